@@ -306,7 +306,7 @@ def verdict_table(
     """
     import pandas as pd
 
-    table = to_frame(verdicts) if isinstance(verdicts, list | tuple) else verdicts
+    table: Any = to_frame(verdicts) if isinstance(verdicts, list | tuple) else verdicts
     marks = table["mark"].map(lambda mark: f" ({mark})" if mark else "")
     measured = [
         ". ".join(filter(None, both)) for both in zip(table.measured, table.why, strict=True)

@@ -166,4 +166,4 @@ def _source(name: str) -> Path | None:
         return None
     if spec is None or not spec.has_location or not str(spec.origin).endswith(".py"):
         return None
-    return Path(spec.origin)
+    return Path(str(spec.origin))

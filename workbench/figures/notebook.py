@@ -199,7 +199,8 @@ def _assigned(sources: Sequence[str]) -> list[str]:
     names = []
     for source in latest.values():
         assignments = [x for x in ast.parse(source).body if isinstance(x, ast.Assign)]
-        names += [target.id for x in assignments for target in x.targets]
+        targets = [target for x in assignments for target in x.targets]
+        names += [target.id for target in targets if isinstance(target, ast.Name)]
     return names
 
 

@@ -31,8 +31,9 @@ def number(
     many: bool = False,
 ) -> Any:
     """A real number."""
-    rules = dict(unit=unit, doc=doc, kind=kind, strict=strict, many=many)
-    return parameter(default, low, high, **rules)
+    return parameter(
+        default, low, high, unit=unit, doc=doc, kind=kind, strict=strict, many=many
+    )
 
 
 def numbers(
@@ -57,8 +58,7 @@ def whole(
     many: bool = False,
 ) -> Any:
     """A whole number."""
-    rules = dict(unit=unit, doc=doc, kind=kind, integer=True, many=many)
-    return parameter(default, low, high, **rules)
+    return parameter(default, low, high, unit=unit, doc=doc, kind=kind, integer=True, many=many)
 
 
 def wholes(
@@ -84,8 +84,9 @@ def datasets(
     default: tuple[str, ...], choices: tuple[str, ...], doc: str, *, kind: str = SETTING
 ) -> Any:
     """Some datasets by name: those of `choices`, or of other packages (`other_dataset`)."""
-    rules = dict(choices=choices, check=_unknown_dataset, doc=doc, kind=kind, many=True)
-    return parameter(default, **rules)
+    return parameter(
+        default, choices=choices, check=_unknown_dataset, doc=doc, kind=kind, many=True
+    )
 
 
 def _unknown_dataset(name: Any) -> str | None:

@@ -31,9 +31,14 @@ class Draws(NamedTuple):
     ids: UInt64[np.ndarray, "users 2"]
 
     @property
-    def has_generator(self) -> bool:
-        """Whether users draw in turn."""
-        return self.rng is not None and not isinstance(self.rng, bytes)
+    def generator(self) -> np.random.Generator | None:
+        """Where users draw in turn."""
+        return None if isinstance(self.rng, bytes) else self.rng
+
+    @property
+    def key(self) -> bytes | None:
+        """The given one, if any."""
+        return self.rng if isinstance(self.rng, bytes) else None
 
 
 class PairCounts(NamedTuple):
@@ -112,10 +117,10 @@ def _some_of_each(
     if size == len(columns.users):
         return columns
     sample = _empty_like(columns, size)
-    if draws.has_generator:
-        kernel(starts, *arguments, _replayed_state(draws.rng), *columns, *sample)
+    if draws.generator is not None:
+        kernel(starts, *arguments, _replayed_state(draws.generator), *columns, *sample)
         return sample
-    key = cut_key(key=draws.rng)
+    key = cut_key(key=draws.key)
     threads = thread_count() if len(columns.users) >= _RECORDS_FOR_THREADS else 1
     wanted = np.arange(2 * threads + 1) * (len(columns.users) / (2 * threads))
     users = np.searchsorted(starts, wanted)  # as many records for each thread
@@ -132,7 +137,7 @@ def _some_of_each(
             *(column[out] for column in sample),
         )
 
-    on_threads(sample_users, np.flatnonzero(np.diff(users)), threads)
+    on_threads(sample_users, np.flatnonzero(np.diff(users)).tolist(), threads)
     return sample
 
 
@@ -142,9 +147,9 @@ def _empty_like(columns: Columns, size: int) -> Columns:
 
 def _states(draws: Draws) -> UInt64[np.ndarray, "states 4"]:
     """A state for each user, of one key of the operating system; or one for all, of a seeded generator."""
-    if draws.has_generator:
-        return _replayed_state(draws.rng)
-    return seeds(cut_key(key=draws.rng), draws.ids)
+    if draws.generator is not None:
+        return _replayed_state(draws.generator)
+    return seeds(cut_key(key=draws.key), draws.ids)
 
 
 def _replayed_state(rng: np.random.Generator) -> UInt64[np.ndarray, "1 4"]:

@@ -116,7 +116,7 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
     handles = _handles(fig.axes)
     inches = fig.get_figwidth()
     columns = columns or _legend_columns([*handles], inches)
-    looks = dict(frameon=False, handlelength=2.4)
+    looks: dict[str, Any] = dict(frameon=False, handlelength=2.4)
     low = not is_high([*handles], inches, columns)
     if low or is_crowded([*handles], inches, across):
         columns = min(columns, len(handles))

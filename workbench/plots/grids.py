@@ -169,8 +169,10 @@ def _draw(
     if panel.bars:
         grouped_bars(rows, panel.x, panel.series, ax, log="y" in panel.log)
     else:
-        options = dict(at=panel.at, log=panel.log, mark_every=panel.mark_every)
-        curves(rows, panel.x, panel.series, ax, **options)
+        curves(
+            rows, panel.x, panel.series, ax,
+            at=panel.at, log=panel.log, mark_every=panel.mark_every,
+        )  # fmt: skip
     if panel.linear_below:
         show_zero(ax, panel.linear_below)
     printed(panel.printed, ax)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,6 +68,12 @@ class Rule:
     def __post_init__(self) -> None:
         texts = tuple(dict.fromkeys(map(str, self.missing_values)))
         object.__setattr__(self, "missing_values", texts)
+
+    if TYPE_CHECKING:  # a field of some, a property of others
+
+        @property
+        def labels(self) -> Any:
+            """What values become, in the order of codes."""
 
     @property
     def all_labels(self) -> tuple[Any, ...] | range:

@@ -130,8 +130,7 @@ def counted_rows(
     one_kind = None if users is None else users.column
     columns = [name for name in (*domain.columns, count, one_kind) if name is not None]
     rules = domain.rules
-    how = {"table": table, "progress": progress, "one_kind": one_kind}
-    for batch in row_batches(data, columns, **how):
+    for batch in row_batches(data, columns, table=table, progress=progress, one_kind=one_kind):
         keys, kept = row_keys(rules, batch.columns, batch.refusal)
         counts = None if count is None else row_counts(batch, count)
         numbers = None if users is None else row_users(batch, users)

@@ -110,8 +110,7 @@ def check_table(
     """
     check = TableCheck()
     columns = [name for name in (*domain.columns, count, user) if name is not None]
-    how = {"table": table, "progress": progress, "one_kind": user}
-    for batch in row_batches(data, columns, **how):
+    for batch in row_batches(data, columns, table=table, progress=progress, one_kind=user):
         refusals, left_out = domain.refusals(batch.columns)
         check.rows += len(batch.columns[columns[0]])
         check.left_out += left_out

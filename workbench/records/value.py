@@ -14,6 +14,7 @@ from workbench.arrays import Float, Int
 from workbench.cell_counts import GrowingArray, whole_counts
 from workbench.contributions import (
     UserNumbers,
+    Users,
     bounded_contributions,
     cut_key,
     refuse_cut_of_nobody,
@@ -196,8 +197,8 @@ class Records(OverHierarchy):
         bound: Bound,
         truth_public: bool,
         left_out: dict[str, int] | None,
-        users: Int[np.ndarray, " n"],
-        key: bytes | None,
+        users: Users,
+        key: bytes,
     ) -> Records:
         """What stays of each user; cells are numbered in the order of keys, which is nobody's."""
         ascending = argsort_keys(keys)
@@ -333,8 +334,9 @@ class Records(OverHierarchy):
         values = []
         counts = GrowingArray()
         users = GrowingArray()
-        how = {"table": table, "progress": progress, "one_kind": user}
-        for batch in row_batches(path, [*columns, *more], **how):
+        for batch in row_batches(
+            path, [*columns, *more], table=table, progress=progress, one_kind=user
+        ):
             if isinstance(hierarchy, Quadtree):
                 numbers = [row_numbers(batch, name) for name in columns]
                 values.append(np.stack(numbers, axis=1))
