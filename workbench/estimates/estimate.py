@@ -16,7 +16,7 @@ from workbench.estimates.schema import check_fields
 from workbench.hierarchy import from_dict, to_dict
 from workbench.libraries import pa, pd
 from workbench.value import read_only
-from workbench.workload import Workload
+from workbench.workload import Recipe
 
 
 def _unchanged(x: Any) -> Any:
@@ -80,7 +80,7 @@ class Estimate:
     def _attribute_names(self) -> str:
         return " × ".join(self.domain.attributes)
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
+    def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
         """Estimated answers to queries, and how far they may be off.
 
         Parameters
@@ -106,10 +106,10 @@ class Estimate:
         check_weights(weights)
         return self._answer(workload, error)
 
-    def _answer(self, workload: Workload, error: bool) -> Any:
+    def _answer(self, workload: Recipe, error: bool) -> Any:
         raise NotImplementedError
 
-    def bars(self, workload: Workload, **options: Any) -> Bars:
+    def bars(self, workload: Recipe, **options: Any) -> Bars:
         """How far answers may be off, in two parts: here no cell is absent.
 
         Parameters

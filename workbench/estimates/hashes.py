@@ -21,7 +21,7 @@ from workbench.arrays import Float, Int, UInt64
 from workbench.compiled import njit
 from workbench.domain import Domain
 from workbench.threads import in_slices
-from workbench.workload import Ranges, Selections, Subsets, Workload
+from workbench.workload import Ranges, Recipe, Selections, Subsets
 
 MAX_LOOKUPS = 2**32  # in one answer: some twenty seconds
 _CELLS_AT_ONCE = 256
@@ -175,7 +175,7 @@ class Visited(NamedTuple):
         return sums if self.which is None else np.bincount(self.which, sums, self.queries)
 
 
-def visited_ranges(workload: Workload, domain: Domain, lookups: int) -> Visited:
+def visited_ranges(workload: Recipe, domain: Domain, lookups: int) -> Visited:
     """The ranges that make up each query, if all cells can be visited at so many look-ups each."""
     if not isinstance(workload, Ranges | Subsets | Selections):
         raise ValueError(

@@ -14,7 +14,7 @@ from workbench.domain import Domain
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored
 from workbench.libraries import pa, pd
 from workbench.transform import level_sizes
-from workbench.workload import Workload
+from workbench.workload import Recipe, Workload
 
 
 class _Level(NamedTuple):
@@ -64,16 +64,16 @@ class HierarchicalSums(Estimate):
     def _prefix_sums(self) -> Float[np.ndarray, " nodes+1"]:
         return np.concatenate([[0.0], np.cumsum(self.values)])
 
-    def _answer(self, workload: Workload, error: bool) -> Any:
+    def _answer(self, workload: Recipe, error: bool) -> Any:
         """From the fewest nodes: at most 2(k − 1) a level for a range."""
-        workload = workload.on(self.domain)
-        which, ranges = workload.intervals(self.domain)
+        queries: Workload = workload.on(self.domain)
+        which, ranges = queries.intervals(self.domain)
         sums, nodes = self._cover(ranges.lo, ranges.hi)
-        answers = np.bincount(which, sums, len(workload))
+        answers = np.bincount(which, sums, len(queries))
         if not error:
             return answers
         variance = np.nan if self.variance is None else self.variance
-        return answers, np.sqrt(np.bincount(which, nodes, len(workload)) * variance)
+        return answers, np.sqrt(np.bincount(which, nodes, len(queries)) * variance)
 
     def _cover(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sums of each range's minimal cover, and how many nodes it has."""

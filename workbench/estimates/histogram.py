@@ -19,7 +19,7 @@ from workbench.estimates.linear_noise import (
     query_variances,
 )
 from workbench.libraries import pd
-from workbench.workload import Workload
+from workbench.workload import Recipe, Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,18 +60,18 @@ class Histogram(Estimate):
     def _prefix_sums(self) -> Float[np.ndarray, " cells+1"]:
         return np.concatenate([[0.0], np.cumsum(self.values, dtype=float)])
 
-    def _answer(self, workload: Workload, error: bool) -> Any:
-        workload = workload.on(self.domain)
-        if hasattr(workload, "sums_of_prefix"):
-            answers = workload.sums_of_prefix(None, self._prefix_sums)
+    def _answer(self, workload: Recipe, error: bool) -> Any:
+        queries: Workload = workload.on(self.domain)
+        if hasattr(queries, "sums_of_prefix"):
+            answers = queries.sums_of_prefix(None, self._prefix_sums)
         else:
-            answers = workload.sums(self.domain, self._keys, self.values)
+            answers = queries.sums(self.domain, self._keys, self.values)
         if not error:
             return answers
         if self.noise is not None:
-            return answers, np.sqrt(query_variances(self.noise, self.domain, workload))
+            return answers, np.sqrt(query_variances(self.noise, self.domain, queries))
         variance = np.nan if self.variance is None else self.variance
-        return answers, np.sqrt(workload.cells(self.domain) * variance)
+        return answers, np.sqrt(queries.cells(self.domain) * variance)
 
     def deviations(self) -> Float[np.ndarray, " cells"] | float:
         """The standard deviation of the noise on each value; NaN where it is not known."""

@@ -16,7 +16,7 @@ from workbench.estimates.linear_noise import noise_from_json, noise_to_json
 from workbench.estimates.schema import check_fields
 from workbench.libraries import pa, pd
 from workbench.value import sealed
-from workbench.workload import Workload
+from workbench.workload import Recipe, Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class ItemEdgeCounts(Estimate):
 
     def answer(
         self,
-        workload: Workload,
+        workload: Recipe,
         weights: str = "unbiased",
         error: bool | str = False,
         of: str = "edges",
@@ -95,17 +95,17 @@ class ItemEdgeCounts(Estimate):
         if error not in (False, True, "noise"):
             raise ValueError(f"error = {error!r} is not allowed: need False, True or 'noise'")
         histogram = self.edges if of == "edges" else self.items
-        workload = workload.on(histogram.domain)
+        queries: Workload = workload.on(histogram.domain)
         if not error:
-            return histogram.answer(workload)
-        answers, deviations = histogram.answer(workload, error=True)
+            return histogram.answer(queries)
+        answers, deviations = histogram.answer(queries, error=True)
         if of == "edges" and self.covariance:
-            deviations = np.sqrt(deviations**2 + self.covariance * self._pairs(workload))
+            deviations = np.sqrt(deviations**2 + self.covariance * self._pairs(queries))
         if self.sampled and error != "noise":
             deviations = np.full(len(answers), np.nan)
         return answers, deviations
 
-    def bars(self, workload: Workload, of: str = "edges", **options: Any) -> Bars:
+    def bars(self, workload: Recipe, of: str = "edges", **options: Any) -> Bars:
         """How far answers may be off: the noise, and NaN for records that may have been dropped.
 
         Parameters

@@ -24,7 +24,7 @@ from workbench.hierarchy import (
 from workbench.libraries import pd
 from workbench.records import Records
 from workbench.table import PUBLIC
-from workbench.workload import Boxes, Selections, Workload, key_runs, queries_on_hierarchy
+from workbench.workload import Boxes, Recipe, Selections, key_runs, queries_on_hierarchy
 
 _MOST_RECORDS = 2**28  # synthetic ones that are made at a time
 
@@ -93,7 +93,7 @@ class Leaves(OverHierarchy, Estimate):
             raise ValueError(f"more than {_MOST_RECORDS:,} synthetic records are too many")
         return counts
 
-    def _answer(self, workload: Workload, error: bool) -> Any:
+    def _answer(self, workload: Recipe, error: bool) -> Any:
         if isinstance(workload, Selections):
             return workload.summed(self._answer(workload.boxes[1], error), error)
         workload = queries_on_hierarchy(workload, self.hierarchy)
@@ -118,7 +118,7 @@ class Leaves(OverHierarchy, Estimate):
         variance = np.nan if self.law is None else self.law.variance
         return answers, np.where(cut, np.nan, np.sqrt(np.rint(nodes) * variance))
 
-    def bars(self, workload: Workload, **options: Any) -> Bars:
+    def bars(self, workload: Recipe, **options: Any) -> Bars:
         """How far answers may be off: the noise; what lies in no node, nobody knows (NaN)."""
         noise = self.answer(workload, error=True, **options)[1]
         return Bars(noise, np.zeros(len(noise)), np.full(len(noise), np.nan))

@@ -13,7 +13,7 @@ from workbench.domain import Domain
 from workbench.estimates.bars import Bars
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored, without_errors
 from workbench.table import PUBLIC, SparseTable
-from workbench.workload import Workload
+from workbench.workload import Recipe
 
 _NUMBER = dict(
     write=lambda x: None if np.isnan(x) else x, read=lambda x: float("nan") if x is None else x
@@ -61,7 +61,7 @@ class Microdata(Estimate):
             "only the truth tells"
         )
 
-    def bars(self, workload: Workload, **options: Any) -> Bars:
+    def bars(self, workload: Recipe, **options: Any) -> Bars:
         """NaN: neither the noise nor what rows leave out is known.
 
         Parameters
@@ -77,7 +77,7 @@ class Microdata(Estimate):
         unknown = np.full(len(workload.on(self.domain)), np.nan)
         return Bars(unknown, unknown, unknown)
 
-    def _answer(self, workload: Workload, error: bool) -> Any:
+    def _answer(self, workload: Recipe, error: bool) -> Any:
         return without_errors(self.table.answer(workload), error)
 
     def _columns(self) -> dict[str, Any]:

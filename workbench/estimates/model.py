@@ -18,7 +18,7 @@ from workbench.estimates.schema import refuse_unless
 from workbench.libraries import pd
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import read_only, sealed
-from workbench.workload import Margins, TableMargins, Workload, linear_queries
+from workbench.workload import Margins, Recipe, TableMargins, linear_queries
 from workbench.workload.linear import Prior
 
 _ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
@@ -98,7 +98,7 @@ class Model(Estimate):
             f"{len(self.sets)} tables>"
         )
 
-    def _answer(self, workload: Workload, error: bool) -> Any:
+    def _answer(self, workload: Recipe, error: bool) -> Any:
         queries = linear_queries(workload, self.domain)
         return without_errors(
             queries.sums_of_margins(_ExpectedMargins(self)) * self.total, error

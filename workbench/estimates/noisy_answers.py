@@ -16,9 +16,9 @@ from workbench.libraries import pa, pd
 from workbench.value import read_only, sealed
 from workbench.workload import (
     Products,
+    Recipe,
     TableQueries,
     Together,
-    Workload,
     linear_queries,
     serialise,
 )
@@ -168,7 +168,7 @@ class NoisyAnswers(Estimate):
             return None
         return _CellAnswers(keys, self._merged.means[at], self._merged.variances[at])
 
-    def _answer(self, workload: Workload, error: bool) -> Any:
+    def _answer(self, workload: Recipe, error: bool) -> Any:
         queries = workload.on(self.domain)
         is_linear = isinstance(queries, Products | TableQueries | Together)
         if self._cells is not None and not is_linear:

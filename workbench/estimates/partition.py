@@ -12,7 +12,7 @@ from workbench.estimates.estimate import HIERARCHY, Estimate, without_errors
 from workbench.estimates.schema import refuse_unless
 from workbench.hierarchy import Hierarchy, OverHierarchy
 from workbench.libraries import pd
-from workbench.workload import Boxes, Selections, Workload, queries_on_hierarchy
+from workbench.workload import Boxes, Recipe, Selections, queries_on_hierarchy
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Partition(OverHierarchy, Estimate):
     def __repr__(self) -> str:
         return f"<Partition of {self.hierarchy!r}: {len(self):,} boxes>"
 
-    def _answer(self, workload: Workload, error: bool) -> Any:
+    def _answer(self, workload: Recipe, error: bool) -> Any:
         if isinstance(workload, Selections):
             return workload.summed(self._answer(workload.boxes[1], error), error)
         workload = queries_on_hierarchy(workload, self.hierarchy)

@@ -12,7 +12,7 @@ from workbench.arrays import UInt64
 from workbench.domain import Domain
 from workbench.estimates import hashes
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored, without_errors
-from workbench.workload import Workload
+from workbench.workload import Recipe, Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,10 @@ class Projection(Estimate):
         levels = len(self.hash_parameters)
         return f"<Projection of {self._attribute_names}: {64 * len(self):,} bits, {levels:,} levels>"
 
-    def _answer(self, workload: Workload, error: bool) -> Any:
-        workload = workload.on(self.domain)
+    def _answer(self, workload: Recipe, error: bool) -> Any:
+        queries: Workload = workload.on(self.domain)
         levels = len(self.hash_parameters)
-        visited = hashes.visited_ranges(workload, self.domain, levels)
+        visited = hashes.visited_ranges(queries, self.domain, levels)
         answers = visited.sums(hashes.sum_levels, self.hash_parameters, self.bits) * self.step
         return without_errors(answers, error)
 

@@ -29,7 +29,13 @@ from workbench.estimates.joints import ClippedJoints, clip_to_total, squared_que
 from workbench.estimates.schema import check_fields, refuse_unless
 from workbench.libraries import pa, pd
 from workbench.value import sealed
-from workbench.workload import Products, TableQueries, Together, Workload, linear_queries
+from workbench.workload import (
+    Products,
+    Recipe,
+    TableQueries,
+    Together,
+    linear_queries,
+)
 from workbench.workload.linear import Linear
 
 _MAX_JOINT_CELLS = 2**22
@@ -60,7 +66,7 @@ class RandomisedReports(Estimate):
 
     def answer(
         self,
-        workload: Workload,
+        workload: Recipe,
         weights: str = "unbiased",
         error: bool = False,
         clipped: bool = False,

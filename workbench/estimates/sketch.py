@@ -13,7 +13,7 @@ from workbench.domain import Domain
 from workbench.estimates import hashes
 from workbench.estimates.estimate import DOMAIN, LAW, Estimate, Stored
 from workbench.estimates.law import Law
-from workbench.workload import Workload
+from workbench.workload import Recipe, Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +57,10 @@ class Sketch(Estimate):
             f"<Sketch of {self._attribute_names}: {depth} × {width:,} buckets, {self.estimate}>"
         )
 
-    def _answer(self, workload: Workload, error: bool) -> Any:
-        workload = workload.on(self.domain)
+    def _answer(self, workload: Recipe, error: bool) -> Any:
+        queries: Workload = workload.on(self.domain)
         depth, width = self.values.shape
-        visited = hashes.visited_ranges(workload, self.domain, depth)
+        visited = hashes.visited_ranges(queries, self.domain, depth)
         rows = [
             visited.sums(hashes.sum_buckets, function, hashes.compact(buckets, visited.cells))
             for function, buckets in zip(self.hash_parameters, self.values, strict=True)
@@ -73,7 +73,7 @@ class Sketch(Estimate):
             return answers
         noise = self.law.variance
         squares = np.square(self.values, dtype=float).sum() / depth - width * noise
-        cells = workload.cells(self.domain)
+        cells = queries.cells(self.domain)
         per_cell = cells * (max(squares, 0) / width + noise) / depth
         together = np.maximum(answers**2 - per_cell, 0) * (cells > 1) / width / depth
         return answers, np.sqrt(per_cell + together)

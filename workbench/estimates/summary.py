@@ -16,7 +16,7 @@ from workbench.estimates.law import Law
 from workbench.estimates.schema import refuse_unless
 from workbench.libraries import pa, pd
 from workbench.value import read_only
-from workbench.workload import Workload
+from workbench.workload import Recipe, Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class Summary(Estimate):
 
     def answer(
         self,
-        workload: Workload,
+        workload: Recipe,
         weights: str = "unbiased",
         error: bool = False,
         absent: float = 0.0,
@@ -136,20 +136,20 @@ class Summary(Estimate):
         ValueError
             For other weights, or a workload that does not fit the domain.
         """
-        workload = workload.on(self.domain)
-        answers = workload.sums(self.domain, self.keys, self.weights(weights))
+        queries: Workload = workload.on(self.domain)
+        answers = queries.sums(self.domain, self.keys, self.weights(weights))
         if absent:
-            released = workload.sums(self.domain, self.keys, np.ones(len(self), np.int64))
-            answers += absent * (workload.cells(self.domain) - released)
+            released = queries.sums(self.domain, self.keys, np.ones(len(self), np.int64))
+            answers += absent * (queries.cells(self.domain) - released)
         if not error:
             return answers
         closed_form = self.theta <= 1 and self.sides == 2 and self.scale == 1 and not absent
         if self.law is None or not closed_form or (weights == "raw" and self.tau > 1):
-            return answers, np.full(len(workload), np.nan)
-        variance = workload.cells(self.domain) * self.law.variance
+            return answers, np.full(len(queries), np.nan)
+        variance = queries.cells(self.domain) * self.law.variance
         if self.tau:
             sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
-            variance += workload.sums(self.domain, self.keys, sampling)
+            variance += queries.sums(self.domain, self.keys, sampling)
         return answers, np.sqrt(variance)
 
     @property
@@ -164,7 +164,7 @@ class Summary(Estimate):
 
     def bars(
         self,
-        workload: Workload,
+        workload: Recipe,
         weights: str = "unbiased",
         absent: float = 0.0,
         filled_law: Law | None = None,
@@ -190,11 +190,11 @@ class Summary(Estimate):
         Bars
             NaN where the law of the noise is not known, or the sample is not unbiased.
         """
-        workload = workload.on(self.domain)
-        cells = workload.cells(self.domain)
-        released = workload.sums(self.domain, self.keys, np.ones(len(self), np.int64))
+        queries: Workload = workload.on(self.domain)
+        cells = queries.cells(self.domain)
+        released = queries.sums(self.domain, self.keys, np.ones(len(self), np.int64))
         absent_cells = cells - released
-        unknown = np.full(len(workload), np.nan)
+        unknown = np.full(len(queries), np.nan)
         law = filled_law or self.law
         if law is None:
             return Bars(unknown, absent_cells, np.where(absent_cells > 0, np.nan, 0.0))
@@ -205,10 +205,10 @@ class Summary(Estimate):
         if filled_law is not None:
             noise = np.sqrt(released * law.variance)
             return Bars(noise, absent_cells, each * absent_cells)
-        errors = self.answer(workload, weights, error=True)[1]
+        errors = self.answer(queries, weights, error=True)[1]
         if weights == "raw" and self.tau > 1:
             return Bars(unknown, absent_cells, each * absent_cells)
-        noise = np.where(np.isnan(errors), self._noise_after_filter(workload, cells), errors)
+        noise = np.where(np.isnan(errors), self._noise_after_filter(queries, cells), errors)
         return Bars(noise, absent_cells, each * absent_cells)
 
     def _noise_after_filter(

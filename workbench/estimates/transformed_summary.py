@@ -16,7 +16,7 @@ from workbench.estimates.schema import refuse_unless
 from workbench.estimates.summary import Summary
 from workbench.libraries import pd
 from workbench.transform import TRANSFORMS_BY_NAME, Basis, Dyadic, Haar
-from workbench.workload import Workload
+from workbench.workload import Recipe, Workload
 
 
 def _transform_to_dict(transform: Dyadic | Haar) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class TransformedSummary(Summary):
             f"{len(self):,} of {nodes:,} nodes>"
         )
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
+    def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
         """Estimated counts of ranges, and of what is made of ranges: subsets, boxes.
 
         Nodes that were not released count for nothing. The standard error is that of `Summary.answer`,
@@ -84,8 +84,8 @@ class TransformedSummary(Summary):
         ValueError
             For other weights, or a workload that is not made of ranges.
         """
-        workload = workload.on(self.domain)
-        which, pieces = self.basis.pieces(workload)
+        queries: Workload = workload.on(self.domain)
+        which, pieces = self.basis.pieces(queries)
         weight = self.weights(weights)
         answers = np.zeros(len(pieces))
         variance = np.zeros(len(pieces))
@@ -99,18 +99,18 @@ class TransformedSummary(Summary):
             if error:
                 variance[term.pieces] += factor**2 * self._noise[self._part(term.nodes)]
                 variance[term.pieces[released]] += factor[released] ** 2 * sampling[at]
-        answers = np.bincount(which, answers, len(workload))
+        answers = np.bincount(which, answers, len(queries))
         if not error:
             return answers
-        variance = np.bincount(which, variance, len(workload))
+        variance = np.bincount(which, variance, len(queries))
         closed_form = self.theta <= 1 and self.sides == 2 and not self.consistent
         if not closed_form or (weights == "raw" and self.tau > 1):
             variance[:] = np.nan
         if isinstance(self.transform, Haar):  # pieces share coefficients
-            variance[np.bincount(which, minlength=len(workload)) > 1] = np.nan
+            variance[np.bincount(which, minlength=len(queries)) > 1] = np.nan
         return answers, np.sqrt(variance)
 
-    def bars(self, workload: Workload, weights: str = "unbiased") -> Bars:
+    def bars(self, workload: Recipe, weights: str = "unbiased") -> Bars:
         """How far answers may be off, in two parts, over the nodes that they need.
 
         As for `Summary.bars`; each part of the basis has its own noise. NaN where a query is made of
@@ -128,9 +128,9 @@ class TransformedSummary(Summary):
         Bars
             Of each query; absent are nodes.
         """
-        workload = workload.on(self.domain)
-        errors = self.answer(workload, weights, error=True)[1]
-        which, pieces = self.basis.pieces(workload)
+        queries: Workload = workload.on(self.domain)
+        errors = self.answer(queries, weights, error=True)[1]
+        which, pieces = self.basis.pieces(queries)
         cut = self.cut
         empty = [law.empty_cell(self.theta, self.sides) for law in self._laws]
         most = np.array([law.absent_at_most(cut, self.sides) for law in self._laws])
@@ -155,11 +155,10 @@ class TransformedSummary(Summary):
                 factor[released] ** 2 * sampling[places[released]]
             )
         absent_nodes, absent, shift, variance = (
-            np.bincount(which, x, len(workload))
-            for x in (absent_nodes, absent, shift, variance)
+            np.bincount(which, x, len(queries)) for x in (absent_nodes, absent, shift, variance)
         )
         noise = np.sqrt(variance + shift**2)
-        several = np.bincount(which, minlength=len(workload)) > 1
+        several = np.bincount(which, minlength=len(queries)) > 1
         if isinstance(self.transform, Haar):
             noise[several] = np.nan
         if weights == "raw" and self.tau > 1:

@@ -32,7 +32,7 @@ from workbench.inference.markov_network import NetworkFit
 from workbench.inference.priors import prior_vectors
 from workbench.inference.recalled import NOISE_ONLY, Recalled
 from workbench.wording import format_number
-from workbench.workload import Products, Workload, linear_queries
+from workbench.workload import Products, Recipe, linear_queries
 from workbench.workload.inner import means, squared_norms
 from workbench.workload.linear import Linear
 from workbench.workload.sensitivity import term_ends
@@ -48,7 +48,7 @@ _ENOUGH = 500  # questions that are looked at
 class AnswerBank(JudgedFits):
     """Noisy answers, and what they say of further questions, at no cost; parameters as in `BankFits`."""
 
-    def choose(self, workload: Workload, by: str | None = None) -> tuple[Candidate, str]:
+    def choose(self, workload: Recipe, by: str | None = None) -> tuple[Candidate, str]:
         """The candidate of least estimated error for these questions, and why.
 
         Parameters
@@ -108,7 +108,7 @@ class AnswerBank(JudgedFits):
         mean = means(queries, self.domain, prior)
         return np.maximum(squared_norms(queries, self.domain, prior) - mean**2, 1e-12)
 
-    def recall(self, workload: Workload, by: str | None = None, error: bool = True) -> Recalled:
+    def recall(self, workload: Recipe, by: str | None = None, error: bool = True) -> Recalled:
         """Answers, at no cost.
 
         Parameters

@@ -17,7 +17,7 @@ from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference.bank_marginals import used_attributes
 from workbench.inference.query_terms import rows_of_cells
-from workbench.workload import Margins, Workload, linear_queries
+from workbench.workload import Margins, Recipe, linear_queries
 from workbench.workload.linear import uniform_prior
 
 _MOST_CELLS = 2**12
@@ -33,7 +33,7 @@ class CellCounts:
     axes: tuple[int, ...]
     counts: Float[np.ndarray, " cells"]
 
-    def answer(self, workload: Workload) -> Float[np.ndarray, " queries"]:
+    def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
         """Answers to linear queries."""
         return linear_queries(workload, self.domain).sums_of_margins(_Spread(self))
 

@@ -19,7 +19,7 @@ from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference.priors import prior_vectors
 from workbench.value import sealed
-from workbench.workload import Workload, linear_queries
+from workbench.workload import Recipe, linear_queries
 from workbench.workload.inner import inner_products, means, squared_norms
 from workbench.workload.linear import Linear, Prior
 
@@ -98,7 +98,7 @@ class Eigenqueries:
             answers=sealed(answers),
         )
 
-    def project(self, workload: Workload) -> ProjectedQueries:
+    def project(self, workload: Recipe) -> ProjectedQueries:
         """How some queries are made of the eigenqueries: all that is needed for any α."""
         queries = linear_queries(workload, self.domain)
         prior = prior_vectors(self.prior, self.domain)

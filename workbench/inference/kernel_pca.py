@@ -30,7 +30,7 @@ from workbench.inference.kernel_answers import KernelAnswers, KernelBlocks
 from workbench.inference.priors import normalised_prior, prior_field
 from workbench.libraries import pd
 from workbench.value import parameter, value
-from workbench.workload import Workload, linear_queries
+from workbench.workload import Recipe, linear_queries
 
 
 def check_alpha(x: Any) -> str | None:
@@ -132,7 +132,7 @@ class Posterior:
             raise ValueError(f"alpha = {alpha!r} is not allowed: {wrong}")
         return replace(self, alpha=alpha)
 
-    def answer(self, workload: Workload, weights: str = "unbiased", error: bool = False) -> Any:
+    def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
         """Estimated answers, and how far they may be off.
 
         Parameters
@@ -163,7 +163,7 @@ class Posterior:
         projected = self.eigen.project(workload)
         return projected.values(self.alpha, self.hard), projected.errors(self.alpha, self.hard)
 
-    def errors_in_parts(self, workload: Workload) -> KernelAnswers:
+    def errors_in_parts(self, workload: Recipe) -> KernelAnswers:
         """Answers, what noise does to them, and what past queries do not say; many at once.
 
         Parameters
@@ -183,7 +183,7 @@ class Posterior:
         """The same where past queries had other answers: nothing to decompose."""
         return replace(self, eigen=self.eigen.with_answers(values))
 
-    def explain(self, workload: Workload) -> pd.DataFrame:
+    def explain(self, workload: Recipe) -> pd.DataFrame:
         """Answers with what is known about their errors.
 
         Parameters

@@ -22,7 +22,7 @@ from workbench.inference.marginal_strategies import (
     of_marginals,
 )
 from workbench.inference.strategy import L1, L2, Strategy
-from workbench.workload import Products, Workload, linear_queries, workload_sensitivity
+from workbench.workload import Products, Recipe, linear_queries, workload_sensitivity
 
 _MOST_CELLS = 512  # laid out
 _MOST_QUERIES = 2**16  # times cells: 2²⁵ entries at most
@@ -30,7 +30,7 @@ _MOST_CODES = 2048  # of one attribute; from whose tree answers are reconstructe
 _MOST_ENTRIES = 2**24
 
 
-def optimised_strategy(workload: Workload, domain: Domain, norm: str = L1) -> Strategy:
+def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Strategy:
     """The best strategy that is known for a workload; the workload itself where none is better.
 
     Parameters

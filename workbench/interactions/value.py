@@ -35,7 +35,7 @@ from workbench.interactions.reading import (
 from workbench.reading import Progress
 from workbench.table import PUBLIC, Bound, Public, SparseTable, Unbounded
 from workbench.value import not_allowed, read_only, sealed
-from workbench.workload import Workload
+from workbench.workload import Recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,7 +388,7 @@ class Interactions(OfUsers):
         """How many records each item has."""
         return self._edge_counts.sum(axis=1)
 
-    def answer(self, workload: Workload, of: str = "edges") -> Float[np.ndarray, " queries"]:
+    def answer(self, workload: Recipe, of: str = "edges") -> Float[np.ndarray, " queries"]:
         """The exact answers, in records.
 
         Parameters

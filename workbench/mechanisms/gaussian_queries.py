@@ -36,7 +36,7 @@ from workbench.mechanisms.laplace_queries import (
 )
 from workbench.table import SparseTable
 from workbench.value import not_allowed, parameter, value
-from workbench.workload import Marginals, Workload, linear_queries, workload_l2_squared
+from workbench.workload import Marginals, Recipe, linear_queries, workload_l2_squared
 
 
 @value
@@ -44,7 +44,7 @@ class GaussianQueries(Mechanism):
     """Release noisy answers to a workload, which is public: products, tables, marginals or ranges."""
 
     budget: ZCDP = gaussian_budget()
-    workload: Workload = parameter(check=check_workload, doc="the queries")
+    workload: Recipe = parameter(check=check_workload, doc="the queries")
     cite = "canonne2020"
     title = "Gaussian queries"
     accepts_zcdp = True

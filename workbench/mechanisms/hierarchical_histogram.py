@@ -43,7 +43,7 @@ from workbench.privacy import DP, ZCDP
 from workbench.table import Bound, SparseTable
 from workbench.transform import level_sizes
 from workbench.value import sealed, value
-from workbench.workload import Ranges, Workload
+from workbench.workload import Ranges, Recipe
 
 _MAX_BRANCHING = 2**20
 
@@ -101,7 +101,7 @@ class HierarchicalHistogram(Mechanism):
         return min(range(2, max(2, largest) + 1), key=cost)
 
     def variance(
-        self, domain: Domain, workload: Workload, l1: Bound | float
+        self, domain: Domain, workload: Recipe, l1: Bound | float
     ) -> Float[np.ndarray, " queries"]:
         """The exact variance of consistent answers to ranges, over a complete tree and before zeroing.
 

@@ -38,8 +38,8 @@ from workbench.value import not_allowed, parameter, value
 from workbench.workload import (
     Marginals,
     Products,
+    Recipe,
     Together,
-    Workload,
     linear_queries,
     workload_sensitivity,
 )
@@ -67,7 +67,7 @@ class LaplaceQueries(Mechanism):
     """
 
     budget: DP = pure_budget(refused="which GaussianQueries spends")
-    workload: Workload = parameter(check=check_workload, doc="the queries")
+    workload: Recipe = parameter(check=check_workload, doc="the queries")
     noise: str = noise_law_field()
     cite = "chen2012"
     title = "Laplace queries"

@@ -33,7 +33,7 @@ from workbench.mechanism import (
 )
 from workbench.mechanisms.laplace_queries import LaplaceQueries
 from workbench.table import SparseTable
-from workbench.workload import Marginals, Workload
+from workbench.workload import Marginals, Recipe
 
 _MOST_ROWS = 2**28
 _EXACT_CELLS = 2**14
@@ -56,7 +56,7 @@ class MaximumEntropySynthesis(Mechanism):
     """
 
     budget: DP = pure_budget()
-    marginals: Workload = parameter(check=_check_marginals, doc="the counts that are bought")
+    marginals: Recipe = parameter(check=_check_marginals, doc="the counts that are bought")
     rows: int | None = parameter(
         None, 1, _MOST_ROWS, integer=True, unit="records", doc="public; bought if not given"
     )

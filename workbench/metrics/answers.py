@@ -11,7 +11,7 @@ from workbench.estimates import Summary
 from workbench.metrics.refusal import refuse_other_domain, refuse_private
 from workbench.table import SparseTable
 from workbench.value import parameter, value
-from workbench.workload import Ranges, Workload
+from workbench.workload import Ranges, Recipe, Workload
 
 
 class _AnswerPair(NamedTuple):
@@ -24,12 +24,12 @@ class _AnswerPair(NamedTuple):
 
 
 def _answers(
-    truth: SparseTable, estimate: Any, workload: Workload, **options: Any
+    truth: SparseTable, estimate: Any, workload: Recipe, **options: Any
 ) -> _AnswerPair:
     refuse_private(truth)
     refuse_other_domain(truth, estimate)
-    workload = workload.on(truth.domain)
-    return _AnswerPair(truth.answer(workload), estimate.answer(workload, **options))
+    queries: Workload = workload.on(truth.domain)
+    return _AnswerPair(truth.answer(queries), estimate.answer(queries, **options))
 
 
 def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " queries"]) -> float:
@@ -72,7 +72,7 @@ def coverage(
 class _WorkloadMetric:
     """What metrics of the answers to one workload have in common."""
 
-    workload: Workload
+    workload: Recipe
     weights: str = parameter("unbiased", choices=("unbiased", "raw"))
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:

@@ -35,7 +35,7 @@ from workbench.reading.batches import row_counts, row_numbers, row_texts, row_us
 from workbench.records import kernels
 from workbench.table import PUBLIC, Bound, Public, SparseTable
 from workbench.value import not_allowed, read_only, sealed
-from workbench.workload import Boxes, Workload, key_runs, queries_on_hierarchy
+from workbench.workload import Boxes, Recipe, key_runs, queries_on_hierarchy
 
 _LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
 
@@ -424,7 +424,7 @@ class Records(OverHierarchy):
         first = np.flatnonzero(_changes(keys))
         return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
 
-    def answer(self, workload: Workload) -> Float[np.ndarray, " queries"]:
+    def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
         """The exact answers.
 
         Parameters

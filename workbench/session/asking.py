@@ -24,7 +24,7 @@ from workbench.session.plan import (
 )
 from workbench.session.recall import Recall
 from workbench.session.spending import now
-from workbench.workload import Workload, as_workload, serialise
+from workbench.workload import Recipe, Workload, as_workload, serialise
 
 if TYPE_CHECKING:
     import sqlite3
@@ -35,7 +35,7 @@ class Asking(Recall):
 
     def ask(
         self,
-        workload: Workload | Mapping[str, Any] | str | Sequence[Any],
+        workload: Recipe | Mapping[str, Any] | str | Sequence[Any],
         epsilon: float | None = None,
         *,
         rho: float | None = None,
@@ -219,7 +219,7 @@ def _price_of_choosing(epsilon: float | None, rho: float | None) -> DP | ZCDP:
     )
 
 
-def _queries(workload: Workload, epsilon: float | None, rho: float | None) -> Any:
+def _queries(workload: Recipe, epsilon: float | None, rho: float | None) -> Any:
     """The mechanism that answers at a price of ε or of ρ."""
     if epsilon is not None and rho is None:
         return LaplaceQueries(DP(epsilon), workload)

@@ -18,7 +18,7 @@ from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP, ZCDP
-from workbench.workload import Workload, linear_queries
+from workbench.workload import Recipe, Workload, linear_queries
 
 if TYPE_CHECKING:
     from workbench.session.recall import Recall
@@ -54,7 +54,7 @@ class Reconstruction:
         return self.release.privacy
 
 
-def reconstructed(release: Release, workload: Workload, strategy: Strategy) -> Reconstruction:
+def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Reconstruction:
     """The workload's answers, by least squares from those to the strategy's queries."""
     answers = release.estimate
     if strategy.line is not None and len(answers) > answers.domain.shape[strategy.line]:
@@ -65,7 +65,7 @@ def reconstructed(release: Release, workload: Workload, strategy: Strategy) -> R
     return Reconstruction(values, errors, release, strategy)
 
 
-def strategy_for(workload: Workload, domain: Domain, rho: float | None) -> Strategy:
+def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strategy:
     """The better set of questions, for Gaussian noise if a ρ is spent, else for Laplace's."""
     return optimised_strategy(workload, domain, L1 if rho is None else L2)
 

@@ -32,7 +32,7 @@ from workbench.table import Bound, SparseTable
 from workbench.wording import stated
 from workbench.workload import (
     Products,
-    Workload,
+    Recipe,
     as_workload,
     linear_queries,
     serialise,
@@ -78,7 +78,7 @@ class Recall(Spending):
 
     def recall(
         self,
-        workload: Workload | Mapping[str, Any] | str | Sequence[Any],
+        workload: Recipe | Mapping[str, Any] | str | Sequence[Any],
         alpha: float | None = None,
         *,
         by: str | None = None,
@@ -136,7 +136,7 @@ class Recall(Spending):
 
     def price(
         self,
-        workload: Workload | Mapping[str, Any] | str | Sequence[Any],
+        workload: Recipe | Mapping[str, Any] | str | Sequence[Any],
         error: float,
         alpha: float | None = None,
         *,
@@ -224,7 +224,7 @@ class Recall(Spending):
         return lambda v: sqrt(2 / v) * moved, lambda e: 2 * (moved / e) ** 2, variance
 
     def _priced(
-        self, workload: Workload, alpha: float | None, by: str | None
+        self, workload: Recipe, alpha: float | None, by: str | None
     ) -> tuple[Posterior, str]:
         """The posterior that a price is of, and what it has to do with the method of `recall`."""
         answers = self._answers()

@@ -19,7 +19,7 @@ from workbench.reading import Progress
 from workbench.table.bound import PUBLIC, Bound, Public
 from workbench.table.rows import cells_of_rows, cut_cells
 from workbench.value import not_allowed, read_only, sealed
-from workbench.workload import Workload
+from workbench.workload import Recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +291,7 @@ class SparseTable:
         """The fraction of cells that are not empty."""
         return len(self) / self.domain.size
 
-    def answer(self, workload: Workload) -> Float[np.ndarray, " queries"]:
+    def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
         """The exact answers.
 
         Parameters

@@ -17,7 +17,7 @@ from workbench.workload.linear import Linear, Margins, TableMargins
 from workbench.workload.marginals import Marginals, NamedMarginals
 from workbench.workload.nodes import Level, Nodes, key_runs, queries_on_hierarchy
 from workbench.workload.products import Products
-from workbench.workload.queries import Boxes, Ranges, Subsets, Workload
+from workbench.workload.queries import Boxes, Ranges, Recipe, Subsets, Workload
 from workbench.workload.random import (
     RandomBoxes,
     RandomMarginalRanges,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -35,6 +35,13 @@ class Workload(Protocol):
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
         """Disjoint ranges that make up the queries, and which query each belongs to."""
+
+
+class Recipe(Protocol):
+    """What makes queries on a domain; concrete queries are their own."""
+
+    def on(self, domain: Any) -> Any:
+        """The queries on a domain, or a hierarchy; a ValueError if they do not fit it."""
 
 
 def digest_text(workload: Sized, *arrays: np.ndarray) -> str:

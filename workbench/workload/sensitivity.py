@@ -23,7 +23,7 @@ from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.workload.conversion import linear_queries
 from workbench.workload.linear import Linear
 from workbench.workload.products import Products
-from workbench.workload.queries import Workload
+from workbench.workload.queries import Recipe
 from workbench.workload.tables import TableQueries
 from workbench.workload.together import Together
 
@@ -34,9 +34,7 @@ _UNCHANGEABLE = Products, TableQueries  # nobody can write to their arrays
 _KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDictionary()
 
 
-def workload_sensitivity(
-    workload: Workload, domain: Domain, relation: str = ADD_REMOVE
-) -> float:
+def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_REMOVE) -> float:
     """How far one tuple, added or replaced, moves all answers together; exact or proven from above.
 
     Replaced: the smaller of twice that and Σ (max f_i − min f_i), or exactly where tuples are few.
@@ -54,7 +52,7 @@ def workload_sensitivity(
     return known[domain, relation]
 
 
-def workload_l2_squared(workload: Workload, domain: Domain) -> Fraction:
+def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
     """How far one tuple, added, moves all answers together in the l2 norm, squared: max_t Σ_i f_i(t)².
 
     Parameters

@@ -12,7 +12,7 @@ from workbench.domain import Domain
 from workbench.value import not_allowed, parameter, value
 from workbench.workload.conversion import linear_queries
 from workbench.workload.linear import Linear, Margins, Prior
-from workbench.workload.queries import Workload, digest_text
+from workbench.workload.queries import Recipe, digest_text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +92,7 @@ class First:
     """
 
     count: int = parameter(low=1, integer=True, unit="queries", doc="how many are asked")
-    workload: Workload = parameter(
+    workload: Recipe = parameter(
         check=lambda x: None if hasattr(x, "on") else "need a workload or a recipe of one",
         doc="the list",
     )

@@ -36,7 +36,7 @@ from workbench.widgets.scenes.inferred import (
 )
 from workbench.widgets.scenes.summaries import refuse_many
 from workbench.widgets.setting import Setting, qualified_text
-from workbench.workload import First, RandomMarginalRanges, RandomTables, Workload
+from workbench.workload import First, RandomMarginalRanges, RandomTables, Recipe
 
 RANGES, TABLES = "ranges", "tables"
 NAMES = IPUMSTwin().domain.attributes
@@ -163,7 +163,7 @@ class History:
         past_queries = setting.mechanism.workload
         noise = float(np.sqrt(history.variances[0]))
 
-        def inferred(used: int, workload: Workload) -> ProjectedQueries:
+        def inferred(used: int, workload: Recipe) -> ProjectedQueries:
             """The answers to a workload, from the first so many past ones."""
             first = First(used, past_queries.workload)
             queries = projected_queries(

@@ -17,13 +17,7 @@ from workbench.mechanisms import LaplaceQueries
 from workbench.noise import Aligned
 from workbench.privacy import DP
 from workbench.widgets.scenes import loaded
-from workbench.workload import (
-    First,
-    Marginals,
-    RandomMarginalRanges,
-    Workload,
-    linear_queries,
-)
+from workbench.workload import First, Marginals, RandomMarginalRanges, Recipe, linear_queries
 from workbench.workload.linear import Linear
 
 if TYPE_CHECKING:
@@ -37,7 +31,7 @@ SHOWN = 48  # queries whose answers are drawn
 
 
 @lru_cache(8)
-def _queries(workload: Workload, domain: Domain) -> Linear:
+def _queries(workload: Recipe, domain: Domain) -> Linear:
     """A recipe's queries: the same ones, so that their sensitivity is worked out once."""
     return linear_queries(workload, domain)
 
@@ -61,7 +55,7 @@ def _eigenqueries(domain: Domain, past: First, method: KernelPCA) -> Eigenquerie
 
 @lru_cache(32)
 def projected_queries(
-    domain: Domain, past: First, method: KernelPCA, workload: Workload
+    domain: Domain, past: First, method: KernelPCA, workload: Recipe
 ) -> ProjectedQueries:
     """A workload as combinations of eigenqueries."""
     return _eigenqueries(domain, past, method).project(workload)
@@ -90,7 +84,7 @@ def validated_alpha(
 
 
 @lru_cache(16)
-def exact_answers(dataset: Any, workload: Workload) -> Float[np.ndarray, " queries"]:
+def exact_answers(dataset: Any, workload: Recipe) -> Float[np.ndarray, " queries"]:
     """The truth."""
     return loaded(dataset).answer(workload)
 

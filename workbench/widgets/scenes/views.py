@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from math import prod
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from workbench.workload import (
     RandomMarginalRanges,
     RandomRanges,
     Ranges,
-    Workload,
+    Recipe,
 )
 
 MAX_DIMS = 4  # attributes of a query
@@ -90,7 +90,7 @@ def _count_rows(
 
 
 def _error_rows(
-    panel: str, series: str, truth: Any, estimate: Any, workloads: dict[int, Workload]
+    panel: str, series: str, truth: Any, estimate: Any, workloads: Mapping[int, Recipe]
 ) -> pd.DataFrame:
     """Of those workloads that it answers."""
     errors = {}
