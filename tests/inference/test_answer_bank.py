@@ -262,8 +262,15 @@ def test_recall_is_told_by_the_bank_alone(tmp_path):
     values, errors = again
     assert values is again.values and errors is again.errors and len(again) == 2
     assert session.recall(asked, error=False).errors is None
-    for by in (KERNEL, TREE, SQUARES):
-        assert session.recall(asked, by=by).by == by
+    for options in ({"by": KERNEL}, {"by": TREE}, {"by": SQUARES}, {"alpha": 30.0}):
+        with Session.open(path, table) as session:
+            own = session.recall(asked, **options)
+        for bank in (session, Session.open(path)):
+            other = bank.recall(asked, **options)
+            assert np.array_equal(other.values, own.values)
+            assert np.array_equal(other.errors, own.errors)
+            assert (other.by, other.why) == (own.by, own.why)
+        assert own.by == options.get("by", KERNEL)
     with pytest.raises(ValueError, match="by = 'magic'"):
         session.recall(asked, by="magic")
     with pytest.raises(ValueError, match="alpha"):
@@ -327,6 +334,14 @@ def test_a_fit_that_stops_too_early_says_so(monkeypatch):
     monkeypatch.setattr("workbench.inference.network_descent._PRODUCTS", 1)
     history = bought(chained(), NamedMarginals(tuple(PAIRS[:3])), 5.0)
     recalled = AnswerBank(history, 4000.0).recall(Marginals(1), TREE, error=False)
+    assert "did not converge" in recalled.why
+
+
+def test_least_squares_that_stop_too_early_say_so(monkeypatch):
+    history = bought(chained(), NamedMarginals(tuple(PAIRS[:3])), 5.0)
+    assert "converge" not in AnswerBank(history, 4000.0).recall(Marginals(1), SQUARES).why
+    monkeypatch.setattr("workbench.inference.cell_least_squares._STEPS", 2)
+    recalled = AnswerBank(history, 4000.0).recall(Marginals(1), SQUARES, error=False)
     assert "did not converge" in recalled.why
 
 

@@ -179,6 +179,26 @@ def test_synthetic_rows_agree_with_what_was_bought(tmp_path):
         session.synthesize(-1)
 
 
+def test_rows_without_a_total_are_refused_in_words_that_were_written(tmp_path):
+    with Session.open(tmp_path / "s", people(), DP(9.0)) as session:
+        session.ask({"a": {1}}, 1.0)
+        with pytest.raises(ValueError, match="total=") as refused:
+            session.synthesize(10)
+        assert "by =" not in str(refused.value)
+        session.ask(Marginals(1), 1.0)  # complete tables say how many there are
+        assert len(session.synthesize(10)) == 10
+
+
+def test_an_impossible_total_is_told_with_rows_and_prices(tmp_path):
+    with Session.open(tmp_path / "s", people(), DP(9.0), total=50.0) as session:
+        session.ask(Marginals(2), 5.0)
+        assert "50 does not fit" in session.synthesize(10).guarantee["doubts"]
+        assert "50 does not fit" in session.price(Marginals(1), 5.0).why
+    with Session.open(tmp_path / "t", people(), DP(9.0), total=3000.0) as session:
+        session.ask(Marginals(2), 5.0)
+        assert "doubts" not in session.synthesize(10).guarantee
+
+
 def test_a_map_of_pairs_is_of_the_bars_that_recall_gives(tmp_path):
     with Session.open(tmp_path / "s", people(), DP(9.0), total=3000.0) as session:
         with pytest.raises(ValueError, match="empty"):

@@ -14,6 +14,7 @@ Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4; Vovk, Gammerman & Shafer
 from __future__ import annotations
 
 from math import inf, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from workbench.inference.bank_fits import (
     answers_of,
 )
 from workbench.inference.bank_marginals import is_held, used_attributes
+from workbench.inference.cell_least_squares import CellCounts
 from workbench.inference.judged_fits import Candidate, JudgedFits, Likeness, unjudged
 from workbench.inference.markov_network import NetworkFit
 from workbench.inference.priors import prior_vectors
@@ -133,11 +135,8 @@ class AnswerBank(JudgedFits):
         """
         queries = linear_queries(workload, self.domain)
         candidate, why = self.choose(queries, by)
-        if self.marginals.complaint:
-            why = f"{why}; {self.marginals.complaint}"
         fitted = self.fit(candidate.by, candidate.parameter)
-        if isinstance(fitted, NetworkFit) and not fitted.converged:
-            why += f"; the fit did not converge: residuals of {fitted.residual:.2g} deviations"
+        why = "; ".join([why, *self.doubts(fitted)])
         if not error:
             values = _possible(answers_of(fitted, queries), queries, self.total)
             return Recalled(values, None, candidate.by, why)
@@ -146,6 +145,17 @@ class AnswerBank(JudgedFits):
         if self.total is not None:  # the truth is no farther than what is possible
             errors = np.minimum(errors, _farthest(values, queries, self.total) / 2)
         return Recalled(values, errors, candidate.by, f"{why}; {parts}")
+
+    def doubts(self, fitted: Any = None) -> list[str]:
+        """What is wrong with the answers themselves, and with a fit to them, in words."""
+        said = [self.marginals.complaint] if self.marginals.complaint else []
+        if isinstance(fitted, NetworkFit) and not fitted.converged:
+            said.append(
+                f"the fit did not converge: residuals of {fitted.residual:.2g} deviations"
+            )
+        if isinstance(fitted, CellCounts) and not fitted.converged:
+            said.append("the fit did not converge in as many steps as it may take")
+        return said
 
     def _with_bars(
         self, candidate: Candidate, queries: Linear

@@ -27,11 +27,15 @@ _STEPS = 1000
 
 @dataclass(frozen=True, eq=False)
 class CellCounts:
-    """Counts of all cells of some attributes, the others spread evenly."""
+    """Counts of all cells of some attributes, the others spread evenly.
+
+    `converged` says whether the fit stopped before its steps were used up.
+    """
 
     domain: Domain
     axes: tuple[int, ...]
     counts: Float[np.ndarray, " cells"]
+    converged: bool
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
         """Answers to linear queries."""
@@ -116,4 +120,4 @@ class CellProblem:
         counts = found.x
         if self.total is not None and counts.sum() > 0:
             counts = counts * (self.total / counts.sum())
-        return CellCounts(self.domain, self.axes, counts)
+        return CellCounts(self.domain, self.axes, counts, found.nit < _STEPS)

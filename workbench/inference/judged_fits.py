@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Float
-from workbench.estimates import Model, NoisyAnswers
+from workbench.estimates import NoisyAnswers
 from workbench.inference.bank_fits import (
     KERNEL,
     SQUARES,
@@ -25,6 +25,7 @@ from workbench.inference.bank_fits import (
     BankFits,
     answers_of,
 )
+from workbench.inference.markov_network import NetworkFit
 
 _STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0)  # tuples; strong ones start weak ones
 _FEWEST_ANSWERS = 20  # that are held out, for a scale of bars
@@ -199,17 +200,23 @@ class JudgedFits(BankFits):
         if by == SQUARES and self._cells is not None:
             yield self._judged(SQUARES, 0.0)
 
-    def model(self) -> Model:
-        """A model of the tuples that agrees with what was bought, as far as its noise lets it.
+    def tree(self) -> NetworkFit:
+        """The junction tree that agrees with what was bought, as far as its noise lets it.
 
         Raises
         ------
         ValueError
             Where no total is known, or no set of attributes is small enough for a junction tree.
         """
+        if self.network is None:
+            raise ValueError(
+                "rows need the number of tuples (open the session with total=, or buy a complete table), "
+                "and a bought set of attributes of few cells"
+            )
         trees = self.candidates_by(TREE)
         best = min(trees, key=lambda c: c.at_bought.mean(), default=None) or self._untried(TREE)
-        return self.fit(TREE, best.parameter).model
+        fitted: NetworkFit = self.fit(TREE, best.parameter)
+        return fitted
 
     def _untried(self, by: str) -> Candidate:
         problem = self.network if by == TREE else self._cells

@@ -8,7 +8,7 @@ Source     Li, Miklau, Hay, McGregor & Rastogi, VLDB Journal 2015.
 
 from __future__ import annotations
 
-from math import prod
+from math import nan, prod
 
 import numpy as np
 
@@ -23,11 +23,15 @@ from workbench.inference.marginal_strategies import (
 )
 from workbench.inference.strategy import L1, L2, Strategy
 from workbench.workload import Products, Recipe, linear_queries, workload_sensitivity
+from workbench.workload.inner import inner_products
+from workbench.workload.linear import Linear
 
 _MOST_CELLS = 512  # laid out
 _MOST_QUERIES = 2**16  # times cells: 2²⁵ entries at most
 _MOST_CODES = 2048  # of one attribute; from whose tree answers are reconstructed
 _MOST_ENTRIES = 2**24
+_MOST_BOUNDED = 2**12  # queries about more cells, whose singular values are found
+_MOST_VALUES = 2**22  # of all attributes, where they are
 
 
 def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Strategy:
@@ -67,4 +71,14 @@ def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Stra
             return of_line(queries, domain, axes[0], norm)
     moved = workload_sensitivity(queries, domain)
     plain = moved**2 if norm == L1 else moved * queries.max_query
-    return Strategy(queries, "the questions themselves", plain, plain, 1.0, float("nan"))
+    bound = _bound_of_queries(queries, domain)
+    return Strategy(queries, "the questions themselves", plain, plain, 1.0, bound)
+
+
+def _bound_of_queries(queries: Linear, domain: Domain) -> float:
+    """The singular-value bound from products of queries, so that no cells are laid out; NaN of many."""
+    if len(queries) > _MOST_BOUNDED or sum(domain.shape) > _MOST_VALUES:
+        return nan
+    gram = inner_products(queries, queries, domain)
+    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum()
+    return float(singular**2 / len(queries))

@@ -236,6 +236,7 @@ class Recall(Spending):
         why = "recall would take kernel PCA too"
         if chosen.by != KERNEL:
             why = f"recall would take {chosen.by}; the figure is kernel PCA's"
+        why = "; ".join([why, *bank.doubts()])
         return bank.posterior(bank.cautious_alpha(chosen)), why
 
     def _answer_bank(self, answers: list[NoisyAnswers]) -> AnswerBank:
@@ -280,12 +281,17 @@ class Recall(Spending):
         answers = self._answers()
         if not answers:
             raise ValueError("the bank is empty: nothing was bought that rows could agree with")
-        model = self._answer_bank(answers).model()
+        bank = self._answer_bank(answers)
+        tree = bank.tree()
+        model = tree.model
         guarantee = {"budget": str(self.budget), "remaining": stated(self.remaining)}
         guarantee |= {
             "relation": self.relation,
             "unit": self.unit or "as the table's bound says",
         }
+        doubts = bank.doubts(tree)
+        if doubts:
+            guarantee["doubts"] = "; ".join(doubts)
         return SyntheticRows(model.synthetic(n, seed), model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:

@@ -27,7 +27,8 @@ class SyntheticRows:
     model : Model
         What they were drawn from.
     guarantee : dict
-        What all answers cost of which budget, whom it protects, and a note.
+        What all answers cost of which budget, and whom it protects; `doubts`, where the answers
+        contradict the total or each other, or the model did not converge.
     """
 
     table: SparseTable
