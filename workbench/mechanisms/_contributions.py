@@ -124,6 +124,8 @@ class Contributions(Mechanism):
     takes = Interactions
     bound: int | None
     split: tuple[float, float]
+    consistent: bool
+    total: float | None
 
     def __post_init__(self) -> None:
         if self.bound is None:
@@ -168,13 +170,14 @@ class Contributions(Mechanism):
             )
             histograms.append(Histogram(domain, noisy, variance))
             ledger.append(receipt)
+        items, edges = histograms
         sampled = not (isinstance(data.bound, Bound) and data.bound.l1 <= l1)
-        counts = ItemEdgeCounts(*histograms, sampled=sampled)
+        estimate = ItemEdgeCounts(items, edges, sampled=sampled)
         if self.consistent:
-            counts = counts.consistent()
+            estimate = estimate.consistent()
         if self.total is not None:
-            counts = counts.scaled(self.total)
-        return Release(counts, tuple(ledger), self, private_bound(bounded))
+            estimate = estimate.scaled(self.total)
+        return Release(estimate, tuple(ledger), self, private_bound(bounded))
 
     def _parts(
         self, data: Interactions, total: float
@@ -185,22 +188,36 @@ class Contributions(Mechanism):
         counts = (data.item_counts(), data.edge_counts().ravel())
         return zip(domains, counts, item_edge_budgets(total, self.split), strict=True)
 
+    def _smooth(
+        self,
+        bounded: Interactions,
+        counts: np.ndarray,
+        share: float,
+        rng: np.random.Generator | None,
+    ) -> tuple[np.ndarray, Any, Sequence[Receipt]]:
+        """Noisy values, the law of their noise, and what they cost."""
+        raise NotImplementedError
+
     def _smoothed(self, data: Interactions, rng: np.random.Generator | None) -> Release:
         """Items and edges, each made from bounded data by `_smooth`."""
         bounded = self.bounded_data(data, rng)
         histograms = []
-        ledger = []
+        ledger: list[Receipt] = []
         for domain, counts, share in self._parts(bounded, amount(self.budget)):
             values, law, receipts = self._smooth(bounded, counts, share, rng)
             histograms.append(Histogram(domain, sealed(values), noise=law))
             ledger += receipts
-        counts = ItemEdgeCounts(*histograms, sampled=True)  # smoothing takes away, too
-        return Release(counts, tuple(ledger), self, private_bound(bounded))
+        items, edges = histograms
+        estimate = ItemEdgeCounts(items, edges, sampled=True)  # smoothing takes away, too
+        return Release(estimate, tuple(ledger), self, private_bound(bounded))
 
 
 class SampledContributions(Contributions):
     """A release of at most `l` records of each user, where l can be suggested by public facts."""
 
+    l: int | str  # noqa: E741
+    n: int | None
+    popularity: float | tuple[float, ...] | None
     cite = "fan2015"
     fixed_price = True
     converges = False  # a user's records beyond l are dropped, whatever ε is
@@ -218,7 +235,7 @@ class SampledContributions(Contributions):
 
     def sampling_factor(self, items: int) -> int:
         """The l that is used for so many items."""
-        if self.l != "suggested":
+        if not isinstance(self.l, str):
             return self.l
         share, _ = item_edge_budgets(self._counts_amount(), self.split)
         return self._suggested(items, share)
@@ -240,13 +257,14 @@ class SampledContributions(Contributions):
         above 0 whatever p, cut at M. Of ρ the noise is l²/(2ρ), and K/ρ stands for 4K/ε². Guidance
         only: users differ in how many records they have.
         """
+        assert self.n is not None and self.bound is not None and self.popularity is not None
         if isinstance(self.popularity, tuple):
             if len(self.popularity) != items:
                 raise ValueError(
                     f"{type(self).__name__}.popularity has {len(self.popularity)} weights: need "
                     f"{items}, one an item"
                 )
-            p = np.array(self.popularity, float)
+            p = np.array(self.popularity, np.float64)
         else:
             p = np.arange(1.0, items + 1) ** -self.popularity
         p /= p.max()

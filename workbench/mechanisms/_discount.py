@@ -25,7 +25,7 @@ class Discount:
     def __init__(self, strategy: str, t: int):
         self.strategy = strategy
         self.t = t
-        self.arrival = None
+        self.arrival = np.zeros(0, np.int64)
 
     def root(self, records: Records, rng: np.random.Generator | None) -> Frontier:
         """Everything in one node; in proportional discounting every record arrives at random, once."""
