@@ -1,5 +1,6 @@
 """A bank says what its own answers speak for: fits against slow ones, and the choice from answers alone."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.optimize import minimize, nnls
 from workbench import DP, Bound, Domain, Session, SparseTable
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, product_prior
-from workbench.inference.answer_bank import KERNEL, SQUARES, TREE, AnswerBank
+from workbench.inference.answer_bank import ENTROPY, KERNEL, SQUARES, TREE, AnswerBank
 from workbench.inference.bank_marginals import BankMarginals
 from workbench.inference.cell_least_squares import CellProblem
 from workbench.inference.held_out import HeldOut
@@ -335,6 +336,36 @@ def test_a_fit_that_stops_too_early_says_so(monkeypatch):
     history = bought(chained(), NamedMarginals(tuple(PAIRS[:3])), 5.0)
     recalled = AnswerBank(history, 4000.0).recall(Marginals(1), TREE, error=False)
     assert "did not converge" in recalled.why
+
+
+def test_bars_of_maximum_entropy_hold_where_cells_are_few():
+    table = chained(5000)
+    bought_pairs = NamedMarginals(tuple(PAIRS[:6]))
+    asked = [bought_pairs, NamedMarginals(tuple(PAIRS[6:]))]
+    inside = [[], []]
+    for seed in range(3):
+        history = bought(table, bought_pairs, 0.5, seed)
+        bank = AnswerBank(history, 5000.0)
+        for held, questions in zip(inside, asked, strict=True):
+            recalled = bank.recall(questions, ENTROPY)
+            off = np.abs(recalled.values - table.answer(questions))
+            held.append(off <= 2 * recalled.errors)
+        assert "held out" in recalled.why and "converge" not in recalled.why
+        bars = bank.recall(bought_pairs, ENTROPY).errors
+        assert np.sqrt(np.mean(bars**2)) < history.deviations_in_counts[0]
+        assert ENTROPY not in {c.by for c in bank.candidates}
+        assert np.array_equal(bank.recall(bought_pairs, ENTROPY).errors, bars)
+    assert np.mean(inside[0]) > 0.8 and np.mean(inside[1]) > 0.8
+
+
+def test_maximum_entropy_that_stops_too_early_says_so_in_its_reasons():
+    history = bought(chained(), NamedMarginals(tuple(PAIRS[:2])), 5.0)
+    bank = AnswerBank(history, 4000.0)
+    fit = bank.fit(ENTROPY, 0.0)
+    bank.keep_fit(ENTROPY, 0.0, replace(fit, gap=0.7))
+    assert "gap of 0.7 nats" in bank.recall(Marginals(1), ENTROPY, error=False).why
+    bank.keep_fit(ENTROPY, 0.0, replace(fit, explicit=False))  # as if tuples were drawn
+    assert np.isinf(bank.recall(NamedMarginals(tuple(PAIRS[:2])), ENTROPY).errors).all()
 
 
 def test_least_squares_that_stop_too_early_say_so(monkeypatch):

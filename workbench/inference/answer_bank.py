@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Float
+from workbench.estimates import Model
 from workbench.inference.bank_fits import (
     ENTROPY,
     KERNEL,
@@ -31,6 +32,7 @@ from workbench.inference.bank_marginals import is_held, used_attributes
 from workbench.inference.cell_least_squares import CellCounts
 from workbench.inference.judged_fits import Candidate, JudgedFits, Likeness, unjudged
 from workbench.inference.markov_network import NetworkFit
+from workbench.inference.maximum_entropy import MaximumEntropy
 from workbench.inference.priors import prior_vectors
 from workbench.inference.recalled import NOISE_ONLY, Recalled
 from workbench.wording import format_number
@@ -71,7 +73,7 @@ class AnswerBank(JudgedFits):
         """
         if by is not None and by not in METHODS:
             raise ValueError(f"by = {by!r} is not allowed: need one of {', '.join(METHODS)}")
-        if by == ENTROPY:
+        if by == ENTROPY and not (self.is_judged and self.fit(ENTROPY, 0.0).explicit):
             return unjudged(by, 0.0), "as was asked for"
         if len(self.history) > self.most_answers and by in (None, TREE):
             method = by or (SQUARES if self.network is None else TREE)
@@ -153,6 +155,8 @@ class AnswerBank(JudgedFits):
             said.append(
                 f"the fit did not converge: residuals of {fitted.residual:.2g} deviations"
             )
+        if isinstance(fitted, Model) and fitted.gap > MaximumEntropy.tolerance:
+            said.append(f"the fit did not converge: a duality gap of {fitted.gap:.2g} nats")
         if isinstance(fitted, CellCounts) and not fitted.converged:
             said.append("the fit did not converge in as many steps as it may take")
         return said
@@ -210,7 +214,8 @@ class AnswerBank(JudgedFits):
     ) -> Float[np.ndarray, " queries"]:
         """What new noise of the paid size does to the answers; the fits to it are made once."""
         key = (candidate.by, candidate.parameter)
-        if candidate.by == ENTROPY:
+        if isinstance(self.fit(*key), Model) and not self.fit(*key).explicit:
+            # a dozen fits by drawn tuples would take many seconds each
             return np.full(len(queries), np.nan)
         if key not in self._noisy_fits:
             start = getattr(self.fit(*key), "weights", None)

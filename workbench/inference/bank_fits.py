@@ -6,6 +6,7 @@ each time.
 
 from __future__ import annotations
 
+import warnings
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -20,7 +21,7 @@ from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.held_out import HeldOut
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.markov_network import NEAR, NetworkFit, NetworkProblem
-from workbench.inference.maximum_entropy import MaximumEntropy
+from workbench.inference.maximum_entropy import MaximumEntropy, NotConverged
 from workbench.workload.linear import Linear
 
 KERNEL = "kernel PCA"
@@ -180,7 +181,7 @@ class BankFits:
         if by == SQUARES:
             assert self._cells is not None
             return self._cells.fit(values, used)
-        return self._entropy()
+        return self._entropy(values, used)
 
     def fit(self, by: str, parameter: float) -> Any:
         """The fit to all answers, made once."""
@@ -199,15 +200,27 @@ class BankFits:
         """Take a fit that was made before."""
         self._fits[by, parameter] = fitted
 
-    def _entropy(self) -> Model:
-        """Maximum entropy as Chen et al. have it."""
+    def _entropy(
+        self,
+        values: Float[np.ndarray, " queries"] | None,
+        used: Bool[np.ndarray, " queries"] | None,
+    ) -> Model:
+        """Maximum entropy as Chen et al. have it; from other answers or fewer of them if given."""
         total = self.marginals.total
         if total is None:
             raise ValueError(
                 f"{ENTROPY} needs the number of tuples: declare total, or buy a table of all"
             )
         alpha = _WEIGHT * float(np.median(self.history.scales)) / total
-        return MaximumEntropy(alpha, total, self.prior)(self.history)
+        history = self.history
+        if values is not None:
+            history = NoisyAnswers(self.domain, history.workload, values, history.variances)
+        if used is not None:
+            history = history[np.flatnonzero(used)]
+        with warnings.catch_warnings():
+            if values is not None or used is not None:  # of trials only the spread is used
+                warnings.simplefilter("ignore", NotConverged)
+            return MaximumEntropy(alpha, total, self.prior)(history)
 
 
 def answers_of(fitted: Any, queries: Linear) -> Float[np.ndarray, " queries"]:

@@ -19,6 +19,7 @@ import numpy as np
 from workbench.arrays import Float
 from workbench.estimates import NoisyAnswers
 from workbench.inference.bank_fits import (
+    ENTROPY,
     KERNEL,
     SQUARES,
     TREE,
@@ -181,7 +182,7 @@ class JudgedFits(BankFits):
 
     def candidates_by(self, by: str) -> tuple[Candidate, ...]:
         """Those of one method: no other is fitted."""
-        if "candidates" in vars(self):
+        if "candidates" in vars(self) and by != ENTROPY:
             return tuple(c for c in self.candidates if c.by == by)
         if by not in self._by_method:
             self._by_method[by] = tuple(self._judged_by(by)) if self.is_judged else ()
@@ -199,6 +200,8 @@ class JudgedFits(BankFits):
             yield from trees
         if by == SQUARES and self._cells is not None:
             yield self._judged(SQUARES, 0.0)
+        if by == ENTROPY:
+            yield self._judged(ENTROPY, 0.0)
 
     def tree(self) -> NetworkFit:
         """The junction tree that agrees with what was bought, as far as its noise lets it.
