@@ -64,7 +64,7 @@ MOST = {
     "csv": Most(128, 28),
     "gz": Most(128, 28),
     "zst": Most(128, 28),
-    "parquet": Most(64, 20),
+    "parquet": Most(64, 22),
     "release": Most(16, 20),
     "release-csv": Most(16, 16),
     "domain": Most(16, 40),

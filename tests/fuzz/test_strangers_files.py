@@ -31,6 +31,7 @@ from workbench.reading import source
 from workbench.session import Session
 from workbench.session import file as session_file
 from workbench.session.fits import load_fits
+from workbench.workload.stated import read_queries
 
 QUICK = {"release": 30, "release-csv": 15, "session": 6}
 
@@ -101,6 +102,25 @@ def test_a_small_file_of_very_many_rows_is_no_table(tmp_path, monkeypatch, endin
         return
     with pytest.raises(ValueError, match="are too many for a packed file of"):
         SparseTable.read(path, domain, Bound())
+
+
+@pytest.mark.parametrize(("column", "text"), [("a", "x"), ("u", "x"), ("u", b"x")])
+def test_a_long_text_in_very_many_rows_is_held_once(tmp_path, column, text):
+    """Some kilobytes of Parquet, as others write it, are ten gigabytes of rows."""
+    rows = 2**20
+    places = pa.array(np.zeros(rows, np.int32))
+    columns = {"a": np.zeros(rows, np.int8), "u": np.zeros(rows, np.int8)}
+    columns[column] = pa.DictionaryArray.from_arrays(places, [text * 10_000])
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table(columns), path, store_schema=False)
+    assert path.stat().st_size < 2**20
+    with limited():
+        if column == "u":
+            table = SparseTable.read(path, Domain(("a",), (3,)), Bound(1, 1), user="u")
+            assert table.total == 1
+        else:
+            with pytest.raises(ValueError, match="10,000 characters"):
+                SparseTable.read(path, Domain(("a",), (3,)), Bound(1, 1), user="u")
 
 
 @pytest.mark.parametrize("text", [b"a," * 2**22, b"a" * 2**23], ids=["fields", "field"])
@@ -247,6 +267,14 @@ def test_packed_fits_are_not_unpacked(tmp_path):
 
 def test_releases_of_every_kind_are_damaged(tmp_path):
     assert {record["kind"] for _, record in releases()} == {cls.kind for cls in estimates.ALL}
+
+
+def test_what_leads_to_no_file_is_not_read(tmp_path):
+    (tmp_path / "d.json").symlink_to("/dev/zero")
+    with limited(), pytest.raises(FileNotFoundError, match="no such domain file"):
+        Domain.read(tmp_path / "d.json")
+    with limited(), pytest.raises(FileNotFoundError, match="no such file of queries"):
+        read_queries(str(tmp_path / "d.json"), DOMAIN)
 
 
 def test_a_domain_reads_labels_from_files_alone(tmp_path):

@@ -111,10 +111,14 @@ def read_json(path: Path) -> Any:
 
     Raises
     ------
+    FileNotFoundError
+        No such file, or what is none: a folder, a device.
     ValueError
         Another encoding than UTF-8, a key that stands twice in one object, NaN or Infinity, or lists
         in lists without end.
     """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
     content = path.read_bytes()
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise ValueError(f"{path}: it is written as UTF-16; save it as UTF-8")

@@ -52,12 +52,10 @@ class ParquetFile(FileSource):
                     f"{self}, column {name!r} holds {str(dtype)[:60]}: need text, numbers, truth values or "
                     "times"
                 )
-        texts = [
+        texts = [  # read as places in a list: a long one in very many rows is held once
             name
             for name, dtype in zip(self.names, self._types, strict=True)
-            if name in columns
-            and name != one_kind  # of many different texts a list takes longer than the texts
-            and (pa.types.is_string(dtype) or pa.types.is_large_string(dtype))
+            if name in columns and (_is_text(dtype) or name == one_kind and _is_bytes(dtype))
         ]
         self.raw = CountedFile(self.path)
         try:
@@ -75,3 +73,11 @@ class ParquetFile(FileSource):
 
     def _damaged(self, e: Exception) -> ValueError:
         return ValueError(f"{self}: not a complete Parquet file ({str(e)[:80]})")
+
+
+def _is_text(dtype: pa.DataType) -> bool:
+    return pa.types.is_string(dtype) or pa.types.is_large_string(dtype)
+
+
+def _is_bytes(dtype: pa.DataType) -> bool:
+    return pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype)

@@ -138,9 +138,9 @@ def _parsed_json(path: Path, content: str) -> Any:
 
 
 def _file_text(path: Path) -> str:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file of queries")
     try:
         return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: no such file of queries") from None
     except UnicodeDecodeError as e:
         raise ValueError(f"{path}: not a text in UTF-8 ({e.reason})") from None
