@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from workbench import DP, Bound, Domain, Session, SparseTable
+from workbench.datasets import Adult
+from workbench.experiment import first_available
 from workbench.privacy import ZCDP
 from workbench.session.choosing import open_sets, scores_of
 from workbench.workload import Marginals, NamedMarginals, Products
@@ -197,6 +199,49 @@ def test_an_impossible_total_is_told_with_rows_and_prices(tmp_path):
     with Session.open(tmp_path / "t", people(), DP(9.0), total=3000.0) as session:
         session.ask(Marginals(2), 5.0)
         assert "doubts" not in session.synthesize(10).guarantee
+
+
+@pytest.mark.parametrize("price", [1e-6, 1e3])
+@pytest.mark.parametrize("cls,name", [(DP, "epsilon"), (ZCDP, "rho")])
+def test_better_questions_are_asked_at_any_price_and_of_wide_attributes(
+    tmp_path, cls, name, price
+):
+    wide = Domain(("x", "y"), (100_000, 2))
+    codes = np.random.default_rng(0).integers(0, [100_000, 2], (900, 2))
+    table = SparseTable.from_keys(wide, wide.keys(codes), np.ones(900, int), Bound())
+    ranges = Products.of(wide, [{"x": (1000 * k, 3000 * k + 5)} for k in range(1, 30)])
+    with Session.open(tmp_path / "s", table, cls(3e3), total=900.0) as session:
+        for question in (ranges, NamedMarginals((("y",),))):
+            (told,) = session.plan(question, cls(price)).to_dict("records")
+            assert 0 < told["share of bound"] <= 1 + 1e-6
+            values, errors = session.ask(question, **{name: price}, strategy="optimised")
+            assert np.sqrt(np.mean(errors**2)) == pytest.approx(told["error"], rel=1e-3)
+            off = np.abs(values - table.answer(question))
+            assert (off <= 20 * errors + 1e-6).all()
+        recalled = session.recall(NamedMarginals((("y",),)), by="kernel PCA")
+        assert np.isfinite(recalled.errors).all() and (recalled.errors <= 450 + 1e-6).all()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(first_available(Adult()) is None, reason="Adult is not at hand")
+def test_a_real_table_chooses_and_its_rows_agree_with_what_was_bought(tmp_path):
+    table = Adult().load()
+    with Session.open(tmp_path / "s", table, DP(9.0), total=float(table.total)) as session:
+        session.ask(Marginals(1), 0.5)
+        plan = session.plan(Marginals(2), 4.0, by="data", epsilon=0.5)
+        asked = plan.attrs["questions"]
+        assert len(asked) == len(table.domain.attributes) - 1
+        for question, epsilon in zip(asked, plan.epsilon, strict=True):
+            session.ask(question, float(epsilon), strategy="optimised")
+        rows = session.synthesize(int(table.total))
+        assert session.remaining == pytest.approx(4.0)
+        assert session.price(asked[0], 1.0) > 0
+    assert "doubts" not in rows.guarantee
+    for question in asked:
+        apart = np.abs(rows.table.answer(question) - table.answer(question)).sum()
+        assert apart / 2 / table.total < 0.03
+        even = np.full(len(table.answer(question)), table.total / len(table.answer(question)))
+        assert apart < np.abs(even - table.answer(question)).sum() / 5
 
 
 def test_a_map_of_pairs_is_of_the_bars_that_recall_gives(tmp_path):

@@ -26,6 +26,7 @@ from workbench.inference.strategy import L1, L2, Strategy
 from workbench.workload import Products
 from workbench.workload.linear import Linear
 
+_MOST_CODES = 2048  # of an attribute whose contrasts are laid out
 MOST_SETS = 2**12
 
 
@@ -98,6 +99,8 @@ def of_marginals(
     weighed = parts.dimensions * np.sqrt(parts.squares)
     bound = weighed.sum() ** 2 / count
     plain = float(len(sets)) ** (2 if norm == L1 else 1)
+    if max((domain.shape[k] for axes in sets for k in axes), default=0) > _MOST_CODES:
+        return Strategy(queries, "the questions themselves", plain, plain, 1.0, bound)
     if norm == L2:
         sizes = np.array([prod(domain.shape[k] for k in axes) for axes in parts.sets], float)
         # the part's share of the squared sensitivity, m·θ²/n, is proportional to m·λ
@@ -167,7 +170,7 @@ def _cells(
         if weight > 0:
             which.append(_every_row(domain, axes, [domain.shape[k] for k in axes]))
             times.append(np.full(len(which[-1]), weight))
-    factors = tuple(np.concatenate([np.ones((1, n)), np.eye(n)]) for n in domain.shape)
+    factors = _factors(domain, sets, np.eye)
     return _products(domain, factors, which, times)
 
 
@@ -175,15 +178,23 @@ def _contrasts(
     domain: Domain, sets: Sequence[tuple[int, ...]], scales: Float[np.ndarray, " sets"]
 ) -> Products:
     """All products of contrasts of each set, times its scale; orthonormal but for that."""
-    factors = tuple(
-        np.concatenate([np.ones((1, n)), _orthonormal_contrasts(n)]) for n in domain.shape
-    )
+    factors = _factors(domain, sets, _orthonormal_contrasts)
     which = []
     times = []
     for axes, scale in zip(sets, scales, strict=True):
         which.append(_every_row(domain, axes, [domain.shape[k] - 1 for k in axes]))
         times.append(np.full(len(which[-1]), scale))
     return _products(domain, factors, which, times)
+
+
+def _factors(
+    domain: Domain, sets: Sequence[tuple[int, ...]], rows_of: Callable[[int], np.ndarray]
+) -> tuple[Float[np.ndarray, "rows values"], ...]:
+    """A row of ones an attribute, and below it the rows of those that any set is about."""
+    factors = [np.ones((1, n)) for n in domain.shape]
+    for k in {k for axes in sets for k in axes}:
+        factors[k] = np.concatenate([factors[k], rows_of(domain.shape[k])])
+    return tuple(factors)
 
 
 def _orthonormal_contrasts(n: int) -> Float[np.ndarray, "contrasts codes"]:
