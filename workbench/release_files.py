@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from workbench.libraries import csv, pa, parquet
+from workbench.libraries import csv, pa, parquet, pc
 from workbench.provenance import file_sha256, sidecar
 from workbench.temporary import Draft
 from workbench.value import shown
@@ -22,6 +22,7 @@ from workbench.value import shown
 ENDINGS = (".parquet", ".csv")
 _FEW_ROWS = 2**20
 _ROWS_PER_BYTE = 1024  # equal numbers, as we write them, are some 220 a byte
+_MOST_TEXT = 2**30  # bytes of a column
 _NONE = type(None)
 # what a file says of itself; what is not here may be missing
 _RECORD: dict[str, tuple[type, ...]] = {
@@ -219,7 +220,12 @@ def read_release(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
         return _csv_rows(path, record), record
     with _whole_parquet(path):
         _refuse_many_rows(path, parquet.read_metadata(path).num_rows)
-        return _valid(parquet.read_table(path)), record
+        schema = parquet.read_schema(path)
+        texts = [f.name for f in schema if pa.types.is_string(f.type)]
+        table = _valid(parquet.read_table(path, read_dictionary=texts))
+        for name in texts:
+            _refuse_long_texts(path, table[name])
+        return table.cast(schema), record
 
 
 def _valid(table: pa.Table) -> pa.Table:
@@ -291,6 +297,18 @@ def _refuse_many_rows(path: Path, rows: int) -> None:
     size = path.stat().st_size
     if rows > _FEW_ROWS + _ROWS_PER_BYTE * size:
         raise ValueError(f"{path}: {rows:,} rows are too many for a file of {size:,} bytes")
+
+
+def _refuse_long_texts(path: Path, column: pa.ChunkedArray) -> None:
+    """A ValueError, before each row has its own copy, if texts are long in very many rows."""
+    size = 0
+    for chunk in column.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            size += pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py() or 0
+    if size > _MOST_TEXT:
+        raise ValueError(
+            f"{path}: {size:,} bytes of text in one column, need at most {_MOST_TEXT:,}"
+        )
 
 
 @contextmanager

@@ -123,6 +123,18 @@ def test_a_long_text_in_very_many_rows_is_held_once(tmp_path, column, text):
                 SparseTable.read(path, Domain(("a",), (3,)), Bound(1, 1), user="u")
 
 
+def test_a_release_of_a_long_text_in_very_many_rows_is_refused(tmp_path):
+    table, record = releases()[0]
+    places = pa.array(np.zeros(2**20, np.int32))
+    text = pa.DictionaryArray.from_arrays(places, ["x" * 10_000])
+    rows = pa.table({table.column_names[0]: text})
+    with pq.ParquetWriter(tmp_path / "a.parquet", rows.schema, store_schema=False) as writer:
+        writer.write_table(rows)
+        writer.add_key_value_metadata({"workbench": as_text(record).decode()})
+    with limited(), pytest.raises(ValueError, match="10,485,760,000 bytes of text"):
+        Release.load(tmp_path / "a.parquet")
+
+
 @pytest.mark.parametrize("text", [b"a," * 2**22, b"a" * 2**23], ids=["fields", "field"])
 def test_a_line_that_no_table_has_is_refused_before_it_is_read(tmp_path, text):
     path = tmp_path / "a.csv.gz"
