@@ -18,6 +18,7 @@ import pytest
 from joblib.externals.loky import ProcessPoolExecutor
 
 from tests.agreement import RARE, runs, same_counts, same_law, seeded
+from tests.crash import disks
 from workbench import DP, Bound, Domain, SparseTable, release_files
 from workbench.interactions import Interactions
 from workbench.mechanisms import (
@@ -507,7 +508,7 @@ def test_what_a_killed_coordinator_leaves_the_next_run_removes(folder, scratch):
 @pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="needs Linux's list of children"
 )
-@pytest.mark.parametrize("stage", ["reading", "users", "cells"])
+@pytest.mark.parametrize("stage", ["reading", "users", "cells", "second round"])
 def test_a_worker_that_is_killed_is_said_and_leaves_nothing(stage, tmp_path, scratch):
     for i in range(60):
         made_up_rows(1000, i).write_parquet(tmp_path / f"{i}.parquet")
@@ -515,7 +516,12 @@ def test_a_worker_that_is_killed_is_said_and_leaves_nothing(stage, tmp_path, scr
     killed = []
     others = set(workers_of_this_process())  # a panel's pool of another test may still wait
 
+    shares = [0.0]  # of the cells, which begin anew in the second round of priorities
+
     def kill(what, share):
+        if what == "cells":
+            what = "second round" if share < shares[-1] else what
+            shares.append(share)
         if what == stage and not killed:
             for pid in set(workers_of_this_process()) - others:
                 killed.append(os.kill(pid, signal.SIGKILL))
@@ -583,6 +589,35 @@ def test_a_disk_that_is_full_for_workers_is_said_once(user, tmp_path, scratch):
     )
     assert run.returncode == 1 and "cannot hold the scratch files" in run.stderr
     assert "Exception ignored" not in run.stderr
+    assert not any(scratch.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs mounts")
+@pytest.mark.parametrize("workers", [None, 2])
+def test_a_file_system_that_fills_up_is_said_and_left_empty(
+    workers, tmp_path, scratch, monkeypatch
+):
+    """One of 8 MB, of which somebody else takes the rest meanwhile."""
+    for i in range(4):
+        made_up_rows(40_000, i).write_parquet(tmp_path / f"{i}.parquet")
+    rows = Rows.read(f"{tmp_path}/*.parquet", DOMAIN, BOUND, user="user")
+    mechanism = HighPassFilter(DP(1.0), theta=5)
+    monkeypatch.setattr(disks, "SIZE", 8 << 20)
+    with disks.small_disk() as (full, kind):
+        if "tmpfs" not in kind:
+            pytest.skip("no file system may be mounted here")
+        ballast = full / "ballast"
+
+        def fill(what, share):
+            with suppress(OSError), ballast.open("ab", buffering=0) as file:
+                while file.write(bytes(2**16)):
+                    pass
+
+        with pytest.raises(OSError, match="cannot hold the scratch files"):
+            release(mechanism, rows, scratch=full, workers=workers, progress=fill)
+        assert [*full.iterdir()] == [ballast]
+    release(mechanism, rows, scratch=scratch, workers=workers)
     assert not any(scratch.iterdir())
 
 
