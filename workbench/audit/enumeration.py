@@ -186,7 +186,10 @@ def _law(
 
 
 def _loss(
-    one: dict[str, Any], other: dict[str, Any], epsilon: float, delta: float
+    one: dict[int, tuple[float, Output]],
+    other: dict[int, tuple[float, Output]],
+    epsilon: float,
+    delta: float,
 ) -> ExactLoss:
     nothing = (0.0, None)
     wholes = [w for w in {**one, **other} if one.get(w, nothing)[0] or other.get(w, nothing)[0]]

@@ -151,8 +151,8 @@ def _best_events(
 
 
 def _best_cut(
-    score: Float[np.ndarray, "..."],
-    values: Float[np.ndarray, "..."],
+    score: Score,
+    values: list[Float[np.ndarray, " outputs"]],
     swapped: bool,
     delta: float,
     level: float,

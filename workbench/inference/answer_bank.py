@@ -214,16 +214,17 @@ class AnswerBank(JudgedFits):
     ) -> Float[np.ndarray, " queries"]:
         """What new noise of the paid size does to the answers; the fits to it are made once."""
         key = (candidate.by, candidate.parameter)
-        if isinstance(self.fit(*key), Model) and not self.fit(*key).explicit:
+        whole = self.fit(*key)
+        if isinstance(whole, Model) and not whole.explicit:
             # a dozen fits by drawn tuples would take many seconds each
             return np.full(len(queries), np.nan)
         if key not in self._noisy_fits:
-            start = getattr(self.fit(*key), "weights", None)
+            start = getattr(whole, "weights", None)
             self._noisy_fits[key] = [
                 self._fit(*key, self.history.values + noise, start=start)
                 for noise in self._noise
             ]
-        first = answers_of(self.fit(*key), queries)
+        first = answers_of(whole, queries)
         squares = np.zeros(len(first))
         for fitted in self._noisy_fits[key]:
             squares += (answers_of(fitted, queries) - first) ** 2

@@ -23,7 +23,7 @@ from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference.query_terms import rows_of_cells
-from workbench.inference.strategy import L1, L2, Strategy
+from workbench.inference.strategy import L1, L2, Strategy, sum_of_singular_values
 from workbench.workload import Products, TableQueries
 from workbench.workload.linear import Linear
 
@@ -38,8 +38,7 @@ def of_cells(queries: Linear, domain: Domain, axes: tuple[int, ...], norm: str) 
     rows = rows_of_cells(queries, domain, axes)
     gram = rows.T @ rows
     count = len(rows)
-    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum()
-    bound = float(singular**2 / gram.shape[0] / count)
+    bound = sum_of_singular_values(gram) ** 2 / gram.shape[0] / count
     if norm == L2:
         plain = float((rows**2).sum(axis=0).max())
         matrix = _scaled_to_even(gram)
@@ -96,8 +95,7 @@ def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
     plain = float(lengths.sum(axis=0).max()) ** (2 if norm == L1 else 1)
     n = rows.shape[1]
     gram = rows.T @ rows
-    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum()
-    bound = float(singular**2 / n / count)
+    bound = sum_of_singular_values(gram) ** 2 / n / count
     best = Strategy(queries, "the questions themselves", plain, plain, 1.0, bound)
     for branching in _BRANCHINGS:
         error, weights = _weighed_levels(rows, branching, norm)

@@ -201,26 +201,13 @@ def _average(noisy, values, starts, branching, weights, levels, first, stop):
                 values[low:high] = noisy[low:high]
                 continue
             last = min(high, end - 1)  # of the level, whose last node may have fewer children
-            _average_nodes(
-                values,
-                noisy,
-                low,
-                last,
-                end + branching * (low - start),
-                branching,
-                weights[depth, 0],
-            )
+            full, other = weights[depth]
+            child = end + branching * (low - start)
+            _average_nodes(values, noisy, low, last, child, branching, full)
             if high == end:
-                child = end + branching * (last - start)
-                _average_nodes(
-                    values,
-                    noisy,
-                    last,
-                    end,
-                    child,
-                    starts[depth + 2] - child,
-                    weights[depth, 1],
-                )
+                child += branching * (last - low)
+                children = starts[depth + 2] - child
+                _average_nodes(values, noisy, last, end, child, children, other)
 
 
 @njit(cache=True, nogil=True)
@@ -253,15 +240,15 @@ def _distribute(values, starts, branching, shares, levels, first, stop):
             low = start + block * width
             high = min(low + width, end)
             last = min(high, end - 1)
-            _distribute_nodes(
-                values, low, last, end + branching * (low - start), branching, 1.0 / branching
-            )
+            child = end + branching * (low - start)
+            _distribute_nodes(values, low, last, child, branching, 1.0 / branching)
             if high == end:
-                child = end + branching * (last - start)
+                child += branching * (last - low)
                 children = starts[depth + 2] - child
+                each, other = shares[depth]
                 missing = values[last] - values[child : child + children].sum()
-                _distribute_nodes(values, last, end, child, children, shares[depth, 0])
-                values[child + children - 1] += missing * (shares[depth, 1] - shares[depth, 0])
+                _distribute_nodes(values, last, end, child, children, each)
+                values[child + children - 1] += missing * (other - each)
 
 
 @njit(cache=True, nogil=True)
@@ -291,7 +278,7 @@ def average_upwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """`_average_level` with a variance a node; `below` becomes that of each subtree's estimate."""
+    """`_average` with a variance a node; `below` becomes that of each subtree's estimate."""
     for depth in range(len(starts) - 3, -1, -1):
         start, end = starts[depth], starts[depth + 1]
         for i in range(start, end):
@@ -312,7 +299,7 @@ def distribute_downwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """`_distribute_level` with a variance a node."""
+    """`_distribute` with a variance a node."""
     for depth in range(len(starts) - 2):
         start, end = starts[depth], starts[depth + 1]
         for i in range(start, end):

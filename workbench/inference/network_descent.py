@@ -144,8 +144,7 @@ class Descent:
         dual = self.dual
         margins = point.calibrated.of_sets()
         penalty = strength * self.noise
-        variances = dual.mean_squares(margins) - dual.means(margins) ** 2
-        scale = 1 / (np.maximum(variances, 0.0) + penalty)
+        scale = 1 / (np.maximum(dual.variances(margins), 0.0) + penalty)
         x = np.zeros(len(self.pi))
         left = -point.gradient
         conjugate = scaled = scale * left

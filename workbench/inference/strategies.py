@@ -21,7 +21,7 @@ from workbench.inference.marginal_strategies import (
     marginals_of,
     of_marginals,
 )
-from workbench.inference.strategy import L1, L2, Strategy
+from workbench.inference.strategy import L1, L2, Strategy, sum_of_singular_values
 from workbench.workload import Products, Recipe, linear_queries, workload_sensitivity
 from workbench.workload.inner import inner_products
 from workbench.workload.linear import Linear
@@ -79,6 +79,5 @@ def _bound_of_queries(queries: Linear, domain: Domain) -> float:
     """The singular-value bound from products of queries, so that no cells are laid out; NaN of many."""
     if len(queries) > _MOST_BOUNDED or sum(domain.shape) > _MOST_VALUES:
         return nan
-    gram = inner_products(queries, queries, domain)
-    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum()
-    return float(singular**2 / len(queries))
+    singular = sum_of_singular_values(inner_products(queries, queries, domain))
+    return singular**2 / len(queries)

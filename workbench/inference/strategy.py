@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Float
+
 L1 = "l1"
 L2 = "l2"
 
@@ -51,3 +53,8 @@ class Strategy:
         if np.isfinite(self.bound):
             words += f", {self.share:.0%} of the singular-value bound"
         return words
+
+
+def sum_of_singular_values(gram: Float[np.ndarray, "n n"]) -> float:
+    """Of W, from WᵀW or WWᵀ: its square, over cells and queries, bounds what any strategy reaches."""
+    return float(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum())

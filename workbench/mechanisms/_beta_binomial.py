@@ -10,7 +10,10 @@ _TERMS = 32  # of a tail, before the rest is bounded by a geometric series
 
 
 def tail_bounds(
-    cut: Float[np.ndarray, " n"], m: int, a: Float[np.ndarray, " n"] | float, b: float
+    cut: Float[np.ndarray, " n"],
+    m: int,
+    a: Float[np.ndarray, " n"] | float,
+    b: Float[np.ndarray, " n"] | float,
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Bounds from below and above, but for rounding, on Pr[z > cut], z ~ BetaBinomial(m, a, b).
 
@@ -56,7 +59,7 @@ def log_mass(
     d = (z * b - (m - z) * a) / n
 
     def g(
-        observed: Float[np.ndarray, "..."],
+        observed: Float[np.ndarray, "..."] | float,
         difference: Float[np.ndarray, "..."],
         expected: Float[np.ndarray, "..."],
     ) -> Float[np.ndarray, "..."]:
@@ -75,7 +78,9 @@ def log_mass(
     )
 
 
-def _stirling_rest(x: Float[np.ndarray, "..."], factorial: int = 0) -> Float[np.ndarray, " n"]:
+def _stirling_rest(
+    x: Float[np.ndarray, "..."] | float, factorial: int = 0
+) -> Float[np.ndarray, " n"]:
     """s(x) = ln Γ(x) − x·ln x + x, of ln x! instead with `factorial`; relative error below 1e-13."""
     from scipy.special import gammaln
 

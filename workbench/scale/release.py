@@ -26,6 +26,7 @@ from workbench.mechanisms.sra import SRA
 from workbench.mechanisms.stability_histogram import StabilityHistogram
 from workbench.noise.drawing import survivors
 from workbench.noise.measurement import Measurement
+from workbench.noise.selection import AnyBlock
 from workbench.noise.stability import stable_cells, stable_parts
 from workbench.records import Records
 from workbench.release import refuse_report_cut
@@ -37,7 +38,6 @@ from workbench.scale.rows import Rows
 from workbench.scale.work import scratch_folder, tasks
 from workbench.table import Unbounded
 from workbench.transform import basis_of
-from workbench.transform.basis import NodeBlock
 from workbench.value import sealed
 
 _QUERIES = (LaplaceQueries, GaussianQueries)
@@ -314,7 +314,7 @@ def _sparse_summary(
 
 
 def _refuse_large(
-    blocks: Sequence[NodeBlock], theta: float, sides: int, tau: float, size: int | None
+    blocks: Sequence[AnyBlock], theta: float, sides: int, tau: float, size: int | None
 ) -> None:
     """A ValueError if a table without rows would already release too many nodes."""
     nodes = sum(block.size for block in blocks)
