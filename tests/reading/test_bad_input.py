@@ -134,6 +134,24 @@ def test_text_of_a_parquet_file_is_utf_8(tmp_path):
         Interactions.from_parquet(path, **named)
 
 
+def test_a_parquet_file_that_claims_more_rows_than_it_has_is_refused(tmp_path):
+    """Arrow gives the rows that there are; places for the others would stay unfilled."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"place": [1] * 50, "age": [2] * 50, "who": [3] * 50}), path)
+    whole = path.read_bytes()
+    size = int.from_bytes(whole[-8:-4], "little")
+    footer = whole[-8 - size : -8]
+    assert footer.count(b"\x16\x64") >= 5  # 50 as Thrift writes it: of the file, group and columns
+    path.write_bytes(whole[: -8 - size] + footer.replace(b"\x16\x64", b"\x16\x7c") + whole[-8:])
+    assert pq.read_metadata(path).num_rows == 62
+    domain = Domain(("place", "age"), (4, 4))
+    named = dict(user="who", item="place", context="age", domain=domain, bound=Bound(2, 1))
+    with pytest.raises(ValueError, match="t.parquet: 12 of its rows are missing"):
+        Interactions.from_parquet(path, **named)
+    with pytest.raises(ValueError, match="t.parquet: 12 of its rows are missing"):
+        SparseTable.read(path, domain, Bound())
+
+
 def test_a_whole_parquet_file_is_read_and_a_part_of_it_is_not(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(

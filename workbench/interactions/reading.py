@@ -19,10 +19,10 @@ from workbench.labelled_rows import (
     refuse_missing_values,
     value_codes,
 )
-from workbench.libraries import pa, parquet, pd
+from workbench.libraries import pa, pd
+from workbench.reading.parquet_file import ParquetFile
+from workbench.reading.source import BATCH
 from workbench.value import sealed
-
-_BATCH = 2**20  # rows that are encoded at a time
 
 
 class Columns(NamedTuple):
@@ -58,23 +58,15 @@ def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> U
     Batches go into narrow columns as they come: memory is little more than the result.
     """
 
-    def select(rows: pa.RecordBatch) -> list[pa.Array]:
-        rows.validate(full=True)  # text that is not UTF-8 would end polars
-        return [rows.column(name) for name in names]
-
-    if not Path(path).is_file():
+    path = Path(path)
+    if not path.is_file():
         raise FileNotFoundError(f"{path}: no such Parquet file")
-    try:
-        with parquet.ParquetFile(path) as file:
-            all_names = file.schema_arrow.names
-            if missing := [name for name in names if name not in all_names]:
-                raise ValueError(
-                    f"{path}: columns {missing} are missing: the file has {all_names}"
-                )
-            rows = file.iter_batches(_BATCH, columns=[*dict.fromkeys(names)])
-            return _read(map(select, rows), names, domain, file.metadata.num_rows)
-    except (pa.ArrowException, OSError) as e:
-        raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
+    file = ParquetFile(path)
+    columns = [*dict.fromkeys(names)]
+    file.refuse_columns(columns)
+    batches = file.batches(columns, one_kind=names[0])
+    arrays = ([batch[name] for name in names] for batch in batches)
+    return _read(arrays, names, domain, int(file.starts[-1]))
 
 
 def sorted_by_user(
@@ -119,8 +111,8 @@ def sorted_by_user(
 
 
 def _slices(arrays: list[pa.Array], size: int) -> Iterator[list[pa.Array]]:
-    for start in range(0, size, _BATCH):
-        yield [array.slice(start, _BATCH) for array in arrays]
+    for start in range(0, size, BATCH):
+        yield [array.slice(start, BATCH) for array in arrays]
 
 
 def _read(

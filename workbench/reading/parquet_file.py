@@ -62,10 +62,16 @@ class ParquetFile(FileSource):
             with parquet.ParquetFile(
                 self.raw, read_dictionary=texts, buffer_size=_BUFFER
             ) as file:
-                chosen = {} if self.row_groups is None else {"row_groups": self.row_groups}
-                for batch in file.iter_batches(BATCH, columns=[*columns], **chosen):
+                groups = self.row_groups
+                if groups is None:
+                    groups = range(len(self.starts) - 1)
+                missing = int(self.starts[groups.stop] - self.starts[groups.start])
+                for batch in file.iter_batches(BATCH, columns=[*columns], row_groups=groups):
                     batch.validate(full=True)  # text that is not UTF-8 would end polars
+                    missing -= len(batch)
                     yield {name: batch.column(name) for name in columns}
+                if missing:
+                    raise ValueError(f"{self}: {missing:,} of its rows are missing")
         except (pa.ArrowException, OSError) as e:
             raise self._damaged(e) from None
         finally:
