@@ -16,13 +16,11 @@ from typing import Any
 
 from workbench.libraries import csv, pa, parquet, pc
 from workbench.provenance import file_sha256, sidecar
+from workbench.reading.source import refuse_bomb
 from workbench.temporary import Draft
 from workbench.value import shown
 
 ENDINGS = (".parquet", ".csv")
-_FEW_ROWS = 2**20
-_ROWS_PER_BYTE = 1024  # equal numbers, as we write them, are some 220 a byte
-_MOST_TEXT = 2**30  # bytes of a column
 _NONE = type(None)
 # what a file says of itself; what is not here may be missing
 _RECORD: dict[str, tuple[type, ...]] = {
@@ -45,6 +43,7 @@ _RECEIPT: dict[str, tuple[type, ...]] = {
     "part": (list, _NONE),
 }
 _ROWS = 2**20  # of a row group
+_VALUES = 2**24  # of the rows that are read at once
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
 
 
@@ -109,7 +108,7 @@ def write_release_in_ranges(
 
 
 def read_release_in_ranges(path: str | Path) -> Iterator[tuple[pa.Table, dict[str, Any]]]:
-    """What `read_release` gives, of one row group of a Parquet file after the other.
+    """What `read_release` gives, a row group of a Parquet file after the other, or less.
 
     Parameters
     ----------
@@ -131,9 +130,17 @@ def read_release_in_ranges(path: str | Path) -> Iterator[tuple[pa.Table, dict[st
     if path.suffix == ".csv":
         raise ValueError(f"{path}: a CSV file is read whole; need Parquet")
     record = read_record(path)
-    with _whole_parquet(path), parquet.ParquetFile(path) as file:
-        for group in range(file.metadata.num_row_groups):
-            yield _valid(file.read_row_group(group)), record
+    with _whole_parquet(path):
+        schema = _schema(path)
+        size = path.stat().st_size
+        rows = max(1, min(_ROWS, _VALUES // max(1, len(schema))))
+        with parquet.ParquetFile(path, read_dictionary=_texts(schema)) as file:
+            empty = True
+            for batch in file.iter_batches(rows):
+                empty = False
+                yield _plain(path, size, pa.Table.from_batches([batch]), schema), record
+            if empty:
+                yield schema.empty_table(), record
 
 
 def _write_csv(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
@@ -219,18 +226,48 @@ def read_release(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     if path.suffix == ".csv":
         return _csv_rows(path, record), record
     with _whole_parquet(path):
-        _refuse_many_rows(path, parquet.read_metadata(path).num_rows)
-        schema = parquet.read_schema(path)
-        texts = [f.name for f in schema if pa.types.is_string(f.type)]
-        table = _valid(parquet.read_table(path, read_dictionary=texts))
-        for name in texts:
-            _refuse_long_texts(path, table[name])
-        return table.cast(schema), record
+        schema = _schema(path)
+        metadata = parquet.read_metadata(path)
+        refuse_bomb(path, path.stat().st_size, values=metadata.num_rows * metadata.num_columns)
+        table = parquet.read_table(path, read_dictionary=_texts(schema))
+        return _plain(path, path.stat().st_size, table, schema), record
 
 
-def _valid(table: pa.Table) -> pa.Table:
+def _schema(path: Path) -> pa.Schema:
+    """The columns of a Parquet file; a ValueError for others than releases have, or endless pages."""
+    metadata = parquet.read_metadata(path)
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    refuse_bomb(path, path.stat().st_size, bytes=sum(group.total_byte_size for group in groups))
+    schema = parquet.read_schema(path)
+    for field in schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if str(kind) not in {*_TYPES, "large_string"}:
+            raise ValueError(
+                f"{path}: column {shown(field.name)} holds {str(kind)[:60]}, which no release has"
+            )
+    return schema
+
+
+def _texts(schema: pa.Schema) -> list[str]:
+    """Columns that are read as places in a list, so that a long text in many rows is held once."""
+    return [f.name for f in schema if str(f.type) in {"string", "large_string"}]
+
+
+def _plain(path: Path, size: int, table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows, each with its own text, unless texts are far too long for a file of `size` bytes."""
     table.validate(full=True)  # text that is not UTF-8 would end polars
-    return table
+    refuse_bomb(path, size, bytes=sum(map(_text_size, table.columns)))
+    return table.cast(schema)
+
+
+def _text_size(column: pa.ChunkedArray) -> int:
+    """Bytes of the texts of all rows, if it has texts."""
+    size = 0
+    for chunk in column.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            lengths = pc.binary_length(chunk.dictionary.cast(pa.large_string()))
+            size += pc.sum(lengths.take(chunk.indices)).as_py() or 0
+    return size
 
 
 def read_record(path: str | Path) -> dict[str, Any]:
@@ -290,25 +327,6 @@ def _check_types(path: Path, record: Any, types: dict[str, tuple[type, ...]]) ->
             raise ValueError(
                 f"{path}: {name} = {shown(record[name])} is not allowed: need {kinds}"
             )
-
-
-def _refuse_many_rows(path: Path, rows: int) -> None:
-    """A ValueError, before they are in memory, if a small file says that it has very many rows."""
-    size = path.stat().st_size
-    if rows > _FEW_ROWS + _ROWS_PER_BYTE * size:
-        raise ValueError(f"{path}: {rows:,} rows are too many for a file of {size:,} bytes")
-
-
-def _refuse_long_texts(path: Path, column: pa.ChunkedArray) -> None:
-    """A ValueError, before each row has its own copy, if texts are long in very many rows."""
-    size = 0
-    for chunk in column.chunks:
-        if pa.types.is_dictionary(chunk.type):
-            size += pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py() or 0
-    if size > _MOST_TEXT:
-        raise ValueError(
-            f"{path}: {size:,} bytes of text in one column, need at most {_MOST_TEXT:,}"
-        )
 
 
 @contextmanager

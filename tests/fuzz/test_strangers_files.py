@@ -28,6 +28,7 @@ from tests.fuzz.stated import pack_zstd
 from workbench import Bound, Domain, Release, SparseTable, estimates
 from workbench.inference.answer_bank import AnswerBank
 from workbench.reading import source
+from workbench.release_files import read_release, read_release_in_ranges
 from workbench.session import Session
 from workbench.session import file as session_file
 from workbench.session.fits import load_fits
@@ -78,7 +79,7 @@ def test_a_file_of_very_many_rows_is_refused_before_they_are_read(tmp_path):
     pq.write_table(
         rows, path, row_group_size=2**24, max_rows_per_page=2**30, write_batch_size=2**24
     )
-    with pytest.raises(ValueError, match="16,777,216 rows are too many"):
+    with pytest.raises(ValueError, match="values are too many for a packed file"):
         Release.load(path)
 
 
@@ -94,8 +95,8 @@ def test_a_small_file_of_very_many_rows_is_no_table(tmp_path, monkeypatch, endin
         packs = {"csv": bytes, "csv.gz": gzip.compress, "csv.zst": pack_zstd}
         path.write_bytes(packs[ending](b"a\n" + b"1\n" * rows))
     assert SparseTable.read(path, domain, Bound()).total == rows
-    monkeypatch.setattr(source, "_FEW_BYTES", 2**20)
-    monkeypatch.setattr(source, "_FEW_ROWS", 2**19)
+    monkeypatch.setitem(source._FEW, "bytes", 2**20)
+    monkeypatch.setitem(source._FEW, "rows", 2**19)
     monkeypatch.setattr(source, "_TIMES", 4)
     if ending == "csv":
         assert SparseTable.read(path, domain, Bound()).total == rows
@@ -123,16 +124,62 @@ def test_a_long_text_in_very_many_rows_is_held_once(tmp_path, column, text):
                 SparseTable.read(path, Domain(("a",), (3,)), Bound(1, 1), user="u")
 
 
+def release_of_rows(path, rows, **how):
+    """A release file of these rows, as another program writes it, with the record of one of ours."""
+    record = as_text(releases()[0][1]).decode()
+    with pq.ParquetWriter(path, rows.schema, store_schema=False, **how) as writer:
+        writer.write_table(rows, row_group_size=len(rows))
+        writer.add_key_value_metadata({"workbench": record})
+    return path
+
+
+def pieces(path):
+    return [len(table) for table, _ in read_release_in_ranges(path)]
+
+
 def test_a_release_of_a_long_text_in_very_many_rows_is_refused(tmp_path):
-    table, record = releases()[0]
     places = pa.array(np.zeros(2**20, np.int32))
-    text = pa.DictionaryArray.from_arrays(places, ["x" * 10_000])
-    rows = pa.table({table.column_names[0]: text})
-    with pq.ParquetWriter(tmp_path / "a.parquet", rows.schema, store_schema=False) as writer:
-        writer.write_table(rows)
-        writer.add_key_value_metadata({"workbench": as_text(record).decode()})
-    with limited(), pytest.raises(ValueError, match="10,485,760,000 bytes of text"):
-        Release.load(tmp_path / "a.parquet")
+    for texts in (["x" * 10_000], pa.array(["x" * 10_000], pa.large_string())):
+        text = pa.DictionaryArray.from_arrays(places, texts)
+        path = release_of_rows(tmp_path / "a.parquet", pa.table({"a": text}))
+        for read in (Release.load, pieces):
+            with limited(), pytest.raises(ValueError, match="bytes are too many for a packed"):
+                read(path)
+
+
+def test_a_release_of_endless_pages_is_refused_before_they_are_unpacked(tmp_path):
+    rows = pa.table({"a": ["x" * 2**24] * 17})
+    path = release_of_rows(
+        tmp_path / "a.parquet", rows, use_dictionary=False, compression="zstd"
+    )
+    assert path.stat().st_size < 2**16
+    for read in (Release.load, pieces, lambda path: SparseTable.read(path, DOMAIN, Bound())):
+        with limited(), pytest.raises(ValueError, match="bytes are too many for a packed file"):
+            read(path)
+
+
+@pytest.mark.parametrize(("columns", "most"), [(1, 2**20), (64, 2**18)])
+def test_a_release_of_one_endless_row_group_is_read_in_pieces(
+    tmp_path, monkeypatch, columns, most
+):
+    """As released rows need not fit in memory, their number is not limited; of a piece it is."""
+    rows = 2**22 if columns == 1 else 2**19
+    zeros = np.zeros(rows, bool)
+    table = pa.table({f"a{i}": zeros for i in range(columns)})
+    path = release_of_rows(tmp_path / "a.parquet", table, compression="zstd")
+    monkeypatch.setitem(source._FEW, "values", 2**20)
+    monkeypatch.setattr(source, "_TIMES", 4)
+    assert pieces(path) == [most] * (rows // most)
+    with pytest.raises(ValueError, match="values are too many for a packed file"):
+        read_release(path)
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.list_(pa.int8()), pa.decimal128(9)])
+def test_a_release_has_no_columns_of_other_kinds(tmp_path, kind):
+    path = release_of_rows(tmp_path / "a.parquet", pa.table({"a": pa.nulls(3, kind)}))
+    for read in (Release.load, pieces):
+        with pytest.raises(ValueError, match="column 'a' holds .*, which no release has"):
+            read(path)
 
 
 @pytest.mark.parametrize("text", [b"a," * 2**22, b"a" * 2**23], ids=["fields", "field"])

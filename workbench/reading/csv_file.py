@@ -38,7 +38,7 @@ class _CountedText(RawIOBase):
         content = self.stream.read(size)
         self.count += content.count(b'"')
         self.size += len(content)
-        refuse_bomb(self.file.path, self.file.size, text=self.size)
+        refuse_bomb(self.file.path, self.file.size, bytes=self.size)
         return content
 
 

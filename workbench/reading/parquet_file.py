@@ -27,8 +27,10 @@ class ParquetFile(FileSource):
                 self.names = file.schema_arrow.names
                 self._types = file.schema_arrow.types
                 metadata = file.metadata
-                refuse_bomb(path, self.size, rows=metadata.num_rows)
-                sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+                groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+                unpacked = sum(group.total_byte_size for group in groups)
+                refuse_bomb(path, self.size, rows=metadata.num_rows, bytes=unpacked)
+                sizes = [group.num_rows for group in groups]
                 self.starts = np.cumsum([0, *sizes])  # the first row of each row group
         except (pa.ArrowException, OSError) as e:
             raise self._damaged(e) from None

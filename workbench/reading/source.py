@@ -12,9 +12,8 @@ from workbench.value import shown
 
 BATCH = 2**20  # rows of a frame or a Parquet file that are read at a time
 _NAMES_SHOWN = 20
-_FEW_ROWS = 2**24
-_FEW_BYTES = 2**28
-_TIMES = 256  # as many rows, or bytes of text, a byte of a packed file
+_FEW = {"rows": 2**24, "values": 2**24, "bytes": 2**28}
+_TIMES = 256  # as many of each a byte of a packed file
 
 Columns = dict[str, "pa.Array"]  # text, so that Arrow is loaded when used
 
@@ -25,11 +24,11 @@ def names_shown(names: Sequence[str]) -> str:
     return f"[{', '.join(map(shown, names[:_NAMES_SHOWN]))}{more}]"
 
 
-def refuse_bomb(path: Path, size: int, *, rows: int = 0, text: int = 0) -> None:
-    """A ValueError if a file of `size` bytes has far more rows, or text, than tables have."""
-    for found, few, unit in ((rows, _FEW_ROWS, "rows"), (text, _FEW_BYTES, "bytes of text")):
-        most = few + _TIMES * size
-        if found > most:
+def refuse_bomb(path: Path, size: int, **found: int) -> None:
+    """A ValueError if a file of `size` bytes has far more `rows`, `values` or `bytes` than tables have."""
+    for unit, number in found.items():
+        most = _FEW[unit] + _TIMES * size
+        if number > most:
             raise ValueError(
                 f"{path}: more than {most:,} {unit} are too many for a packed file of {size:,} bytes; "
                 "if it is no mistake, write it with less compression, or a row a cell with its count"

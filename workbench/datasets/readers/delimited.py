@@ -74,7 +74,7 @@ def read_blocks(
         unpacked = 0
         while chunk := stream.read(_SIZE) or rest and b"\n":  # the last line may lack its end
             unpacked += len(chunk)
-            refuse_bomb(path, size, text=unpacked)
+            refuse_bomb(path, size, bytes=unpacked)
             whole, end_of_line, rest = (rest + chunk).rpartition(b"\n")
             _refuse_long_line(path, line, whole + end_of_line + rest)
             if end_of_line:
