@@ -18,6 +18,7 @@ from workbench.preparation import Labels, Rule
 from workbench.preparation.domain_file import read_domain_file
 from workbench.preparation.labels import of_one_kind
 from workbench.preparation.rows import Refusal, refusals, row_keys
+from workbench.preparation.rule import why_no_unicode
 from workbench.preparation.statements import (
     range_to_dict,
     refuse_blanks,
@@ -83,6 +84,10 @@ class Domain:
             raise ValueError(
                 f"Domain.attributes = {shown(names)} must be unique and as many as shape {self.shape}"
             )
+        for name in names:
+            need = why_no_unicode(name) if isinstance(name, str) else "need text"
+            if need is not None:
+                raise ValueError(f"Domain.attributes holds {shown(name)}: {need}")
         reserved = {"count", "noisy"} & set(names)
         if reserved:
             raise ValueError(

@@ -128,6 +128,16 @@ COLUMNS = [
         ('{"a": {"cross": [1, 2]}}', "cross must be a list of rules"),
         ('{"a": {"cross": [{"labels": ["x"]}, {"labels": ["y"]}]}}', "each with its column"),
         ('{"a": {"cross": [{"cross": []}, {"cross": []}]}}', "cross stands in cross"),
+        (r'{"\udc80": 3}', r"Domain.attributes holds '\\udc80': need valid Unicode"),
+        (r'{"a": ["\udc80"]}', "labels: need valid Unicode"),
+        (r'{"a": {"map": {"\udc80": "x"}}}', "Map.map: need valid Unicode"),
+        (r'{"a": {"map": {"x": "\udc80"}}}', "Map.map: need valid Unicode"),
+        (r'{"a": {"labels": ["x"], "column": "\udc80"}}', "column = .* need valid Unicode"),
+        (
+            r'{"a": {"labels": ["x"], "missing_values": ["\udc80"]}}',
+            "missing_values = .* need valid Unicode",
+        ),
+        ('{"a": [1e999, 1.0]}', "all finite numbers"),
         ('{"a": "FILL IN"}', "attribute 'a'.*filled in"),
         ('{"a": ["FILL IN"]}', "attribute 'a'.*filled in"),
         (

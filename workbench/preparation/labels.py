@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from itertools import product
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from workbench.arrays import Int
 from workbench.libraries import pl
 from workbench.preparation.matching import Texts, places_in_range
-from workbench.preparation.rule import MAX_LABELS, Rule, is_list, is_text, some
+from workbench.preparation.rule import MAX_LABELS, Rule, is_list, is_text, some, why_no_unicode
 from workbench.value import not_allowed, parameter, value
 
 
@@ -23,16 +23,15 @@ def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
     labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)
     kinds = {type(label) for label in labels}
     allowed = len(kinds) <= 1 and kinds <= {str, int, float, bool}
-    missing = any(label != label for label in labels)  # NaN
-    if not allowed or missing or (kinds == {int} and max(map(abs, labels)) >= 2**63):
+    no_number = kinds == {float} and not all(map(isfinite, labels))
+    if not allowed or no_number or (kinds == {int} and max(map(abs, labels)) >= 2**63):
         raise ValueError(
-            "labels must be all text, all whole numbers (64 bits), all numbers, or all true or false"
+            "labels must be all text, all whole numbers (64 bits), all finite numbers, or all true or "
+            "false"
         )
     if kinds == {str}:
-        try:
-            "".join(labels).encode()
-        except UnicodeEncodeError as e:
-            raise ValueError(f"labels must be valid Unicode ({e.reason})") from None
+        if need := why_no_unicode("".join(labels)):
+            raise ValueError(f"labels: {need}")
     return labels
 
 
@@ -118,6 +117,8 @@ class Map(Rule):
         if not plain <= {str, int}:
             raise ValueError("Map.map must lead from text, or whole numbers, to text")
         pairs = tuple((str(source), str(label)) for source, label in pairs)
+        if need := why_no_unicode("".join(text for pair in pairs for text in pair)):
+            raise ValueError(f"Map.map: {need}")
         sources = dict(pairs)
         if len(sources) < len(pairs):
             raise ValueError("Map.map must give one label to each value")

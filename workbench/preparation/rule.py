@@ -23,7 +23,16 @@ _SHOWN = 60  # characters of a list of labels in an error
 
 def is_text(x: Any) -> str | None:
     """A check for `parameter`."""
-    return None if isinstance(x, str) and x else "need text"
+    return "need text" if not isinstance(x, str) or not x else why_no_unicode(x)
+
+
+def why_no_unicode(text: str) -> str | None:
+    """A need, if text holds half of a surrogate pair, which no file can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as e:
+        return f"need valid Unicode ({e.reason})"
+    return None
 
 
 def is_list(x: Any) -> str | None:
@@ -34,7 +43,11 @@ def is_list(x: Any) -> str | None:
 def _are_texts(x: Any) -> str | None:
     is_list = isinstance(x, list | tuple)
     good = is_list and all(type(text) in (str, int) for text in x)
-    return None if good else "need a list of texts, or whole numbers"
+    return (
+        why_no_unicode("".join(map(str, x)))
+        if good
+        else "need a list of texts, or whole numbers"
+    )
 
 
 @value
