@@ -49,6 +49,19 @@ def test_fits_are_used_again_grow_and_never_serve_another_bank(tmp_path, monkeyp
     assert same(Session.open(other).recall(asked), own)
 
 
+def test_fits_of_trees_that_are_no_longer_made_are_left_aside(tmp_path, monkeypatch):
+    monkeypatch.setattr("workbench.session.recall.FEWEST", 20)
+    path = tmp_path / "bank"
+    asked = Marginals(3)
+    with Session.open(path, people(), DP(9.0), total=3000.0) as session:
+        session.ask(Marginals(2), 2.0)
+        session.recall(asked)
+    monkeypatch.setattr("workbench.inference.bank_fits._TREE_CELLS", 1)
+    recalled = Session.open(path).recall(asked)
+    fits_path(path).unlink()
+    assert same(Session.open(path).recall(asked), recalled)
+
+
 def test_two_sessions_share_one_bank_and_its_fits(tmp_path, monkeypatch):
     monkeypatch.setattr("workbench.session.recall.FEWEST", 20)
     path = tmp_path / "bank"

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -98,19 +99,21 @@ def _take_over(held: dict[str, np.ndarray], bank: AnswerBank) -> None:
         strict=True,
     )
     residuals = {p: float(_numbers(held, f"residual {p!r}")) for p in trees}
+    network = bank.network if trees else None
     if (
         not set(methods) <= set(METHODS)
         or trees
-        and not np.array_equal(rows, bank.network.rows)
+        and (network is None or not np.array_equal(rows, network.rows))
     ):
         raise ValueError("methods or rows")
     bank.eigen = Eigenqueries(
         bank.domain, bank.history.workload, bank.total, bank.prior, *arrays
     )
     bank.candidates = tuple(Candidate(*each) for each in judged)
-    for parameter, residual in residuals.items():
-        fitted = NetworkFit(bank.network, weights[parameter], residual, 0)
-        bank.keep_fit(TREE, parameter, fitted)
+    if network is not None:
+        for parameter, residual in residuals.items():
+            fitted = NetworkFit(network, weights[parameter], residual, 0)
+            bank.keep_fit(TREE, parameter, fitted)
 
 
 def _numbers(
@@ -129,7 +132,7 @@ def save_fits(path: Path, bank: AnswerBank) -> None:
     if not candidates:
         return
     eigen = bank.eigen
-    arrays = {
+    arrays: dict[str, Any] = {
         "count": np.array(len(bank.history)),
         "key": np.array(key_of(bank.history, len(bank.history), bank)),
         "methods": np.array([c.by for c in candidates]),
