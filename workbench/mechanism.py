@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from inspect import cleandoc
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -64,7 +64,18 @@ class Mechanism(Protocol):
     a basis and then a threshold may have `release_rule(domain, bound)`, from which its errors are foreseen.
     """
 
-    budget: DP | ZCDP
+    if TYPE_CHECKING:  # fields, or properties
+
+        @property
+        def budget(self) -> DP | ZCDP: ...  # noqa: D102
+
+        @property
+        def withdrawn(self) -> bool:  # noqa: D102
+            return False
+    else:
+        budget: DP | ZCDP
+        withdrawn = False
+
     takes: ClassVar[type] = SparseTable
     cite: ClassVar[str]
     accepts_zcdp: ClassVar[bool] = False
@@ -74,7 +85,6 @@ class Mechanism(Protocol):
     spends_delta: ClassVar[bool] = False
     relation: ClassVar[str] = ADD_REMOVE
     idealised: ClassVar[bool] = False
-    withdrawn: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """What its file promises is part of its help."""

@@ -21,9 +21,17 @@ _PACKED = 2**63
 class Limits(Protocol):
     """How far a user may move a table, as a `Bound` says it."""
 
-    l0: int
-    linf: float
-    l1: float
+    @property
+    def l0(self) -> int:
+        """Cells."""
+
+    @property
+    def linf(self) -> float:
+        """Counts in a cell."""
+
+    @property
+    def l1(self) -> float:
+        """Counts in all."""
 
 
 class BoundedContributions(NamedTuple):

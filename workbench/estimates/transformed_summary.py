@@ -15,7 +15,7 @@ from workbench.estimates.law import Law
 from workbench.estimates.schema import refuse_unless
 from workbench.estimates.summary import Summary
 from workbench.libraries import pd
-from workbench.transform import TRANSFORMS_BY_NAME, Basis, Dyadic, Haar
+from workbench.transform import TRANSFORMS_BY_NAME, Dyadic, Haar, TransformBasis
 from workbench.workload import Recipe, Workload
 
 
@@ -47,7 +47,7 @@ class TransformedSummary(Summary):
     )
 
     @cached_property
-    def basis(self) -> Basis:
+    def basis(self) -> TransformBasis:
         """The transform on the domain."""
         return self.transform.on(self.domain)
 

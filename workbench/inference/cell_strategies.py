@@ -114,7 +114,7 @@ def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
 
 
 def answers_by_cells(
-    answers: NoisyAnswers, queries: Products, axis: int
+    answers: NoisyAnswers, queries: Linear, axis: int
 ) -> tuple[Float[np.ndarray, " queries"], Float[np.ndarray, " queries"]]:
     """Least squares, and standard errors, from answers about one attribute that tell of all its codes.
 

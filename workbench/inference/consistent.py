@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.estimates import TransformedSummary
-from workbench.transform import Dyadic
+from workbench.estimates import Summary, TransformedSummary
+from workbench.transform.dyadic import DyadicBasis
 
 
-def consistent(tree: TransformedSummary) -> TransformedSummary:
+def consistent(tree: Summary) -> Summary:
     """The released nodes all of whose ancestors are released too.
 
     Of a filter's output only: in a sample, ancestors are absent by chance and say nothing.
@@ -33,8 +33,8 @@ def consistent(tree: TransformedSummary) -> TransformedSummary:
     ValueError
         For another estimate, transform, or way of release.
     """
-    is_tree = isinstance(tree, TransformedSummary) and isinstance(tree.transform, Dyadic)
-    if not is_tree:
+    basis = tree.basis if isinstance(tree, TransformedSummary) else None
+    if not isinstance(basis, DyadicBasis):
         raise ValueError(
             f"{tree!r} has no ancestors: need the TransformedSummary of a Dyadic() transform"
         )
@@ -44,7 +44,7 @@ def consistent(tree: TransformedSummary) -> TransformedSummary:
             "of a filter with theta >= 1, before sampling"
         )
     remains = np.zeros(len(tree), bool)
-    for nodes, parents_by_axis in tree.basis.parents(tree.keys):
+    for nodes, parents_by_axis in basis.parents(tree.keys):
         remains[nodes] = True
         for parents in parents_by_axis:
             at = np.minimum(np.searchsorted(tree.keys, parents), max(len(tree) - 1, 0))

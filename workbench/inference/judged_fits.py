@@ -78,7 +78,7 @@ class JudgedFits(BankFits):
         prior: tuple[Any, ...] | None = None,
     ):
         super().__init__(history, total, prior)
-        self.strengths = _STRENGTHS
+        self.strengths: tuple[float, ...] = _STRENGTHS
         self._unknown_at: dict[float, np.ndarray] = {}
         self._by_method: dict[str, tuple[Candidate, ...]] = {}
         self._trial_weights: dict[str, np.ndarray] = {}  # of trees, at the last strength tried

@@ -45,11 +45,6 @@ class AdaptiveHistogram(Mechanism):
     measure: float
     threshold: float
 
-    def budgets(self) -> StructureBudgets:
-        """ε of the structure, and of the leaves' counts."""
-        share = Fraction(self.measure)
-        return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
-
     def _split_probability(self, tree: Hierarchy, decay: float) -> float:
         """p(0), the chance that an empty node is split: α^b/(1+α), α = exp(−decay).
 
@@ -65,6 +60,15 @@ class AdaptiveHistogram(Mechanism):
                 f"split, so that empty nodes spawn for ever; need more than {least:.6g}",
             )
         return chance
+
+
+class StructuredHistogram(AdaptiveHistogram):
+    """Of which one ε pays for the whole structure, and another for the leaves' counts."""
+
+    def budgets(self) -> StructureBudgets:
+        """ε of the structure, and of the leaves' counts."""
+        share = Fraction(self.measure)
+        return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
 
 
 def refined(

@@ -56,11 +56,11 @@ class AttributeBoxes(NamedTuple):
 
 
 class LocatedRecords(NamedTuple):
-    """Records with the box that each lies in; `count` of them are alike."""
+    """Records with the box that each lies in; `alike` says how many are."""
 
     box: Int[np.ndarray, " n"]
     codes: Int[np.ndarray, "attributes n"]
-    count: Int[np.ndarray, " n"]
+    alike: Int[np.ndarray, " n"]
 
     @classmethod
     def root(cls, records: Records) -> LocatedRecords:
@@ -75,7 +75,7 @@ class LocatedRecords(NamedTuple):
         """The records of boxes that stay, which are numbered anew."""
         stays = boxes[self.box]
         number = np.cumsum(boxes) - 1
-        return LocatedRecords(number[self.box[stays]], self.codes[:, stays], self.count[stays])
+        return LocatedRecords(number[self.box[stays]], self.codes[:, stays], self.alike[stays])
 
     def digits(
         self, boxes: AttributeBoxes, parts: Int[np.ndarray, "attributes boxes"]
@@ -102,7 +102,7 @@ class LocatedRecords(NamedTuple):
         digit = digit[order]
         changes = (np.diff(box) != 0) | (np.diff(digit) != 0)
         first = np.append(0, np.flatnonzero(changes) + 1)
-        np.maximum.at(largest, box[first], np.add.reduceat(self.count[order], first))
+        np.maximum.at(largest, box[first], np.add.reduceat(self.alike[order], first))
         return largest
 
     def in_children(
@@ -118,4 +118,4 @@ class LocatedRecords(NamedTuple):
 
     def totals(self, boxes: int) -> Int[np.ndarray, " boxes"]:
         """How many records lie in each box."""
-        return np.bincount(self.box, self.count, boxes).astype(np.int64)
+        return np.bincount(self.box, self.alike, boxes).astype(np.int64)

@@ -141,6 +141,7 @@ class Contributions(Mechanism):
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
         """What is counted, as private as the data; with the same seed, that of the release."""
+        assert self.bound is not None  # else it was refused
         return data.bounded(self.bound, rng)
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:

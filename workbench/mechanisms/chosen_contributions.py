@@ -44,7 +44,7 @@ from workbench.mechanisms.lpa import LPA
 from workbench.mechanisms.sra import SRA
 from workbench.privacy import DP, ZCDP
 
-_CHOSEN_FIELD = {SRA: "l", HPA: "l", LPA: "bound"}
+_CHOSEN_FIELD: dict[type, str] = {SRA: "l", HPA: "l", LPA: "bound"}
 
 
 def _check_mechanism(mechanism: Any) -> str | None:

@@ -143,7 +143,7 @@ class DirectSynthesis(Mechanism):
 
     def _refuse_large(self, tree: Hierarchy, total: int) -> None:
         """A ValueError, from public quantities alone, if noise would be put on too many children."""
-        radices = tree.digits.radices[: self.depth]
+        radices = [*tree.digits.radices[: self.depth]]
         if self.split:
             radices = sorted(tree.digits.radices)[-self.depth :]
         nodes = 1

@@ -51,7 +51,7 @@ class DirichletSynthesis(Mechanism):
     total: int = parameter(
         low=0, high=2**53, integer=True, unit="records", doc="the table's public total"
     )
-    alpha: float = parameter(
+    alpha: float | None = parameter(
         None,
         0,
         2**64,

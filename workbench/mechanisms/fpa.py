@@ -57,7 +57,7 @@ class FPA(shared.Contributions):
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
-    bound: int | None = shared.bound_field()
+    bound: int = shared.bound_field()
     k: int | None = parameter(
         None, check=_check_odd, unit="coefficients", doc="None: chosen privately"
     )
@@ -78,7 +78,7 @@ class FPA(shared.Contributions):
     accepts_zcdp = True
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
-    def coefficient_sensitivity(self, k: int, n: int, bound: Bound) -> float:
+    def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
         """How far a unit moves the first k of n coefficients: min(√k·Δ₂, k·Δ₁/√n).
 
         An orthonormal transform keeps the l2 norm, and k numbers have an l1 norm of at most √k times
@@ -87,8 +87,8 @@ class FPA(shared.Contributions):
         """
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
-    def coefficient_l2(self, k: int, n: int, bound: Bound) -> float:
-        """How far a unit moves the first k of n coefficients in the l2 norm: min(Δ₂, Δ₁·√(k/n)).
+    def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
+        """How far a unit moves the first k of n coefficients, in the l2 norm: min(Δ₂, Δ₁·√(k/n)).
 
         A record adds 1/√n to the mean and √(2/n)·(cos, sin) to each frequency, of squares 1/n and 2/n, so
         that k coefficients, whole frequencies, move by √(k/n); several records by no more than their sum.

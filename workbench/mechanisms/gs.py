@@ -12,7 +12,7 @@ Cost       time O(edges · log edges) and memory O(edges), edges = items · cont
 """
 
 from fractions import Fraction
-from math import expm1, inf, log1p
+from math import expm1, log1p
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -51,7 +51,7 @@ class GS(shared.Contributions):
     """
 
     budget: DP = pure_budget()
-    bound: int | None = shared.bound_field()
+    bound: int = shared.bound_field()
     width: int | None = parameter(
         None, 1, integer=True, unit="counts", doc="None: from the noisy sample"
     )
@@ -111,19 +111,16 @@ class GS(shared.Contributions):
         """
         n = len(noisy)
         ordered = np.sort(noisy)
-        best = None
-        least = inf
-        for width in self.candidate_widths(n):
+
+        def error(width: int) -> float:
             starts = self.group_starts(n, width)
             sizes = np.diff(starts, append=n)
             means = np.add.reduceat(ordered, starts) / sizes
             squares = ((ordered - np.repeat(means, sizes)) ** 2).sum()
             lost = factor**2 * max(0.0, squares - variance * (n - len(starts))) / n
-            error = lost + 2 * (l1 / (width * epsilon)) ** 2
-            if best is None or error < least:
-                best = width
-                least = error
-        return best
+            return lost + 2 * (l1 / (width * epsilon)) ** 2
+
+        return min(self.candidate_widths(n), key=error)
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
         """Release every item and every edge."""
@@ -149,15 +146,16 @@ class GS(shared.Contributions):
         n = len(counts)
         l1 = sensitivity(data)
         receipts = []
+        width = self.width
         if self.grouping == "random":
+            assert width is not None  # as there are no noisy counts to choose it from
             order = np.argsort(noise.random_words(n, rng=rng))
-            width = self.width
         else:
             order_epsilon, epsilon = split_epsilon(epsilon, [Fraction(1, 2), Fraction(1, 2)])
             sample = self._noisy_sample(data, counts, order_epsilon, rng)
             receipts = sample.receipts
             order = np.argsort(sample.counts, kind="stable")
-            width = self.width or self.suggested_width(
+            width = width or self.suggested_width(
                 sample.counts, sample.variance, sample.factor, l1, epsilon
             )
         starts = self.group_starts(n, width)

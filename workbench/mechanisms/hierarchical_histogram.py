@@ -89,7 +89,7 @@ class HierarchicalHistogram(Mechanism):
         who do not measure the root; over fewer than about a hundred cells it says one level. Of ρ, where
         the variance of a node grows with h and not with h², it is h times less: k = 4 over large domains.
         """
-        if self.branching != "optimal":
+        if isinstance(self.branching, int):
             return self.branching
 
         def cost(k: int) -> float:

@@ -103,6 +103,7 @@ class HPA(shared.SampledContributions):
         """A public score of each item, its noisy count in d records a user or your own; its price."""
         if self.score is not None:
             return np.array(self.score), ()
+        assert self.d is not None  # as there is no score
         sample = data.bounded(self.d, rng)
         share, _ = self.budgets()
         items = sample.domain.project(sample.domain.attributes[:1])

@@ -48,14 +48,14 @@ _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes lo
 
 
 @value
-class ImprovedAdaptiveHistogram(shared.AdaptiveHistogram):
+class ImprovedAdaptiveHistogram(shared.StructuredHistogram):
     """Split the nodes with noisy counts >= `threshold`, less `discount` records; measure the leaves."""
 
     budget: DP = pure_budget(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     threshold: float = parameter(low=0, high=2**50, strict=True, unit="records", doc="splits b")
-    discount: int = parameter(
+    discount: int | None = parameter(
         None, 1, 2**51, integer=True, unit="records", doc="t; ⌈b + ln 2·l1/ε_s⌉ if not given"
     )
     strategy: str = parameter("skip", choices=STRATEGIES, doc="which records are discarded")

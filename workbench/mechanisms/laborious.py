@@ -47,7 +47,7 @@ class Laborious(Mechanism):
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release by way of the full noisy table."""
         transform = self.mechanism.transform
-        cls = GaussianHistogram if isinstance(self.budget, ZCDP) else GeometricHistogram
+        cls: Any = GaussianHistogram if isinstance(self.budget, ZCDP) else GeometricHistogram
         full = cls(self.budget, transform=transform)(table, rng)
         summary = self.mechanism.summarise(full.estimate, table.bound, rng)
         return Release(summary, full.ledger, self, full.bound)

@@ -24,7 +24,7 @@ class LPA(shared.Contributions):
     """
 
     budget: DP = pure_budget()
-    bound: int | None = shared.bound_field()
+    bound: int = shared.bound_field()
     split: tuple[float, float] = shared.split_field()
     consistent: bool = shared.consistent_counts_field()
     total: float | None = shared.total_field()

@@ -40,7 +40,7 @@ class _Scale(NamedTuple):
 
 
 @value
-class PrivTree(shared.AdaptiveHistogram):
+class PrivTree(shared.StructuredHistogram):
     """Split v iff max(θ − δ, c(v) − δ·level) + noise > θ; measure the leaves."""
 
     budget: DP = pure_budget(

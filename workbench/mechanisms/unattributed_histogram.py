@@ -67,7 +67,6 @@ class UnattributedHistogram(Mechanism):
             values = isotonic(values)
         elif self.estimator == "sorted":
             values = round_to_counts(np.sort(values))
-        if self.estimator != "noisy":
-            variance = None  # of what is sorted there is no closed form
-        histogram = Histogram(ranks.domain, sealed(values), variance)
+        known = self.estimator == "noisy"  # of what is sorted there is no closed form
+        histogram = Histogram(ranks.domain, sealed(values), variance if known else None)
         return Release(histogram, (receipt,), self, bound)

@@ -42,8 +42,8 @@ class _Distances(NamedTuple):
 def great_circle(
     lat1: Float[np.ndarray, " n"],
     lon1: Float[np.ndarray, " n"],
-    lat2: Float[np.ndarray, " n"],
-    lon2: Float[np.ndarray, " n"],
+    lat2: Float[np.ndarray, " n"] | float,
+    lon2: Float[np.ndarray, " n"] | float,
 ) -> Float[np.ndarray, " n"]:
     """Distances on the globe, by the haversine formula.
 

@@ -131,7 +131,7 @@ def substream(words: Words) -> Words:
     return words.substream() if isinstance(words, Stream) else words
 
 
-def generator(rng: np.random.Generator | None) -> np.random.Generator:
+def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
     """`rng`, or one that the operating system seeds: for laws drawn with floats, never published."""
     if rng is None:
         return np.random.default_rng(int.from_bytes(os.urandom(32)))

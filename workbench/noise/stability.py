@@ -170,16 +170,17 @@ def _receipt(
 ) -> Receipt:
     if rho is not None:
         return source.zcdp_receipt("stability", rho, spent)
+    assert epsilon is not None  # one of the two is given
     structure = geometric_rho(decay(bound.l1, epsilon), bound.l1, bound.linf)
     return source.receipt("stability", epsilon, spent, rho=structure)
 
 
 def _law(bound: Bound, epsilon: float | None, rho: float | None) -> Law:
-    if (epsilon is None) == (rho is None):
-        raise ValueError("need either epsilon or rho, and not both")
-    if rho is None:
+    if epsilon is not None and rho is None:
         return Law(GEOMETRIC, decay(bound.l1, epsilon))
-    return Law(GAUSSIAN, gaussian_rate(bound.l2_squared, rho))
+    if epsilon is None and rho is not None:
+        return Law(GAUSSIAN, gaussian_rate(bound.l2_squared, rho))
+    raise ValueError("need either epsilon or rho, and not both")
 
 
 def stability_threshold(
@@ -249,7 +250,7 @@ def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
 def upper_tail(x: int, law: Law, bits: int) -> Interval:
     """Pr[X >= x] for noise X, or, of wide Gaussian noise, a number above it."""
     if law.kind == GAUSSIAN:
-        return gaussian_cells.upper_tail(law.rate, x, bits)
+        return gaussian_cells.upper_tail(Fraction(law.rate), x, bits)
     a = two_sided(law.rate).alpha(bits)
     one = Interval.of(1, bits)
     if x > 0:

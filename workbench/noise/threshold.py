@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.arrays import Bool, Int, Num
-from workbench.estimates.law import GEOMETRIC, Law
 from workbench.noise.arguments import check_counts, decay
-from workbench.noise.empty_cells import survivor_ranks
-from workbench.noise.kinds import empty_cell
+from workbench.noise.empty_cells import EmptyCell, survivor_ranks
 from workbench.noise.laws import two_sided
 from workbench.noise.source import Source
 from workbench.noise.structure import geometric_rho
@@ -79,7 +77,7 @@ def noisy_threshold(
         source.add_noise(two_sided(ratio), noisy)
         reached = noisy >= threshold
         if threshold > 0:
-            survival = empty_cell(Law(GEOMETRIC, ratio), threshold, 1).survival
+            survival = EmptyCell(two_sided(ratio).alpha, threshold, 1).survival
             reached_zeros = survivor_ranks(zeros, survival, words)
         else:
             noisy_zeros = np.zeros(zeros, np.int64)

@@ -43,8 +43,12 @@ class Source:
 
     names: list[str]
     size = 0
-    position = 0
     first_row = 0  # that is read
+
+    @property
+    def position(self) -> int:
+        """How many bytes were read."""
+        return 0
 
     def batches(
         self, columns: Sequence[str], one_kind: str | None = None

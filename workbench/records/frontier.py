@@ -95,8 +95,9 @@ class Frontier:
         if discount is None:
             children = split.children()
         else:
-            split, children = discount(split)
-        step = split._refined(Children(*children), self.empty[:, spawning])
+            split, left = discount(split)
+            children = Children(*left)
+        step = split._refined(children, self.empty[:, spawning])
         stays_empty = np.ones(self.empty_nodes, bool)
         stays_empty[spawning] = False
         stopped = [

@@ -193,8 +193,8 @@ class Records(OverHierarchy):
         cls,
         hierarchy: Hierarchy,
         keys: Keys,
-        counts: Int[np.ndarray, " n"],
-        bound: Bound,
+        counts: Int[np.ndarray, " n"] | None,
+        bound: Any,  # refused unless it is a Bound
         truth_public: bool,
         left_out: dict[str, int] | None,
         users: Users,
@@ -222,7 +222,7 @@ class Records(OverHierarchy):
         cls,
         hierarchy: Hierarchy,
         keys: Keys,
-        counts: Int[np.ndarray, " n"] | None,
+        counts: Int[np.ndarray, " n"],
         bound: Bound | Public,
         truth_public: bool = False,
         left_out: dict[str, int] | None = None,
@@ -386,7 +386,7 @@ class Records(OverHierarchy):
         nodes: Keys,
         start: Int[np.ndarray, " n"],
         stop: Int[np.ndarray, " n"],
-        ends: Int[np.ndarray, " keys"],
+        ends: Int[np.ndarray, " keys"] | None,
     ) -> Children:
         """The occupied children of nodes that hold records start … stop−1.
 

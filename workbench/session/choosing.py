@@ -31,7 +31,7 @@ from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.noise.structure import choice_rho
 from workbench.privacy import ADD_REMOVE, DP, ZCDP
 from workbench.session.plan import place_of
-from workbench.workload import NamedMarginals, Workload, linear_queries
+from workbench.workload import NamedMarginals, Recipe, linear_queries
 
 if TYPE_CHECKING:
     from workbench.session.recall import Recall
@@ -46,7 +46,7 @@ _MOST_RECALLED = (
 
 def chosen_by_data(
     session: Recall,
-    questions: Iterable[Workload],
+    questions: Iterable[Recipe],
     budget: DP | ZCDP,
     price: DP | ZCDP,
     rounds: int | None = None,
@@ -117,7 +117,7 @@ def open_sets(
     return np.logical_or(several, single)
 
 
-def candidate_sets(questions: Iterable[Workload], domain: Domain) -> list[tuple[str, ...]]:
+def candidate_sets(questions: Iterable[Recipe], domain: Domain) -> list[tuple[str, ...]]:
     """The sets of attributes that questions are about, of few enough cells."""
     sets: dict[tuple[str, ...], None] = {}
     for question in questions:
@@ -173,7 +173,7 @@ def _expected_counts(
     session: Recall, sets: Sequence[tuple[str, ...]]
 ) -> list[Int[np.ndarray, " cells"]]:
     """What the bank would recall, in whole numbers; the prior of an empty bank, or of many cells."""
-    domain = session._table.domain
+    domain, _ = place_of(session)
     answers = session._answers()
     bank = session._answer_bank(answers) if answers else None
     prior = None if bank is None else bank.prior

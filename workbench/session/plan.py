@@ -18,7 +18,7 @@ from workbench.libraries import pd
 from workbench.mechanism import Release
 from workbench.mechanisms import LaplaceQueries
 from workbench.privacy import DP, ZCDP
-from workbench.workload import Recipe, Workload, linear_queries
+from workbench.workload import Recipe, linear_queries
 
 if TYPE_CHECKING:
     from workbench.session.recall import Recall
@@ -70,15 +70,13 @@ def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strateg
     return optimised_strategy(workload, domain, L1 if rho is None else L2)
 
 
-def free_plan(
-    session: Recall, questions: Sequence[Workload], budget: DP | ZCDP
-) -> pd.DataFrame:
+def free_plan(session: Recall, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
     """How to share a budget among questions so that their squared errors add up to the least.
 
     An error falls as c/ε² or as c/ρ, so that shares are as ∛c or as √c.
     """
     is_zcdp = isinstance(budget, ZCDP)
-    whole = budget.rho if is_zcdp else budget.epsilon
+    whole = budget.rho if isinstance(budget, ZCDP) else budget.epsilon
     domain, empty = place_of(session)
     strategies = [optimised_strategy(q, domain, L2 if is_zcdp else L1) for q in questions]
     worths = np.array([s.squared_error for s in strategies])

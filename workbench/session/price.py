@@ -9,8 +9,8 @@ import numpy as np
 
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.priors import prior_vectors
-from workbench.workload import Products
 from workbench.workload.inner import inner_products
+from workbench.workload.linear import Linear
 
 
 class Price(float):
@@ -45,7 +45,7 @@ def noise_for_error(variance_left: Callable[[float], float], error: float) -> fl
     return variance * (1 - 1e-8)  # what rounding takes
 
 
-def variance_after(posterior: Posterior, queries: Products) -> Callable[[float], float]:
+def variance_after(posterior: Posterior, queries: Linear) -> Callable[[float], float]:
     """The largest variance among `queries` after a further answer to all of them, by its noise's.
 
     A posterior covariance Σ d·u·uᵀ becomes Σ u·uᵀ/(1/d + 1/v), v the variance of the noise. At α = ∞

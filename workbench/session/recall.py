@@ -28,6 +28,7 @@ from workbench.session.price import Price
 from workbench.session.spending import Spending
 from workbench.session.stated import checked_total
 from workbench.session.synthesis import SyntheticRows
+from workbench.shares import sensitivity
 from workbench.table import Bound, SparseTable
 from workbench.wording import stated
 from workbench.workload import (
@@ -117,10 +118,10 @@ class Recall(Spending):
                 f"alpha = {alpha!r} is not allowed with by = {by!r}: it is kernel PCA's"
             )
         answers = self._answers()
-        workload = as_workload(self.domain, workload)
+        queries = as_workload(self.domain, workload)
         if alpha is None and answers:
             bank = self._answer_bank(answers)
-            recalled = bank.recall(workload, by, error)
+            recalled = bank.recall(queries, by, error)
             self._keep_fits(bank)
             return recalled
         posterior = self._posterior(alpha)
@@ -130,8 +131,8 @@ class Recall(Spending):
         if alpha is None:
             why = "the bank is empty: this is the prior"
         if not error:
-            return Recalled(posterior.answer(workload), None, KERNEL, why)
-        values, errors = posterior.answer(workload, error=True)
+            return Recalled(posterior.answer(queries), None, KERNEL, why)
+        values, errors = posterior.answer(queries, error=True)
         return Recalled(values, errors, KERNEL, why)
 
     def price(
@@ -180,9 +181,9 @@ class Recall(Spending):
                     f"rho = {rho!r} is not allowed: {self.budget} is no budget of rho"
                 )
             remaining = min(remaining, ZCDP(rho).rho)
-        workload = as_workload(self.domain, workload)
-        posterior, why = self._priced(workload, alpha, by)
-        queries = linear_queries(workload, self.domain)
+        asked = as_workload(self.domain, workload)
+        posterior, why = self._priced(asked, alpha, by)
+        queries = linear_queries(asked, posterior.eigen.domain)
         variance_left = variance_after(posterior, queries)
         wanted = noise_for_error(variance_left, float(error))
         if wanted == inf:
@@ -210,13 +211,15 @@ class Recall(Spending):
         """
         table = self._empty_table
         if isinstance(self.budget, ZCDP):
-            squared = float(workload_l2_squared(queries, self.domain)) * self.bound.l1**2
+            squared = (
+                float(workload_l2_squared(queries, table.domain)) * sensitivity(table) ** 2
+            )
 
             def drawn(rho: float) -> float:
                 return float(GaussianQueries(ZCDP(rho), queries)(table).estimate.variances[0])
 
             return lambda v: squared / (2 * v), lambda rho: squared / (2 * rho), drawn
-        moved = workload_sensitivity(queries, self.domain) * self.bound.l1
+        moved = workload_sensitivity(queries, table.domain) * sensitivity(table)
 
         def variance(epsilon: float) -> float:
             return float(LaplaceQueries(DP(epsilon), queries)(table).estimate.variances[0])
@@ -335,7 +338,7 @@ class Recall(Spending):
         for axis in range(2):
             own = np.array([pair[axis] for pair in pairs], int)[number]
             hi[np.arange(len(lo)), own] = lo[np.arange(len(lo)), own] + 1
-        errors = self.recall(Products.boxes(domain, lo, hi)).errors
+        _, errors = self.recall(Products.boxes(domain, lo, hi))
         used = used_attributes(history.workload, domain)
         rows = [
             {
@@ -372,8 +375,9 @@ class Recall(Spending):
         answers = session_file.read_sealed(db, self.path, question)
         with session_file.refused_if_strange(self.path):
             texts, variances, values = zip(*answers, strict=True)
-            workload = serialise.from_text(self.domain, texts)
-            return NoisyAnswers(self.domain, workload, values, variances)
+            domain = self._empty_table.domain
+            workload = serialise.from_text(domain, texts)
+            return NoisyAnswers(domain, workload, np.array(values), np.array(variances))
 
     def _posterior(self, alpha: float | None) -> Posterior:
         """What the bank tells at α; its decomposition is computed anew only after new answers."""
@@ -384,14 +388,16 @@ class Recall(Spending):
             raise ValueError("the bank is empty: nothing was bought that could be recalled")
         method = KernelPCA(alpha, self.total, self._prior)
         if self._eigenqueries is None or self._eigenqueries[0] != len(answers):
-            eigen = method(answers).eigen if answers else self._no_eigenqueries(method.prior)
+            if answers:
+                eigen = method(answers).eigen
+            else:
+                eigen = _no_eigenqueries(self.domain, self.total, method.prior)
             self._eigenqueries = (len(answers), eigen)
         return Posterior(self._eigenqueries[1], method.alpha)
 
-    def _no_eigenqueries(self, prior: Any) -> Eigenqueries:
-        none = np.empty(0)
-        no_queries = Products.of(self.domain, [])
-        square = np.empty((0, 0))
-        return Eigenqueries(
-            self.domain, no_queries, self.total, prior, none, square, none, none
-        )
+
+def _no_eigenqueries(domain: Domain, total: float | None, prior: Any) -> Eigenqueries:
+    none = np.empty(0)
+    no_queries = Products.of(domain, [])
+    square = np.empty((0, 0))
+    return Eigenqueries(domain, no_queries, total, prior, none, square, none, none)

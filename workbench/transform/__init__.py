@@ -13,7 +13,7 @@ Cost    O(n·log(m/n)) nodes for n non-empty cells out of m; nothing depends on 
 """
 
 from workbench.transform.axis import level_sizes
-from workbench.transform.basis import Basis, Cells, basis_of
+from workbench.transform.basis import Basis, Cells, TransformBasis, basis_of
 from workbench.transform.dyadic import Dyadic
 from workbench.transform.haar import Haar
 

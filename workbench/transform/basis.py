@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -41,10 +41,19 @@ class NodeWeights(NamedTuple):
 
 
 class Basis(Protocol):
-    """A transform on a domain."""
+    """Nodes that noise is put on: those of a transform on a domain, or its cells."""
 
-    domain: Domain
-    noise_blocks: tuple[NodeBlock, ...]
+    @property
+    def transform(self) -> Any:
+        """None where nodes are cells."""
+
+    @property
+    def domain(self) -> Domain:
+        """Whose counts it transforms."""
+
+    @property
+    def noise_blocks(self) -> tuple[NodeBlock, ...]:
+        """Runs of nodes that together are all."""
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
@@ -64,6 +73,10 @@ class Basis(Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """`forward` of all other nodes, from the sums of ranges that together are the domain."""
 
+
+class TransformBasis(Basis, Protocol):
+    """A transform on a domain, which says too which nodes a query needs."""
+
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
         """The pieces that `terms` can answer, and which query each belongs to."""
 
@@ -79,6 +92,7 @@ class Cells:
     """No transform: every node is a cell."""
 
     domain: Domain
+    transform: ClassVar[None] = None
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
@@ -115,9 +129,8 @@ def basis_of(transform: Any, domain: Domain) -> Basis:
 
 def sums_by_node(nodes: list[Any], values: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Nodes in any order, ascending and once each, and the sums of their values."""
-    nodes = np.concatenate([np.zeros(0, np.int64), *nodes])
-    values = np.concatenate([np.zeros(0, np.int64), *values])
-    distinct, which = np.unique(nodes, return_inverse=True)
+    each_node = np.concatenate([np.zeros(0, np.int64), *nodes])
+    distinct, which = np.unique(each_node, return_inverse=True)
     sums = np.zeros(len(distinct), np.int64)
-    np.add.at(sums, which, values)
+    np.add.at(sums, which, np.concatenate([np.zeros(0, np.int64), *values]))
     return distinct, sums

@@ -154,9 +154,9 @@ class DyadicBasis:
                 )
             nodes.append(level + self.start(i, columns.height - up))
             values.append(sums)
-        nodes = np.concatenate(nodes)
-        order = np.argsort(nodes)
-        return nodes[order], np.concatenate(values)[order]
+        each_node = np.concatenate(nodes)
+        order = np.argsort(each_node)
+        return each_node[order], np.concatenate(values)[order]
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
         """A run a level."""

@@ -94,7 +94,7 @@ class BankView:
                 what = "an answer that was lost"
                 if spend.answered and bought is not None:
                     stop = start + int(spend.queries)
-                    what = _attributes_asked(bought.workload[start:stop], self.session.domain)
+                    what = _attributes_asked(bought.workload[start:stop], bought.domain)
                     start = stop
             elif self.owner:
                 what = spend.asked
@@ -121,11 +121,12 @@ class BankView:
             return self._map[2]
 
     def _drawn_map(self, bought: NoisyAnswers, link: str) -> str:
-        names = self.session.domain.attributes[:_ATTRIBUTES]
+        domain = bought.domain
+        names = domain.attributes[:_ATTRIBUTES]
         if len(names) < 2:
             return ""
         noise = float(np.median(bought.deviations_in_counts))
-        queries = min(2_000, _CODES // max(self.session.domain.shape))
+        queries = min(2_000, _CODES // max(domain.shape))
         errors = {
             frozenset((pair.first, pair.second)): pair
             for pair in self.session.pair_errors(queries).itertuples()
@@ -138,7 +139,7 @@ class BankView:
                 pair = errors[frozenset((name, other))]
                 cells.append(_map_cell(pair.error, noise, pair.bought, (other, name), link))
             rows.append(f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>')
-        left_out = len(self.session.domain.attributes) - len(names)
+        left_out = len(domain.attributes) - len(names)
         more = f" {counted(left_out, 'attribute')} not shown." if left_out > 0 else ""
         return (
             "<p><b>How well each pair of attributes is known</b>: the typical error of its counts (one "
@@ -196,21 +197,21 @@ class BankView:
         """
         try:
             with self._lock:
-                if self._bought() is None:
+                bought = self._bought()
+                if bought is None:
                     return refused(
                         "The bank is empty: nothing was bought that could be recalled."
                     )
-                question = typed_question(self.session.domain, text)
+                question = typed_question(bought.domain, text)
                 recalled = self.session.recall(question.queries)
-                costs, price = self._costs(question.queries, recalled.errors, _number(error))
+                values, errors = recalled
+                costs, price = self._costs(question.queries, errors, _number(error))
         except (ValueError, OSError) as e:
             return refused(self.without_paths(e))
         except MemoryError:
             return refused("There is not enough memory for this question.")
         rows = []
-        for labels, x, bar in zip(
-            question.labels, recalled.values, recalled.errors, strict=True
-        ):
+        for labels, x, bar in zip(question.labels, values, errors, strict=True):
             shown = format_number(bar) if isfinite(bar) else "the bank cannot tell"
             rows.append(
                 (*(map(str, labels) if question.by else (text,)), number(round(x)), shown)

@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.domain import Domain
 from workbench.wording import nearest
+from workbench.workload.queries import Recipe
 from workbench.workload.selections import CodeSets, Selections
 from workbench.workload.typed import ALL, conditions_of, query_of, typed_query
 
@@ -73,10 +74,11 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
     return Selections(domain.attributes, tuple(codes), which)
 
 
-def as_workload(domain: Domain | None, queries: Any) -> Any:
+def as_workload(domain: Domain | None, queries: Any) -> Recipe:
     """Queries by label as a workload over the domain; a workload, or a recipe of one, as it is."""
     if hasattr(queries, "on"):
-        return queries
+        recipe: Recipe = queries
+        return recipe
     if domain is None:
         raise ValueError(
             "nothing was asked yet, so that there are no labels that queries could name"
