@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.libraries import csv, pa, parquet, pc
+from workbench.preparation.statements import object_of_different_keys
 from workbench.provenance import file_sha256, sidecar
 from workbench.reading.source import refuse_bomb
 from workbench.temporary import Draft
@@ -43,6 +44,7 @@ _RECEIPT: dict[str, tuple[type, ...]] = {
     "part": (list, _NONE),
 }
 _ROWS = 2**20  # of a row group
+_MOST_DIGITS = 300
 _VALUES = 2**24  # of the rows that are read at once
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
 
@@ -367,10 +369,19 @@ def _csv_rows(path: Path, record: dict[str, Any]) -> pa.Table:
 def _record(path: Path, text: bytes) -> dict[str, Any]:
     """A release's record from its JSON text."""
     try:
-        record = json.loads(text)
+        record = json.loads(
+            text, object_pairs_hook=object_of_different_keys, parse_int=_whole_number
+        )
     except (ValueError, RecursionError) as e:
         raise ValueError(f"{path}: not a record of a release ({str(e)[:80]})") from None
     return record if isinstance(record, dict) else {}
+
+
+def _whole_number(text: str) -> int:
+    """A ValueError for one that is larger than any float: it would raise wherever it is used."""
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(text):,} digits")
+    return int(text)
 
 
 def _printable(x: Any) -> Any:

@@ -1,5 +1,6 @@
 """Files of strangers: whatever they hold, they are read, or refused in words; nothing else happens."""
 
+import copy
 import gzip
 import io
 import json
@@ -8,6 +9,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import zipfile
 from contextlib import closing
 
 import numpy as np
@@ -25,8 +27,9 @@ from tests.fuzz.formats import FORMATS
 from tests.fuzz.run import emptied, limited, looked_for_in
 from tests.fuzz.saved import parquet_bytes, releases
 from tests.fuzz.stated import pack_zstd
-from workbench import Bound, Domain, Release, SparseTable, estimates
+from workbench import DP, Bound, Domain, Release, SparseTable, estimates, mechanisms
 from workbench.inference.answer_bank import AnswerBank
+from workbench.laws.subject import seeded
 from workbench.reading import source
 from workbench.release_files import read_release, read_release_in_ranges
 from workbench.session import Session
@@ -267,6 +270,9 @@ def test_rows_that_no_release_has_are_refused(tmp_path, kind, column, change, ne
         ("reports", "kept", [], "a chance above 0 of each attribute"),
         ("reports", "kept", [0.5, 0.0], "a chance above 0 of each attribute"),
         ("reports", "kept", [0.5, "a"], "not a release"),
+        ("summary", "decay", 10**400, "a number of 401 digits"),
+        ("sequence", "variance", -(10**400), "a number of 402 digits"),
+        ("tree", "decay", None, "law = None is not allowed"),
     ],
 )
 def test_a_field_out_of_its_range_is_refused(tmp_path, kind, field, strange, need):
@@ -275,6 +281,34 @@ def test_a_field_out_of_its_range_is_refused(tmp_path, kind, field, strange, nee
     (tmp_path / "a.parquet").write_bytes(parquet_bytes(table, record))
     with limited(), pytest.raises(ValueError, match=need):
         Release.load(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("text", "twice", "said"),
+    [
+        ('"simulated": ', '"simulated": false, "simulated": ', "'simulated' stands twice"),
+        ('"epsilon": ', '"epsilon": 0.1, "epsilon": ', "'epsilon' stands twice"),
+        ('"delta": 0.0', '"delta": false', "delta = False is not allowed: need a number"),
+        ('"linf": 1', '"linf": true', "linf = True is not allowed"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_record_that_can_be_read_in_two_ways_is_refused(tmp_path, ending, text, twice, said):
+    table = SparseTable.from_keys(DOMAIN, [1, 30], [40, 90], Bound(2, 1))
+    path = tmp_path / f"a.{ending}"
+    release = mechanisms.GeometricHistogram(DP(1.0))(table, seeded())
+    release.save(path, simulated=True)
+    if ending == "csv":
+        record = path.with_name("a.csv.json")
+        content = json.dumps(json.loads(record.read_text()))
+        record.write_text(content.replace(text, twice))
+    else:
+        content = pq.read_schema(path).metadata[b"workbench"].decode()
+        changed = {"workbench": content.replace(text, twice)}
+        pq.write_table(pq.read_table(path).replace_schema_metadata(changed), path)
+    assert text in content
+    with pytest.raises(ValueError, match=said):
+        Release.load(path)
 
 
 @pytest.mark.parametrize("total", [[-1], -0.0, "9", True, 1e-300, 1e300, 10**400])
@@ -322,6 +356,26 @@ def test_packed_fits_are_not_unpacked(tmp_path):
     made = AnswerBank(bank().history, bank().total)
     load_fits(path, made)
     assert "candidates" not in vars(made)
+
+
+def test_fits_whose_arrays_share_their_bytes_are_not_read(tmp_path):
+    """Thousands of names for the same bytes would be as many arrays."""
+    path = tmp_path / "a.fits"
+    arrays = dict(np.load(io.BytesIO(fits_file()))) | {"more": np.zeros(2**17)}
+    for copies in (0, 5000):
+        with path.open("wb") as file:
+            np.savez(file, **arrays)
+        with zipfile.ZipFile(path, "a") as archive:
+            shared = archive.getinfo("more.npy")
+            for i in range(copies):
+                again = copy.copy(shared)
+                again.filename = f"more{i}.npy"
+                archive.filelist.append(again)
+            archive._didModify = True
+        made = AnswerBank(bank().history, bank().total)
+        with limited():
+            load_fits(path, made)
+        assert ("candidates" in vars(made)) is (not copies)
 
 
 def test_releases_of_every_kind_are_damaged(tmp_path):

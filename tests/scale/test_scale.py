@@ -374,6 +374,38 @@ def test_progress_tells_shares_of_bytes_and_of_the_domain(folder):
     assert one[-1] == ("cells", 1.0)
 
 
+def test_progress_does_not_tell_where_cells_lie(tmp_path, monkeypatch):
+    """A range of many rows is split, which nobody but the split sees."""
+    monkeypatch.setattr(counting, "ROWS", 2**5)
+    monkeypatch.setattr(counting, "_LEAST_BITS", 4)
+    split = counting.split
+    splits = []
+    monkeypatch.setattr(counting, "split", lambda *of: splits.append(of) or split(*of))
+    domain = Domain(("a",), (2**14,))
+    path = tmp_path / "rows.parquet"
+    told = []
+    for keys in (np.arange(2**9) * 2**5, np.arange(2**9)):
+        pl.DataFrame({"a": keys}).write_parquet(path)
+        shares = []
+        release(
+            HighPassFilter(DP(1.0), theta=5),
+            Rows.read(path, domain, Bound()),
+            progress=lambda *share, shares=shares: shares.append(share),
+        )
+        told.append((len(splits), shares))
+    assert told[0][0] == 0 < told[1][0]
+    assert told[0][1] == told[1][1] and told[0][1][-1] == ("cells", 1.0)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o702])
+def test_scratch_where_anybody_may_rename_is_refused(folder, scratch, mode):
+    scratch.chmod(mode)
+    said = refused(folder, scratch=scratch)
+    assert "anybody may put another folder" in said and "chmod +t" in said
+    scratch.chmod(mode | 0o1000)
+    release(HighPassFilter(DP(1.0), theta=5), Rows.read(folder, DOMAIN, BOUND), scratch=scratch)
+
+
 def refused(path, domain=DOMAIN, mechanism=None, *, scratch=None, executor=None, **how):
     with pytest.raises((ValueError, OSError)) as error:
         rows = Rows.read(path, domain, BOUND, **how)

@@ -18,7 +18,7 @@ from workbench.domain import Domain
 from workbench.mechanisms import GeometricHistogram, LaplaceQueries
 from workbench.privacy import DP
 from workbench.session import Session
-from workbench.session.counter import Counter
+from workbench.session.counter import Counter, new_counter
 from workbench.session.file import budget_of
 from workbench.table import PUBLIC, Bound, SparseTable
 from workbench.workload import (
@@ -254,6 +254,41 @@ def test_a_counter_that_is_a_device_is_not_read(path):
     begin(path)
     with pytest.raises(ValueError, match="counts for another session"):
         Counter(Path("/dev/zero"), path, "id").read()
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        '"spent": 1e400',
+        '"spent": NaN',
+        '"spent": true',
+        '"spent": "7"',
+        '"spent": -1',
+        '"spent": 2.0',
+        '"spent": ' + "[" * 100_000 + "]" * 100_000,
+        '"checksum": 7',
+        '"checksum": "xyz"',
+        '"session": [1]',
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_counter_that_counts_nothing_is_refused(path, tmp_path, strange):
+    """It is taken for torn, and never for one of which nothing is spent."""
+    count = tmp_path / "a.count"
+    count.write_text(f'{{"session": "{path}", "id": "7", {strange}}}')
+    with pytest.raises(ValueError, match="counts for another session"):
+        Counter(count, path, "7").read()
+    with pytest.raises(ValueError, match="counts for another budget"):
+        new_counter(count, path, "8")
+
+
+def test_a_counter_shows_no_control_characters(path, tmp_path):
+    count = tmp_path / "a.count"
+    count.write_text(json.dumps({"session": "\x1b[2J all is well", "id": "7", "spent": 1}))
+    for read in (Counter(count, path, "8").read, lambda: new_counter(count, path, "8")):
+        with pytest.raises(ValueError, match="counts for another") as refused:
+            read()
+        assert str(refused.value).isprintable()
 
 
 def test_an_attribute_of_billions_of_codes_is_refused_where_a_prior_is_laid_out(path):

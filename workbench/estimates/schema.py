@@ -108,4 +108,6 @@ def _scalar_need(field: Any, x: Any) -> str:
             return "" if isinstance(x, bool) else "true or false"
         case "str":
             return "" if isinstance(x, str) else "text"
+        case "Law":
+            return "" if x is not None else "a law of noise"
     return ""

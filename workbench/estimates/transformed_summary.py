@@ -36,6 +36,7 @@ class TransformedSummary(Summary):
     `consistent` tree nodes below absent ones are absent.
     """
 
+    law: Law
     transform: Dyadic | Haar = Dyadic()
     consistent: bool = False
     kind: ClassVar[str] = "tree"

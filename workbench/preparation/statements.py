@@ -125,7 +125,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(
             content.decode("utf-8-sig"),
-            object_pairs_hook=_object_of_different_keys,
+            object_pairs_hook=object_of_different_keys,
             parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as e:
@@ -139,7 +139,8 @@ def read_json(path: Path) -> Any:
         raise ValueError(f"{path}: {e}") from None
 
 
-def _object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """What `json.loads` takes; a ValueError for a key that stands twice."""
     stated: dict[str, Any] = {}
     for key, content in pairs:
         if key in stated:

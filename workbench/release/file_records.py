@@ -54,6 +54,8 @@ def receipt_of_file(
         rest |= dict(name=name)
     if part is not None and [type(x) for x in part] != [str, str]:
         raise ValueError(f"{path}: not a part of a partition: {part!r}; need two texts")
+    if bools := [field for field, number in cost.items() if isinstance(number, bool)]:
+        raise ValueError(f"{path}: {bools[0]} = {cost[bools[0]]} is not allowed: need a number")
     try:
         paid: DP | ZCDP
         if "rho" in cost:

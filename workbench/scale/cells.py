@@ -75,6 +75,7 @@ class Dealt:
         about = sum(span.rows for span in self.spans)
         number = self._ranges or counting.number_of_ranges(about, self._most_rows)
         bits = counting.key_bits(rows.domain.size, number)
+        self._range_size = 1 << bits
         spilled = self._deal_keys(bits) if rows.user is None else self._cut(bits)
         ranges = list(counting.ranges(rows.domain.size, bits, spilled))
         most = 4 * self._most_rows
@@ -187,7 +188,11 @@ class Dealt:
         )
         for some, result in zip(self.ranges, self.tasks.map(of_cells, given), strict=True):
             yield result
-            self._progress("cells", min(some.start + (1 << some.bits), size) / size)
+            end = min(some.start + (1 << some.bits), size)
+            if (
+                end == size or end % self._range_size == 0
+            ):  # where ranges are split, data decide
+                self._progress("cells", end / size)
 
     # what LaplaceQueries asks of a table
 

@@ -8,6 +8,7 @@ logs; it is tried again where the caller is, who sees them.
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 import time
 from collections import deque
@@ -153,6 +154,12 @@ def scratch_folder(parent: str | Path | None) -> Iterator[Path]:
     parent = Path(parent or tempfile.gettempdir()).absolute()
     if not parent.is_dir():
         raise FileNotFoundError(f"scratch = {parent}: no such folder")
+    mode = parent.stat().st_mode
+    if os.name == "posix" and mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise ValueError(
+            f"scratch = {parent} is not allowed: anybody may put another folder in the place of a private "
+            "one there; need a folder of your own, or chmod +t"
+        )
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(temporary_folder(str(parent)))

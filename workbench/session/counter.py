@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.temporary import Draft
+from workbench.value import shown
 
 _LARGEST = 1 << 20  # bytes of a counter, which is one line
 
@@ -36,7 +37,9 @@ class Counter:
                 "the session's file is surely its latest, open it with lost=True"
             )
         if named.get("id") != self.id:
-            raise ValueError(f"{self.path} counts for another session, {named['session']}")
+            raise ValueError(
+                f"{self.path} counts for another session, {shown(named['session'])}"
+            )
         return named.get("spent", 0), bytes.fromhex(named.get("checksum", ""))
 
     def write(self, spent: int, checksum: bytes) -> None:
@@ -66,8 +69,8 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
     named = _named_session(path)
     if named is not None and named.get("spent", 1):
         raise ValueError(
-            f"{path} counts for another budget, {named['session']}, of which some is spent: a second "
-            "budget for the same people adds to it. Use that one, or name another counter"
+            f"{path} counts for another budget, {shown(named['session'])}, of which some is spent: a "
+            "second budget for the same people adds to it. Use that one, or name another counter"
         )
     if named is None:
         counter.begin()
@@ -99,8 +102,8 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
         other = Path(named["session"])
         if not lost or other.exists() and other not in (session, lock):
             raise ValueError(
-                f"{lock} names another session, {other}: a second budget adds to what that one "
-                "spent. Open that one; if it is gone, say lost=True and count what it spent"
+                f"{lock} names another session, {shown(str(other))}: a second budget adds to what that "
+                "one spent. Open that one; if it is gone, say lost=True and count what it spent"
             )
     try:
         if named is None:
@@ -122,8 +125,10 @@ def _named_session(lock: Path) -> dict[str, Any] | None:
         with open(lock, "rb") as file:
             named = json.loads(file.read(_LARGEST))
         Path(named["session"])
-        int(named.get("spent", 0))
         bytes.fromhex(named.get("checksum", ""))
+        spent = named.get("spent", 0)
+        if type(spent) is not int or spent < 0:
+            raise ValueError(f"spent = {shown(spent)}")
         return named
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {"session": str(lock)}

@@ -59,10 +59,13 @@ def load_fits(path: Path, bank: AnswerBank) -> None:
 
 
 def _held(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file, none of them larger than the file: they are stored as they are."""
+    """The arrays of a file, together no larger than the file: stored as they are, and each apart."""
     with ZipFile(path) as archive:
-        if any(member.compress_type for member in archive.infolist()):
-            raise BadZipFile("packed")
+        members = archive.infolist()
+    if any(member.compress_type for member in members):
+        raise BadZipFile("packed")
+    if sum(member.file_size for member in members) > path.stat().st_size:
+        raise BadZipFile("overlapping")
     with np.load(path, allow_pickle=False) as held:
         return dict(held)
 

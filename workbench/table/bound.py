@@ -71,7 +71,7 @@ class Bound:
             object.__setattr__(self, "l1", self.l0 * self.linf)
         for name in ("linf", "l1"):
             number = getattr(self, name)
-            if not 0 < number <= _LARGEST_MOVE:
+            if isinstance(number, bool) or not 0 < number <= _LARGEST_MOVE:
                 raise not_allowed(self, name, "need a finite number > 0")
         if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
 from workbench.domain import Domain
+from workbench.preparation.statements import read_json
 from workbench.workload.labels import labelled_queries
 from workbench.workload.marginals import Marginals, NamedMarginals
 from workbench.workload.selections import Selections
@@ -45,11 +45,11 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
             )
         return marginals
     path = Path(text)
-    content = _file_text(path)
+    _refuse_no_file(path)
     if path.suffix == ".json":
-        sets = _parsed_json(path, content)
+        sets = read_json(path)
     else:
-        sets = list(csv.reader(content.splitlines(), skipinitialspace=True))
+        sets = list(csv.reader(_file_text(path).splitlines(), skipinitialspace=True))
     good = isinstance(sets, list) and all(isinstance(names, list) for names in sets)
     good = good and all(isinstance(name, str) for names in sets for name in names)
     if not good:
@@ -88,14 +88,14 @@ def read_queries(text: str, domain: Domain) -> Selections:
         If it says something else, or of another domain; the line is named.
     """
     path = Path(text)
-    content = _file_text(path)
+    _refuse_no_file(path)
     if path.suffix == ".json":
-        parsed = _parsed_json(path, content)
+        parsed = read_json(path)
         if not isinstance(parsed, list):
             raise ValueError(f"{path}: need a list of queries")
         queries = list(enumerate(map(_labels_from_json, parsed), 1))
     else:
-        lines = ((n, line.strip()) for n, line in enumerate(content.splitlines(), 1))
+        lines = ((n, line.strip()) for n, line in enumerate(_file_text(path).splitlines(), 1))
         queries = [(n, line) for n, line in lines if line and not line.startswith("#")]
     if not queries:
         raise ValueError(f"{path} holds no query")
@@ -128,18 +128,12 @@ def _range_from_json(labels: Any) -> Any:
     return labels
 
 
-def _parsed_json(path: Path, content: str) -> Any:
-    try:
-        return json.loads(content)
-    except json.JSONDecodeError as e:
-        raise ValueError(f"{path}, line {e.lineno}: not JSON ({e.msg})") from None
-    except RecursionError:
-        raise ValueError(f"{path}: lists within lists, too deep to read") from None
+def _refuse_no_file(path: Path) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file of queries")
 
 
 def _file_text(path: Path) -> str:
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file of queries")
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as e:
