@@ -14,7 +14,7 @@ Cost       `network_descent`: products of two passes of messages over the tree's
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -28,8 +28,9 @@ from workbench.estimates.junction_tree import JunctionTree, cliques_of
 from workbench.estimates.tree_model import TreeModel
 from workbench.inference.dual_problem import DualProblem
 from workbench.inference.maximum_entropy import NotConverged, total_field
+from workbench.inference.merged_codes import MergedCodes
 from workbench.inference.network_descent import Descent
-from workbench.inference.priors import normalised_prior, prior_field
+from workbench.inference.priors import normalised_prior, prior_field, prior_vectors
 from workbench.value import parameter, sealed, value
 
 NEAR = 0.02  # deviations of the noise: residuals of the dual's gradient that are near enough
@@ -104,12 +105,20 @@ class NetworkFit:
     def model(self) -> TreeModel:
         """The network of these weights."""
         dual = self.problem.dual
+        codes = self.problem.codes
+        prior = self.problem.prior
         potentials = dual.potentials(self.weights)
         margins = self.problem.tree.calibrate(potentials).of_sets()
+        if codes.merges:
+            potentials = [codes.spread(*each) for each in zip(potentials, dual.sets, strict=True)]
+            margins = [
+                codes.spread(table, axes, prior)
+                for table, axes in zip(margins, dual.sets, strict=True)
+            ]
         return TreeModel(
-            dual.domain,
+            codes.domain,
             dual.total,
-            dual.prior,
+            prior,
             dual.sets,
             tuple(map(sealed, potentials)),
             tuple(map(sealed, margins)),
@@ -119,8 +128,13 @@ class NetworkFit:
 
 @dataclass(frozen=True, eq=False)
 class NetworkProblem:
-    """Answers that a junction tree of few cells holds: `rows` of those that were given."""
+    """Answers that a junction tree of few cells holds: `rows` of those that were given.
 
+    `dual` and `tree` are over the runs of `codes` that these answers tell apart, `prior` is over codes.
+    """
+
+    codes: MergedCodes
+    prior: tuple[Float[np.ndarray, " values"], ...]
     dual: DualProblem
     tree: JunctionTree
     rows: Int[np.ndarray, " queries"]
@@ -135,9 +149,16 @@ class NetworkProblem:
         limit: int,
     ) -> NetworkProblem:
         """Of the answers about the sets of attributes that tell most, as far as the tree stays small."""
+        shape = answers.domain.shape
+        prior = prior_vectors(prior, answers.domain)
+        codes = MergedCodes.of(answers.workload, answers.domain)
+        whole = prior
+        if codes.merges:
+            queries = codes.queries(answers.workload)
+            answers = NoisyAnswers(codes.small, queries, answers.values, answers.variances)
+            prior = codes.prior(prior)
         dual = DualProblem.of(answers, total, 1.0, prior, consistent=False)
         variances = answers.variances
-        shape = dual.domain.shape
         rows = np.arange(len(answers))
         if cliques_of([s for s in dual.sets if s], shape, limit) is None:
             # tables of others are never laid out
@@ -145,15 +166,15 @@ class NetworkProblem:
             rows = _rows_of_sets(dual, small)
             if len(rows):
                 dual = DualProblem.of(answers[rows], total, 1.0, prior, consistent=False)
-                rows = rows[_rows_of_sets(dual, _sets_that_fit(dual, variances[rows], limit))]
+                rows = rows[_rows_of_sets(dual, _sets_that_fit(dual, variances[rows], shape, limit))]
             if not len(rows):
                 raise ValueError(f"no set of attributes has at most {limit} cells")
             dual = DualProblem.of(answers[rows], total, 1.0, prior, consistent=False)
             variances = variances[rows]
-        tree = JunctionTree(shape, dual.prior, dual.sets)
+        tree = JunctionTree(dual.domain.shape, dual.prior, dual.sets)
         # the box holds the noise of shares from here on
         dual = replace(dual, box=variances / dual.total**2)
-        return cls(dual, tree, rows, len(answers) - len(rows))
+        return cls(codes, whole, dual, tree, rows, len(answers) - len(rows))
 
     def fit(
         self,
@@ -187,7 +208,10 @@ def _rows_of_sets(dual: DualProblem, sets: set[tuple[int, ...]]) -> Int[np.ndarr
 
 
 def _sets_that_fit(
-    dual: DualProblem, variances: Float[np.ndarray, " queries"], limit: int
+    dual: DualProblem,
+    variances: Float[np.ndarray, " queries"],
+    shape: Sequence[int],
+    limit: int,
 ) -> set[tuple[int, ...]]:
     """Sets by what they tell beyond the prior, each that leaves the tree small enough."""
     expected = dual.means(dual.prior_margins())
@@ -202,6 +226,6 @@ def _sets_that_fit(
     chosen: set[tuple[int, ...]] = set()
     for axes in sorted(information, key=lambda axes: (len(axes) > 1, -information[axes], axes)):
         trial = [s for s in {*chosen, axes} if s]
-        if cliques_of(trial, dual.domain.shape, limit) is not None:
+        if cliques_of(trial, shape, limit) is not None:
             chosen.add(axes)
     return chosen

@@ -149,7 +149,7 @@ class Descent:
         left = -point.gradient
         conjugate = scaled = scale * left
         size = left @ scaled
-        for _ in range(_PRODUCTS):
+        for _ in range(_PRODUCTS if size > 0 else 0):
             moved = point.calibrated.derivatives(dual.potentials(conjugate))
             product = dual.means(moved) - dual.constants + penalty * conjugate
             product = np.where(self.used, product, 0.0)
