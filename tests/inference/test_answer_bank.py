@@ -9,6 +9,7 @@ from scipy.optimize import minimize, nnls
 
 from workbench import DP, Bound, Domain, Session, SparseTable
 from workbench.estimates import NoisyAnswers
+from workbench.estimates.junction_tree import CalibratedTree
 from workbench.inference import KernelPCA, product_prior
 from workbench.inference.answer_bank import ENTROPY, KERNEL, SQUARES, TREE, AnswerBank
 from workbench.inference.bank_marginals import BankMarginals
@@ -16,6 +17,7 @@ from workbench.inference.cell_least_squares import CellProblem
 from workbench.inference.held_out import HeldOut
 from workbench.inference.kernel_answers import KernelBlocks
 from workbench.inference.markov_network import MarkovNetwork, NetworkProblem
+from workbench.inference.merged_codes import MergedCodes
 from workbench.inference.recalled import Recalled
 from workbench.mechanisms import LaplaceQueries
 from workbench.workload import (
@@ -24,6 +26,7 @@ from workbench.workload import (
     Products,
     RandomMarginalRanges,
     RandomTables,
+    TableQueries,
     Together,
     linear_queries,
 )
@@ -338,6 +341,34 @@ def test_a_fit_that_stops_too_early_says_so(monkeypatch):
     assert "did not converge" in recalled.why
 
 
+def test_a_bank_whose_trees_take_too_many_products_says_so(monkeypatch):
+    _, asked, history = ranges_of_many_codes(1000, [1e-6, 1.0, 1e3])
+    for name in ("_MOST_PRODUCTS", "_FEWEST_PRODUCTS"):
+        monkeypatch.setattr(f"workbench.inference.markov_network.{name}", 7)
+    taken = []
+    derivatives = CalibratedTree.derivatives
+
+    def counted(tree, directions):
+        taken[-1] += 1
+        return derivatives(tree, directions)
+
+    fit = NetworkProblem.fit
+
+    def counted_fit(*args, **kwargs):
+        taken.append(0)
+        return fit(*args, **kwargs)
+
+    monkeypatch.setattr(CalibratedTree, "derivatives", counted)
+    monkeypatch.setattr(NetworkProblem, "fit", counted_fit)
+    bank = AnswerBank(history, 3000.0)
+    why = bank.recall(asked, TREE).why
+    assert max(taken) == 7
+    assert "the fit did not converge" in why
+    (tree,) = bank.candidates_by(TREE)  # at weaker priors it would be no nearer
+    assert f"estimated its errors {tree.stopped} stopped early" in why and tree.stopped
+    assert "fits to new noise 12 stopped early" in why
+
+
 def test_bars_of_maximum_entropy_hold_where_cells_are_few():
     table = chained(5000)
     bought_pairs = NamedMarginals(tuple(PAIRS[:6]))
@@ -402,6 +433,64 @@ def test_an_attribute_of_a_hundred_thousand_values_is_asked_by_ranges():
     with pytest.raises(ValueError, match="every code of 'x'"):
         linear_queries(Marginals(1), wide)
     assert len(linear_queries(NamedMarginals((("y",),)), wide)) == 2
+
+
+def ranges_of_many_codes(codes, epsilons, ranges=30, seed=0):
+    """A table of one attribute of many codes beside one of two; its ranges, and answers at each ε."""
+    wide = Domain(("x", "y"), (codes, 2))
+    rng = np.random.default_rng(seed)
+    table = SparseTable.from_keys(
+        wide, rng.integers(0, wide.size, 3000), np.ones(3000, int), Bound(1, 1)
+    )
+    ends = np.sort(rng.integers(0, codes, (ranges, 2)), axis=1).tolist()
+    asked = Products.of(wide, [{"x": (lo, hi + 1)} for lo, hi in ends])
+    bought = [LaplaceQueries(DP(epsilon), asked)(table, rng).estimate for epsilon in epsilons]
+    return table, asked, NoisyAnswers.history(bought)
+
+
+def test_codes_that_no_answer_tells_apart_are_one_to_a_tree(monkeypatch):
+    """Ranges, cells of pairs and whole tables: the same model as over all codes, in fewer cells."""
+    domain = Domain(("x", "y", "z"), (40, 6, 3))
+    rng = np.random.default_rng(3)
+    tables = np.repeat(rng.random((4, 5, 3)), [8, 8, 2, 20, 2], axis=1)
+    queries = Together(
+        (
+            Products.of(domain, [{"x": (0, 8)}, {"x": (16, 38)}, {"y": {1}, "z": {2}}, {}]),
+            Products.of(
+                domain, [{"x": (2, 18), "z": (0, 2)}, [{"x": {39}}, (2.0, {"y": (2, 5)})]]
+            ),
+            TableQueries(((("x", "z"), tables),)),
+        )
+    )
+    history = NoisyAnswers(domain, queries, 300 * rng.random(10), rng.uniform(20, 90, 10))
+    prior = tuple(rng.dirichlet(np.full(n, 5.0)) for n in domain.shape)
+    merged = NetworkProblem.of(history, 1000.0, prior, 2**14)
+    assert merged.dual.domain.shape == (7, 4, 3)
+    monkeypatch.setattr(MergedCodes, "merges", False)
+    plain = NetworkProblem.of(history, 1000.0, prior, 2**14)
+    assert plain.dual.domain.shape == domain.shape
+    models = [problem.fit(20.0, near=1e-6).model for problem in (plain,)]
+    monkeypatch.undo()
+    models.append(merged.fit(20.0, near=1e-6).model)
+    asked = linear_queries(NamedMarginals((("x", "y"), ("z",))), domain)
+    expected, found = (model.answer(asked) for model in models)
+    assert found == pytest.approx(expected, abs=1e-3)
+    for theirs, own in zip(models[0].margins, models[1].margins, strict=True):
+        assert own == pytest.approx(theirs, abs=1e-6)
+
+
+def test_ranges_of_many_codes_at_very_different_epsilon_are_judged():
+    """An ε of 10⁻⁶ hides nothing that others tell, and no array of a tree is as long as the codes."""
+    table, asked, history = ranges_of_many_codes(100_000, [1e-6, 1.0, 1e3])
+    bank = AnswerBank(history, 3000.0)
+    assert bank.network.tree.cells <= 61
+    recalled = bank.recall(asked)
+    truth = table.answer(asked)
+    assert (
+        np.abs(recalled.values - truth).max() < 3
+    )  # by the first answers alone it was hundreds
+    assert recalled.errors.max() < 10
+    assert np.mean(np.abs(recalled.values - truth) <= 2 * recalled.errors) > 0.8
 
 
 def test_pairs_of_attributes_of_a_hundred_thousand_values_are_recalled():

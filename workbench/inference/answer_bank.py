@@ -27,17 +27,16 @@ from workbench.inference.bank_fits import (
     SQUARES,
     TREE,
     answers_of,
+    stopped_early,
 )
 from workbench.inference.bank_marginals import is_held, used_attributes
 from workbench.inference.cell_least_squares import CellCounts
 from workbench.inference.judged_fits import Candidate, JudgedFits, Likeness, unjudged
 from workbench.inference.markov_network import NetworkFit
 from workbench.inference.maximum_entropy import MaximumEntropy
-from workbench.inference.priors import prior_vectors
 from workbench.inference.recalled import NOISE_ONLY, Recalled
 from workbench.wording import format_number
 from workbench.workload import Products, Recipe, linear_queries
-from workbench.workload.inner import means, squared_norms
 from workbench.workload.linear import Linear
 from workbench.workload.sensitivity import term_ends
 
@@ -101,16 +100,11 @@ class AnswerBank(JudgedFits):
         some = queries[np.arange(0, len(queries), max(1, len(queries) // _ENOUGH))]
         unreached = self.eigen.project(some).bias_share
         share = float((unreached < _MADE_UP).mean()) if len(unreached) else 1.0
-        asked = np.log(self._spread(queries))
-        bought = np.log(self._spread(self.history.workload))
+        asked = np.log(self.spread(queries))
+        bought = np.log(self.spread(self.history.workload))
         distance = (bought - (np.median(asked) if len(asked) else 0.0)) / _SCALE_OF_LIKENESS
         weights = np.exp(-0.5 * (distance**2 - (distance**2).min()))
-        return Likeness(share, np.maximum(weights, _LEAST_WEIGHT))
-
-    def _spread(self, queries: Linear) -> Float[np.ndarray, " queries"]:
-        prior = prior_vectors(self.prior, self.domain)
-        mean = means(queries, self.domain, prior)
-        return np.maximum(squared_norms(queries, self.domain, prior) - mean**2, 1e-12)
+        return Likeness(share, np.maximum(weights, _LEAST_WEIGHT) * self.reliabilities)
 
     def recall(self, workload: Recipe, by: str | None = None, error: bool = True) -> Recalled:
         """Answers, at no cost.
@@ -139,6 +133,8 @@ class AnswerBank(JudgedFits):
         candidate, why = self.choose(queries, by)
         fitted = self.fit(candidate.by, candidate.parameter)
         why = "; ".join([why, *self.doubts(fitted)])
+        if candidate.stopped:
+            why += f"; of the fits that estimated its errors {candidate.stopped} stopped early"
         if not error:
             values = _possible(answers_of(fitted, queries), queries, self.total)
             return Recalled(values, None, candidate.by, why)
@@ -190,6 +186,11 @@ class AnswerBank(JudgedFits):
             words = "bars of noise, and of the model by answers held out"
         elif candidate.by == KERNEL:
             cautious[:] = True
+        stopped = sum(
+            map(stopped_early, self._noisy_fits.get((candidate.by, candidate.parameter), []))
+        )
+        if stopped:
+            words += f"; of the fits to new noise {stopped} stopped early"
         errors = np.hypot(noise, model)
         if cautious.any():
             words += (

@@ -16,12 +16,14 @@ import numpy as np
 from workbench.arrays import Bool, Float, Int
 from workbench.estimates import Model, NoisyAnswers
 from workbench.inference.bank_marginals import BankMarginals, largest_sets, used_attributes
-from workbench.inference.cell_least_squares import CellProblem
+from workbench.inference.cell_least_squares import CellCounts, CellProblem
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.held_out import HeldOut
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.markov_network import NEAR, NetworkFit, NetworkProblem
 from workbench.inference.maximum_entropy import MaximumEntropy, NotConverged
+from workbench.inference.priors import prior_vectors
+from workbench.workload.inner import means, squared_norms
 from workbench.workload.linear import Linear
 
 KERNEL = "kernel PCA"
@@ -35,6 +37,7 @@ _ALPHAS = 16
 _FOLDS = 5
 _FEWEST_SETS = 5  # fewer sets of attributes: single answers are held out
 _BOOTSTRAPS = 12
+_LEAST_WEIGHT = 1e-100  # so that weights of hopeless answers have a sum
 _WEIGHT = 10.0  # nats by which a count pulls at maximum entropy, at most: α·N/b
 
 
@@ -115,8 +118,27 @@ class BankFits:
         return Eigenqueries.of(self.history, self.total, self.prior)
 
     @cached_property
+    def reliabilities(self) -> Float[np.ndarray, " queries"]:
+        """What each answer weighs where errors are judged: little where its noise hides any of them.
+
+        (a − a')² − σ² has a variance of 5σ⁴ for Laplace noise, and the largest error is N²·Var(q), as
+        far as tuples of the prior are apart: else answers at a tiny ε hide all that others tell.
+        """
+        least_noisy = np.abs(self.history.values[self.history.variances.argmin()])
+        most = self.marginals.total or max(1.0, float(least_noisy))
+        largest = most**2 * self.spread(self.history.workload)
+        return np.maximum(1 / (1 + 5 * (self.history.variances / largest) ** 2), _LEAST_WEIGHT)
+
+    def spread(self, queries: Linear) -> Float[np.ndarray, " queries"]:
+        """The variance of each query over tuples of the prior."""
+        prior = prior_vectors(self.prior, self.domain)
+        mean = means(queries, self.domain, prior)
+        return np.maximum(squared_norms(queries, self.domain, prior) - mean**2, 1e-12)
+
+    @cached_property
     def _held_out(self) -> HeldOut:
-        return HeldOut(self.eigen, self.history.values, self.history.variances)
+        history = self.history
+        return HeldOut(self.eigen, history.values, history.variances, self.reliabilities)
 
     @cached_property
     def alpha(self) -> float:
@@ -221,6 +243,13 @@ class BankFits:
             if values is not None or used is not None:  # of trials only the spread is used
                 warnings.simplefilter("ignore", NotConverged)
             return MaximumEntropy(alpha, total, self.prior)(history)
+
+
+def stopped_early(fitted: Any) -> bool:
+    """Whether a fit that only tries a method stopped before it was near."""
+    if isinstance(fitted, NetworkFit):
+        return fitted.residual > _NEAR_IN_TRIALS
+    return isinstance(fitted, CellCounts) and not fitted.converged
 
 
 def answers_of(fitted: Any, queries: Linear) -> Float[np.ndarray, " queries"]:

@@ -37,6 +37,7 @@ class HeldOut:
     ----------
     eigen : of all answers.
     values, variances : the answers, and their noise's.
+    reliabilities : what each weighs where errors are averaged; all the same if not given.
     """
 
     def __init__(
@@ -44,12 +45,15 @@ class HeldOut:
         eigen: Eigenqueries,
         values: Float[np.ndarray, " queries"],
         variances: Float[np.ndarray, " queries"],
+        reliabilities: Float[np.ndarray, " queries"] | None = None,
     ):
         self.eigen = eigen
         self.variances = variances
         deviations = np.sqrt(variances)
         self.whitened = (values - (eigen.total or 0.0) * eigen.means) / deviations
         self.deviations = deviations
+        same = np.ones(len(variances))
+        self.reliabilities = same if reliabilities is None else reliabilities
 
     @property
     def largest_alpha(self) -> float:
@@ -86,21 +90,25 @@ class HeldOut:
         alphas: Float[np.ndarray, " alphas"],
         folds: Sequence[Int[np.ndarray, " held_out"]] | None,
     ) -> Float[np.ndarray, " alphas"]:
-        """Theorem 4's mean of (a − a')² − σ² for each α: in folds, or one by one."""
+        """Theorem 4's mean of (a − a')² − σ² for each α, in folds or one by one, by `reliabilities`."""
         if folds is None:
             missed = self.missed_alone(alphas).T
         else:
             missed = np.stack([self.missed(alpha, folds).residuals for alpha in alphas])
-        return np.nanmean((missed**2 - 1) * self.variances, axis=1)
+        squares = (missed**2 - 1) * self.variances
+        weights = np.where(np.isnan(missed), 0.0, self.reliabilities)
+        return np.nansum(weights * squares, axis=1) / weights.sum(axis=1)
 
     def unbiased_risks(self, alphas: Float[np.ndarray, " alphas"]) -> np.ndarray:
         """The mean squared error at the past queries themselves, for each α, from answers alone.
 
+        By `reliabilities`.
         Σ (a − â)² − Σ σ² + 2 Σ σ² H_ii is unbiased for any noise, as â is linear.
         """
         leverage, fitted = self._smoothed(alphas)
         left = (self.whitened[:, None] - fitted) ** 2 - 1 + 2 * leverage
-        return (left * self.variances[:, None]).mean(axis=0)
+        squares = left * self.variances[:, None]
+        return np.average(squares, axis=0, weights=self.reliabilities)
 
     def _vectors(
         self, rows: Int[np.ndarray, " rows"]

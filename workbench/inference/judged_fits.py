@@ -9,7 +9,7 @@ Source     Oliveira, Lei & Tibshirani 2022 for the bootstrap; Chen, Zhou & Bhowm
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite, sqrt
 from typing import Any
@@ -25,6 +25,7 @@ from workbench.inference.bank_fits import (
     TREE,
     BankFits,
     answers_of,
+    stopped_early,
 )
 from workbench.inference.markov_network import NetworkFit
 
@@ -41,7 +42,7 @@ class Candidate:
 
     `at_bought` estimates those at each question that was bought, `at_new` those at each that was held
     out, NaN where it was not. `scale` multiplies the model's part of an error bar, NaN where answers are
-    too few to tell.
+    too few to tell. `stopped` counts the fits that estimated this and stopped before they were near.
     """
 
     by: str
@@ -49,6 +50,7 @@ class Candidate:
     at_bought: Float[np.ndarray, " queries"]
     at_new: Float[np.ndarray, " queries"]
     scale: float
+    stopped: int = 0
 
     def error(self, likeness: Likeness) -> float:
         """The mean squared error of questions of which a share was bought, and that are like some more
@@ -82,6 +84,7 @@ class JudgedFits(BankFits):
         self._unknown_at: dict[float, np.ndarray] = {}
         self._by_method: dict[str, tuple[Candidate, ...]] = {}
         self._trial_weights: dict[str, np.ndarray] = {}  # of trees, at the last strength tried
+        self._stopped = 0  # trials of the method that is judged
 
     def _kernel_candidates(self) -> Iterator[Candidate]:
         for alpha in dict.fromkeys((self.alpha, self.alpha_at_bought)):
@@ -92,6 +95,7 @@ class JudgedFits(BankFits):
         fitted = self.fit(by, parameter)
         start = getattr(fitted, "weights", None)
         variances = self.history.variances
+        self._stopped = 0
         missed = self._missed(by, parameter, start)
         at_bought = np.zeros(len(variances))
         for i, noise in enumerate(self._noise[:_COUPLED]):
@@ -99,11 +103,11 @@ class JudgedFits(BankFits):
             other = self.history.values - noise / sqrt(_EXTRA)
             trial = self._trial(f"noise {i}", by, parameter, start, values=more)
             squares = (answers_of(trial, self.history.workload) - other) ** 2
-            at_bought += float((squares - (1 + 1 / _EXTRA) * variances).mean()) / _COUPLED
+            off = squares - (1 + 1 / _EXTRA) * variances
+            at_bought += float(np.average(off, weights=self.reliabilities)) / _COUPLED
         at_new = missed**2 - variances
-        return Candidate(
-            by, parameter, at_bought, at_new, self._bar_scale(by, parameter, missed)
-        )
+        scale = self._bar_scale(by, parameter, missed)
+        return Candidate(by, parameter, at_bought, at_new, scale, self._stopped)
 
     def _missed(
         self, by: str, parameter: float, start: Float[np.ndarray, " queries"] | None
@@ -133,6 +137,7 @@ class JudgedFits(BankFits):
         fitted = self._fit(by, parameter, start=self._trial_weights.get(name, start), **changed)
         if by == TREE:
             self._trial_weights[name] = fitted.weights
+        self._stopped += stopped_early(fitted)
         return fitted
 
     def missed_by_kernel(self, alpha: float) -> Float[np.ndarray, " queries"]:
@@ -164,8 +169,9 @@ class JudgedFits(BankFits):
         needed = (missed[held] / 2) ** 2 - self.history.variances[held]
         with np.errstate(divide="ignore", invalid="ignore"):
             scales = np.where(needed > 0, needed / unknown, 0.0)
-        hidden = 2 * sqrt(5 * float(np.mean(self.history.variances[held] ** 2)) / held.sum())
-        least = hidden / max(float(unknown.mean()), 1e-300)
+        weights = self.reliabilities[held] / self.reliabilities[held].sum()
+        hidden = 2 * sqrt(5) * float(np.linalg.norm(weights * self.history.variances[held]))
+        least = hidden / max(float(weights @ unknown), 1e-300)
         return sqrt(max(least, float(np.quantile(scales, _COVERED, method="higher"))))
 
     @cached_property
@@ -195,7 +201,9 @@ class JudgedFits(BankFits):
             trees: list[Candidate] = []
             for strength in self.strengths:
                 trees.append(self._judged(TREE, strength))
-                if len(trees) > 2 and _worse(trees[-1], trees[-2]):
+                if len(trees) > 2 and _worse(trees[-1], trees[-2], self._alike):
+                    break
+                if not self.fit(TREE, strength).converged:  # at weaker priors less so
                     break
             yield from trees
         if by == SQUARES and self._cells is not None:
@@ -217,9 +225,16 @@ class JudgedFits(BankFits):
                 "and a bought set of attributes of few cells"
             )
         trees = self.candidates_by(TREE)
-        best = min(trees, key=lambda c: c.at_bought.mean(), default=None) or self._untried(TREE)
+        best = min(trees, key=lambda c: c.error(self._alike), default=None) or self._untried(
+            TREE
+        )
         fitted: NetworkFit = self.fit(TREE, best.parameter)
         return fitted
+
+    @property
+    def _alike(self) -> Likeness:
+        """That of the bought questions themselves."""
+        return Likeness(1.0, self.reliabilities)
 
     def _untried(self, by: str) -> Candidate:
         problem = self.network if by == TREE else self._cells
@@ -235,7 +250,7 @@ def unjudged(by: str, parameter: float) -> Candidate:
     return Candidate(by, parameter, none, none, float("nan"))
 
 
-def _worse(candidate: Candidate, other: Candidate) -> bool:
+def _worse(candidate: Candidate, other: Candidate, likeness: Likeness) -> bool:
     """Whether both estimates are larger."""
-    new = np.nanmean(candidate.at_new) > np.nanmean(other.at_new)
-    return bool(new and candidate.at_bought.mean() > other.at_bought.mean())
+    ends = (replace(likeness, share=share) for share in (0.0, 1.0))
+    return all(candidate.error(end) > other.error(end) for end in ends)

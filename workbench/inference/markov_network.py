@@ -35,6 +35,11 @@ from workbench.value import parameter, sealed, value
 
 NEAR = 0.02  # deviations of the noise: residuals of the dual's gradient that are near enough
 _NEAR_SHARE = 2e-5  # of the total, where the noise is less
+# of products with the dual's Hessian in one fit, and of the numbers that these go through: half a minute.
+# Trees of tens of thousands of cells need four thousand products
+_MOST_PRODUCTS = 20_000
+_MOST_NUMBERS = 4e9
+_FEWEST_PRODUCTS = 100
 
 
 @value
@@ -110,7 +115,9 @@ class NetworkFit:
         potentials = dual.potentials(self.weights)
         margins = self.problem.tree.calibrate(potentials).of_sets()
         if codes.merges:
-            potentials = [codes.spread(*each) for each in zip(potentials, dual.sets, strict=True)]
+            potentials = [
+                codes.spread(*each) for each in zip(potentials, dual.sets, strict=True)
+            ]
             margins = [
                 codes.spread(table, axes, prior)
                 for table, axes in zip(margins, dual.sets, strict=True)
@@ -166,7 +173,9 @@ class NetworkProblem:
             rows = _rows_of_sets(dual, small)
             if len(rows):
                 dual = DualProblem.of(answers[rows], total, 1.0, prior, consistent=False)
-                rows = rows[_rows_of_sets(dual, _sets_that_fit(dual, variances[rows], shape, limit))]
+                rows = rows[
+                    _rows_of_sets(dual, _sets_that_fit(dual, variances[rows], shape, limit))
+                ]
             if not len(rows):
                 raise ValueError(f"no set of attributes has at most {limit} cells")
             dual = DualProblem.of(answers[rows], total, 1.0, prior, consistent=False)
@@ -175,6 +184,12 @@ class NetworkProblem:
         # the box holds the noise of shares from here on
         dual = replace(dual, box=variances / dual.total**2)
         return cls(codes, whole, dual, tree, rows, len(answers) - len(rows))
+
+    @property
+    def _products(self) -> int:
+        """How many products a fit may take."""
+        entries = self.tree.cells + sum(p.left.size + p.right.size for p in self.dual.terms)
+        return int(np.clip(_MOST_NUMBERS / entries, _FEWEST_PRODUCTS, _MOST_PRODUCTS))
 
     def fit(
         self,
@@ -193,7 +208,7 @@ class NetworkProblem:
         pi = (dual.pi if values is None else values[self.rows] / dual.total) - dual.constants
         unit = np.maximum(np.sqrt(noise), _NEAR_SHARE / NEAR)
         chosen = np.ones(len(noise), bool) if used is None else used
-        descent = Descent(dual, self.tree, pi, noise, unit, chosen)
+        descent = Descent(dual, self.tree, pi, noise, unit, chosen, self._products)
         found, steps = descent.minimum(strength, start, near)
         return NetworkFit(self, found.weights, found.residual, steps)
 

@@ -53,7 +53,8 @@ class MergedCodes:
             return TableQueries(tuple(groups), queries.order)
         assert isinstance(queries, Products)
         factors = tuple(
-            factor[:, starts] for factor, starts in zip(queries.factors, self.starts, strict=True)
+            factor[:, starts]
+            for factor, starts in zip(queries.factors, self.starts, strict=True)
         )
         return Products(
             queries.attributes, factors, queries.which, queries.times, queries.offsets

@@ -6,7 +6,8 @@ noise makes an answer negative, its cells leave the model and their weights grow
 nats at weak priors. One step of Newton's follows them exactly from a prior a few times as strong, while
 steps from afar, or by first derivatives, stop on the way.
 Source     Nocedal & Wright 2006, chapter 7, for the steps; Allgower & Georg 1990 for the path.
-Cost       some hundred products a step, each of two passes of messages; one or two steps a prior.
+Cost       some hundred products a step, each of two passes of messages; one or two steps a prior. A
+           descent stops where its `products` are used up, and its residual says how far it came.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ class Point:
     strength: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Descent:
     """The dual ln p0[exp(w·f)] − w·π + κ Σ noise_i w_i²/2, of the queries that are `used`.
 
-    `noise` is the variance of shares, and `unit` what residuals are told in.
+    `noise` is the variance of shares, `unit` what residuals are told in, and `products` how many of the
+    Hessian with a vector are left.
     """
 
     dual: DualProblem
@@ -57,6 +59,7 @@ class Descent:
     noise: Float[np.ndarray, " queries"]
     unit: Float[np.ndarray, " queries"]
     used: np.ndarray
+    products: int
 
     def minimum(
         self, strength: float, start: Float[np.ndarray, " queries"] | None, near: float
@@ -71,9 +74,9 @@ class Descent:
         for path in _PATHS:
             found, more = self._along(strength, near, *path, stop=path != _PATHS[-1])
             steps += more
-            if found.strength == strength and found.residual <= near:
+            if not self.products or found.strength == strength and found.residual <= near:
                 break
-        return found, steps
+        return self.at(found.weights, strength) if found.strength != strength else found, steps
 
     def _along(
         self, strength: float, near: float, weaker: float, on_the_way: float, stop: bool
@@ -86,7 +89,7 @@ class Descent:
             found, more = self._newton(weights, prior, enough)
             weights = found.weights
             steps += more
-            if stop and found.residual > enough:
+            if not self.products or stop and found.residual > enough:
                 break
         return found, steps
 
@@ -114,7 +117,7 @@ class Descent:
             if following is None:
                 return point, steps
             point = following
-            if point.residual <= near:
+            if point.residual <= near or not self.products:
                 break
         return point, steps
 
@@ -149,7 +152,8 @@ class Descent:
         left = -point.gradient
         conjugate = scaled = scale * left
         size = left @ scaled
-        for _ in range(_PRODUCTS if size > 0 else 0):
+        for _ in range(min(_PRODUCTS, self.products) if size > 0 else 0):
+            self.products -= 1
             moved = point.calibrated.derivatives(dual.potentials(conjugate))
             product = dual.means(moved) - dual.constants + penalty * conjugate
             product = np.where(self.used, product, 0.0)

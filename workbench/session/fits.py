@@ -28,7 +28,7 @@ from workbench.value import sealed
 from workbench.workload import serialise
 
 FEWEST = 300  # answers: fits to fewer take no longer than a file
-_VERSION = 2
+_VERSION = 3
 _DAMAGE = (  # what reading and checking a damaged file may raise
     *(OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError, EOFError),
     *(BadZipFile, NotImplementedError, RuntimeError, struct.error),
@@ -99,6 +99,7 @@ def _take_over(held: dict[str, np.ndarray], bank: AnswerBank) -> None:
         _numbers(held, "at_bought", fits, now),
         _numbers(held, "at_new", fits, now, or_nan=True),
         _numbers(held, "scales", fits, or_nan=True).tolist(),
+        _numbers(held, "stopped", fits).astype(int).tolist(),
         strict=True,
     )
     residuals = {p: float(_numbers(held, f"residual {p!r}")) for p in trees}
@@ -141,6 +142,7 @@ def save_fits(path: Path, bank: AnswerBank) -> None:
         "methods": np.array([c.by for c in candidates]),
         "parameters": np.array([c.parameter for c in candidates]),
         "scales": np.array([c.scale for c in candidates]),
+        "stopped": np.array([float(c.stopped) for c in candidates]),
         "at_bought": np.stack([c.at_bought for c in candidates]),
         "at_new": np.stack([c.at_new for c in candidates]),
         "squares": eigen.squares,
