@@ -189,9 +189,8 @@ class Dealt:
         for some, result in zip(self.ranges, self.tasks.map(of_cells, given), strict=True):
             yield result
             end = min(some.start + (1 << some.bits), size)
-            if (
-                end == size or end % self._range_size == 0
-            ):  # where ranges are split, data decide
+            is_told = end == size or end % self._range_size == 0
+            if is_told:  # where ranges are split data decide, and nobody is told
                 self._progress("cells", end / size)
 
     # what LaplaceQueries asks of a table
