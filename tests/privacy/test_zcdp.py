@@ -238,6 +238,12 @@ def test_nothing_is_within_a_budget_without_epsilon_or_delta(budget):
         ZCDP.within(budget)
 
 
+def test_an_epsilon_pays_for_a_rho_where_its_delta_does():
+    assert ZCDP(0.1).at(1e-6).epsilon < 2.2
+    assert DP(2.2, 1e-6).covers(ZCDP(0.1)) and not DP(2.1, 1e-6).covers(ZCDP(0.1))
+    assert not DP(1e3).covers(ZCDP(0.1)) and not DP(1e3, 1e-6).covers(ZCDP(0.1, 1e-6))
+
+
 def test_extremes_are_computed_or_refused():
     assert ZCDP(5e-324).at(0.5).epsilon == 0
     assert ZCDP(1.7976931348623157e308).at(5e-324).epsilon >= 1.7976931348623157e308

@@ -62,8 +62,12 @@ class DP:
         epsilon = stated(self.epsilon)  # never rounded: it is a promise
         return f"({epsilon}, {stated(self.delta)})-DP" if self.delta else f"{epsilon}-DP"
 
-    def covers(self, spent: DP) -> bool:
-        """Whether a budget of this size pays for `spent`."""
+    def covers(self, spent: DP | ZCDP) -> bool:
+        """Whether a budget of this size pays for `spent`, of a `ZCDP` at the ε that it implies."""
+        if isinstance(spent, ZCDP):
+            if spent.delta >= self.delta:
+                return False
+            spent = spent.at(self.delta)
         return spent.epsilon <= self.epsilon * _SLACK and spent.delta <= self.delta * _SLACK
 
 
