@@ -29,10 +29,12 @@ def prange(*bounds: int) -> range:
 class Compiled:
     """A function that numba compiles at its first call."""
 
+    __wrapped__: Any
+
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         update_wrapper(self, function)
         self._options = options
-        self._dispatcher = None
+        self._dispatcher: Any = None
 
     def __call__(self, *args: Any) -> Any:
         """Call the compiled function."""
@@ -51,4 +53,5 @@ class Compiled:
                         names[name] = x.dispatcher()
                     elif x is prange:
                         names[name] = numba.prange
-        return self._dispatcher
+            dispatcher: Callable[..., Any] = self._dispatcher
+            return dispatcher

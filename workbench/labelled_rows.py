@@ -160,8 +160,8 @@ def value_codes(
     refuse_missing_values(values, column, first_row)
     axis = domain.axis(attribute)
     labels = (domain.labels and domain.labels[axis]) or range(domain.shape[axis])
-    is_plain = isinstance(labels, range) and labels.step == 1
-    if is_plain and pa.types.is_integer(values.type):
+    is_integer = pa.types.is_integer(values.type)
+    if is_integer and isinstance(labels, range) and labels.step == 1:
         codes = values.to_numpy()
         if not len(codes) or labels.start <= codes.min() <= codes.max() < labels.stop:
             codes = (

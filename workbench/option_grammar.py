@@ -57,7 +57,8 @@ def parse_bound(text: str) -> Bound:
 
     if text.count(",") not in (1, 2):
         raise ValueError(f"--bound {text!r}: need L0,LINF or L0,LINF,L1")
-    return Bound(*parse_numbers("--bound", text))
+    numbers: list[Any] = parse_numbers("--bound", text)
+    return Bound(*numbers)
 
 
 def parse_box(text: str) -> dict[str, tuple[float, float]]:

@@ -15,7 +15,7 @@ import zlib
 from functools import cache
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from workbench.libraries import pa, parquet
 
@@ -162,7 +162,7 @@ def read(path: str | Path) -> dict[str, Any]:
     return record
 
 
-def _is_record(x: Any) -> bool:
+def _is_record(x: Any) -> TypeGuard[dict[str, Any]]:
     """Whether it has the shape of what we write."""
     if not isinstance(x, dict) or not {"command", "mechanism"} & {*x}:
         return False

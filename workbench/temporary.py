@@ -18,8 +18,10 @@ from pathlib import Path
 
 try:
     import fcntl
+
+    _LOCKS = True
 except ImportError:  # Windows: what is left stays
-    fcntl = None
+    _LOCKS = False
 
 _ATTEMPTS = 3
 _HEX = "[0-9a-f]" * 16
@@ -64,7 +66,8 @@ class Draft:
         except OSError:  # no links here
             copied, held = _new_held(self._new_file)
             shutil.copyfile(self.path, copied)
-            os.close(self._held)
+            if self._held is not None:
+                os.close(self._held)
             self._held = held
 
     def close(self) -> None:
@@ -161,7 +164,7 @@ def _new_held(make: Callable[[], Path]) -> tuple[Path, int | None]:
 
 def _hold(path: Path) -> int | None:
     """A descriptor that holds `path`, if it is there and nobody else holds it."""
-    if fcntl is None:
+    if not _LOCKS:
         return None
     try:
         held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import Field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class OfUsers:
     truth_public: bool
     distinct: bool
     user_ids: UInt64[np.ndarray, "users 2"] | None
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __len__(self) -> int:
         return len(self.users)
@@ -204,20 +205,20 @@ class OfUsers:
             Without a bound of at least 2 records a user.
         """
         most = self._most_records
-        if self.bound is not PUBLIC and (most is None or most < 2):
-            raise ValueError(
-                f"pairs need users with at most l >= 2 records, but the bound is {self.bound!r}: "
-                "l(l-1)/2 pairs are what one user can change; use bounded(l)"
-            )
+        bound: Bound | Public = PUBLIC
+        if self.bound is not PUBLIC:
+            if most is None or most < 2:
+                raise ValueError(
+                    f"pairs need users with at most l >= 2 records, but the bound is {self.bound!r}: "
+                    "l(l-1)/2 pairs are what one user can change; use bounded(l)"
+                )
+            bound = _records_bound(most * (most - 1) // 2, self.distinct)
         if most is not None and self.records_per_user().max(initial=0) > most:
             return self.bounded(most, rng).pairs()
         name = self.domain.attributes[0]
         size = self.domain.shape[0]
         labels = self.domain.labels and self.domain.labels[:1] * 2
         domain = Domain((name, f"other {name}"), (size, size), labels)
-        bound = self.bound
-        if isinstance(bound, Bound):
-            bound = _records_bound(most * (most - 1) // 2, self.distinct)
         cells = sampling.count_item_pairs(self.items, self._starts, size)
         return SparseTable(
             domain, sealed(cells.keys), sealed(cells.counts), bound, self.truth_public
@@ -234,9 +235,8 @@ class OfUsers:
 
     def _sampled(self, sample: Columns, most: int, distinct: bool) -> Self:
         """Some of the records: at most so many a user."""
-        bound = _records_bound(most, distinct).enforced("a user")
-        if self.bound is PUBLIC:
-            bound = PUBLIC
+        enforced = _records_bound(most, distinct).enforced("a user")
+        bound = PUBLIC if self.bound is PUBLIC else enforced
         users, items, contexts = map(sealed, sample)
         return replace(
             self, users=users, items=items, contexts=contexts, bound=bound, distinct=distinct

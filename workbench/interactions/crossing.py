@@ -52,6 +52,7 @@ def crossed_records(
     """Rows with some attributes as records of what they are crossed to; keys of both are the same."""
     people = UserNumbers(user)
     rows = all_rows(counted_rows(data, attributes, users=people, **how))
+    assert rows.users is not None  # as their column was read
     items, contexts = crossed.shape
     columns = Columns(
         rows.users,

@@ -210,12 +210,11 @@ class Interactions(OfUsers):
             A column that is missing, or a value that is missing or outside the domain, with its
             column and row.
         """
-        are_columns = isinstance(item, str) and isinstance(context, str)
-        if domain.preparation is not None or not are_columns:
-            return cls._of_rows(frame, user, item, context, domain, bound, truth_public)
-        refuse_other_attributes(domain)
-        records = frame_columns(frame, (user, item, context), domain)
-        return cls._of(domain, records, bound, truth_public)
+        if isinstance(item, str) and isinstance(context, str) and domain.preparation is None:
+            refuse_other_attributes(domain)
+            records = frame_columns(frame, (user, item, context), domain)
+            return cls._of(domain, records, bound, truth_public)
+        return cls._of_rows(frame, user, item, context, domain, bound, truth_public)
 
     @classmethod
     def _of_rows(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from workbench.estimates import Leaves, Summary
 from workbench.laws.subject import CELLS, DOMAIN, Subject, answers, demand, seeded
 from workbench.noise.source import Source
-from workbench.privacy import ADD_REMOVE, ZCDP, exact_rho
+from workbench.privacy import ADD_REMOVE, ZCDP, Receipt, exact_rho
 from workbench.release import Release
 from workbench.shares import amount
 from workbench.table import PUBLIC, Bound, SparseTable
@@ -35,12 +37,12 @@ def costs_its_budget(subject: Subject) -> None:
 
 def randomness_is_the_rngs(subject: Subject) -> None:
     """All randomness comes from `rng`: the same seed, the same release, and no global state moves."""
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    before = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
     table = subject.table([90, 10, 40, 400, 70])
     one, same, other = (answers(subject.release(table, seeded(s))) for s in (0, 0, 1))
     demand((one == same).all(), "one seed gives two releases")
     demand((one != other).any(), "two seeds give one release")
-    after = np.random.get_state()[1]  # noqa: NPY002
+    after = np.random.get_state(legacy=False)["state"]["key"]  # noqa: NPY002
     demand((before == after).all(), "it draws from numpy's global state")
 
 
@@ -96,14 +98,15 @@ def _demand_saved_is_loaded(release: Release, name: str) -> None:
                 return demand("idealised" in str(e), f"it is refused without saying why: {e}")
             return demand(False, "idealised noise is saved")
         back = Release.load(release.save(path))
-    for what, part in {
+    parts: dict[str, Callable[[Release], Any]] = {
         "estimate": lambda r: (type(r.estimate), repr(r.estimate), r.estimate.metadata()),
         "ledger": lambda r: (r.ledger, r.privacy, r.relation, r.bound, r.simulated),
         "mechanism's text": lambda r: str(r.mechanism),
         "frame": lambda r: r.to_frame().to_csv(),
         "error bars": lambda r: r.answer(CELLS, error=True)[1].tobytes(),
         "answers": lambda r: answers(r).tobytes(),
-    }.items():
+    }
+    for what, part in parts.items():
         demand(part(back) == part(release), f"another {what} is loaded than was saved")
 
 
@@ -159,18 +162,15 @@ def price_is_fixed(subject: Subject) -> None:
 
 def receipts_are_kept(subject: Subject) -> None:
     """Every receipt that was written is in the ledger, unless a theorem prices them together."""
-    written = []
+    written: list[Receipt] = []
     write = Source._signed
 
-    def remember(self, *args: Any, **kwargs: Any) -> Any:
+    def remember(self: Source, *args: Any, **kwargs: Any) -> Receipt:
         written.append(write(self, *args, **kwargs))
         return written[-1]
 
-    Source._signed = remember
-    try:
+    with patch.object(Source, "_signed", remember):
         release = subject.release(subject.table([9, 1, 4]), seeded())
-    finally:
-        Source._signed = write
     priced = [receipt for receipt in release.ledger if receipt.theorem]
     demand(priced or list(release.ledger) == written, "a receipt that was written is missing")
 
@@ -195,7 +195,7 @@ def neighbours_are_alike(
     budget = mechanism.budget
     if isinstance(budget, ZCDP):
         budget = budget.at(0.01 + budget.delta)
-    asked = Ranges([3, 5, 0], [4, 6, 48])
+    asked = Ranges(np.array([3, 5, 0]), np.array([4, 6, 48]))
 
     def frequencies(answers: list[np.ndarray]) -> np.ndarray:
         values = np.array(answers)
@@ -204,7 +204,10 @@ def neighbours_are_alike(
         events += [(moved >= x).all(axis=1).mean() for x in (-1, 0.7, 2, 3)]
         return np.array(events + [(values[:, 2] >= x).mean() for x in (0, 4.5, 5.5, 9)])
 
-    sides = [(subject.given(whole), seeded(1), []), (subject.given(without), seeded(2), [])]
+    sides: list[tuple[Any, np.random.Generator, list[Any]]] = [
+        (subject.given(whole), seeded(1), []),
+        (subject.given(without), seeded(2), []),
+    ]
     few = runs // 3
     for more, errors in ((few, 1), (runs - few, 5)):
         for data, rng, drawn in sides:
@@ -240,7 +243,7 @@ def error_bars_fit(subject: Subject) -> None:
     errors of 1.5 times the bars' seldomer than by all.
     """
     table = subject.table([9, 1, 4, 40, 7])
-    asked = Ranges([0, 10], [48, 40])
+    asked = Ranges(np.array([0, 10]), np.array([48, 40]))
     mechanism = subject.example(table)
     data = subject.given(table)
     truth = subject.truth(table).answer(asked)

@@ -14,7 +14,7 @@ from workbench.mechanism import Mechanism
 from workbench.privacy import ADD_REMOVE, DP, REPLACE, ZCDP
 from workbench.records import Records
 from workbench.release import Release
-from workbench.table import PUBLIC, Bound, SparseTable
+from workbench.table import Bound, Public, SparseTable
 from workbench.workload import Ranges
 
 DOMAIN = Domain(("home", "work"), (6, 8), (tuple("abcdef"), range(2000, 2008)))
@@ -57,7 +57,7 @@ class Subject:
         delta = 1e-6 if getattr(self.cls, "spends_delta", False) else 0.0
         return ZCDP(epsilon**2 / 8, delta) if self.zcdp else DP(epsilon, delta)
 
-    def table(self, counts: Any, bound: Bound | None = None) -> SparseTable:
+    def table(self, counts: Any, bound: Bound | Public | None = None) -> SparseTable:
         """A table of every fifth cell."""
         keys = np.arange(0, 5 * len(counts), 5)
         return SparseTable.from_keys(DOMAIN, keys, counts, bound or Bound())
@@ -71,10 +71,10 @@ class Subject:
             # a user each; the last two cells are one user's, if there may be
             places = np.repeat(table.keys, table.counts)
             users = np.arange(len(places))
-            shared = table.bound is not PUBLIC and table.bound.l0 == 2 and len(table) == 3
-            users[-1:] -= shared
-            codes = table.domain.codes(places).T
-            return Interactions.from_codes(table.domain, users, *codes, table.bound)
+            bound = table.bound
+            users[-1:] -= isinstance(bound, Bound) and bound.l0 == 2 and len(table) == 3
+            items, contexts = table.domain.codes(places).T
+            return Interactions.from_codes(table.domain, users, items, contexts, bound)
         return table
 
     def truth(self, table: SparseTable) -> Any:

@@ -32,9 +32,8 @@ def frozen_value(subject: Subject) -> None:
 def refuses_budgets(subject: Subject) -> None:
     """It refuses budgets that cannot be spent: ε of 0 or without end, a δ it has no use for."""
     delta = subject.budget().delta
-    if subject.zcdp:
-        wrong = [ZCDP(1.0, 0.0 if delta else 1e-6)]
-    else:
+    wrong: list[DP | ZCDP] = [ZCDP(1.0, 0.0 if delta else 1e-6)]
+    if not subject.zcdp:
         wrong = [subject.budget(0.0), subject.budget(inf), DP(1.0, 1.0 if delta else 1e-6)]
     if not getattr(subject.cls, "accepts_zcdp", False):
         wrong.append(ZCDP(1.0))

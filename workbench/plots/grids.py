@@ -85,8 +85,8 @@ def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
 
 def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
     """The theory of a panel: pairs of a label and a function, however many were given."""
-    one = panel.theory and callable(panel.theory[-1])
-    return [panel.theory] if one else panel.theory
+    theory: Any = panel.theory
+    return [theory] if theory and callable(theory[-1]) else theory
 
 
 def theory_dashes(panel: Panel, beside: Sequence[Panel] = ()) -> list[tuple[Any, ...]]:

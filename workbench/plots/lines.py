@@ -243,7 +243,7 @@ def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
     return ax
 
 
-def bracket(ax: Axes, point: Printed, at: float, along: str) -> None:
+def bracket(ax: Axes, point: Printed, at: float | str, along: str) -> None:
     """What a paper prints at a place, with its reading error along "x" or "y"."""
     middle = (point.low + point.high) / 2 if point.value is None else point.value
     error = [[middle - point.low], [point.high - middle]]

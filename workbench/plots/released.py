@@ -69,7 +69,7 @@ def release_picture(release: Any) -> Figure:
         )
     elif len(domain.shape) == 2 and min(domain.shape) > 1:
         fig = _map(release, domain)
-    elif len(domain.shape) == 1 and (domain.labels is None or len(domain.labels[0]) > _BARS):
+    elif len(domain.shape) == 1 and (domain.labels is None or domain.size > _BARS):
         fig = _series(release, domain)
     else:
         fig = _largest(release, domain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -153,7 +153,7 @@ class Bins(Rule):
         numbers = values.cast(pl.Float64, strict=False)
         x = numbers.fill_null(np.nan).to_numpy()
         no_number = np.isnan(x) if not is_text else ~np.isfinite(x)
-        side = "right" if self.closed == "left" else "left"
+        side: Literal["left", "right"] = "right" if self.closed == "left" else "left"
         places = np.searchsorted(self._edges, x, side=side) - 1
         n = len(self._edges) - 1
         ends = {"other": (OUTSIDE, OUTSIDE), "clamp": (0, n - 1)}

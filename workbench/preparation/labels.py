@@ -136,6 +136,7 @@ class Map(Rule):
 
     @cached_property
     def _texts(self) -> Texts:
+        assert self.labels is not None  # those that the map leads to, unless others were given
         places = {label: place for place, label in enumerate(self.labels)}
         return Texts({source: places[label] for source, label in self.map})
 

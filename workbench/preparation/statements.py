@@ -69,8 +69,8 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
                 return Labels(tuple(stated))
             case {"file": str(file)} if len(stated) == 1:
                 return Labels(_labels_from_file(_beside(folder, file)))
-            case {**words} if words:
-                return _rule_from_words(words, name, folder)
+            case {} if stated:
+                return _rule_from_words(stated, name, folder)
     except ValueError as e:
         raise ValueError(f"{whose}: {e}") from None
     raise ValueError(

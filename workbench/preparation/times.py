@@ -145,7 +145,7 @@ class TimePart(Rule):
                 f"column {shown(values.name)} holds {kind}: TimePart {self.time!r} needs times or text"
             )
         text = values.cast(pl.String)
-        return self._iso(text) if self.format is None else self._formatted(text)
+        return self._iso(text) if self.format is None else self._formatted(text, self.format)
 
     def _in_zone(self, times: pl.Series) -> pl.Series:
         """The clock of `zone`, where it is stated."""
@@ -157,8 +157,7 @@ class TimePart(Rule):
             times = times.dt.convert_time_zone(self.zone).dt.replace_time_zone(None)
         return times
 
-    def _formatted(self, text: pl.Series) -> pl.Series:
-        written = self.format
+    def _formatted(self, text: pl.Series, written: str) -> pl.Series:
         if not any(set(date) <= set(self._directives) for date in _DATES):
             text = "1970-01-01 " + text
             written = f"%Y-%m-%d {written}"

@@ -148,7 +148,8 @@ def all_rows(batches: Iterable[CountedRows]) -> CountedRows:
     is_counted = False
     for rows in batches:
         keys.append(rows.keys)
-        users.append(rows.users)
+        if rows.users is not None:
+            users.append(rows.users)
         if rows.counts is not None:
             is_counted = True
             counts.append(rows.counts)

@@ -64,7 +64,7 @@ class DatabaseTable(FileSource):
         self.table = table
         with self._connection() as connection:
             tables = [name for (name,) in self._run(connection, self.tables).fetchall()]
-            if table not in tables:
+            if table is None or table not in tables:
                 what = "a table is needed (views, queries and computed columns are not read)"
                 stated = f"{self.path} has no table {shown(table)}" if table else str(self.path)
                 raise ValueError(f"{stated}: {what}; it has {names_shown(sorted(tables))}")

@@ -19,7 +19,7 @@ from workbench.privacy import ZCDP
 from workbench.release.priced import Priced
 from workbench.table import Bound
 from workbench.transform import basis_of
-from workbench.workload import Workload, labelled_queries, marginal_queries
+from workbench.workload import Recipe, labelled_queries, marginal_queries
 
 USERS_CUT = "users who lost anything to the bound"  # its receipt
 _DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCounts)
@@ -41,7 +41,7 @@ class Answering(Priced):
 
     def answer(
         self,
-        queries: Workload | Mapping[str, Any] | str | Sequence[Any],
+        queries: Recipe | Mapping[str, Any] | str | Sequence[Any],
         *,
         error: Any = False,
         belief: str | None = None,

@@ -171,6 +171,7 @@ class Entry:
     @property
     def rows(self) -> pd.DataFrame:
         """What a table shows of its rows."""
+        assert self.figure is not None  # its page alone shows rows
         return self.figure.rows.drop(columns=["truth_public", "trial"], errors="ignore")
 
     @property
@@ -186,6 +187,7 @@ class Entry:
     @property
     def notebook(self) -> str:
         """The notebook itself."""
+        assert self.notebook_file is not None  # its page alone links to it
         return self._address(self.notebook_file)
 
     @property

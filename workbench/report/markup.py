@@ -45,7 +45,7 @@ def markdown(text: str, first_heading: int = 3) -> str:
     '<p>at <math '
     """
     _RENDERER.first_heading = first_heading
-    return _MARKDOWN(text)
+    return str(_MARKDOWN(text))
 
 
 def _math(latex: str, display: str) -> str:

@@ -280,7 +280,7 @@ class _Batch:
         """The same, while no other process works in the figure's folder."""
         task = job.task
         stem = task.name
-        parameters = self.parameters | task.parameters
+        parameters = {**self.parameters, **task.parameters}
         partial = folder / f"{stem}.partial.ipynb"
         log = RunLog(folder / LOG)
         setting: list[Any] = []

@@ -48,8 +48,9 @@ def source_hashes(project: Path) -> dict[str, str]:
             if "results" not in relative.parts:
                 name = f"{folder.name}/{relative.as_posix()}"
                 hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    for folder in (os.environ.get("WORKBENCH_DATA"), project / "data" / "raw"):
-        for path in sorted(Path(folder).rglob("*")) if folder else ():
+    stated = os.environ.get("WORKBENCH_DATA")
+    for data in (*([Path(stated)] if stated else []), project / "data" / "raw"):
+        for path in sorted(data.rglob("*")):
             if path.is_file():
                 hashes[str(path)] = str(path.stat().st_size)
     return hashes
