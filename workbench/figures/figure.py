@@ -86,6 +86,7 @@ class Figure:
     columns: ClassVar[int] = 2
     no_data: ClassVar[bool] = False
     usual: ClassVar[str] = "the paper's setting"
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

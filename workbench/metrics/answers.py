@@ -9,6 +9,7 @@ import numpy as np
 from workbench.arrays import Float
 from workbench.estimates import Summary
 from workbench.metrics.refusal import refuse_other_domain, refuse_private
+from workbench.records import Records
 from workbench.table import SparseTable
 from workbench.value import parameter, value
 from workbench.workload import Ranges, Recipe, Workload
@@ -24,7 +25,7 @@ class _AnswerPair(NamedTuple):
 
 
 def _answers(
-    truth: SparseTable, estimate: Any, workload: Recipe, **options: Any
+    truth: SparseTable | Records, estimate: Any, workload: Recipe, **options: Any
 ) -> _AnswerPair:
     refuse_private(truth)
     refuse_other_domain(truth, estimate)
@@ -75,12 +76,12 @@ class _WorkloadMetric:
     workload: Recipe
     weights: str = parameter("unbiased", choices=("unbiased", "raw"))
 
-    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+    def __call__(self, truth: SparseTable | Records, estimate: Any) -> float:
         """Compare the answers to the workload.
 
         Parameters
         ----------
-        truth : SparseTable
+        truth : SparseTable or Records
             Whose truth is public.
         estimate : Summary or any other estimate
             Over the same domain.

@@ -18,7 +18,7 @@ def refuse_private(truth: SparseTable | Interactions | Records) -> None:
         )
 
 
-def refuse_other_domain(truth: SparseTable | Interactions, estimate: Any) -> None:
+def refuse_other_domain(truth: SparseTable | Interactions | Records, estimate: Any) -> None:
     """A ValueError if the estimate is over another domain than the truth."""
     domain = getattr(estimate, "domain", truth.domain)
     if domain != truth.domain:

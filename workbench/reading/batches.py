@@ -102,7 +102,7 @@ def counted_rows(
     users: UserNumbers | None = None,
     table: str | None = None,
     progress: Progress | None = None,
-) -> Iterator[CountedRows]:
+) -> Generator[CountedRows]:
     """The rows of a table as keys of a domain, a batch at a time.
 
     Parameters

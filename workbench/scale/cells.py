@@ -102,10 +102,10 @@ class Dealt:
         bits = counting.user_bits(sum(span.rows for span in self.spans))
         arguments = ((self.rows, span, self.folder, bits) for span in self.spans)
         dealt = list(self._read(counting.deal_users, arguments))
-        together = UserNumbers(self.rows.user)
+        together = UserNumbers(self.rows.user_column)
         for own in dealt:
             together.agree_with(own.known)
-        plain = _written_once(self.rows.user, dealt)
+        plain = _written_once(self.rows.user_column, dealt)
         self._all_read()
         ranges = []
         plain_ranges = counting.user_range(plain[:, 0], bits)

@@ -142,7 +142,7 @@ def deal_rows(rows: Rows, span: Span, folder: Path, bits: int) -> tuple[Spilled,
 
 def deal_users(rows: Rows, span: Span, folder: Path, bits: int) -> DealtUsers:
     """The rows of some files by user: users as numbers, or as 127 bits that stand for a name."""
-    users = UserNumbers(rows.user)
+    users = UserNumbers(rows.user_column)
     counted = [] if rows.count is None else ["<i8"]
     key_type = _key_type(rows.domain.size)
     file = None
@@ -152,6 +152,7 @@ def deal_users(rows: Rows, span: Span, folder: Path, bits: int) -> DealtUsers:
     with ExitStack() as stack:
         stack.enter_context(closing(batches))
         for batch in batches:
+            assert batch.users is not None  # as their column is read
             new = users.ids_from(len(ids))
             if new is None:
                 identity = [batch.users]
@@ -202,7 +203,7 @@ def read_users(
     if len(plain) and len(np.unique(np.concatenate([ids, plain]), axis=0)) < len(ids) + len(
         plain
     ):
-        raise written_twice(rows.user)
+        raise written_twice(rows.user_column)
     return UserRows(Users(numbers, ids, rows.who), keys, counts)
 
 
@@ -227,7 +228,8 @@ def cut_users(
     rows: Rows, folder: Path, users: Sequence[UserRange], bits: int, key: bytes
 ) -> CutUsers:
     """What the bound leaves of some ranges of users, by ranges of keys."""
-    _, linf, _ = whole_limits(rows.bound)
+    bound = rows.enforced_bound
+    _, linf, _ = whole_limits(bound)
     counted = [] if linf == 1 else ["<i8"]
     keys = GrowingArray()
     counts = GrowingArray()
@@ -235,7 +237,7 @@ def cut_users(
     with _new_file(folder, rows.domain.size, bits, counted) as file:
         for i, some in enumerate(users):
             own = read_users(rows, folder, *some)
-            left = bounded_contributions(own.users, own.keys, own.counts, rows.bound, key)
+            left = bounded_contributions(own.users, own.keys, own.counts, bound, key)
             lost += int(left.lost.sum())
             keys.append(left.keys)
             if counted:
@@ -286,15 +288,15 @@ def cells_of_range(
         return none, none
     if some.rows > MOST_ROWS:
         cells = CellCounts(MOST_ROWS)
-        for keys, *counts in read_portions(folder, some.segments, MOST_ROWS):
-            cells.add(keys, *(column.astype(np.int64) for column in counts))
+        for places, *portion in read_portions(folder, some.segments, MOST_ROWS):
+            cells.add(places, *(column.astype(np.int64) for column in portion))
         keys, counts = cells.cells()
     else:
-        keys, *counted = read_rows(folder, some.segments)
+        places, *counted = read_rows(folder, some.segments)
         if counted:
-            keys, counts = cells_of_counts(keys.astype(np.int64), counted[0])
+            keys, counts = cells_of_counts(places.astype(np.int64), counted[0])
         else:
-            keys, counts = cells_of_keys(keys)
+            keys, counts = cells_of_keys(places)
     return keys.astype(np.int64) + some.start, counts
 
 

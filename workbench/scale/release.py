@@ -114,7 +114,7 @@ def release(
             cut = RecordsByUser(dealt)
             made = mechanism(cut, rng)
         elif isinstance(mechanism, _QUERIES):
-            made = mechanism(dealt, rng)
+            made = mechanism(cut, rng)
         elif isinstance(mechanism, StabilityHistogram):
             made = _stability_histogram(mechanism, dealt, rng)
         else:
@@ -285,8 +285,10 @@ class _Asked(NamedTuple):
         theta, tau = mechanism._thresholds(blocks)
         how: dict[str, Any] = {"theta": theta, "sides": mechanism.sides}
         if not mechanism.consistent:
-            is_priority = isinstance(mechanism, PrioritySampling)
-            how |= {"size": mechanism.size} if is_priority else {"tau": tau}
+            if isinstance(mechanism, PrioritySampling):
+                how["size"] = mechanism.size
+            else:
+                how["tau"] = tau
         _refuse_large(blocks, theta, mechanism.sides, tau, how.get("size"))
         law = law_within(basis, dealt.bound, mechanism.budget)
         return cls(basis, blocks, law, theta, tau, how)

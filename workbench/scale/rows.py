@@ -63,6 +63,7 @@ class Span(NamedTuple):
         self.pin.refuse_changed()
         (source,) = open_sources(self.pin.path, self.table)
         if self.row_groups is not None:
+            assert isinstance(source, ParquetFile)  # of which alone some are chosen
             source.choose(self.row_groups)
         return source
 
@@ -237,7 +238,7 @@ class Rows:
         name: str,
         path: str | Path,
         domain: Domain,
-        bound: Bound | Unbounded | Public,
+        bound: Bound | Unbounded,
         how: dict[str, Any],
     ) -> Rows:
         rows = cls.read(path, domain, bound, **how)
@@ -257,9 +258,15 @@ class Rows:
         return [name for name in names if name is not None]
 
     @property
+    def user_column(self) -> str:
+        """The column of users, of rows that are cut."""
+        assert self.user is not None
+        return self.user
+
+    @property
     def who(self) -> str:
         """Whom the column of users names, in words."""
-        return in_words("a user", self.user)
+        return in_words("a user", self.user_column)
 
     @property
     def enforced_bound(self) -> Any:
@@ -272,7 +279,8 @@ class Rows:
         """A table, or interactions, of the same domain and bound without a row: anything may be tried."""
         if not isinstance(self.bound, Unbounded):
             return SparseTable.from_keys(self.domain, [], [], self.enforced_bound)
-        return Interactions.from_codes(self.domain, [], [], [], self.bound)
+        none = np.zeros(0, np.int64)
+        return Interactions.from_codes(self.domain, none, none, none, self.bound)
 
     def spans(self) -> list[Span]:
         """What tasks read, in order."""

@@ -97,7 +97,7 @@ class SpillFile:
                 self._memory = np.empty(size, np.uint8)
             dealt = self._memory[:size]
             kernels.deal(ranges, starts[:-1].copy(), column, dealt.view(dtype))
-            self._write(memoryview(dealt))
+            self._write(dealt.data)
 
     def __enter__(self) -> SpillFile:
         return self
@@ -148,7 +148,7 @@ def read_portions(folder: Path, segments: Sequence[Segments], most: int) -> Iter
 
 def _read(folder: Path, waiting: list[tuple[Segments, int]], rows: int) -> Columns:
     columns = [np.empty(rows, dtype) for dtype in waiting[0][0].types] if waiting else []
-    views = [(memoryview(column).cast("B"), column.itemsize) for column in columns]
+    views = [(column.data.cast("B"), column.itemsize) for column in columns]
     first = 0
     for segments, places in groupby(waiting, itemgetter(0)):
         with open(folder / segments.name, "rb", buffering=0) as file:

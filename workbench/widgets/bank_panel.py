@@ -113,7 +113,7 @@ class BankPanel(ipywidgets.VBox):
             return
         price = float(answered.price)
         is_zcdp = isinstance(self.session.budget, ZCDP)
-        budget = {"rho": price} if is_zcdp else {"epsilon": price}
+        budget: dict[str, Any] = {"rho": price} if is_zcdp else {"epsilon": price}
         self.answered = _EMPTY  # a second click spends nothing
         try:
             self.session.ask(answered.question.queries, **budget)

@@ -159,7 +159,7 @@ def stops_around(
     """
     size = abs(at) or DEFAULT_NUMBER / 10
     if low >= 0 and high <= 1 and not 0 < at < 0.05:
-        stops = [k / 20 for k in range(21)]
+        stops: Sequence[float] = [k / 20 for k in range(21)]
     elif low < 0:
         numbers = np.linspace(max(low, at - 10 * size), min(high, at + 10 * size), 21)
         stops = [float(f"{x:.3g}") for x in numbers]

@@ -202,6 +202,8 @@ class FigurePanel(ipywidgets.VBox):
 class FigurePanels(ipywidgets.VBox):
     """Every figure of the project under its sliders, one at a time."""
 
+    children: tuple[Any, ...]
+
     def __init__(self) -> None:
         ids = [id for id in figures.find_notebooks(figures.project_folder() / "notebooks")]
         chosen = ipywidgets.Dropdown(
@@ -220,7 +222,7 @@ class FigurePanels(ipywidgets.VBox):
             panel = FigurePanel(figures.find_figure(change["new"]).at("quick"))
         except ValueError as e:
             panel = ipywidgets.HTML(escape(str(e)))
-        self.children = [self.children[0], panel]
+        self.children = (self.children[0], panel)
 
 
 class _Editor:

@@ -67,7 +67,7 @@ class Panel(anywidget.AnyWidget):
     def __init__(self, scene: Scene, **values: Any):
         self.scene = scene
         self.values = {c.name: c.value for c in scene.controls}
-        self.setting = None
+        self.setting: Setting
         self.seed = 0
         self.seeds = 1
         self.rows = pd.DataFrame()
@@ -124,7 +124,7 @@ class Panel(anywidget.AnyWidget):
         """All that is said of the screen, at once: settings, rows and release are of one setting."""
         view = page_view(setting, seed, drawn)
         self.setting = setting
-        self.values = setting.values
+        self.values = {**setting.values}
         self.seed = seed
         self.seeds = len(drawn)
         self.rows = joined_rows(drawn)
@@ -281,8 +281,8 @@ class Panel(anywidget.AnyWidget):
         """What `workbench export` writes of it."""
         spec, rows = self._described()
         mechanism = getattr(self.setting.setup, "mechanism", None)
-        cite = [mechanism.cite] if hasattr(mechanism, "cite") else []
-        return Export(self.figure, rows, spec, "explorer", cite=cite)
+        cite = getattr(mechanism, "cite", None)
+        return Export(self.figure, rows, spec, "explorer", cite=[cite] if cite else [])
 
     def _export(self) -> None:
         folder = self.save()

@@ -40,11 +40,13 @@ class Setting(NamedTuple):
     @property
     def dataset(self) -> Any:
         """What is released."""
+        assert self.setup is not None  # there is something to release
         return self.setup.dataset
 
     @property
     def mechanism(self) -> Any:
         """What releases it."""
+        assert self.setup is not None
         return self.setup.mechanism
 
     def draw(self, seed: int, exact: bool) -> tuple[Picture, Release | None]:

@@ -237,8 +237,8 @@ def _grid(panel: Panel, most: int | None) -> _Grid:
     places = product(*main_stops.values())
     main = [number(present | dict(zip(main_stops, place, strict=True))) for place in places]
     others = {}
-    for name, stops in other_stops.items():
-        others[name] = [number(present | {name: stop}) for stop in stops]
+    for name, own in other_stops.items():
+        others[name] = [number(present | {name: stop}) for stop in own]
     return _Grid(present, main_stops, other_stops, main, others, settings)
 
 

@@ -50,7 +50,9 @@ def page_view(
     rows = joined_rows(drawn)
     facts = [list(fact) for fact in picture.facts]
     commands = [setting.command(seed, len(drawn)), *picture.commands]
-    paid = dict(guarantee="0 spent: nothing was looked at", simulated="", ledger=[])
+    paid: dict[str, Any] = dict(
+        guarantee="0 spent: nothing was looked at", simulated="", ledger=[]
+    )
     if release is not None:
         facts = [["released", _size_text(release)], *facts]
         ledger = (*release.ledger, *picture.ledger)

@@ -20,7 +20,7 @@ class Worker:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._turn = threading.Lock()
-        self._pool = None
+        self._pool: Any = None
         self._client = None  # for whom it works
         self._since = 0.0  # since when
         atexit.register(self._end)
@@ -69,7 +69,7 @@ class Worker:
                     pool = self._pool
                     self._client = client
                     self._since = time.monotonic()
-                with suppress(gone):
+                with suppress(*gone):
                     future = pool.submit(task, *args)
                     break
             else:

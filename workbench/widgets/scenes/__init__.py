@@ -54,12 +54,29 @@ class Scene(Protocol):
     other settings.
     """
 
-    name: str
-    title: str
-    words: str
-    noise_note: str
-    controls: tuple[Control, ...]
-    grid: Mapping[str, tuple[Any, ...]]
+    @property
+    def name(self) -> str:
+        """By which it is exported."""
+
+    @property
+    def title(self) -> str:
+        """Over it."""
+
+    @property
+    def words(self) -> str:
+        """What it shows."""
+
+    @property
+    def noise_note(self) -> str:
+        """What is said of its noise."""
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """What can be moved."""
+
+    @property
+    def grid(self) -> Mapping[str, tuple[Any, ...]]:
+        """The main controls, and their stops on a page."""
 
     def setup(self, values: Values) -> Setup | None:
         """The dataset and the mechanism; a ValueError, in the mechanism's words, if there is none.
@@ -68,7 +85,7 @@ class Scene(Protocol):
         """
 
     def picture(
-        self, setting: Setting, data: Any, release: Release, seed: int, exact: bool
+        self, setting: Setting, data: Any, release: Any, seed: int, exact: bool
     ) -> Picture:
         """Measure one release, roughly while somebody drags and else exactly."""
 

@@ -17,6 +17,7 @@ from workbench.mechanisms import (
 from workbench.plots import Panel
 from workbench.privacy import DP
 from workbench.records import Records
+from workbench.shares import sensitivity
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
 from workbench.widgets.scenes import Picture, Setup, Values
@@ -140,7 +141,7 @@ class Adaptive:
         series = setting.values["mechanism"]
         draw = string_picture if _of_strings(setting) else map_picture
         picture = draw(setting.dataset, data, release, series)
-        facts = release.mechanism.decision_facts(data.hierarchy, data.bound.l1)
+        facts = setting.mechanism.decision_facts(data.hierarchy, sensitivity(data))
         return picture._replace(facts=[*picture.facts, *facts.items()])
 
     def panels(self, setting: Setting, rows: pd.DataFrame) -> list[Panel]:

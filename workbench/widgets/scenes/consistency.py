@@ -148,13 +148,13 @@ class Consistency:
         }
         frames = [_error_rows(questions, releases, labels, data)]
         noisy = next(iter(releases))
-        sources = {"truth": questions.truth}
+        sources: dict[str, Any] = {"truth": questions.truth}
         for name, one in releases.items():
             if name == noisy or one is release:
                 sources[labels[name]] = one.estimate
         for view in questions.views:
             for name, source in sources.items():
-                line = {"panel": view.panel, "series": name, "metric": "Count"}
+                line: dict[str, Any] = {"panel": view.panel, "series": name, "metric": "Count"}
                 line |= {view.x: view.places, "value": source.answer(view.ranges)}
                 frames.append(pd.DataFrame(line))
         facts = [*_tree_facts(release, data), *_error_facts(releases, data, questions)]

@@ -238,8 +238,9 @@ def _facts(
         ("KL divergence", f"{KLDivergence(of)(data, estimate):.3g} nats"),
         ("top ten found", top),
     ]
-    if estimate.items.variance is not None:
-        item, edge = np.sqrt([estimate.items.variance, estimate.edges.variance])
+    variances = estimate.items.variance, estimate.edges.variance
+    if variances[0] is not None:
+        item, edge = np.sqrt(np.array(variances, float))
         noise = f"{format_number(item)} records on an item, {format_number(edge)} on an edge"
         facts.append(("noise", f"{noise} (standard deviation)"))
     facts.append(("best l expected", _best_l(setting)))

@@ -12,6 +12,7 @@ import numpy as np
 from workbench.mechanism import Release
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
 from workbench.metrics.refusal import refuse_private
+from workbench.shares import sensitivity
 from workbench.table import SparseTable
 from workbench.workload import RandomRanges, Ranges
 
@@ -118,7 +119,7 @@ def expected_errors(
             errors[name] = _means(deviations**2, asked)
         elif isinstance(release.mechanism, HierarchicalHistogram):
             with suppress(ValueError):
-                variances = release.mechanism.variance(data.domain, ranges, data.bound.l1)
+                variances = release.mechanism.variance(data.domain, ranges, sensitivity(data))
                 errors[PLAIN] = _means(variances, asked)
     return errors
 

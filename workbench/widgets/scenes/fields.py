@@ -176,7 +176,7 @@ class Fields:
         panels = []
         for name in rows.panel.unique():
             chart = CHARTS[name]
-            theory = ()
+            theory: tuple[Any, ...] = ()
             if name == RANGES:
                 if law := self._closed_form(setting.mechanism, loaded(self.dataset)):
                     theory = "expected", ExpectedErrors(law)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -41,7 +40,10 @@ from workbench.workload import First, RandomMarginalRanges, RandomTables, Recipe
 RANGES, TABLES = "ranges", "tables"
 NAMES = IPUMSTwin().domain.attributes
 MAX_QUERIES = 1000  # past ones
-PAST = {RANGES: RandomMarginalRanges(MAX_QUERIES), TABLES: RandomTables(MAX_QUERIES)}
+PAST: dict[str, Recipe] = {
+    RANGES: RandomMarginalRanges(MAX_QUERIES),
+    TABLES: RandomTables(MAX_QUERIES),
+}
 ALPHAS = np.geomspace(10, 1e7, 25)
 USED = 25, 50, 100, 200, 400, 800  # past queries, besides all
 VALIDATED = range(20, 401)  # past queries: with more of them cross-validation takes long
@@ -146,7 +148,7 @@ class History:
 
     def release(self, setting: Setting, seed: int) -> Release:
         """The mechanism's, drawn once for every α and prior."""
-        return history_release(*setting.setup, seed)
+        return history_release(setting.dataset, setting.mechanism, seed)
 
     def picture(
         self, setting: Setting, data: Any, release: Release, seed: int, exact: bool
@@ -163,7 +165,7 @@ class History:
         past_queries = setting.mechanism.workload
         noise = float(np.sqrt(history.variances[0]))
 
-        def inferred(used: int, workload: Recipe) -> ProjectedQueries:
+        def inferred(used: int, workload: Any) -> ProjectedQueries:
             """The answers to a workload, from the first so many past ones."""
             first = First(used, past_queries.workload)
             queries = projected_queries(
@@ -212,7 +214,9 @@ class History:
         facts.append(("to ask instead", f"ε = {price} more for the error that new ranges have"))
         if exact and m in VALIDATED:
             prior = setting.values["prior"]
-            best = validated_alpha(*setting.setup, method.total, prior, seed)
+            best = validated_alpha(
+                setting.dataset, setting.mechanism, method.total, prior, seed
+            )
             best_alpha = f"α = {format_number(best.alpha)}"
             error = f"an error of about {format_number(best.rmse)}"
             facts.append(("cross-validation", f"{best_alpha}, for {error}"))
@@ -226,8 +230,10 @@ class History:
         least = rows[rows.panel == OVER].value.min() / 3  # axes reach down to all that is drawn
         law = partial(_above, least, alone.index, interpolate_log_log(alone.index, alone))
         theory = bought, (f"{FRESH}, noise alone", law)
-        over = dict(theory=theory, fit_theory=True, mark=setting.values["alpha"])
-        grown = dict(theory=bought, fit_theory=True)
+        over: dict[str, Any] = dict(
+            theory=theory, fit_theory=True, mark=setting.values["alpha"]
+        )
+        grown: dict[str, Any] = dict(theory=bought, fit_theory=True)
         first = rows.seed.min()
         fresh = dict(panel=ASKED, seed=first)
         kept = dict(panel=KEPT, seed=first)
@@ -240,9 +246,7 @@ class History:
         ]
 
 
-def _line(
-    panel: str, series: str, metric: str, x: str, at: Sequence[Any], values: Sequence[Any]
-) -> dict[str, Any]:
+def _line(panel: str, series: str, metric: str, x: str, at: Any, values: Any) -> dict[str, Any]:
     return {"panel": panel, "series": series, "metric": metric, x: at, "value": values}
 
 

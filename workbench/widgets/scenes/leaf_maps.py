@@ -15,6 +15,7 @@ from workbench.mechanism import Release
 from workbench.mechanisms import DirectSynthesis
 from workbench.metrics import EarthMover, MeanSquaredError
 from workbench.records import Records
+from workbench.shares import sensitivity
 from workbench.widgets.scenes import Picture, loaded
 from workbench.workload import Level
 
@@ -49,7 +50,7 @@ def _error_rows(data: Records, release: Release, series: str) -> pd.DataFrame:
         row = dict(side=width / 2**level, metric="MeanSquaredError")
         error = MeanSquaredError(Level(level))(data, leaves)
         rows.append(row | dict(panel=ERROR, series=series, value=error))
-        expected = expected_box_errors(release.mechanism, leaves, data.bound.l1, level)
+        expected = expected_box_errors(release.mechanism, leaves, sensitivity(data), level)
         for name, variance in expected.items():
             rows.append(row | dict(panel=EXPECTED, series=name, value=variance))
     return pd.DataFrame(rows)

@@ -161,7 +161,7 @@ class Summaries:
                     )
                 )
         facts = [("non-empty cells", f"{len(data):,} of {domain.size:,}"), _cut(release, data)]
-        if law := closed_form(*setting.setup, range_sizes(domain.size)):
+        if law := closed_form(setting.dataset, setting.mechanism, range_sizes(domain.size)):
             facts.append(("size expected", f"{law.cells:,.0f}, by closed form"))
         return Picture(pd.concat(frames, ignore_index=True), facts)
 
@@ -261,7 +261,7 @@ def refuse_many(name: str, x: float, most: int = DRAWABLE) -> None:
 
 def _cut(release: Release, data: Any) -> tuple[str, str]:
     """The θ or τ that was given, or chosen for a size."""
-    mechanism = release.mechanism
+    mechanism: Any = release.mechanism
     if isinstance(mechanism, PrioritySampling):
         return "τ_s of the release", counted(release.estimate.tau, "count")
     name = "θ" if isinstance(mechanism, HighPassFilter) else "τ"
