@@ -7,10 +7,11 @@ import argparse
 import gc
 import gzip
 import json
+import math
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,9 +33,13 @@ from workbench.datasets import (
     gowalla,
     netflix_prize,
 )
+from workbench.inference.answer_bank import METHODS, AnswerBank
+from workbench.interactions import Interactions
 from workbench.laws.subject import seeded
 from workbench.reading.sources import open_sources
 from workbench.session import Session
+from workbench.session.fits import key_of, load_fits
+from workbench.table import UNBOUNDED
 from workbench.workload.stated import read_queries
 
 MB = 2**20
@@ -65,12 +70,14 @@ MOST = {
     "gz": Most(128, 28),
     "zst": Most(128, 28),
     "parquet": Most(64, 22),
-    "release": Most(16, 20),
+    "release": Most(16, 30),
     "release-csv": Most(16, 16),
     "domain": Most(16, 40),
     "queries": Most(16, 66),
     "session": Most(8, 2),
     "recall": Most(32, 13),
+    "fits": Most(8, 5),
+    "interactions": Most(64, 22),
     "lodes": Most(8, 20),
     "movielens": Most(16, 12),
     "netflix": Most(64, 2),
@@ -176,6 +183,35 @@ def _write_parquet(folder: Path, shape: str, size: int) -> int:
     whole = pa.table(table)
     pq.write_table(whole, folder / "a.parquet", **how)
     return whole.nbytes
+
+
+# Interactions
+
+_FILMS = Domain(("film", "day"), (5000, 7))
+
+
+def _write_interactions(folder: Path, shape: str, size: int) -> int:
+    rows = max(2, size // 24)
+    who = np.arange(rows) * 7919 % (2**40 + 15)  # in no order
+    table: dict[str, Any] = {"who": who, "film": who % 5000, "day": who % 7}
+    match shape:
+        case "one user":
+            table["who"] = who * 0
+        case "texts":
+            table = {name: column.astype(str) for name, column in table.items()}
+        case "long":
+            table = {name: column[: rows // 32 + 2] for name, column in table.items()}
+            table["who"] = [f"{i:01000}" for i in table["who"].tolist()]
+    whole = pa.table(table)
+    pq.write_table(whole, folder / "a.parquet", use_dictionary=False, compression="none")
+    return whole.nbytes
+
+
+def _use_interactions(folder: Path) -> None:
+    path = folder / "a.parquet"
+    named: dict[str, Any] = {"user": "who", "domain": _FILMS, "bound": UNBOUNDED}
+    repr(Interactions.from_parquet(path, item="film", context="day", **named))
+    repr(Interactions.read(path, **named))
 
 
 # Releases
@@ -294,6 +330,38 @@ def _use_bank(folder: Path) -> None:
     session.recall(Marginals(1))
 
 
+def _bank(answers: int) -> AnswerBank:
+    table = SparseTable.from_keys(Domain(("a",), (answers,)), [0], [4], Bound())
+    paid = mechanisms.LaplaceQueries(DP(1.0), Marginals(1))(table, seeded())
+    return AnswerBank(paid.estimate, 4.0)
+
+
+def _write_fits(folder: Path, shape: str, size: int) -> int:
+    """What a bank of so many answers keeps, its numbers made up; or something that it does not."""
+    n = 2 if size < 10**4 else math.isqrt(size // 8) if shape == "basis" else 100
+    arrays = {
+        "count": np.array(n),
+        "key": np.array(key_of(_bank(n).history, n, _bank(n))),
+        "methods": np.array([METHODS[0]]),
+        **{name: np.zeros(1) for name in ("parameters", "scales", "stopped")},
+        **{name: np.zeros((1, n)) for name in ("at_bought", "at_new")},
+        **{name: np.zeros(n) for name in ("squares", "answers", "means")},
+        "basis": np.zeros((n, n)),
+    }
+    if shape == "more":
+        arrays["more"] = np.zeros(size // 8)
+    with (folder / "a.fits").open("wb") as file:
+        np.savez(file, **arrays)
+    (folder / "answers").write_text(str(n))
+    return sum(p.stat().st_size for p in folder.iterdir())
+
+
+def _use_fits(folder: Path) -> None:
+    bank = _bank(int((folder / "answers").read_text()))
+    load_fits(folder / "a.fits", bank)
+    assert "candidates" in vars(bank)
+
+
 # Published files
 
 
@@ -395,6 +463,10 @@ KINDS = {
     "queries": Kind(("lines", "all", "json"), _write_queries, _use_queries, 2),
     "session": Kind(("answers",), _write_session, _use_session, 1),
     "recall": Kind(("matrix",), _write_session, _use_bank, 0.09),
+    "fits": Kind(("basis", "more"), _write_fits, _use_fits),
+    "interactions": Kind(
+        ("numbers", "one user", "texts", "long"), _write_interactions, _use_interactions
+    ),
     "lodes": Kind(("jobs", "blocks"), _write_lodes, _load(lambda: OnTheMap(states=("al",)))),
     "movielens": Kind(("ratings",), _write_movielens, _load(MovieLens)),
     "netflix": Kind(("ratings",), _write_netflix, _load(NetflixPrize)),

@@ -12,9 +12,6 @@ from tests.fuzz.formats import FORMATS
 from tests.fuzz.memory import KINDS, MOST
 
 _PAGE = Path(__file__).parents[2] / "docs" / "crashes.md"
-_ELSEWHERE = {
-    "fits"
-}  # arrays of the bank's own size, or nothing is read: test_strangers_files.py
 _LITTLE = {"session"}  # as good as nothing, unless it is recalled
 
 
@@ -37,8 +34,7 @@ def test_a_file_takes_as_much_memory_as_is_stated(name):
 def test_every_format_has_a_stated_memory():
     assert set(MOST) == set(KINDS)
     measured = {"session": "budget", "recall": "session"}
-    names = {*KINDS, *measured.values()} | _ELSEWHERE
-    assert set(FORMATS) <= names
+    assert set(FORMATS) <= {*KINDS, *measured.values()}
 
 
 def test_the_page_states_what_is_tested():
