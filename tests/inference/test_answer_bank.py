@@ -63,6 +63,11 @@ def small_history(seed=0):
     return NoisyAnswers(DOMAIN, workload, truth + rng.normal(0, np.sqrt(variances)), variances)
 
 
+def wide_table():
+    wide = Domain(("x", "y"), (100_000, 2))
+    return SparseTable.from_keys(wide, [5, 70_000], [3, 4], Bound(1, 1))
+
+
 def rows_of(workload, domain):
     keys = np.arange(domain.size)
     return np.stack([workload.sums(domain, keys[i : i + 1], np.ones(1)) for i in keys], axis=1)
@@ -514,8 +519,26 @@ def test_more_answers_than_a_matrix_holds_are_left_to_the_tree(monkeypatch):
     recalled = bank.recall(Marginals(1))
     assert recalled.by == TREE and "noise only" in recalled.why
     assert np.abs(recalled.values - history.values).max() < 20
-    with pytest.raises(ValueError, match="at most 10"):
+    with pytest.raises(ValueError, match="has 12 answers, and at most 10"):
         bank.recall(Marginals(1), KERNEL)
+
+
+def test_no_matrix_of_too_many_answers_is_made_at_an_alpha_or_for_a_price(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(AnswerBank, "most_answers", 10)
+    session = Session.open(tmp_path / "s", chained(), DP(9.0), total=4000.0)
+    session.ask(Marginals(1), 1.0)
+    with pytest.raises(ValueError, match="has 12 answers, and at most 10"):
+        session.recall(Marginals(1), alpha=3.0)
+    for alpha in (None, 3.0):
+        with pytest.raises(ValueError, match="has 12 answers, and at most 10"):
+            session.price(Marginals(1), error=1.0, alpha=alpha)
+    assert session.recall(Marginals(1)).by == TREE
+    session = Session.open(tmp_path / "wide", wide_table(), DP(9.0))
+    session.ask([{"x": (0, 50_000 + i)} for i in range(11)], 1.0)
+    with pytest.raises(ValueError, match="has 11 answers, and at most 10"):
+        session.recall([{"x": {3}}])
 
 
 def test_more_answers_without_a_total_are_left_to_least_squares(monkeypatch):

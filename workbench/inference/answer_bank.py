@@ -76,6 +76,8 @@ class AnswerBank(JudgedFits):
             return unjudged(by, 0.0), "as was asked for"
         if len(self.history) > self.most_answers and by in (None, TREE):
             method = by or (SQUARES if self.network is None else TREE)
+            if method == SQUARES and self._cells is None:
+                self.refuse_many(len(self.history))  # nothing else is left
             why = f"more than {self.most_answers} answers: by {method}, unjudged"
             return self._untried(method), why
         candidates = self.candidates if by is None else self.candidates_by(by)

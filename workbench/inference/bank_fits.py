@@ -54,7 +54,7 @@ class BankFits:
         Weights of codes for each attribute; by default what the bank's own complete tables say.
     """
 
-    most_answers = 12_000  # of which kernel PCA makes a matrix
+    most_answers = 6_000  # whose matrices take 4 GB: 110 bytes × answers², as was measured
 
     def __init__(
         self,
@@ -110,12 +110,17 @@ class BankFits:
     @cached_property
     def eigen(self) -> Eigenqueries:
         """The history's eigenqueries: one decomposition; a ValueError where answers are too many."""
-        if len(self.history) > self.most_answers:
-            raise ValueError(
-                f"{KERNEL} is not allowed for this bank: it has {len(self.history)} answers, and at most "
-                f"{self.most_answers} make a matrix that is decomposed in minutes"
-            )
+        self.refuse_many(len(self.history))
         return Eigenqueries.of(self.history, self.total, self.prior)
+
+    @classmethod
+    def refuse_many(cls, count: int) -> None:
+        """A ValueError where so many answers make no matrix."""
+        if count > cls.most_answers:
+            raise ValueError(
+                f"{KERNEL} is not allowed for this bank: it has {count} answers, and at most "
+                f"{cls.most_answers} make a matrix"
+            )
 
     @cached_property
     def reliabilities(self) -> Float[np.ndarray, " queries"]:

@@ -111,7 +111,9 @@ class Recall(Spending):
         Raises
         ------
         ValueError
-            If the bank is empty and α is ∞, or for a method that is not known or not possible.
+            If the bank is empty and α is ∞, for a method that is not known or not possible, or for
+            kernel PCA of more than 6,000 answers, whose matrices would take more than 4 GB. Without
+            `by` and α, such banks are left to a junction tree or to least squares, unjudged.
         """
         if alpha is not None and by not in (None, KERNEL):
             raise ValueError(
@@ -387,6 +389,7 @@ class Recall(Spending):
         if self.domain is None:
             raise ValueError("the bank is empty: nothing was bought that could be recalled")
         method = KernelPCA(alpha, self.total, self._prior)
+        AnswerBank.refuse_many(sum(map(len, answers)))
         if self._eigenqueries is None or self._eigenqueries[0] != len(answers):
             if answers:
                 eigen = method(answers).eigen
