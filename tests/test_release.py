@@ -177,6 +177,30 @@ def test_an_existing_file_is_not_overwritten_unless_forced(tmp_path):
         MECHANISMS[0](TABLE).save(tmp_path / "nowhere" / "x.parquet")
 
 
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_link_that_leads_nowhere_is_a_name_that_is_taken(tmp_path, ending):
+    """Nothing is lost that was paid for, and nothing is written where the link leads."""
+    path = tmp_path / f"x.{ending}"
+    for link in (path, tmp_path / f"x.{ending}.json")[: 1 + (ending == "csv")]:
+        link.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(ValueError, match="exists"):
+            MECHANISMS[0](TABLE).save(path)
+        MECHANISMS[0](TABLE).save(path, force=True)
+        assert Release.load(path) and not link.is_symlink()
+        assert not (tmp_path / "elsewhere").exists()
+        for file in tmp_path.iterdir():
+            file.unlink()
+
+
+def test_the_records_of_two_csv_releases_are_not_exchanged(tmp_path):
+    for name, mechanism in zip("ab", MECHANISMS, strict=False):
+        mechanism(TABLE).save(tmp_path / f"{name}.csv")
+    (tmp_path / "a.csv").rename(tmp_path / "c.csv")
+    (tmp_path / "b.csv").rename(tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="is not the file that .* describes"):
+        Release.load(tmp_path / "a.csv")
+
+
 def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
     def full(table, path, **_):
         with open(path, "wb") as f:

@@ -60,7 +60,7 @@ def refuse_ending(path: Path) -> None:
 
 def refuse_existing(path: Path, force: bool) -> None:
     """A ValueError if `path` may not be written: it exists, or its folder does not."""
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:  # a link that leads nowhere is a name, too
         raise ValueError(
             f"{path} exists: choose another name, or force=True (--force) to overwrite it"
         )

@@ -317,6 +317,19 @@ def test_copies_that_spent_differently_are_no_longer_one_ledger(path, tmp_path):
     shutil.copy(path.with_name("shop.sqlite.count"), tmp_path / "fork.count")
 
 
+def test_a_session_that_names_a_file_as_its_counter_does_not_overwrite_it(path, tmp_path):
+    create(path)
+    counter = tmp_path / "shop.sqlite.count"
+    for content in ("export PATH", "", "{}", '{"session": "x"}'):
+        counter.write_text(content)
+        for lost in (False, True):
+            with pytest.raises(ValueError, match="counts for another session.*move it away"):
+                Session.open(path, lost=lost)
+        assert counter.read_text() == content
+    counter.unlink()
+    assert Session.open(path, lost=True).remaining == 1.0
+
+
 def test_data_also_count(tmp_path):
     data, path = tmp_path / "d.csv", tmp_path / "s.sqlite"
     data.touch()

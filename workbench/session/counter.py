@@ -37,9 +37,9 @@ class Counter:
                 "the session's file is surely its latest, open it with lost=True"
             )
         if named.get("id") != self.id:
-            raise ValueError(
-                f"{self.path} counts for another session, {shown(named['session'])}"
-            )
+            other = shown(named["session"])
+            torn = "" if "id" in named else "; if it is torn, move it away, then say lost=True"
+            raise ValueError(f"{self.path} counts for another session, {other}{torn}")
         return named.get("spent", 0), bytes.fromhex(named.get("checksum", ""))
 
     def write(self, spent: int, checksum: bytes) -> None:
@@ -80,11 +80,13 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
 
 
 def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
-    """The counter of a budget that was begun before; a new one if it is said to be lost."""
+    """The counter of a budget that was begun before; a new one if it is said to be lost, and is gone.
+
+    The session's file says where it is, and may be a stranger's: nothing that is there is overwritten.
+    """
     counter = Counter(path, session, id)
-    named = _named_session(path)
-    if lost and (named is None or "id" not in named):  # gone, or torn
-        counter.write(0, b"")
+    if lost and not path.exists():
+        counter.begin()
     counter.read()
     return counter
 
