@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from workbench.domain import Domain
 
 _LARGEST_COUNT = 2**53  # counts up to here, and their sums in float64, are exact
-_LABELS_SHOWN = 8  # in an error
 
 
 @dataclass
@@ -114,12 +113,6 @@ class LabelledRows:
         """Leaves out all other rows."""
         self.frame = self.frame.filter(rows)
         self.lines = self.lines[rows]
-
-
-def shortened(labels: Sequence[Any]) -> str:
-    """The first labels of a list, for an error."""
-    more = ", …" if len(labels) > _LABELS_SHOWN else ""
-    return ", ".join(map(str, labels[:_LABELS_SHOWN])) + more
 
 
 # Columns of frames

@@ -19,7 +19,7 @@ from workbench.preparation.statements import object_of_different_keys
 from workbench.provenance import file_sha256, sidecar
 from workbench.reading.source import refuse_bomb
 from workbench.temporary import Draft
-from workbench.value import shown
+from workbench.value import plain, shown
 
 ENDINGS = (".parquet", ".csv")
 _NONE = type(None)
@@ -390,6 +390,4 @@ def _printable(x: Any) -> Any:
         return {_printable(key): _printable(item) for key, item in x.items()}
     if isinstance(x, list):
         return [_printable(item) for item in x]
-    if not isinstance(x, str):
-        return x
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in x)
+    return plain(x) if isinstance(x, str) else x

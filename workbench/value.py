@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from inspect import formatannotation
 from math import inf
 from typing import Any, dataclass_transform
+from unicodedata import category
 
 _SHOWN = 60  # characters of a long value in an error
 
@@ -108,6 +109,20 @@ def shown(x: Any) -> str:
         return text
     size = f" ({len(x):,} characters)" if isinstance(x, str) else ""
     return f"{text[:_SHOWN]}…{size}"
+
+
+def plain(text: Any) -> str:
+    """One line of text in which characters that move or colour a terminal are written out.
+
+    >>> plain("a\\x1b[2J\\nb"), plain("zone\\u00a0é")
+    ('a\\\\x1b[2J\\\\nb', 'zone\\xa0é')
+    """
+    return "".join(c if _harmless(c) else ascii(c)[1:-1] for c in str(text))
+
+
+def _harmless(character: str) -> bool:
+    """Whether a terminal only shows it; spaces other than the usual one are also shown."""
+    return character.isprintable() or category(character) == "Zs"
 
 
 def read_only(array: Any) -> Any:

@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from math import floor, isfinite, log10, ulp
 from typing import Any
 
+from workbench.value import plain
+
 _MINUS = str.maketrans("-", "−")
 _COMPARED = 20_000  # names among which the nearest is looked for
 _LONGEST = 60  # letters of such a name
@@ -117,10 +119,10 @@ def nearest(name: str, names: Sequence[str]) -> str:
     near = get_close_matches(name[:_LONGEST].lower(), by_lower, n=3, cutoff=0.6)
     if near:
         verb = "is" if len(near) == 1 else "are"
-        return f"the nearest {verb} {', '.join(by_lower[other] for other in near)}"
+        return f"the nearest {verb} {plain(', '.join(by_lower[other] for other in near))}"
     shown = ", ".join(other[:_LONGEST] for other in names[:_LISTED])
     more = f", and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
-    return f"there {'is' if len(names) == 1 else 'are'} {shown}{more}"
+    return f"there {'is' if len(names) == 1 else 'are'} {plain(shown)}{more}"
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

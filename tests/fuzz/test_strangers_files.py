@@ -394,6 +394,29 @@ def test_releases_of_every_kind_are_damaged(tmp_path):
     assert {record["kind"] for _, record in releases()} == {cls.kind for cls in estimates.ALL}
 
 
+def test_what_is_shown_of_a_release_moves_no_terminal(tmp_path):
+    escape = "\x1b[2J\x1b]0;z\x07"
+    domain = Domain((f"a{escape}", "b"), (2, 1), ((f"x{escape}", "y"), ("p",)))
+    table = SparseTable.from_keys(domain, [0], [50], Bound())
+    mechanisms.GeometricHistogram(DP(1.0))(table).save(tmp_path / "a.parquet")
+    release = Release.load(tmp_path / "a.parquet")
+    shown = [repr(release), repr(release.estimate)]
+    for query in ({"c": "x"}, {f"a{escape}": "z"}, {"b": "q"}):
+        with pytest.raises(ValueError, match="is not in the domain") as refused:
+            release.answer([query])
+        shown.append(str(refused.value))
+    with pytest.raises(ValueError) as refused:
+        SparseTable.read(_csv_of(tmp_path, domain), domain, Bound())
+    shown.append(str(refused.value))
+    assert "\\x1b[2J" in shown[0] and not [text for text in shown if "\x1b" in text]
+
+
+def _csv_of(folder, domain):
+    path = folder / "rows.csv"
+    pl.DataFrame({name: ["none"] for name in domain.attributes}).write_csv(path)
+    return path
+
+
 def test_what_leads_to_no_file_is_not_read(tmp_path):
     (tmp_path / "d.json").symlink_to("/dev/zero")
     with limited(), pytest.raises(FileNotFoundError, match="no such domain file"):

@@ -250,6 +250,37 @@ def test_a_file_whose_budget_promises_nothing_is_refused(record):
         budget_of(record)
 
 
+_ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT"
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        (
+            "about",
+            "ALTER TABLE about RENAME TO old; CREATE VIEW about AS "
+            f"{_ENDLESS} 'id' AS name, x AS value FROM n",
+        ),
+        (
+            "more",
+            "CREATE TRIGGER more AFTER INSERT ON ledger BEGIN SELECT hex(zeroblob(4e8)); END",
+        ),
+        ("more", "CREATE TRIGGER more AFTER INSERT ON ledger BEGIN DELETE FROM bank; END"),
+        ("bank", "ALTER TABLE bank ADD COLUMN x AS (hex(zeroblob(400000000)))"),
+    ],
+    ids=["view", "select", "delete", "column"],
+)
+def test_a_session_that_computes_is_refused(path, name, change):
+    """What a stranger's file computes may have no end, or change what is spent."""
+    begin(path).ask(ONE, 0.5)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(change)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=f"a session has no .* like '{name}'"):
+        Session.open(path)
+    assert path.read_bytes() == before
+
+
 def test_a_counter_that_is_a_device_is_not_read(path):
     begin(path)
     with pytest.raises(ValueError, match="counts for another session"):

@@ -12,28 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from unicodedata import category
 
 import typer
 
+from workbench.value import plain as plain
 from workbench.wording import stated_at_most
 
 if TYPE_CHECKING:
     from workbench.privacy import DP
-
-
-def plain(text: Any) -> str:
-    """One line of text in which characters that move or colour a terminal are written out.
-
-    >>> plain("a\\x1b[2J\\nb"), plain("zone\\u00a0é")
-    ('a\\\\x1b[2J\\\\nb', 'zone\\xa0é')
-    """
-    return "".join(c if _harmless(c) else ascii(c)[1:-1] for c in str(text))
-
-
-def _harmless(character: str) -> bool:
-    """Whether a terminal only shows it; spaces other than the usual one are also shown."""
-    return character.isprintable() or category(character) == "Zs"
 
 
 def plain_lines(text: Any) -> str:

@@ -15,7 +15,7 @@ from workbench.estimates.law import law_from_json, law_to_json
 from workbench.estimates.schema import check_fields
 from workbench.hierarchy import from_dict, to_dict
 from workbench.libraries import pa, pd
-from workbench.value import read_only
+from workbench.value import plain, read_only
 from workbench.workload import Recipe
 
 
@@ -78,7 +78,7 @@ class Estimate:
 
     @property
     def _attribute_names(self) -> str:
-        return " × ".join(self.domain.attributes)
+        return plain(" × ".join(self.domain.attributes))
 
     def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
         """Estimated answers to queries, and how far they may be off.

@@ -12,7 +12,7 @@ import numpy as np
 from workbench.arrays import Int
 from workbench.libraries import pl
 from workbench.preparation.matching import MISSING, Texts
-from workbench.value import parameter, shown, value
+from workbench.value import parameter, plain, shown, value
 
 REFUSED = -1  # codes
 DROPPED = -2
@@ -145,7 +145,5 @@ def some(labels: Sequence[Any]) -> str:
     for i, label in enumerate(labels):
         if i and len(text) > _SHOWN:
             return f"{text}, …"
-        text += (
-            f"{', ' if i else ''}{label if len(str(label)) <= _SHOWN else shown(str(label))}"
-        )
+        text += f"{', ' if i else ''}{plain(label) if len(str(label)) <= _SHOWN else shown(str(label))}"
     return text

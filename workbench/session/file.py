@@ -7,6 +7,7 @@ its release are there, a seal: a checksum of these. What a flipped bit has chang
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from typing import Any
 
 from workbench.privacy import ADD_REMOVE, DP, ZCDP
 from workbench.session.counter import Counter
+from workbench.value import shown
 
 _APPLICATION_ID = 0x64705331  # SQLite's mark of a session
 _FORMAT = 2
@@ -44,6 +46,10 @@ CREATE TABLE bank (place INTEGER PRIMARY KEY, question INTEGER NOT NULL, query T
   variance REAL NOT NULL, value);
 CREATE INDEX questions ON bank (question);
 """
+_TRIGGER = re.compile(  # of ours, of this format and the first
+    r"CREATE TRIGGER \w+ BEFORE (DELETE|UPDATE OF [\w, ]+) ON ledger "
+    r"BEGIN SELECT RAISE\(ABORT, '[\w ]+'\); END"
+)
 OF_THE_BANK = ("domain", "bound", "dataset", "total")  # None until the first question is asked
 _DEFAULTS: dict[str, Any] = {
     "format": _FORMAT,
@@ -373,9 +379,26 @@ def _check_kind(db: sqlite3.Connection, path: Path, new: bool) -> None:
     """A ValueError unless the file is a session's, or empty and to become one."""
     kind = db.execute("PRAGMA application_id").fetchone()[0]
     if kind == _APPLICATION_ID:
+        _refuse_computed(db, path)
         return
     if kind or not new or db.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise ValueError(f"{path}: not a session of this workbench")
+
+
+def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
+    """A ValueError for views, triggers and columns that would compute something, perhaps without end."""
+    select = (
+        "SELECT type, name, sql FROM sqlite_master WHERE type IN ('view', 'trigger', 'table')"
+    )
+    for kind, name, sql in db.execute(select).fetchall():
+        plain = kind == "table" and not sql.startswith("CREATE VIRTUAL")
+        if plain:
+            hidden = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden"
+            plain = db.execute(hidden, (name,)).fetchone() is None
+        if not plain and not (kind == "trigger" and _TRIGGER.fullmatch(sql)):
+            raise ValueError(
+                f"{path}: a session has no {kind} like {shown(name)}, which computes"
+            )
 
 
 def _refusal(path: Path, e: sqlite3.Error) -> Exception:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.domain import Domain
+from workbench.value import plain
 from workbench.wording import nearest
 from workbench.workload.queries import Recipe
 from workbench.workload.selections import CodeSets, Selections
@@ -248,7 +249,7 @@ def _codes(domain: Domain, name: str, labels: list[Any]) -> np.ndarray:
     if (codes < 0).any():
         label = str(labels[int((codes < 0).argmax())])
         raise ValueError(
-            f"{name} = {label[:60]!r} is not in the domain: {_nearest_labels(domain, name, label)}"
+            f"{plain(name)} = {label[:60]!r} is not in the domain: {_nearest_labels(domain, name, label)}"
         )
     return codes
 
