@@ -498,6 +498,17 @@ def test_ranges_of_many_codes_at_very_different_epsilon_are_judged():
     assert np.mean(np.abs(recalled.values - truth) <= 2 * recalled.errors) > 0.8
 
 
+def test_a_price_beside_maximum_entropy_fits_no_model(tmp_path, monkeypatch):
+    session = Session.open(tmp_path / "s", chained(), DP(9.0), total=4000.0)
+    session.ask(NamedMarginals(tuple(PAIRS[:6])), 1.0)
+    monkeypatch.delattr("workbench.inference.maximum_entropy.MaximumEntropy.__call__")
+    price = session.price(Marginals(1), error=2.0, by=ENTROPY)
+    assert price == session.price(Marginals(1), error=2.0, by=KERNEL) and price > 0
+    assert "recall would take maximum entropy; the figure is kernel PCA's" in price.why
+    with pytest.raises(TypeError):
+        session.recall(Marginals(1), by=ENTROPY)
+
+
 def test_pairs_of_attributes_of_a_hundred_thousand_values_are_recalled():
     """10¹⁰ cells of both together are never laid out."""
     wide = Domain(("x", "y", "z"), (100_000, 100_000, 3))

@@ -12,7 +12,7 @@ import numpy as np
 from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
-from workbench.inference.answer_bank import KERNEL, AnswerBank
+from workbench.inference.answer_bank import ENTROPY, KERNEL, AnswerBank
 from workbench.inference.bank_marginals import used_attributes
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.kernel_pca import Posterior
@@ -236,11 +236,13 @@ class Recall(Spending):
         if alpha is not None or not answers:
             return self._posterior(alpha), "at the alpha that was asked for, or the total"
         bank = self._answer_bank(answers)
-        chosen, _ = bank.choose(workload, by)
+        # a model of maximum entropy takes long, and tells kernel PCA's errors no better
+        chosen, _ = bank.choose(workload, KERNEL if by == ENTROPY else by)
         self._keep_fits(bank)
+        method = by or chosen.by
         why = "recall would take kernel PCA too"
-        if chosen.by != KERNEL:
-            why = f"recall would take {chosen.by}; the figure is kernel PCA's"
+        if method != KERNEL:
+            why = f"recall would take {method}; the figure is kernel PCA's"
         why = "; ".join([why, *bank.doubts()])
         return bank.posterior(bank.cautious_alpha(chosen)), why
 
