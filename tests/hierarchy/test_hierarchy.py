@@ -1,5 +1,6 @@
 """How spaces split, records in them, what is asked of them: against dictionaries of tuples."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from tests.agreement import seeded
 from workbench import PUBLIC, Bound, Boxes, Domain, RandomBoxes, Ranges, SparseTable, hierarchy
 from workbench.estimates import Law, Leaves
 from workbench.hierarchy import Attributes, Digits, Prefixes, Quadtree, Taxonomy
+from workbench.hierarchy.keys import argsort_keys, searchsorted_keys
 from workbench.records import Frontier, Records
 from workbench.workload import Level, Nodes
 
@@ -261,3 +263,16 @@ def test_private_records_do_not_show_how_many_they_are():
     points = seeded().random((7, 1))
     assert "7" not in repr(Records.from_values(tree, points, Bound()))
     assert "7" in repr(Records.from_values(tree, points, PUBLIC))
+
+
+@pytest.mark.parametrize("words", [1, 2])
+@pytest.mark.parametrize("after", [False, True])
+def test_sorted_keys_are_found_among_sorted_keys_as_tuples_are(words, after):
+    rng = np.random.default_rng(0)
+    keys, wanted = (rng.integers(0, 9, (words, n)).astype(np.uint64) for n in (60, 40))
+    keys, wanted = (some[:, argsort_keys(some)] for some in (keys, wanted))
+    pairs = [tuple(pair) for pair in keys.T.tolist()]
+    find = bisect_right if after else bisect_left
+    expected = [find(pairs, tuple(pair)) for pair in wanted.T.tolist()]
+    np.testing.assert_array_equal(searchsorted_keys(keys, wanted, after), expected)
+    assert not len(searchsorted_keys(keys, wanted[:, :0], after))

@@ -24,10 +24,8 @@ def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
 
 def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
     """How many of the sorted keys lie below each of the sorted `wanted`, or (`after`) not above it."""
-    if len(keys) == 1:
-        return np.searchsorted(keys[0], wanted[0], "right" if after else "left")
     counts = np.empty(wanted.shape[1], np.int64)
-    _search(keys[0], keys[1], wanted[0], wanted[1], after, counts)
+    _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # one word: it twice
     return counts
 
 

@@ -138,7 +138,8 @@ def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
 
             others = workers - 1
             own = ProcessPoolExecutor(others, initializer=_start, initargs=(os.getpid(),))
-            executor = stack.enter_context(own)
+            stack.callback(own.shutdown, kill_workers=True)  # their tasks are done by then
+            executor = own
             executor.submit(os.getpid)  # they start while this process looks at the files
         try:
             yield stack.enter_context(closing(Tasks(executor, here=workers is not None)))
