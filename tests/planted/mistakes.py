@@ -265,8 +265,8 @@ MISTAKES = (
     Mistake(
         "a bin that loses its edge",
         "preparation",
-        'P = "right" if self.closed == "left" else "left"',
-        'P = "left" if self.closed == "left" else "right"',
+        'P: Q = "right" if self.closed == "left" else "left"',
+        'P: Q = "left" if self.closed == "left" else "right"',
         "preparation/test_rules.py::test_a_number_falls_into_the_bin_that_holds_it",
         "a number on an edge is counted beside the bin that its label promises",
     ),

@@ -104,8 +104,8 @@ NEWER = (
     Mistake(
         "stable cells of Gaussian noise for one cell",
         "noise",
-        "if R is None:\n    return Law(GEOMETRIC, D)\nreturn Law(GAUSSIAN, F(B.l2_squared, R))",
-        "if R is None:\n    return Law(GEOMETRIC, D)\nreturn Law(GAUSSIAN, F(B.linf ** 2, R))",
+        "if E is None and R is not None:\n    return Law(GAUSSIAN, F(B.l2_squared, R))",
+        "if E is None and R is not None:\n    return Law(GAUSSIAN, F(B.linf ** 2, R))",
         "noise/test_gaussian_prices.py::test_stable_cells_of_gaussian_noise_hide_all_that_a_unit_moves[bound1]",
         "a unit of two cells moves both, and noise hides one",
     ),
