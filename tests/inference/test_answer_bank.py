@@ -400,8 +400,30 @@ def test_maximum_entropy_that_stops_too_early_says_so_in_its_reasons():
     fit = bank.fit(ENTROPY, 0.0)
     bank.keep_fit(ENTROPY, 0.0, replace(fit, gap=0.7))
     assert "gap of 0.7 nats" in bank.recall(Marginals(1), ENTROPY, error=False).why
-    bank.keep_fit(ENTROPY, 0.0, replace(fit, explicit=False))  # as if tuples were drawn
-    assert np.isinf(bank.recall(NamedMarginals(tuple(PAIRS[:2])), ENTROPY).errors).all()
+
+
+@pytest.mark.slow
+def test_bars_of_maximum_entropy_hold_where_tuples_are_drawn(monkeypatch):
+    """Of fits to new noise, and of answers held out; values alone take one fit."""
+    monkeypatch.setattr("workbench.inference.maximum_entropy.prod", lambda _: 10**9)  # cells
+    table = chained()
+    asked = NamedMarginals(tuple(PAIRS))
+    fits = []
+    entropy = AnswerBank._entropy
+
+    def counted(bank, values, used):
+        fits.append((values is None, used is None))
+        return entropy(bank, values, used)
+
+    monkeypatch.setattr(AnswerBank, "_entropy", counted)
+    bank = AnswerBank(bought(table, NamedMarginals(tuple(PAIRS[:8])), 2.0), 4000.0)
+    bank.recall(asked, ENTROPY, error=False)
+    assert not bank.fit(ENTROPY, 0.0).explicit and len(fits) == 1
+    recalled = bank.recall(asked, ENTROPY)
+    assert sorted(fits) == [(False, True)] * 8 + [(True, False)] * 5 + [(True, True)]
+    assert "bars of noise, and of the model by answers held out" in recalled.why
+    inside = np.abs(recalled.values - table.answer(asked)) <= 2 * recalled.errors
+    assert inside.mean() > 0.85 and recalled.errors.max() < 500
 
 
 def test_least_squares_that_stop_too_early_say_so(monkeypatch):

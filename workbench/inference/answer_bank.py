@@ -46,6 +46,7 @@ _SCALE_OF_LIKENESS = 1.5  # of ln variance
 _LEAST_WEIGHT = 1e-3
 _MADE_UP = 0.1  # of a question's squared norm: what past ones may lack and still make it up
 _ENOUGH = 500  # questions that are looked at
+_DRAWN_BOOTSTRAPS = 6  # fits by drawn tuples take some seconds each
 
 
 class AnswerBank(JudgedFits):
@@ -133,6 +134,8 @@ class AnswerBank(JudgedFits):
         """
         queries = linear_queries(workload, self.domain)
         candidate, why = self.choose(queries, by)
+        if error and by == ENTROPY and self.is_judged:
+            (candidate,) = self.candidates_by(ENTROPY)  # values alone need one fit
         fitted = self.fit(candidate.by, candidate.parameter)
         why = "; ".join([why, *self.doubts(fitted)])
         if candidate.stopped:
@@ -176,6 +179,8 @@ class AnswerBank(JudgedFits):
         else:
             values = answers_of(self.fit(candidate.by, candidate.parameter), queries)
             noise = self._bootstrapped(candidate, queries)
+            if candidate.by == ENTROPY:
+                noise = _steadied(noise, kernel.noise)
         cautious = np.zeros(len(queries), bool)
         if (
             self._sets is None
@@ -218,20 +223,29 @@ class AnswerBank(JudgedFits):
         """What new noise of the paid size does to the answers; the fits to it are made once."""
         key = (candidate.by, candidate.parameter)
         whole = self.fit(*key)
-        if isinstance(whole, Model) and not whole.explicit:
-            # a dozen fits by drawn tuples would take many seconds each
-            return np.full(len(queries), np.nan)
         if key not in self._noisy_fits:
             start = getattr(whole, "weights", None)
+            drawn = isinstance(whole, Model) and not whole.explicit
             self._noisy_fits[key] = [
                 self._fit(*key, self.history.values + noise, start=start)
-                for noise in self._noise
+                for noise in self._noise[: _DRAWN_BOOTSTRAPS if drawn else None]
             ]
         first = answers_of(whole, queries)
         squares = np.zeros(len(first))
         for fitted in self._noisy_fits[key]:
             squares += (answers_of(fitted, queries) - first) ** 2
-        return np.sqrt(squares / len(self._noise))
+        return np.sqrt(squares / len(self._noisy_fits[key]))
+
+
+def _steadied(
+    noise: Float[np.ndarray, " queries"], alike: Float[np.ndarray, " queries"]
+) -> Float[np.ndarray, " queries"]:
+    """Deviations of few draws, averaged in squares with others of their mean size.
+
+    Those of one query vary by a third, and where a cell stays empty in all draws they are 0.
+    """
+    scale = np.sum(noise**2) / max(float(np.sum(alike**2)), 1e-300)
+    return np.sqrt((noise**2 + scale * alike**2) / 2)
 
 
 def _estimated(error: float) -> str:

@@ -254,6 +254,8 @@ def stopped_early(fitted: Any) -> bool:
     """Whether a fit that only tries a method stopped before it was near."""
     if isinstance(fitted, NetworkFit):
         return fitted.residual > _NEAR_IN_TRIALS
+    if isinstance(fitted, Model):
+        return bool(fitted.gap > MaximumEntropy.tolerance)
     return isinstance(fitted, CellCounts) and not fitted.converged
 
 
