@@ -359,6 +359,18 @@ def test_packed_fits_are_not_unpacked(tmp_path):
     assert "candidates" not in vars(made)
 
 
+@pytest.mark.parametrize("head", [b"(\n'descr'"[:8], b"{'descr)", b" \n  x\n y", b"{'des(r'"])
+def test_fits_whose_arrays_have_no_heads_are_not_used(tmp_path, head):
+    before, name, after = fits_file().partition(
+        b"basis.npy"
+    )  # so large that its sum comes later
+    changed = before + name + after.replace(b"{'descr'", head, 1)
+    (tmp_path / "a.fits").write_bytes(changed)
+    made = AnswerBank(bank().history, bank().total)
+    load_fits(tmp_path / "a.fits", made)
+    assert "candidates" not in vars(made)
+
+
 def nested_zip(content, members):
     """A zip archive of which each member holds those after it: as large as it is, `members` times."""
     end = content.rindex(b"PK\5\6")

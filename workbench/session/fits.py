@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
@@ -32,6 +33,7 @@ _VERSION = 3
 _DAMAGE = (  # what reading and checking a damaged file may raise
     *(OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError, EOFError),
     *(BadZipFile, NotImplementedError, RuntimeError, struct.error),
+    *(SyntaxError, TokenError),  # numpy's, of the heads of arrays
 )
 
 
