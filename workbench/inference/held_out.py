@@ -95,9 +95,13 @@ class HeldOut:
             missed = self.missed_alone(alphas).T
         else:
             missed = np.stack([self.missed(alpha, folds).residuals for alpha in alphas])
-        squares = (missed**2 - 1) * self.variances
         weights = np.where(np.isnan(missed), 0.0, self.reliabilities)
-        return np.nansum(weights * squares, axis=1) / weights.sum(axis=1)
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # an α of which all is lost to rounding
+            squares = (missed**2 - 1) * self.variances
+            mean = np.nansum(weights * squares, axis=1) / weights.sum(axis=1)
+        return np.where(np.isnan(mean), np.inf, mean)
 
     def unbiased_risks(self, alphas: Float[np.ndarray, " alphas"]) -> np.ndarray:
         """The mean squared error at the past queries themselves, for each α, from answers alone.
