@@ -268,12 +268,15 @@ def advise(
         raise ValueError(
             f"density, mean, spread = {believed!r} is not allowed: need all three, or none of them"
         )
-    model = None if density is None else CountModel(density, mean, spread)
+    model = None
+    if density is not None and mean is not None and spread is not None:
+        model = CountModel(density, mean, spread)
     if queries is None:
         cells = 1 / density if density else 1
         queries = [max(1, round(min(n * cells, domain.size))) for n in (1, 100, 10_000)]
     queries = list(queries)
-    for query in queries or [None]:
+    asked: list[int | None] = [*queries] or [None]
+    for query in asked:
         if not _is_count(query, domain.size):
             raise ValueError(
                 f"queries: {query!r} is not allowed: need sizes of ranges, whole numbers from 1 to "

@@ -217,7 +217,7 @@ def advise_users(
         Beliefs out of their range.
     """
     budget = DP(epsilon)
-    beliefs = dict(n=users, bound=per_user, popularity=popularity)
+    beliefs: dict[str, Any] = dict(n=users, bound=per_user, popularity=popularity)
     suggested = SRA(budget, "suggested", **beliefs).sampling_factor(domain.shape[0])
     candidates = sorted({1, min(10, per_user), suggested, per_user})
     what = "root mean square error of an item's count"

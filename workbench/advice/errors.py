@@ -177,7 +177,9 @@ def haar_query_error(rule: ReleaseRule, domain: Domain, query: int) -> QueryErro
         factor[term.pieces, 0] = term.factor
     rmse = sqrt(rule.variance * float(np.square(factors).sum(axis=0).mean()))
     t = integration_points(rmse, rule.sums.scale)
-    log_size = sum(rule.sums.log_wave(x * t) for x in factors)
+    log_size = np.zeros((len(ranges), len(t)))
+    for x in factors:
+        log_size += rule.sums.log_wave(x * t)
     share = np.full(len(ranges), 1 / len(ranges))
     error = mean_absolute(t, log_size, 0 * log_size, share)
     return QueryError(query, error, rmse, rmse, 0.0, 0.0, rmse)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from workbench.domain import Domain
@@ -53,11 +55,12 @@ def _zipf_places(count: int, rng: np.random.Generator) -> np.ndarray:
     return rng.choice(_WORDS, count, p=shares / shares.sum())
 
 
-def regions(tree: Quadtree | Prefixes) -> Workload:
+def regions(tree: Quadtree | Prefixes) -> Workload | Nodes:
     """Boxes of a quarter of each side; or the beginnings of the most frequent words."""
     if isinstance(tree, Quadtree):
         side = max(1, tree.shape[0] // 4)
-        boxes: Boxes = RandomBoxes((side,) * tree.dims, 50).on(tree)
+        space: Any = tree  # its sides are asked for, as a domain's
+        boxes: Boxes = RandomBoxes((side,) * tree.dims, 50).on(space)
         return boxes
     beginnings = {word[:n] for word in _words(tree)[:50] for n in (1, 2)}
     return Nodes.of(tree, sorted(beginnings))

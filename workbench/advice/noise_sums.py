@@ -23,7 +23,9 @@ _TAIL = 40  # standard deviations that hold all that a float can
 class NoiseSums(Protocol):
     """Of whole numbers X with a symmetric law."""
 
-    law: Law
+    @property
+    def law(self) -> Law:
+        """The law."""
 
     @property
     def scale(self) -> float:

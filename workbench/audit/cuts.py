@@ -37,7 +37,8 @@ class Cuts:
     """
 
     def __init__(self) -> None:
-        self.recording: list[np.ndarray] | None = None
+        self.recording: list[np.ndarray] = []
+        self.is_recording = False
         self.rates: list[float] = []  # of the calls that draw Gaussian noise; 0 of others
         self.shapes: list[tuple[str, int]] = []
         self.followed: list[np.ndarray] = []

@@ -97,12 +97,13 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     NotEnumerable
         As `exact_loss`.
     """
+    stated: Any = mechanism
     fields = [getattr(mechanism, name, None) for name in ("grouping", "strategy")]
     if not hasattr(mechanism, "budget"):
         raise NotEnumerable("it takes no `rng`, and only what it draws by one can be")
     if set(fields) & set(_SECRET):
         raise NotEnumerable("it hides by a random choice of users or records")
-    if type(mechanism).__name__ == "PrioritySampling" and mechanism.size < pair.one.domain.size:
+    if type(mechanism).__name__ == "PrioritySampling" and stated.size < pair.one.domain.size:
         raise NotEnumerable("priorities are real numbers, and decide")
     cuts = Cuts()
     baselines = []
@@ -113,6 +114,7 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     with replayed(Replay(pair), cuts, code_bits) as replay:
         for data in (pair.one, pair.other):
             cuts.recording = []
+            cuts.is_recording = True
             cuts.shapes = []
             cuts.runs = []
             replay.begin()
@@ -124,18 +126,19 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
             shapes.append([*map(len, cuts.recording), *cuts.shapes])
             runs.append(cuts.runs)
             cuts.followed = cuts.recording
-    cuts.recording = None
+    cuts.is_recording = False
     extra = public_threshold(mechanism)
     unlike = False
     if shapes[0] != shapes[1] or not same_cells(runs[0], runs[1]):
-        unlike = {len(cells) for cells in (*runs, *baselines)} == {len(runs[0])}
+        calls = [*map(len, runs), *map(len, baselines)]
+        unlike = set(calls) == {len(runs[0])}
         if not unlike and not getattr(mechanism, "spends_delta", False):
             raise NotEnumerable(
                 "other cells are empty under one neighbour than under the other"
             )
     if shapes[0] != shapes[1] and not unlike:
         baselines = [[], []]  # an empty cell is never released, nor one below the threshold
-        extra = mechanism.threshold(pair.one.bound)
+        extra = stated.threshold(pair.one.bound)
     adaptive = getattr(mechanism, "takes", None) is Records
     for level in range(_COARSEST, -1, -1):
         if unlike:
@@ -152,7 +155,8 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
                 break
             laws_of_output.append(law)
         if len(laws_of_output) == 2:
-            return OutputLaws(*laws_of_output, all_noise=adaptive or level > 0)
+            one, other = laws_of_output
+            return OutputLaws(one, other, all_noise=adaptive or level > 0)
     raise NotEnumerable(f"its draws fall in more than {MOST_RUNS} ways")
 
 

@@ -6,7 +6,7 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import inf
 from typing import Any
 
@@ -90,8 +90,10 @@ class Audit:
         if self.exact is None:
             return measured
         slack = 1e-10 * (1 + self.epsilon)  # beyond rounding
-        computed = self.exact > self.epsilon + slack and self.spent_delta > self.delta + 1e-15
-        above_rho = self.rho is not None and self.exact_rho > self.rho * (1 + 1e-9)
+        spent_delta: Any = self.spent_delta  # known where the exact loss is
+        exact_rho: Any = self.exact_rho
+        computed = self.exact > self.epsilon + slack and spent_delta > self.delta + 1e-15
+        above_rho = self.rho is not None and exact_rho > self.rho * (1 + 1e-9)
         return measured or computed or above_rho
 
     @property
@@ -99,7 +101,8 @@ class Audit:
         """The loss that was computed over what is promised: of ρ where that is, or else of ε."""
         if self.exact is None or not 0 < self.epsilon < inf:
             return None
-        return self.exact / self.epsilon if self.rho is None else self.exact_rho / self.rho
+        exact_rho: Any = self.exact_rho  # known where ρ is
+        return self.exact / self.epsilon if self.rho is None else exact_rho / self.rho
 
     @property
     def reached(self) -> float:
@@ -201,9 +204,9 @@ def audit(
         pair = Pair("the stated pair", *pair)
     given = getattr(mechanism, "budget", None)
     budget = promised(mechanism)
-    if epsilon is None and budget is None:
+    stated_epsilon = budget.epsilon if epsilon is None and budget is not None else epsilon
+    if stated_epsilon is None:
         raise ValueError(f"{name} states no ε: state the epsilon that it promises")
-    stated_epsilon = budget.epsilon if epsilon is None else epsilon
     if not 0 <= stated_epsilon < inf:
         raise ValueError(f"epsilon = {stated_epsilon!r} is not allowed: need a number >= 0")
     stated_delta = delta if delta is not None else getattr(budget, "delta", 0.0)
@@ -302,7 +305,7 @@ def _outputs(
         limit = seconds if i else 5 * seconds  # what loads and compiles at first use
         for data, outputs in zip((pair.one, pair.other), drawn, strict=True):
             try:
-                outputs.append(observe(lambda data=data: mechanism(data, **given), limit))
+                outputs.append(observe(partial(mechanism, data, **given), limit))
             except NoAnswer:
                 raise _no_answer(name, limit, drawn) from None
         if i == _PILOT:

@@ -175,8 +175,8 @@ def _interactions(rows: list[tuple[int, int, int]]) -> Interactions:
     """Records (user, item, context); how many records a user has is nowhere promised."""
     from workbench.table import UNBOUNDED
 
-    columns = np.array(rows, np.int64).reshape(-1, 3).T
-    return Interactions.from_codes(EDGES, *columns, UNBOUNDED)
+    users, items, contexts = np.array(rows, np.int64).reshape(-1, 3).T
+    return Interactions.from_codes(EDGES, users, items, contexts, UNBOUNDED)
 
 
 def _users(mechanism: Any) -> list[Pair]:

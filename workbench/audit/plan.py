@@ -75,7 +75,8 @@ class Job:
     def key(self) -> tuple[str, str, float]:
         """What names its audit: the mechanism, the pair and ε."""
         stated = self.epsilon
-        epsilon = float(promised(self.mechanism).epsilon if stated is None else stated)
+        budget: Any = promised(self.mechanism)  # of what states no ε
+        epsilon = float(budget.epsilon if stated is None else stated)
         return name_of(self.mechanism), pairs_for(self.mechanism)[self.pair].name, epsilon
 
 
@@ -116,7 +117,8 @@ def default_jobs(
     list of Job
     """
     jobs = []
-    for cls in mechanisms.ALL if classes is None else classes:
+    every: Sequence[Any] = mechanisms.ALL if classes is None else classes
+    for cls in every:
         for epsilon, budget in _budgets(cls, epsilons):
             mechanism = cls.example(budget)
             stated = _stated(mechanism, epsilon)
@@ -145,7 +147,8 @@ def thorough_jobs(
         Those of `default_jobs` first; none twice.
     """
     jobs = default_jobs(classes, epsilons)
-    for cls in mechanisms.ALL if classes is None else classes:
+    every: Sequence[Any] = mechanisms.ALL if classes is None else classes
+    for cls in every:
         for epsilon, budget in _budgets(cls, epsilons):
             for mechanism in _variants(_fitted(cls.example(budget))):
                 jobs += all_pairs(mechanism, _stated(mechanism, epsilon))
@@ -207,7 +210,7 @@ def run_job(
     """One audit; what cannot be audited says why, and does not stop the others."""
     mechanism = job.mechanism
     pair = pairs_for(mechanism)[job.pair]
-    stated = dict(epsilon=job.epsilon, seconds=seconds)
+    stated: dict[str, Any] = dict(epsilon=job.epsilon, seconds=seconds)
     try:
         computed = audit(mechanism, pair, method="exact", **stated)
         check_seconds = _CHECK_SECONDS * (job.share if is_ours(type(mechanism)) else 1.0)
@@ -254,7 +257,7 @@ def _with_tiles(
     start = time.perf_counter()
     evidence, tiles = evidence_of_tiles(mechanism, pair, measured.delta, false_alarms, *limits)
     measured = replace(measured, seconds=measured.seconds + time.perf_counter() - start)
-    if evidence.bound <= measured.bound:
+    if measured.bound is not None and evidence.bound <= measured.bound:
         return measured
     return replace(
         measured,

@@ -100,7 +100,7 @@ class Replay(np.random.Generator):
             raise NotEnumerable(f"it draws by {name}, which is not enumerated")
         return super().__getattribute__(name)
 
-    def integers(self, low: Any, high: Any = None, size: Any = None, **options: Any) -> Any:
+    def integers(self, low: Any, high: Any = None, size: Any = None, **options: Any) -> Any:  # type: ignore[override]
         """Words for a law that is not enumerated: none but no words at all."""
         if size == 0 or self.any_word:
             return np.full(size, 2**62, options.get("dtype", np.int64))
@@ -146,13 +146,13 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         return lambda x, lowest: gaussian_parts(rate, tuple(a - x for a in lowest))
 
     def add(law: Any, out: Any, words: Any) -> Any:
-        if cuts.recording is not None:
+        if cuts.is_recording:
             cuts.record(out)
             return
         choose(out, geometric_parts(law))
 
     def add_gaussian(law: Any, out: Any, words: Any) -> Any:
-        if cuts.recording is not None:
+        if cuts.is_recording:
             cuts.record(out, float(law.rate))
             return
         choose(out, gaussian_parts_of(law))
@@ -189,9 +189,9 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         return ranks, np.full(len(ranks), max(1, cell.theta), np.int64)
 
     def survivor_ranks(empty: Any, p: Any, words: Any) -> Any:
-        if cuts.recording is not None:
+        if cuts.is_recording:
             cuts.shapes.append(("empty", int(empty)))
-        if cuts.recording is not None or not empty:
+        if cuts.is_recording or not empty:
             return np.empty(0, np.int64)
         chance = float(p(192))
         if chance >= 1:
@@ -211,7 +211,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         return values
 
     def accept(chance: Any, exactly: Any, words: Any) -> Any:
-        if cuts.recording is not None:
+        if cuts.is_recording:
             return np.asarray(chance) >= 0.5
         heads = np.empty(len(chance), bool)
         for i in range(len(chance)):
@@ -225,7 +225,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
             among = np.flatnonzero(available[row])
             behind = float(decay) * (scores[row][among] - scores[row][among].max())
             weights = np.exp(behind.astype(float))
-            first = cuts.recording is not None
+            first = cuts.is_recording
             place = 0 if first else replay.choose((weights / weights.sum()).tolist())
             chosen[row] = among[place]
         return chosen
@@ -238,7 +238,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
             replay.any_word = False
 
     def retain_or_replace(codes: Any, size: Any, keep: Any, words: Any) -> Any:
-        if cuts.recording is not None:
+        if cuts.is_recording:
             return codes
         p = float(keep(192))
         each = (1 - p) / size
@@ -249,7 +249,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         return np.array(reports, np.int64)
 
     def biased_bits(count: Any, chance: Any, words: Any) -> Any:
-        if cuts.recording is not None:
+        if cuts.is_recording:
             return np.zeros(count, np.uint64)
         p = float(chance(192))
         flipped = [
@@ -259,7 +259,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         return np.array(flipped, np.uint64)
 
     def set_bits(keys: Int[np.ndarray, " n"], levels: Any, parameters: Any, bits: Any) -> Any:
-        if cuts.recording is not None:
+        if cuts.is_recording:
             every = np.zeros_like(bits)
             original_set_bits(keys, np.full(len(keys), len(parameters)), parameters, every)
             cuts.written |= set(np.flatnonzero(np.unpackbits(every.view(np.uint8))).tolist())
@@ -268,7 +268,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
     def flip_bits(bits: Any, alpha: Any, words: Any) -> Any:
         p = float(1 / (alpha + 2))
         as_bits = np.unpackbits(bits.view(np.uint8))
-        for place in sorted(cuts.written) if cuts.recording is None else ():
+        for place in sorted(cuts.written) if not cuts.is_recording else ():
             as_bits[place] ^= replay.choose([1 - p, p])
         bits[:] = np.packbits(as_bits).view(np.uint64)
 
@@ -286,7 +286,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
         drawn = dirichlet.dirichlet_multinomial(
             keys, counts, size, alpha=alpha, records=records, cost=cost, rng=seeded
         )
-        if cuts.recording is not None:
+        if cuts.is_recording:
             return drawn
         weights = np.full(size, alpha)
         weights[keys] += counts
@@ -304,7 +304,7 @@ def replayed(replay: Replay, cuts: Cuts, code_bits: int) -> Iterator[Replay]:
     def uniform_keys(size: Any, cells: Any, *, rng: np.random.Generator | None = None) -> Any:
         return np.sort(np.random.default_rng(size).choice(cells, size, replace=False))
 
-    patches = [
+    patches: list[tuple[Any, str, Any]] = [
         (laws.TwoSidedGeometric, "add", add),
         (discrete_gaussian.DiscreteGaussian, "add", add_gaussian),
         (gaussian_cells.GaussianCell, "survivors", gaussian_survivors),

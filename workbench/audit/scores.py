@@ -200,7 +200,7 @@ class _Form(_Feature):
 
     def words(self) -> str:
         common = set.intersection(*(set(form) for form in self.table))
-        ends = [max(self.table, key=self.table.get), min(self.table, key=self.table.get)]
+        ends = [some(self.table, key=lambda form: self.table[form]) for some in (max, min)]
         special = [[part for part in form if part not in common] for form in ends]
         shown = [", ".join(parts) or "nothing special" for parts in special]
         return " against ".join(shown)

@@ -63,18 +63,19 @@ def same_cells(one: Sequence[Run], other: Sequence[Run]) -> bool:
     return all(np.array_equal(x.keys, y.keys) for x, y in zip(one, other, strict=True))
 
 
+def _counts(run: Run) -> dict[int, int]:
+    return dict(zip(run.keys.tolist(), run.counts.tolist(), strict=True))
+
+
 def cuts_of_cells(
     one: Sequence[Run], other: Sequence[Run], rates: Sequence[float], level: int
 ) -> list[dict[int, list[int]]]:
     """For each run the cells that are occupied under either neighbour, and where they are told apart."""
-    both = [
-        (x, y, *(dict(zip(z.keys.tolist(), z.counts.tolist(), strict=True)) for z in (x, y)))
-        for x, y in zip(one, other, strict=True)
-    ]
-    moved = sum(a.get(cell, 0) != b.get(cell, 0) for *_, a, b in both for cell in {**a, **b})
+    both = [(_counts(x), _counts(y)) for x, y in zip(one, other, strict=True)]
+    moved = sum(a.get(cell, 0) != b.get(cell, 0) for a, b in both for cell in {**a, **b})
     parts = MOST_RUNS ** (1 / max(1, moved))
     table = []
-    for (run, _, a, b), rate in zip(both, rates, strict=True):
+    for run, (a, b), rate in zip(one, both, rates, strict=True):
         cuts = {}
         for cell in sorted({**a, **b}):
             if cell not in a or cell not in b:

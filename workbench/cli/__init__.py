@@ -36,7 +36,7 @@ from workbench.cli import (
 )
 
 _TRACEBACKS = "WORKBENCH_TRACEBACKS"  # whether they are shown
-_UsageError = typer.BadParameter.__base__
+_UsageError: Any = typer.BadParameter.__base__
 
 
 class _Commands(TyperGroup):

@@ -217,12 +217,19 @@ def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
     return space.hierarchy()
 
 
+def _numbers(option: str, text: str | None) -> Any:
+    """What a comma parts; whether they are whole numbers is for whoever takes them to say."""
+    from workbench.option_grammar import parse_numbers
+
+    return parse_numbers(option, text) if text else None
+
+
 def _task_advice(
     task: str, where: Any, epsilon: float, bound: Bound, beliefs: dict[str, Any]
 ) -> TaskAdvice:
     """What the package says of a task."""
     from workbench.advice import tasks
-    from workbench.option_grammar import parse_number, parse_numbers
+    from workbench.option_grammar import parse_number
 
     if task == "boxes":
         text = beliefs["shape"]
@@ -230,7 +237,7 @@ def _task_advice(
             where,
             epsilon,
             bound,
-            parse_numbers("--shape", text) if text else None,
+            _numbers("--shape", text),
             delta=beliefs["delta"],
         )
     if task == "per-user":
@@ -240,7 +247,7 @@ def _task_advice(
         return tasks.advise_per_user(
             where,
             epsilon,
-            parse_numbers("--shape", text) if text else None,
+            _numbers("--shape", text),
             delta=beliefs["delta"],
         )
     if task == "marginals":
@@ -249,7 +256,7 @@ def _task_advice(
         )
     if task == "rows":
         text = beliefs["rows"]
-        rows = None if text == "paid" else parse_number("--rows", text)
+        rows: Any = None if text == "paid" else parse_number("--rows", text)
         return tasks.advise_rows(where, epsilon, bound, rows, beliefs["order"])
     if task == "top":
         return tasks.advise_top(where, epsilon, bound, beliefs["size"], delta=beliefs["delta"])
@@ -319,13 +326,12 @@ def _advise_summaries(
 ) -> Any:
     """The best of the summaries of a sparse table, which are shown."""
     from workbench.advice import advise
-    from workbench.option_grammar import parse_numbers
 
     advice = advise(
         cells,
         epsilon,
         size,
-        queries=parse_numbers("--queries", queries) if queries else None,
+        queries=_numbers("--queries", queries),
         others=_others(epsilon, size),
         **beliefs,
     )

@@ -45,8 +45,8 @@ def answer(
     release = Release.load(file)
     answers = release.answer(queries, error=error, belief=belief)
     if not error:
-        rows = [(query, number(x)) for query, x in zip(queries, answers, strict=True)]
-        screen.table("Answers, in counts", ["query", "count"], rows, right=["count"])
+        counts = [(query, number(x)) for query, x in zip(queries, answers, strict=True)]
+        screen.table("Answers, in counts", ["query", "count"], counts, right=["count"])
         return
     parts = (answers.values, answers.noise, answers.absent_cells, answers.absent)
     rows = [

@@ -189,5 +189,7 @@ def _end_with_parent() -> None:
     import multiprocessing
     import os
 
-    multiprocessing.parent_process().join()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
     os._exit(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isfinite
@@ -64,18 +64,24 @@ def new(
     from workbench.privacy import DP, ZCDP
     from workbench.session import Session
 
-    if (epsilon is None) == (rho is None):
+    cost: DP | ZCDP
+    if epsilon is not None and rho is None:
+        cost = DP(epsilon, delta)
+        asked = f"--epsilon {stated(epsilon / 4)}"
+    elif rho is not None and epsilon is None:
+        cost = ZCDP(rho, delta)
+        asked = f"--rho {stated(rho / 4)}"
+    else:
         raise ValueError("need --epsilon or --rho, what all releases may cost: one of the two")
     session = Session.create(
         file,
-        DP(epsilon, delta) if rho is None else ZCDP(rho, delta),
+        cost,
         people=people,
         unit=unit,
         relation=relation,
         counter=counter,
     )
     screen.say(f"{file}: {session.budget} for {session.people}; protects {session.unit}")
-    asked = f"--epsilon {stated(epsilon / 4)}" if rho is None else f"--rho {stated(rho / 4)}"
     screen.say(f"\nworkbench release … --budget {file} {asked}")
 
 
@@ -100,9 +106,9 @@ def show(
     screen.say(f"Unit      {screen.plain(session.unit or 'not declared')} ({session.relation})")
     screen.say(f"Budget    {budget}{_at(budget, delta)}")
     for title, amounts in {"Spent": spent, "Left": left}.items():
-        amounts = ", ".join(f"{signs[name]} = {stated(amounts[name])}" for name in columns)
+        text = ", ".join(f"{signs[name]} = {stated(amounts[name])}" for name in columns)
         screen.say(
-            f"{title:10}{amounts}{_spent_at(session, delta) if title == 'Spent' else ''}"
+            f"{title:10}{text}{_spent_at(session, delta) if title == 'Spent' else ''}"
         )
     if len(ledger):
         screen.table(
@@ -122,7 +128,7 @@ def _at(budget: DP | ZCDP, delta: float | None) -> str:
     """What a budget of ρ is as an ε, where a δ is named."""
     if delta is None:
         return ""
-    if _price(budget) == "epsilon":
+    if not hasattr(budget, "at"):
         raise ValueError("--delta: this budget is one of ε, which needs no δ to be read")
     return f", at δ = {stated(delta)} {screen.rounded(budget.at(delta))}"
 
@@ -133,7 +139,9 @@ def _spent_at(session: Session, delta: float | None) -> str:
 
     if delta is None or not len(session.ledger):
         return ""
-    spent = [round_up(sum(map(Fraction, session.ledger[name]))) for name in ("rho", "delta")]
+    spent = [
+        round_up(sum(map(Fraction, session.ledger[name]), Fraction(0))) for name in ("rho", "delta")
+    ]
     return _at(ZCDP(*spent), delta)
 
 
@@ -212,14 +220,14 @@ class Account:
             return cost
         left = Fraction(self.session.remaining)
         left -= sum(exact_price(other, budget)[0] for other in beside)
-        payable = {
+        payable: Any = {
             price: _payable(getattr(cost, price), left),
             "delta": _payable(cost.delta, Fraction(self.session.remaining_delta)),
         }
         return replace(cost, **payable)
 
     def book(
-        self, mechanism: Any, private: Any, out: Path, also: list[tuple[DP, str]] = ()
+        self, mechanism: Any, private: Any, out: Path, also: Sequence[tuple[DP, str]] = ()
     ) -> Booking:
         """Book the release, and what else is drawn for it, before the first draw."""
         from workbench.session.booking import description

@@ -54,7 +54,8 @@ def use_for_all(app: typer.Typer) -> None:
         paragraphs = cleandoc(info.callback.__doc__ or "").split("\n\n")
         info.help = "\n\n".join(p.replace("\n", " ") for p in paragraphs)
     for group in app.registered_groups:
-        use_for_all(group.typer_instance)
+        if group.typer_instance is not None:
+            use_for_all(group.typer_instance)
 
 
 def _is_number(param: Any) -> bool:

@@ -82,8 +82,9 @@ def check(
 
     cells = Domain.read(domain)
     with screen.reading_bar() as progress:
-        how = {"count": count, "user": user, "table": name, "progress": progress}
-        result = check_table(table, cells, **how)
+        result = check_table(
+            table, cells, count=count, user=user, table=name, progress=progress
+        )
     names = ", ".join(map(str, table))
     screen.say(f"{names}: {counted(result.rows, 'row')}, {_left_out(result)}")
     for column in result.refused:

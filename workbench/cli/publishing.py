@@ -17,13 +17,13 @@ from workbench.cli.command import given
 if TYPE_CHECKING:
     from workbench.cli.request import Request
     from workbench.domain import Domain
-    from workbench.mechanism import Release
+    from workbench.mechanism import Mechanism, Release
     from workbench.scale import Rows
     from workbench.session.booking import Booking
     from workbench.table import SparseTable
 
 
-def read(request: Request, mechanism: type) -> Any:
+def read(request: Request, mechanism: type[Mechanism]) -> Any:
     """The private data that a class of mechanisms takes.
 
     A value outside the domain, or a count that is none, is named by file and line.
@@ -32,14 +32,14 @@ def read(request: Request, mechanism: type) -> Any:
         return _read(request, mechanism, {"table": request.table_name, "progress": progress})
 
 
-def _read(request: Request, mechanism: type, how: dict[str, Any]) -> Any:
+def _read(request: Request, mechanism: type[Mechanism], how: dict[str, Any]) -> Any:
     from workbench.interactions import Interactions
     from workbench.records import Records
     from workbench.table import UNBOUNDED
 
     if mechanism.takes is Interactions:
         return Interactions.read(
-            request.table, user=request.user, bound=UNBOUNDED, **request.edges, **how
+            request.table, user=request.user or "", bound=UNBOUNDED, **request.edges, **how
         )
     if mechanism.takes is not Records:
         return _read_table(request, how)
@@ -128,10 +128,9 @@ def _rows(request: Request, mechanism: Any) -> Rows:
 
     how: dict[str, Any] = {"table": request.table_name, **_people(request)}
     if mechanism.takes is not Interactions:
-        _refuse_count(request, request.domain)
-        return Rows.read(
-            request.table, request.domain, request.bound, count=request.count, **how
-        )
+        domain = request.stated_domain
+        _refuse_count(request, domain)
+        return Rows.read(request.table, domain, request.bound, count=request.count, **how)
     edges = request.edges
     if edges.keys() != {"domain"}:
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, exp, inf, log
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.cli import screen
 from workbench.privacy import DP
@@ -234,7 +234,8 @@ def users_cut_in_words(release: Release) -> str:
     """How many users lost anything to the bound, where that was paid for."""
     from workbench.release import USERS_CUT
 
-    paid = [r.cost.epsilon for r in release.ledger if r.name == USERS_CUT]
+    costs: list[Any] = [r.cost for r in release.ledger if r.name == USERS_CUT]  # in ε
+    paid = [cost.epsilon for cost in costs]
     if release.users_cut is None or not paid:
         return ""
     alpha = exp(-paid[0])

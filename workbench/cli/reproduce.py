@@ -185,7 +185,7 @@ class _Progress:
         self.runs = runs
         self.started: dict[str, float] = {}
         self.expected: dict[str, float] = {}
-        self.live = None
+        self.live: Any = None
 
     def __enter__(self) -> _Progress:
         if sys.stdout.isatty():

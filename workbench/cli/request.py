@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.cli.budget import Account
     from workbench.domain import Domain
+    from workbench.mechanism import Mechanism
     from workbench.privacy import DP, ZCDP
     from workbench.table import Bound
 
@@ -138,7 +139,7 @@ class Request:
             raise FileNotFoundError(f"{out.absolute().parent}: no such folder")
         refuse_place(out, self.force)
 
-    def refuse_unfit(self, mechanism: type) -> None:
+    def refuse_unfit(self, mechanism: type[Mechanism]) -> None:
         """Refuse what does not fit the data that a mechanism takes, before any is read."""
         from workbench.interactions import Interactions
         from workbench.records import Records
@@ -182,11 +183,12 @@ class Request:
 
         if self.user is None:
             raise ValueError("--report-cut needs --user COLUMN: without it nobody is cut")
-        if not 0 < self.report_cut < inf:
+        share = self.report_cut or 0.0
+        if not 0 < share < inf:
             raise ValueError(
                 f"--report-cut = {self.report_cut} is not allowed: need a finite ε > 0"
             )
-        decay(1, self.report_cut)
+        decay(1, share)
         given = {"--report-cut": True}
         if getattr(mechanism, "relation", None) == LOCAL:
             why = "it protects what each unit sends alone"
@@ -254,7 +256,7 @@ class Request:
         """Whom the column of users names, in words."""
         from workbench.contributions import in_words
 
-        return in_words(self._protected or "a user", self.user)
+        return in_words(self._protected or "a user", self.user or "")
 
     def rng(self, purpose: str) -> np.random.Generator | None:
         """Randomness that can be replayed, other for every purpose; None to publish."""
@@ -268,7 +270,7 @@ class Request:
     @cached_property
     def edges(self) -> dict[str, Any]:
         """What interactions are read with: their domain, and which attributes are items, which contexts."""
-        domain = self.domain
+        domain = self.stated_domain
         names = domain.attributes
         if len(names) < 2:
             raise ValueError(
@@ -290,15 +292,15 @@ class Request:
         """One attribute, or several that are parted by commas."""
         if text is None:
             return ()
-        return (text,) if text in self.domain.attributes else tuple(text.split(","))
+        return (text,) if text in self.stated_domain.attributes else tuple(text.split(","))
 
     def workload(self, option: str, text: str) -> Any:
         """The queries that `--workload` or `--marginals` states."""
         from workbench.workload import stated
 
         if option == "--marginals":
-            return stated.read_marginals(text, self.domain)
-        return stated.read_queries(text, self.domain)
+            return stated.read_marginals(text, self.stated_domain)
+        return stated.read_queries(text, self.stated_domain)
 
     @cached_property
     def account(self) -> Account | None:
@@ -318,8 +320,9 @@ class Request:
 
         cost: DP | ZCDP
         delta = self.delta or 0.0
-        if self.rho is not None:
-            cost = ZCDP(self.rho, delta if _spends_delta(mechanism) else 0.0)
+        if self.epsilon is None:
+            rho: Any = self.rho  # one of the two is given
+            cost = ZCDP(rho, delta if _spends_delta(mechanism) else 0.0)
         else:
             cost = DP(self.epsilon, delta)
             takes_rho = getattr(mechanism, "accepts_zcdp", False)
@@ -350,6 +353,13 @@ class Request:
         from workbench.domain import Domain
 
         return None if self.domain_file is None else Domain.read(self.domain_file)
+
+    @property
+    def stated_domain(self) -> Domain:
+        """The domain, by a command that cannot do without."""
+        if self.domain is None:
+            raise ValueError(f"--domain is missing\n\n{_DOMAIN}")
+        return self.domain
 
 
 def _spends_delta(mechanism: type) -> bool:

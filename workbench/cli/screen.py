@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -73,10 +73,10 @@ def table(
     from rich.table import Table
     from rich.text import Text
 
-    title = Text(plain(title), style="table.title")
-    shown = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    heading = Text(plain(title), style="table.title")
+    shown = Table(title=heading, title_justify="left", box=box.SIMPLE_HEAD)
     for name in columns:
-        justify = "right" if name in right else "left"
+        justify: Literal["right", "left"] = "right" if name in right else "left"
         shown.add_column(Text(plain(name)), justify=justify, overflow="fold")
     for row in rows:
         shown.add_row(*(Text(plain(x)) for x in row))
@@ -92,7 +92,7 @@ def console() -> Any:
     """Where tables go; as wide as a screen, or as they need where nobody watches."""
     from rich.console import Console
 
-    shown = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    shown: Any = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
     shown.on_broken_pipe = _print_nothing
     return shown
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.option_grammar import parse_box
 
@@ -66,4 +66,5 @@ class StatedSpace:
         if self.strings is not None:
             alphabet = SYMBOLS if self.alphabet is None else self.alphabet
             return Prefixes(alphabet, self.length, self.strings)
-        return Taxonomy.read(self.taxonomy, self.code)
+        taxonomy: Any = self.taxonomy  # the one that is left
+        return Taxonomy.read(taxonomy, self.code)

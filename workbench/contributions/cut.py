@@ -136,7 +136,9 @@ class _CellsOfUsers(NamedTuple):
     counts: Int[np.ndarray, " cells"]
 
 
-def _cells_of_users(users: np.ndarray, keys: np.ndarray, counts: np.ndarray) -> _CellsOfUsers:
+def _cells_of_users(
+    users: np.ndarray, keys: np.ndarray, counts: np.ndarray | None
+) -> _CellsOfUsers:
     """Rows summed by user and cell; both are sorted as one number."""
     if not len(users):
         none = np.zeros(0, np.int64)

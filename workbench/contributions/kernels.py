@@ -59,7 +59,7 @@ def longest(starts):
 @njit(cache=True, nogil=True)
 def heads(s, coins):
     """How many of so many fair coins show heads."""
-    n = 0
+    n = np.int64(0)
     while coins > 0:
         word = next_word(s)
         if coins < 64:

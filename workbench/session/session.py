@@ -114,7 +114,7 @@ class Session(Asking):
     def create(
         cls,
         path: str | Path,
-        budget: DP,
+        budget: DP | ZCDP,
         *,
         people: str,
         unit: str,
