@@ -107,9 +107,7 @@ def show(
     screen.say(f"Budget    {budget}{_at(budget, delta)}")
     for title, amounts in {"Spent": spent, "Left": left}.items():
         text = ", ".join(f"{signs[name]} = {stated(amounts[name])}" for name in columns)
-        screen.say(
-            f"{title:10}{text}{_spent_at(session, delta) if title == 'Spent' else ''}"
-        )
+        screen.say(f"{title:10}{text}{_spent_at(session, delta) if title == 'Spent' else ''}")
     if len(ledger):
         screen.table(
             "Ledger",
@@ -140,7 +138,8 @@ def _spent_at(session: Session, delta: float | None) -> str:
     if delta is None or not len(session.ledger):
         return ""
     spent = [
-        round_up(sum(map(Fraction, session.ledger[name]), Fraction(0))) for name in ("rho", "delta")
+        round_up(sum(map(Fraction, session.ledger[name]), Fraction(0)))
+        for name in ("rho", "delta")
     ]
     return _at(ZCDP(*spent), delta)
 

@@ -7,7 +7,7 @@ the marks of `Twin.invented`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 REAL_FILE = "real file"
 TWIN = "twin"  # made up, with the published statistics of data that it stands in for
@@ -27,8 +27,12 @@ class Twin:
         What is ours, and so decides nothing about the paper.
     """
 
+    if TYPE_CHECKING:  # a field, or a property
+
+        @property
+        def original(self) -> str: ...  # noqa: D102
+
     kind: ClassVar[str] = TWIN
-    original: str
     matched: ClassVar[Mapping[str, str]]
     invented: ClassVar[Mapping[str, str]]
 

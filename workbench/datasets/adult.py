@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -129,17 +129,17 @@ class Adult:
                 dropped += block.drop(unsure, "?")
                 codes = [block.codes(a, self._labels(a)) for a in self.attributes]
                 keys.append(domain.keys(np.stack(codes, axis=1)))
-        keys = np.concatenate(keys)
+        cells = np.concatenate(keys)
         if dropped:
             import warnings
 
-            people = dropped + len(keys)
+            people = dropped + len(cells)
             warnings.warn(f"{self} left out {dropped} of {people} people", stacklevel=2)
         return SparseTable.from_keys(
-            domain, keys, np.ones_like(keys), Bound(), truth_public=True
+            domain, cells, np.ones_like(cells), Bound(), truth_public=True
         )
 
-    def _labels(self, attribute: str) -> tuple[str, ...] | range:
+    def _labels(self, attribute: str) -> tuple[Any, ...] | range:
         labels = LABELS[attribute]
         drop = self.missing == "drop" and "?" in labels
         return tuple(label for label in labels if label != "?") if drop else labels

@@ -101,10 +101,10 @@ class CensusIncome:
         """The chosen attributes with the publisher's lists of values."""
         labels = dict(LABELS)
         if self.age_band > 1:
-            starts = LABELS["Age"][:: self.age_band]
-            labels["Age"] = (*(f"{a}-{a + self.age_band - 1}" for a in starts[:-1]), "90+")
-        labels = [labels[a] for a in self.attributes]
-        return Domain(self.attributes, tuple(map(len, labels)), tuple(labels))
+            starts = range(0, 90, self.age_band)
+            labels["Age"] = (*(f"{a}-{a + self.age_band - 1}" for a in starts), "90+")
+        chosen = tuple(labels[a] for a in self.attributes)
+        return Domain(self.attributes, tuple(map(len, chosen)), chosen)
 
     def files(self) -> tuple[File, ...]:
         """The training part, as UCI publishes it."""
@@ -119,7 +119,7 @@ class CensusIncome:
             if "Age" in codes:
                 codes["Age"] //= self.age_band
             keys.append(domain.keys(np.stack(list(codes.values()), axis=1)))
-        keys = np.concatenate(keys)
+        cells = np.concatenate(keys)
         return SparseTable.from_keys(
-            domain, keys, np.ones_like(keys), Bound(), truth_public=True
+            domain, cells, np.ones_like(cells), Bound(), truth_public=True
         )

@@ -75,7 +75,7 @@ class CommutingFlows:
         work = pl.when(pl.col("work county").is_null()).then(abroad).otherwise(county("work"))
         columns = [county("home").alias("home county"), work.alias("work county")]
         domain = self.domain
-        works, homes = map(pl.Enum, domain.labels)
+        works, homes = map(pl.Enum, domain.labels or ())
         keys = [np.empty(0, np.int64)]
         counts = [np.empty(0, np.int64)]
         notes = "^(Home State|h_state|Source:|Data are based)"
@@ -87,9 +87,8 @@ class CommutingFlows:
             home_codes = block.codes("home county", homes, "a county of counties.txt")
             keys.append(domain.keys(np.stack([work_codes, home_codes], axis=1)))
             counts.append(block.positive_counts("workers"))
-        keys = np.concatenate(keys)
         return SparseTable.from_keys(
-            domain, keys, np.concatenate(counts), Bound(1), truth_public=True
+            domain, np.concatenate(keys), np.concatenate(counts), Bound(1), truth_public=True
         )
 
 

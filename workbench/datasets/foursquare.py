@@ -125,6 +125,6 @@ class Foursquare:
         names = sorted(codes)
         places = np.empty(len(names), np.int32)
         places[[codes[name] for name in names]] = np.arange(len(names))
-        for block in records.blocks:
-            block.items[:] = places[block.items]
+        for own in records.blocks:
+            own.items[:] = places[own.items]
         return CheckIns(records, tuple(names))

@@ -105,7 +105,7 @@ class Gowalla:
     def domain(self) -> Domain:
         """Places by number, and regions or days of the week; reads the file of SNAP's."""
         if self.version == "lglmf":
-            places = range(PLACES)
+            places: range | tuple[int, ...] = range(PLACES)
             contexts = tuple(REGIONS)
         else:
             places = tuple(self._check_ins.places.tolist())
@@ -179,9 +179,9 @@ class Gowalla:
         places = np.unique(records.column("items", np.int32))
         if not len(places):
             raise ValueError(f"{path} holds no check-in: need one at least")
-        for k, block in enumerate(records.blocks):
-            items = np.searchsorted(places, block.items).astype(np.int32)
-            records.blocks[k] = block._replace(items=items)
+        for k, own in enumerate(records.blocks):
+            items = np.searchsorted(places, own.items).astype(np.int32)
+            records.blocks[k] = own._replace(items=items)
         return CheckIns(records, places)
 
 

@@ -84,8 +84,9 @@ class NetTraceTwin(_Twin):
     def load(self) -> SparseTable:
         """The table, the same for the same seed."""
         rng = np.random.default_rng(self.seed)
-        levels = range(17)
-        score = sum(np.repeat(rng.normal(0, 1, 2**i), 2 ** (16 - i)) for i in levels)
+        score = np.zeros(2**16)
+        for i in range(17):
+            score += np.repeat(rng.normal(0, 1, 2**i), 2 ** (16 - i))
         keys = np.argsort(score)[-2228:]
         keys = keys[np.argsort(-score[keys] + rng.normal(0, 1, len(keys)))]
         sizes = _sizes(25_714, 1423, _mandelbrot(len(keys), 1.3))

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Form(NamedTuple):
     encoding: str
     last_user: int
     last_film: int
-    count: int
+    ratings_in_all: int
 
 
 FORMS = {
@@ -118,6 +118,7 @@ class MovieLens:
         form = self._form
         path = self._beside(form.films)
         text = read_whole(path).decode(form.encoding, errors="replace")
+        rows: Iterator[list[str]]
         if form.separator == ",":
             rows = csv.reader(io.StringIO(text, newline=""))
             next(rows, None)
@@ -139,7 +140,8 @@ class MovieLens:
         path = self._file(form.ratings).find()
         groups = self._groups() if self._grouped else None
         if not form.last_film:
-            films = pl.Enum([str(film) for film in domain.labels[0]])
+            labels: Any = domain.labels
+            films = pl.Enum([str(film) for film in labels[0]])
         need = "seconds since 1970, in or after 1995"
         for block in _rows(path, self.version):
             users = 1 + block.codes("userId", range(1, form.last_user + 1))
@@ -165,11 +167,11 @@ class MovieLens:
     def remarks(self) -> tuple[str, ...]:
         """How the file differs from what is published of it; nothing if it does not."""
         form = self._form
-        if not form.count:
+        if not form.ratings_in_all:
             return ()
         data = self.load()
         ours = {"users": len(np.unique(data.users)), "ratings": len(data)}
-        return differences(ours, {"users": form.last_user, "ratings": form.count})
+        return differences(ours, {"users": form.last_user, "ratings": form.ratings_in_all})
 
     @property
     def _form(self) -> Form:

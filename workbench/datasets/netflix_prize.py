@@ -151,10 +151,11 @@ def _ratings(reader: RatingsReader) -> Iterator[Ratings]:
     if archive:
         yield from _archived_ratings(reader, archive)
         return
+    films: Iterator[tuple[Path, int, int]]
     for k, (first, last, _) in enumerate(PARTS):
         path = _part(k).find()
         if path.name.startswith("combined"):
-            films = [(path, first, last)]
+            films = iter([(path, first, last)])
         else:
             numbers = range(first, last + 1)
             films = ((sibling_file(path, _film(number)), number, number) for number in numbers)

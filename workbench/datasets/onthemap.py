@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -111,7 +111,8 @@ class OnTheMap:
     def load(self) -> SparseTable:
         """The table; a file of another state, part or year, or a bad row, is a ValueError."""
         domain = self.domain
-        index = {work: code for code, work in enumerate(domain.labels[0])}
+        labels: Any = domain.labels
+        index = {work: code for code, work in enumerate(labels[0])}
         keys = [np.empty(0, np.int64)]
         counts = [np.empty(0, np.int64)]
         for state, crosswalk in self._crosswalks.items():
@@ -132,9 +133,8 @@ class OnTheMap:
                     home = _home_states(block, FIPS[state])
                 keys.append(domain.keys(np.stack([work, home], axis=1)))
                 counts.append(block.positive_counts("S000"))
-        keys = np.concatenate(keys)
         return SparseTable.from_keys(
-            domain, keys, np.concatenate(counts), Bound(1), truth_public=True
+            domain, np.concatenate(keys), np.concatenate(counts), Bound(1), truth_public=True
         )
 
     def crosswalks(self) -> dict[Path, str]:

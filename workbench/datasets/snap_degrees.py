@@ -31,7 +31,10 @@ SNAP = {
 }
 FILES = {
     graph: File(
-        "graphs", f"{graph}.txt", f"https://snap.stanford.edu/data/{graph}.txt.gz", hashes
+        "graphs",
+        f"{graph}.txt",
+        f"https://snap.stanford.edu/data/{graph}.txt.gz",
+        tuple(hashes),
     )
     for graph, (_, *hashes) in SNAP.items()
 }

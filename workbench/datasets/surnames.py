@@ -85,10 +85,10 @@ class Surnames:
         counts = [np.empty(0, np.int64)]
         for block in _names(path):
             counts.append(block.positive_counts("count"))
-        counts = -np.sort(-np.concatenate(counts))[: self.n]
-        if len(counts) < self.n:
-            raise ValueError(f"{path} ends after {len(counts):,} names; need {self.n:,}")
-        return SparseTable.from_dense(self.domain, counts, Bound(1), truth_public=True)
+        first = -np.sort(-np.concatenate(counts))[: self.n]
+        if len(first) < self.n:
+            raise ValueError(f"{path} ends after {len(first):,} names; need {self.n:,}")
+        return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
 
     def strings(self, depth: int = 15) -> SurnameStrings:
         """The people of all names of the list by the letters of their name, whatever `n` is."""

@@ -163,7 +163,7 @@ class BitReports(RandomisedReports):
         for first in range(0, self.total, at_once):
             rows = np.ascontiguousarray(self.bits[first : first + at_once])
             bits = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little")
-            evidence = []
+            evidence: list[np.ndarray] = []
             for start, n in zip(starts, self.domain.shape, strict=True):
                 if start < 0:
                     evidence.append(np.ones((len(bits), n)))

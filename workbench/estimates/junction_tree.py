@@ -285,7 +285,7 @@ class CalibratedTree:
             sizes = [tree.shape[k] for k in shared]
             table = _summed(self.cliques[i], tree.cliques[i], (*shared, *new))
             rows = table.reshape(prod(sizes), -1)
-            row = np.zeros(count, np.int64)
+            row: Any = np.zeros(count, np.int64)
             if shared:
                 row = np.ravel_multi_index(codes[:, list(shared)].T, sizes)
             cumulative = np.cumsum(rows, axis=1)

@@ -56,7 +56,8 @@ class TreeNoise:
         full = last = 1.0  # g of a level's nodes, and of its last one
         # of each query the nodes that it has a part of, as query · size + node
         places = np.zeros(0, np.int64)
-        q = s = np.zeros(0)
+        q: Any = np.zeros(0)
+        s: Any = np.zeros(0)
         covers = _cover(pieces.ranges, sizes, k)
         for level, (size, (piece, nodes)) in enumerate(zip(sizes, covers, strict=True)):
             g = np.where(nodes == size - 1, last, full)

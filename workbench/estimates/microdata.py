@@ -15,7 +15,7 @@ from workbench.estimates.estimate import DOMAIN, Estimate, Stored, without_error
 from workbench.table import PUBLIC, SparseTable
 from workbench.workload import Recipe
 
-_NUMBER = dict(
+_NUMBER: dict[str, Any] = dict(
     write=lambda x: None if np.isnan(x) else x, read=lambda x: float("nan") if x is None else x
 )
 

@@ -162,7 +162,7 @@ class Summary(Estimate):
         """From where on a noisy value is released for certain, in counts."""
         return max(self.theta, self.tau)
 
-    def bars(
+    def bars(  # type: ignore[override]  # others take none of these
         self,
         workload: Recipe,
         weights: str = "unbiased",
@@ -221,8 +221,9 @@ class Summary(Estimate):
             self.domain, self.keys, self.tau * np.maximum(self.tau - sizes, 0)
         )
         others = np.maximum(cells - released, 0)
-        mean, square = self.law.empty_cell(self.theta, self.sides)
-        noise = released * self.law.variance + others * (square - mean**2)
+        law: Any = self.law  # known where bars are
+        mean, square = law.empty_cell(self.theta, self.sides)
+        noise = released * law.variance + others * (square - mean**2)
         return np.sqrt(noise + (cells * mean) ** 2 + sampling)
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:

@@ -59,7 +59,9 @@ class TransformedSummary(Summary):
             f"{len(self):,} of {nodes:,} nodes>"
         )
 
-    def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
+    def answer(  # type: ignore[override]  # it has no cells that may be absent
+        self, workload: Recipe, weights: str = "unbiased", error: bool = False
+    ) -> Any:
         """Estimated counts of ranges, and of what is made of ranges: subsets, boxes.
 
         Nodes that were not released count for nothing. The standard error is that of `Summary.answer`,
@@ -88,8 +90,8 @@ class TransformedSummary(Summary):
         queries: Workload = workload.on(self.domain)
         which, pieces = self.basis.pieces(queries)
         weight = self.weights(weights)
-        answers = np.zeros(len(pieces))
-        variance = np.zeros(len(pieces))
+        answers: Any = np.zeros(len(pieces))
+        variance: Any = np.zeros(len(pieces))
         if error:
             sampling = np.maximum(self.tau - np.abs(self.values), 0) * self.tau
         for term in self.basis.terms(pieces):
@@ -100,10 +102,10 @@ class TransformedSummary(Summary):
             if error:
                 variance[term.pieces] += factor**2 * self._noise[self._part(term.nodes)]
                 variance[term.pieces[released]] += factor[released] ** 2 * sampling[at]
-        answers = np.bincount(which, answers, len(queries))
+        summed = [np.bincount(which, x, len(queries)) for x in (answers, variance)]
+        answers, variance = summed
         if not error:
             return answers
-        variance = np.bincount(which, variance, len(queries))
         closed_form = self.theta <= 1 and self.sides == 2 and not self.consistent
         if not closed_form or (weights == "raw" and self.tau > 1):
             variance[:] = np.nan
@@ -111,7 +113,9 @@ class TransformedSummary(Summary):
             variance[np.bincount(which, minlength=len(queries)) > 1] = np.nan
         return answers, np.sqrt(variance)
 
-    def bars(self, workload: Recipe, weights: str = "unbiased") -> Bars:
+    def bars(  # type: ignore[override]  # as above
+        self, workload: Recipe, weights: str = "unbiased"
+    ) -> Bars:
         """How far answers may be off, in two parts, over the nodes that they need.
 
         As for `Summary.bars`; each part of the basis has its own noise. NaN where a query is made of
@@ -140,7 +144,12 @@ class TransformedSummary(Summary):
         if self.tau:  # those that passed and were not drawn are among the absent ones
             spread = self._noise
         sampling = np.maximum(self.tau - np.abs(self.values), 0) * self.tau
-        absent_nodes, absent, shift, variance = np.zeros((4, len(pieces)))
+        of_pieces = np.zeros((4, len(pieces)))
+        absent_nodes: Any
+        absent: Any
+        shift: Any
+        variance: Any
+        absent_nodes, absent, shift, variance = of_pieces
         for term in self.basis.terms(pieces):
             places, released = self._find(term.nodes)
             part = self._part(term.nodes)
@@ -156,7 +165,7 @@ class TransformedSummary(Summary):
                 factor[released] ** 2 * sampling[places[released]]
             )
         absent_nodes, absent, shift, variance = (
-            np.bincount(which, x, len(queries)) for x in (absent_nodes, absent, shift, variance)
+            np.bincount(which, x, len(queries)) for x in of_pieces
         )
         noise = np.sqrt(variance + shift**2)
         several = np.bincount(which, minlength=len(queries)) > 1

@@ -36,9 +36,8 @@ def first_available(*datasets: Dataset | None) -> Dataset | None:
     """
     for dataset in datasets:
         try:
-            has_files = dataset is not None and hasattr(dataset, "files")
-            files = dataset.files() if has_files else ()
-            for file in files:
+            files: Any = getattr(dataset, "files", tuple)
+            for file in files():
                 file.find()
         except FileNotFoundError:
             continue

@@ -252,8 +252,15 @@ class Figure:
     @classmethod
     def _default_seeds(cls) -> int | None:
         """The paper profile's number of seeds, at which looks end; None where there is none."""
-        seeds = getattr(cls, "seeds", None)
-        return seeds.default if isinstance(seeds, Field) else seeds
+        seeds: Any = getattr(cls, "seeds", None)
+        default: Any = seeds.default if isinstance(seeds, Field) else seeds
+        return default
+
+    @property
+    def _own_seeds(self) -> int:
+        """The number of seeds of this run, where there is one."""
+        seeds: int = getattr(self, "seeds")  # noqa: B009
+        return seeds
 
     @classmethod
     def _statements(cls) -> int:
@@ -303,7 +310,7 @@ class Figure:
     def _runs(self) -> Iterable[Self]:
         """Itself at the number of seeds of each look, as far as its effort is the paper's."""
         cap = self._default_seeds()
-        if not self._statements() or cap is None or self.off_paper() or self.seeds != cap:
+        if not self._statements() or cap is None or self.off_paper() or self._own_seeds != cap:
             return [self]
         least = max(self.quick.get("seeds", cap), min(FIRST_LOOK, cap))
         return [replace(self, seeds=look) for look in self.looks() if look >= least]
@@ -359,7 +366,7 @@ class Figure:
         """The rows of each look that they reach."""
         if self._default_seeds() is None:
             return [rows]
-        seeds = int(rows.seed.max()) + 1 if "seed" in rows else self.seeds
+        seeds = int(rows.seed.max()) + 1 if "seed" in rows else self._own_seeds
         return [self.rows_of_seeds(rows, n) for n in self.looks() if n <= seeds]
 
     def _is_less(self, name: str) -> bool:

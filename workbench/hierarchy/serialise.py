@@ -19,7 +19,8 @@ def to_dict(tree: Hierarchy) -> dict[str, Any]:
     """Its class, as `kind`, and its fields."""
     if isinstance(tree, Attributes):
         return {"kind": "Attributes", "domain": tree.domain.to_dict()}
-    return {"kind": type(tree).__name__} | {f.name: getattr(tree, f.name) for f in fields(tree)}
+    some: Any = tree  # each kind is a dataclass
+    return {"kind": type(tree).__name__} | {f.name: getattr(tree, f.name) for f in fields(some)}
 
 
 def from_dict(record: dict[str, Any]) -> Hierarchy:

@@ -125,9 +125,9 @@ class Taxonomy(Hierarchy):
         nodes = {}
         waiting: list[tuple[tuple[int, ...], str | None]] = [((), None)]
         while waiting:
-            path, code = waiting.pop()
-            children = children_of.get(code, [])
-            nodes[path] = _Node(code, len(children))
+            path, above = waiting.pop()
+            children = children_of.get(above, [])
+            nodes[path] = _Node(above, len(children))
             waiting += [((*path, i), child) for i, child in enumerate(children)]
         return nodes
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 from workbench import wording
 from workbench.inference import KernelPCA
 from workbench.mechanism import Release, refuse_place
-from workbench.privacy import ADD_REMOVE, DP, LOCAL
+from workbench.privacy import ADD_REMOVE, DP, LOCAL, ZCDP
 from workbench.release import USERS_CUT, knows_users_cut, refuse_report_cut
 from workbench.session import file as session_file
 from workbench.session.asking import Asking

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO
 
 from workbench.reading.source import names_shown
 
@@ -43,6 +43,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     holder = file_on_disk(path)
     with ExitStack() as stack:
         raw = stack.enter_context(holder.open("rb"))
+        stream: Any
         try:
             match path.suffix:
                 case _ if path != holder:
@@ -115,7 +116,8 @@ def tar_members(
     Each is to be read before the next. `path` is the archive's, and where those of files begin. What
     stands before a file, its name and the like, of more than 1,048,576 bytes is a ValueError.
     """
-    headers = _Headers(path, stream)
+    headers: Any = _Headers(path, stream)
+    archive: Any
     with tarfile.open(fileobj=headers, mode="r|") as archive:
         while entry := archive.next():
             archive.members.clear()  # else it keeps them all
@@ -161,7 +163,7 @@ class _Xz(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         while True:
             content = b""
             if self._stream.eof:
@@ -190,7 +192,7 @@ def _zip(raw: BinaryIO) -> zipfile.ZipFile:
         raise zipfile.BadZipFile(str(e)) from None
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> BinaryIO:
+def _member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
     """A member, open; one that is encrypted, or packed in an unknown way, is damage like any other."""
     if archive.getinfo(name).compress_type == zipfile.ZIP_LZMA:
         raise zipfile.BadZipFile("LZMA is not unpacked: its dictionary may be of any size")

@@ -33,7 +33,7 @@ def parse_ratings(
     """
     n, i, since = 0, 0, -1  # ratings before this movie's, if it began in this text
     while i < size:
-        start, x = i, 0
+        start, x = i, np.int64(0)
         d = np.int64(text[i]) - 48
         while d >= 0 and d < 10:
             x = 10 * x + d

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -94,10 +94,11 @@ class RatingsReader:
 def texts(stream: BinaryIO, path: Path) -> Iterator[Text]:
     """An open file in pieces of whole lines; the array is the same each time, filled anew."""
     buffer = np.empty(_SIZE + 32, np.uint8)
+    reader: Any = stream  # which fills an array in place
     line = 1
     held = 0
     while True:
-        size = stream.readinto(memoryview(buffer)[held:_SIZE])
+        size = reader.readinto(buffer[held:_SIZE])
         if not size:
             if held:  # the last line lacks its end
                 buffer[held] = 10

@@ -220,7 +220,8 @@ def hashes(path: Path) -> Iterator[str]:
     with file_on_disk(path).open("rb") as stream:
         yield hashlib.file_digest(stream, "sha256").hexdigest()
     with opened(path) as (stream, _):
-        yield hashlib.file_digest(stream, "sha256").hexdigest()
+        unpacked: Any = stream
+        yield hashlib.file_digest(unpacked, "sha256").hexdigest()
 
 
 def _datasets() -> dict[str, tuple[File, ...]]:

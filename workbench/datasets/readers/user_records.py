@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class UserRecords:
         if domain.shape[0] <= 2**16:
             items = items.astype(np.uint16)
         columns = [sealed(column[order]) for column in (users, items, contexts)]
-        how = dict(truth_public=truth_public, distinct=once and counts is None)
+        how: dict[str, Any] = dict(truth_public=truth_public, distinct=once and counts is None)
         return Interactions(domain, columns[0], columns[1], columns[2], bound, **how)
 
     def column(self, name: str, dtype: type) -> Int[np.ndarray, " records"]:
