@@ -300,7 +300,7 @@ FILMS = "1::Toy Story (1995)::Animation\n1193::Cuckoo's N\xe9st\x85 (1975)::Dram
 
 def movies(monkeypatch, version, count):
     """A version with so many ratings."""
-    form = movielens.FORMS[version]._replace(count=count)
+    form = movielens.FORMS[version]._replace(ratings_in_all=count)
     monkeypatch.setitem(movielens.FORMS, version, form)
 
 

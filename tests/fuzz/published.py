@@ -68,7 +68,7 @@ def foursquare_as_small(monkeypatch) -> None:
 
 
 def movielens_as_small(monkeypatch) -> None:
-    form = movielens.FORMS["1m"]._replace(count=3)
+    form = movielens.FORMS["1m"]._replace(ratings_in_all=3)
     monkeypatch.setitem(movielens.FORMS, "1m", form)
 
 
