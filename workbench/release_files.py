@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.libraries import csv, pa, parquet, pc
-from workbench.preparation.statements import object_of_different_keys
 from workbench.provenance import file_sha256, sidecar
-from workbench.reading.source import refuse_bomb
 from workbench.temporary import Draft
 from workbench.value import plain, shown
 
@@ -230,16 +228,25 @@ def read_release(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     with _whole_parquet(path):
         schema = _schema(path)
         metadata = parquet.read_metadata(path)
-        refuse_bomb(path, path.stat().st_size, values=metadata.num_rows * metadata.num_columns)
+        _refuse_bomb(path, path.stat().st_size, values=metadata.num_rows * metadata.num_columns)
         table = parquet.read_table(path, read_dictionary=_texts(schema))
         return _plain(path, path.stat().st_size, table, schema), record
+
+
+def _refuse_bomb(path: Path, size: int, **found: int) -> None:
+    """As the function of readers, which loads numpy: commands refuse names of files before that."""
+    from workbench.reading.source import refuse_bomb
+
+    refuse_bomb(path, size, **found)
 
 
 def _schema(path: Path) -> pa.Schema:
     """The columns of a Parquet file; a ValueError for others than releases have, or endless pages."""
     metadata = parquet.read_metadata(path)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    refuse_bomb(path, path.stat().st_size, bytes=sum(group.total_byte_size for group in groups))
+    _refuse_bomb(
+        path, path.stat().st_size, bytes=sum(group.total_byte_size for group in groups)
+    )
     schema = parquet.read_schema(path)
     for field in schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
@@ -258,7 +265,7 @@ def _texts(schema: pa.Schema) -> list[str]:
 def _plain(path: Path, size: int, table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows, each with its own text, unless texts are far too long for a file of `size` bytes."""
     table.validate(full=True)  # text that is not UTF-8 would end polars
-    refuse_bomb(path, size, bytes=sum(map(_text_size, table.columns)))
+    _refuse_bomb(path, size, bytes=sum(map(_text_size, table.columns)))
     return table.cast(schema)
 
 
@@ -368,6 +375,8 @@ def _csv_rows(path: Path, record: dict[str, Any]) -> pa.Table:
 
 def _record(path: Path, text: bytes) -> dict[str, Any]:
     """A release's record from its JSON text."""
+    from workbench.preparation.statements import object_of_different_keys
+
     try:
         record = json.loads(
             text, object_pairs_hook=object_of_different_keys, parse_int=_whole_number
