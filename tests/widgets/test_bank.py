@@ -25,6 +25,7 @@ from workbench import (
     widgets,
 )
 from workbench.privacy import ZCDP
+from workbench.session.price import Price
 from workbench.widgets.bank_page import BankPage
 from workbench.widgets.bank_view import BankView
 from workbench.workload import Products, TableQueries, Together, labelled_queries
@@ -189,6 +190,14 @@ def test_extreme_prices(tmp_path, epsilon):
     with opened(tmp_path, DP(2 * epsilon), purchases, total=PEOPLE) as session:
         view = BankView(session)
         assert "Recalled" in view.answer("sex × age", "5").html and "wbank-map" in view.map()
+
+
+def test_a_price_of_nothing_does_not_deny_the_bar(path, monkeypatch):
+    nothing = Price(0.0, "kernel PCA", "so it is")
+    monkeypatch.setattr(Session, "price", lambda self, queries, error: nothing)
+    view = BankView(Session.open(path))
+    assert "knows it as well already; so it is" in view.answer("sex", "1e6").html
+    assert "the model&#x27;s error; so it is" in view.answer("sex", "1e-6").html
 
 
 def test_a_declared_total_that_cannot_be_is_told(tmp_path):

@@ -243,6 +243,8 @@ class BankView:
                 continue
             price = cost if error is not None else None
             free = "nothing: the bank knows it as well already"
+            if largest > x:  # a price foresees noise, a bar the error of the model as well
+                free = "nothing for noise; what the bar has beyond is the model's error"
             paid = (
                 f"{self.sign} = {format_number(cost)} of {stated(self.session.remaining)} left"
             )
