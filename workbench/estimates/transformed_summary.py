@@ -102,10 +102,10 @@ class TransformedSummary(Summary):
             if error:
                 variance[term.pieces] += factor**2 * self._noise[self._part(term.nodes)]
                 variance[term.pieces[released]] += factor[released] ** 2 * sampling[at]
-        summed = [np.bincount(which, x, len(queries)) for x in (answers, variance)]
-        answers, variance = summed
+        answers = np.bincount(which, answers, len(queries))
         if not error:
             return answers
+        variance = np.bincount(which, variance, len(queries))
         closed_form = self.theta <= 1 and self.sides == 2 and not self.consistent
         if not closed_form or (weights == "raw" and self.tau > 1):
             variance[:] = np.nan
@@ -144,11 +144,7 @@ class TransformedSummary(Summary):
         if self.tau:  # those that passed and were not drawn are among the absent ones
             spread = self._noise
         sampling = np.maximum(self.tau - np.abs(self.values), 0) * self.tau
-        of_pieces = np.zeros((4, len(pieces)))
-        absent_nodes: Any
-        absent: Any
-        shift: Any
-        variance: Any
+        of_pieces: Any = np.zeros((4, len(pieces)))
         absent_nodes, absent, shift, variance = of_pieces
         for term in self.basis.terms(pieces):
             places, released = self._find(term.nodes)
