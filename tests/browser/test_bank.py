@@ -28,7 +28,8 @@ def test_a_question_is_typed_and_a_pair_is_followed(opened, tmp_path):
         opened.set_viewport_size(dict(width=390, height=844))
         opened.emulate_media(color_scheme="dark")
         opened.goto(page.address)
-        opened.keyboard.type("place & sex in F")  # the line has the focus
+        opened.wait_for_function("document.activeElement.id === 'q'")
+        opened.keyboard.type("place & sex in F")
         opened.keyboard.press("Enter")
         answer = opened.locator("#answer")
         answer.locator("text=<b>Chur</b>").wait_for()

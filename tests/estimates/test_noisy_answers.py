@@ -59,6 +59,19 @@ def test_a_query_asked_twice_is_kept_twice_and_answered_by_the_weighted_mean():
     assert (
         len(both) == 2 and got == pytest.approx(12) and error == pytest.approx(np.sqrt(2 / 3))
     )
+    once = both.without_repeats()
+    assert len(once) == 1 and once.values == got and once.variances == pytest.approx([2 / 3])
+    assert once.without_repeats() is once
+
+
+def test_queries_without_repeats_stay_in_their_order():
+    boxes = [{"home": (0, 2)}, {"home": {0}}, {"home": (0, 2)}, {"home": {2}}]
+    queries = Products.of(DOMAIN, boxes)
+    answers = NoisyAnswers(DOMAIN, queries, [10.0, 5.0, 16.0, 1.0], [1.0, 3.0, 2.0, 4.0])
+    once = answers.without_repeats()
+    assert once.values.tolist() == [12.0, 5.0, 1.0]
+    assert once.variances == pytest.approx([2 / 3, 3, 4])
+    assert serialise.to_text(once.workload) == serialise.to_text(queries[np.array([0, 1, 3])])
 
 
 def test_of_all_cells_any_sums_are_answered():

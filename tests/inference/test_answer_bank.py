@@ -585,6 +585,28 @@ def test_more_answers_without_a_total_are_left_to_least_squares(monkeypatch):
     assert np.abs(recalled.values - history.values).max() < 20
 
 
+@pytest.mark.parametrize("alpha", [None, 3.0])
+def test_a_question_that_was_asked_more_often_than_a_matrix_holds_is_recalled(
+    alpha, tmp_path, monkeypatch
+):
+    """Found by killing: no total, more cells than answers, and one question again and again."""
+    table = SparseTable.from_keys(Domain(("x", "y"), (40, 40)), [1, 5, 900], [5, 2, 9], Bound())
+    session = Session.open(tmp_path / "s", table, DP(9.0))
+    for _ in range(4):
+        session.ask(Marginals(1), 1.0)
+    monkeypatch.setattr(AnswerBank, "most_answers", 319)
+    merged = session.recall(Marginals(1), alpha)
+    monkeypatch.setattr(AnswerBank, "most_answers", 80)
+    again = Session.open(tmp_path / "s").recall(Marginals(1), alpha)
+    assert merged.by == again.by and (merged.values == again.values).all()
+    session.ask([{"x": (0, 3)}], 1.0)
+    if alpha is not None:
+        with pytest.raises(ValueError, match="has 81 answers, and at most 80"):
+            session.recall(Marginals(1), alpha)
+    means = session.bank.values[:320].reshape(4, 80).mean(0)
+    assert np.abs(merged.values - means).max() < 30
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-6, 1e3])
 def test_extreme_noise_is_survived(epsilon):

@@ -121,6 +121,21 @@ class NoisyAnswers(Estimate):
             sealed(np.concatenate([release.variances for release in releases])),
         )
 
+    def without_repeats(self) -> NoisyAnswers:
+        """Each different query once, in the order of their first answers.
+
+        Returns
+        -------
+        NoisyAnswers
+            The answer to a query that is there several times is their mean, which weighs inversely to
+            variances.
+        """
+        merged = self._merged
+        if len(merged.places) == len(self):
+            return self
+        _, first = np.unique(merged.find(self._texts), return_index=True)
+        return NoisyAnswers(self.domain, self.workload[first], merged.means, merged.variances)
+
     @property
     def deviations_in_counts(self) -> Float[np.ndarray, " queries"]:
         """Standard deviations of the noise; of weighted sums over their largest weights, to compare."""

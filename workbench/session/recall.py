@@ -112,8 +112,9 @@ class Recall(Spending):
         ------
         ValueError
             If the bank is empty and α is ∞, for a method that is not known or not possible, or for
-            kernel PCA of more than 6,000 answers, whose matrices would take more than 4 GB. Without
-            `by` and α, such banks are left to a junction tree or to least squares, unjudged.
+            kernel PCA of more than 6,000 answers to different queries, whose matrices would take more
+            than 4 GB. Without `by` and α, such banks are left to a junction tree or to least squares,
+            unjudged.
         """
         if alpha is not None and by not in (None, KERNEL):
             raise ValueError(
@@ -249,7 +250,7 @@ class Recall(Spending):
     def _answer_bank(self, answers: list[NoisyAnswers]) -> AnswerBank:
         """The fits to all answers, made anew only after new ones."""
         if self._fits is None or self._fits[0] != len(answers):
-            bank = AnswerBank(NoisyAnswers.history(answers), self.total, self._prior)
+            bank = AnswerBank(_history(answers), self.total, self._prior)
             self._fits = (len(answers), bank)
             if len(bank.history) >= FEWEST:
                 place = fits_path(self.path)
@@ -391,14 +392,21 @@ class Recall(Spending):
         if self.domain is None:
             raise ValueError("the bank is empty: nothing was bought that could be recalled")
         method = KernelPCA(alpha, self.total, self._prior)
-        AnswerBank.refuse_many(sum(map(len, answers)))
         if self._eigenqueries is None or self._eigenqueries[0] != len(answers):
             if answers:
-                eigen = method(answers).eigen
+                history = _history(answers)
+                AnswerBank.refuse_many(len(history))
+                eigen = method(history).eigen
             else:
                 eigen = _no_eigenqueries(self.domain, self.total, method.prior)
             self._eigenqueries = (len(answers), eigen)
         return Posterior(self._eigenqueries[1], method.alpha)
+
+
+def _history(answers: list[NoisyAnswers]) -> NoisyAnswers:
+    """All answers; of more than a matrix holds, those to the same query as one."""
+    history = NoisyAnswers.history(answers)
+    return history if len(history) <= AnswerBank.most_answers else history.without_repeats()
 
 
 def _no_eigenqueries(domain: Domain, total: float | None, prior: Any) -> Eigenqueries:
