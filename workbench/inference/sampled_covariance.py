@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 from workbench.arrays import Float, Int
+from workbench.compiled import njit
 from workbench.inference.dual_problem import DualProblem
 
 _POWER_STEPS = 12  # of the power iteration for the steepness
@@ -20,23 +21,22 @@ class SampledCovariance:
 
     def __init__(self, problem: DualProblem, tuples: Int[np.ndarray, "tuples attributes"]):
         self.problem = problem
-        self.count = len(tuples)
-        self.cells = [
-            np.ravel_multi_index(tuples[:, list(axes)].T, shape)
-            for axes, shape in zip(problem.sets, problem.shapes, strict=True)
-        ]
+        self.first = np.cumsum([0, *map(prod, problem.shapes)])  # cell of each table
+        self.cells = np.empty((len(tuples), len(problem.sets)), np.int32)
+        for s, axes in enumerate(problem.sets):
+            codes = tuples[:, list(axes)].T
+            self.cells[:, s] = self.first[s] + np.ravel_multi_index(codes, problem.shapes[s])
 
     def __matmul__(self, v: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
         """C v."""
-        sums = np.zeros(self.count)
-        for table, at in zip(self.problem.potentials(v), self.cells, strict=True):
-            sums += table.ravel()[at]
+        tables = [table.ravel() for table in self.problem.potentials(v)]
+        sums = _sums_of_cells(np.concatenate([np.empty(0), *tables]), self.cells)
         sums -= np.mean(sums)
         return self.problem.means(self._margins(sums)) - self.problem.constants
 
     def steepness(self, rng: np.random.Generator) -> float:
         """The largest eigenvalue of the queries' correlations, by powers; 1 at least."""
-        variance = self.problem.variances(self._margins())
+        variance = self.problem.variances(self._margins(np.ones(len(self.cells))))
         deviation = np.sqrt(np.maximum(variance, 0))
         scale = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0)
         v = rng.normal(size=len(scale))
@@ -47,11 +47,32 @@ class SampledCovariance:
             eigenvalue = float(np.linalg.norm(v))
         return max(1.0, eigenvalue)
 
-    def _margins(
-        self, weights: Float[np.ndarray, " tuples"] | None = None
-    ) -> list[Float[np.ndarray, "..."]]:
+    def _margins(self, weights: Float[np.ndarray, " tuples"]) -> list[Float[np.ndarray, "..."]]:
         """The mean table of each set."""
+        tables = _sums_of_tuples(weights, self.cells, self.first[-1]) / len(self.cells)
         return [
-            (np.bincount(at, weights, prod(shape)) / self.count).reshape(shape)
-            for at, shape in zip(self.cells, self.problem.shapes, strict=True)
+            tables[self.first[s] : self.first[s + 1]].reshape(shape)
+            for s, shape in enumerate(self.problem.shapes)
         ]
+
+
+@njit(cache=True, nogil=True)
+def _sums_of_cells(tables, cells):
+    """For each tuple what its cells hold, together."""
+    sums = np.empty(len(cells))
+    for t in range(len(cells)):
+        x = 0.0
+        for s in range(cells.shape[1]):
+            x += tables[cells[t, s]]
+        sums[t] = x
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def _sums_of_tuples(weights, cells, size):
+    """For each cell what its tuples weigh, together."""
+    sums = np.zeros(size)
+    for t in range(len(cells)):
+        for s in range(cells.shape[1]):
+            sums[cells[t, s]] += weights[t]
+    return sums
