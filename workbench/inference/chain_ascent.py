@@ -1,9 +1,10 @@
 """Ascent of the dual of maximum entropy by drawn tuples, where cells are too many to lay out.
 
 Chains draw tuples at the present weights; whole conditionals are averaged. Stages go up the gradient: steps
-are divided by each query's variance, and iterates averaged. The variances are those at the stage's start:
-were they the same draws' own, steps would not be 0 on average at the optimum. Where tuples are many beside
-the queries, further stages draw at weights that stay, and go to the top of the dual's quadratic model.
+are divided by each query's variance, long stages go on by a part of the last move, and iterates are
+averaged. The variances are those at the stage's start: were they the same draws' own, steps would not be 0
+on average at the optimum. Where tuples are many beside the queries, further stages draw at weights that
+stay, and go to the top of the dual's quadratic model.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _FIRST_STAGE = 50  # steps
 _STEP_OF_STAGE = 3.0  # over the steepness and the root of how many times longer the stage is
 _STEPS_A_PROPOSAL = 10
+_MOMENTUM = 0.8  # of a step's move: more lets noise grow
+_FIRST_WITH_MOMENTUM = 200  # steps: shorter stages take steps that are too long for it
 _LEAST_LOOK = 24  # sweeps
 _STEPS_A_LOOK = 5
 _LONGER = 1.6
@@ -148,16 +151,19 @@ class _Ascent:
         steepness = SampledCovariance(problem, self.states).steepness(self.rng)
         longer = length / _FIRST_STAGE
         share = min(1.0, _STEP_OF_STAGE / (sqrt(max(1.0, longer)) * steepness))
+        momentum = _MOMENTUM if length >= _FIRST_WITH_MOMENTUM else 0.0
         step = share / problem.variances_or_residuals(self.margins)
         mean = np.zeros_like(w)
+        ahead = w
         self.chains.set_potentials(problem.potentials(w))
         for i in range(length):
             sums = self.chains.sums()
             self._sweep(bar, sums)
             self.margins = self.chains.margins(sums)
-            w = problem.ascend(w, self.margins, step)
+            before, w = w, problem.ascend(ahead, self.margins, step)
+            ahead = problem.within(w + momentum * (w - before))
             mean += w if 2 * i >= length or length == 1 else 0
-            self.chains.set_potentials(problem.potentials(w))
+            self.chains.set_potentials(problem.potentials(ahead))
             if i % _STEPS_A_PROPOSAL == _STEPS_A_PROPOSAL - 1:
                 self.chains.set_proposal(self.margins)
         return mean / max(1, length - (length + 1) // 2)

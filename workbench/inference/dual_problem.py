@@ -179,7 +179,11 @@ class DualProblem:
     ) -> Float[np.ndarray, " queries"]:
         """A step up the gradient, of its own length and one nat at most for each weight, within the box."""
         change = np.clip(step * (self.pi - self.means(margins)), -1.0, 1.0)
-        return self.with_fixed(np.clip(w + change, -self.box, self.box))
+        return self.within(w + change)
+
+    def within(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
+        """The nearest weights within the box."""
+        return self.with_fixed(np.clip(w, -self.box, self.box))
 
     def gap(
         self, w: Float[np.ndarray, " queries"], margins: Sequence[Float[np.ndarray, "..."]]
