@@ -15,6 +15,7 @@ from workbench.value import value
 REAL = "RealFraction"
 BY_SYMBOL = "RealFractionBySymbol"
 LIST = "Count"
+_AT_ONCE = 2**22  # strings, so that copies of their keys take little beside all of them
 
 
 @value
@@ -78,6 +79,11 @@ def _share(some: np.ndarray) -> float:
 
 def _begins(truth: Records, keys) -> np.ndarray:
     """Which strings a string of the corpus begins with."""
+    parts = np.array_split(keys, max(1, keys.shape[1] // _AT_ONCE), axis=1)
+    return np.concatenate([_part_begins(truth, part) for part in parts])
+
+
+def _part_begins(truth: Records, keys) -> np.ndarray:
     digits = truth.hierarchy.digits
     lengths = np.zeros(keys.shape[1], int)
     for level in range(digits.depth):

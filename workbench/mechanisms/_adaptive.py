@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.arrays import Int
 from workbench.estimates import Law, Leaves
-from workbench.hierarchy import Hierarchy, argsort_keys
+from workbench.hierarchy import Hierarchy, Keys, argsort_keys
 from workbench.mechanism import Mechanism, noise, not_allowed, parameter, split_epsilon
 from workbench.privacy import DP, Receipt
 from workbench.records import Frontier, Records
@@ -105,15 +106,30 @@ def noisy_leaves(
 ) -> tuple[Leaves, Receipt]:
     """Noisy counts of the records below each of the nodes `stopped`, (level, keys) each.
 
-    Together they are the whole space, none above another.
+    Together they are the whole space, none above another. The list is empty afterwards.
     """
-    levels = np.concatenate([np.full(keys.shape[1], level) for level, keys in stopped])
-    keys = np.concatenate([keys for _, keys in stopped], axis=1)
-    order = argsort_keys(keys)
-    keys = keys[:, order]
+    levels, keys = _in_order(stopped)
     counts, receipt = noise.geometric(
         records.counts_between(keys), l1=l1, epsilon=epsilon, rng=rng
     )
     law = Law("geometric", float(noise.decay(l1, epsilon)))
-    leaves = Leaves(records.hierarchy, levels[order], keys, counts, law)
+    leaves = Leaves(records.hierarchy, levels.astype(np.int64), keys, counts, law)
     return leaves, receipt
+
+
+def _in_order(stopped: list[LevelKeys]) -> tuple[Int[np.ndarray, " n"], Keys]:
+    """The levels and keys of all nodes, sorted; each list of nodes is let go once it is copied."""
+    sizes = [keys.shape[1] for _, keys in stopped]
+    levels = np.empty(sum(sizes), np.int16)
+    all_keys = np.empty((len(stopped[0][1]), sum(sizes)), np.uint64)
+    end = sum(sizes)
+    while stopped:
+        level, keys = stopped.pop()
+        here = slice(end - keys.shape[1], end)
+        levels[here] = level
+        all_keys[:, here] = keys
+        end = here.start
+    order = argsort_keys(all_keys)
+    for word in all_keys:
+        word[:] = word[order]
+    return levels[order], all_keys

@@ -62,12 +62,11 @@ def match_strings(
             "same Prefixes"
         )
     if isinstance(estimate, Leaves):
-        counts = estimate.counts()
-        is_string = counts > 0
+        is_string = estimate.values > 0
         if not prefixes:
             is_string &= _ended(hierarchy, estimate)
         keys = estimate.keys[:, is_string]
-        counts = counts[is_string]
+        counts = estimate.values[is_string]
     else:
         keys, counts = estimate.level(hierarchy.depth)
     corpus, exact = truth.level(hierarchy.depth)

@@ -415,8 +415,9 @@ class Records(OverHierarchy):
 
     def counts_between(self, keys: Keys) -> Int[np.ndarray, " n"]:
         """How many records lie from each of some sorted keys up to the next one."""
-        starts = np.append(searchsorted_keys(self.keys, keys), len(self))
-        return np.diff(self._records_before(starts))
+        return np.diff(
+            self._records_before(np.append(searchsorted_keys(self.keys, keys), len(self)))
+        )
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
         """The occupied nodes of a level, in the order of keys, and how many records they hold."""
