@@ -39,6 +39,16 @@ def test_a_folder_in_parts_is_the_folder(run):
     assert not any(Path("scratch").iterdir())
 
 
+@pytest.mark.slow
+def test_two_processes_release_what_one_does(run):
+    for workers in (1, 2):
+        how = f"{FILTER} --seed 3 --simulated --scratch scratch --workers {workers}"
+        run(f"{ASK} {how} --out {workers}.parquet")
+    one, two = (Release.load(f"{workers}.parquet") for workers in (1, 2))
+    assert one.estimate.to_arrow().equals(two.estimate.to_arrow())
+    assert not any(Path("scratch").iterdir())
+
+
 def test_interactions_in_parts(run):
     how = "--mechanism SRA --l 200 --item zone --context hour --epsilon 1e6"
     run(f"{ASK} {how} --out whole.parquet")

@@ -11,11 +11,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOUSE = ROOT / "workbench"
 FLOORS = (
-    "value wording arrays libraries compiled threads project provenance temporary plugins enclosures "
-    "privacy preparation domain hierarchy workload transform labelled_rows cell_counts contributions "
-    "reading table records interactions estimates noise shares mechanism_fields release_files release "
-    "mechanism option_grammar inference metrics datasets claims mechanisms scale laws advice experiment "
-    "session audit plots figures reproduction report widgets cli"
+    "value wording arrays libraries compiled threads processes project provenance temporary "
+    "plugins enclosures privacy preparation domain hierarchy workload transform labelled_rows "
+    "cell_counts contributions reading table records interactions estimates noise shares "
+    "mechanism_fields release_files release mechanism option_grammar inference metrics datasets "
+    "claims mechanisms scale laws advice experiment session audit plots figures reproduction "
+    "report widgets cli"
 ).split()
 PRIVATE = {
     "labelled_rows",

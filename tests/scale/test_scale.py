@@ -34,7 +34,7 @@ from workbench.mechanisms import (
     ThresholdSampling,
 )
 from workbench.release import Release
-from workbench.scale import Rows, counting, release, release_to_file
+from workbench.scale import Rows, Workers, counting, release, release_to_file
 from workbench.scale.work import Tasks
 from workbench.table import UNBOUNDED
 from workbench.transform import Dyadic, Haar
@@ -242,6 +242,14 @@ def test_processes_draw_what_one_draws(folder, scratch):
             one = release(mechanism, rows, rng=seeded(), **how)
             assert_equal(one, release(mechanism, rows, rng=seeded(), executor=executor, **how))
     assert_equal(one, release(mechanism, rows, rng=seeded(), workers=2, **how))
+    for workers in (1, 2):
+        before = set(workers_of_this_process())
+        with Workers(workers) as started:  # for several releases
+            assert len(set(workers_of_this_process()) - before) == workers - 1
+            for _ in range(2):
+                other = release(mechanism, rows, rng=seeded(), executor=started, **how)
+                assert_equal(one, other)
+        assert set(workers_of_this_process()) == before
     assert not any(scratch.iterdir())
 
 

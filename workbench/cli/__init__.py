@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -152,4 +154,7 @@ command.use_for_all(app)
 
 def main() -> None:
     """The console scripts."""
+    atexit.register(
+        gc.freeze
+    )  # else all objects are looked through at the end, which takes 0.4 s
     app()

@@ -7,6 +7,7 @@ before all of the data is, and no file is there before its release is whole.
 from __future__ import annotations
 
 import shlex
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,16 @@ def publish(request: Request, mechanism: Any, private: Any) -> Release:
     return release
 
 
-def publish_in_parts(request: Request, mechanism: Any) -> Release:
+def started_workers(request: Request) -> AbstractContextManager[Executor | None]:
+    """The processes that are asked for, which start at once; none, if none are."""
+    if request.workers is None:
+        return nullcontext()
+    from workbench.processes import Workers
+
+    return Workers(request.workers)
+
+
+def publish_in_parts(request: Request, mechanism: Any, started: Executor | None) -> Release:
     """The same of rows that need not fit in memory: all are read before anything is booked."""
     from workbench import scale
 
@@ -101,8 +111,7 @@ def publish_in_parts(request: Request, mechanism: Any) -> Release:
         made = scale.release(
             mechanism,
             rows,
-            executor=executor,
-            workers=request.workers,
+            executor=started or executor,
             scratch=request.scratch,
             rng=request.rng("noise"),
             report_cut=request.report_cut,

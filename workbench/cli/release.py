@@ -90,16 +90,19 @@ def release(
             code=code,
         ),
     )
-    choice = mechanism_options.stated_choice(choose, choose_epsilon)
-    cls = mechanism_options.mechanism_class(ctx, mechanism)
-    request.refuse_unfit(cls)
-    chosen = mechanism_options.stated_mechanism(ctx, cls, request, choice)
-    request.refuse_unpaid(chosen)
-    if request.is_in_parts:
-        made = publishing.publish_in_parts(request, chosen)
-    else:
-        private = publishing.read(request, cls)
-        made = publishing.publish(request, chosen, private)
+    with publishing.started_workers(
+        request
+    ) as started:  # while this process loads what it needs
+        choice = mechanism_options.stated_choice(choose, choose_epsilon)
+        cls = mechanism_options.mechanism_class(ctx, mechanism)
+        request.refuse_unfit(cls)
+        chosen = mechanism_options.stated_mechanism(ctx, cls, request, choice)
+        request.refuse_unpaid(chosen)
+        if request.is_in_parts:
+            made = publishing.publish_in_parts(request, chosen, started)
+        else:
+            private = publishing.read(request, cls)
+            made = publishing.publish(request, chosen, private)
 
     release_text.print_release(made, out, delta=request.reading_delta(cls))
     screen.say(release_text.again(request.account))

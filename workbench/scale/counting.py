@@ -22,6 +22,7 @@ from workbench.cell_counts import (
 )
 from workbench.contributions import UserNumbers, Users, bounded_contributions
 from workbench.contributions.cut import whole_limits
+from workbench.libraries import parquet, pl
 from workbench.reading import counted_rows
 from workbench.reading.source import BATCH
 from workbench.scale import kernels
@@ -80,6 +81,12 @@ class CutUsers(NamedTuple):
 
     spilled: Spilled
     lost: int
+
+
+def load() -> None:
+    """Load what every task uses: readers of files, and the compiled loops."""
+    _ = parquet.ParquetFile, pl.Series
+    kernels.tally(np.zeros(0, np.uint32), np.zeros(1, np.int64))
 
 
 def key_bits(domain_size: int, ranges: int) -> int:

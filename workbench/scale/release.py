@@ -75,9 +75,10 @@ def release(
         What is released.
     executor : Executor, optional
         Where tasks run: threads, processes, or a cluster; it sees private rows and keys, and `scratch` must
-        be a folder that all of its workers share.
+        be a folder that all of its workers share. `with Workers(2) as executor` starts processes that
+        serve several releases.
     workers : int, optional
-        So many processes; by default everything is done here, by one.
+        So many processes, of which this is one; by default everything is done here, by one.
     ranges : int, optional
         About so many ranges; by default what suits the size of the files.
     scratch : path, optional

@@ -10,24 +10,21 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
-from math import inf
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
+from workbench.processes import Workers
 from workbench.temporary import temporary_folder
 from workbench.threads import limited_threads
 
 _TASKS_A_WORKER = 2  # that wait: results do not pile up
 _AHEAD = 64  # results of tasks that were done here, and wait for those before
 _WORKERS = 64  # where an executor does not say how many it has
-_LOOK = 0.5  # seconds
 
 
 class _Refused:
@@ -106,43 +103,19 @@ def _done(result: Any) -> _Done:
     return future
 
 
-def end_with(parent: int) -> None:
-    """From now on this worker ends when its parent does, which cannot say so if it is killed."""
-
-    def look() -> None:
-        while os.getppid() == parent:
-            time.sleep(_LOOK)
-        os._exit(1)
-
-    Thread(target=look, daemon=True).start()
-
-
-def _start(parent: int) -> None:
-    """What a worker process does first; it is not started again because its tasks take memory."""
-    from joblib.externals.loky import process_executor
-
-    process_executor._MAX_MEMORY_LEAK_SIZE = inf  # loky takes 300 MB more for a leak
-    end_with(parent)
-
-
 @contextmanager
 def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
     """On an executor, on so many processes, of which this is one, or here."""
     if executor is not None and workers is not None:
         raise ValueError("executor and workers: need one of them, not both")
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise ValueError(f"workers = {workers!r} is not allowed: need a whole number >= 1")
     with ExitStack() as stack:
-        if workers is not None and workers > 1:
-            from joblib.externals.loky import ProcessPoolExecutor
-
-            others = workers - 1
-            own = ProcessPoolExecutor(others, initializer=_start, initargs=(os.getpid(),))
-            stack.callback(own.shutdown, kill_workers=True)  # their tasks are done by then
-            executor = own
-            executor.submit(os.getpid)  # they start while this process looks at the files
+        if workers is not None:
+            executor = stack.enter_context(Workers(workers))
+        here = isinstance(executor, Workers)
+        if isinstance(executor, Workers) and not executor.others:
+            executor = None
         try:
-            yield stack.enter_context(closing(Tasks(executor, here=workers is not None)))
+            yield stack.enter_context(closing(Tasks(executor, here)))
         except BrokenExecutor:
             raise ChildProcessError(
                 "a worker process was killed, or had too little memory: nothing was released"
