@@ -23,8 +23,15 @@ from tests.fuzz.published import (
     netflix_as_small,
     published,
 )
-from tests.fuzz.saved import use_release, write_csv_release, write_release
-from tests.fuzz.stated import table_format, use_domain, use_queries, write_domain, write_queries
+from tests.fuzz.saved import use_in_ranges, use_release, write_csv_release, write_release
+from tests.fuzz.stated import (
+    table_format,
+    use_columns,
+    use_domain,
+    use_queries,
+    write_domain,
+    write_queries,
+)
 from workbench.datasets import (
     Foursquare,
     Gowalla,
@@ -35,6 +42,7 @@ from workbench.datasets import (
 
 FORMATS = {
     "release": Format(write_release, use_release),
+    "release-ranges": Format(write_release, use_in_ranges),
     "release-csv": Format(write_csv_release, use_release),
     "session": Format(write_session, use_session),
     "budget": Format(write_budget, use_budget),
@@ -45,6 +53,7 @@ FORMATS = {
     "gz": table_format("csv.gz"),
     "zst": table_format("csv.zst"),
     "parquet": table_format("parquet"),
+    "interactions": table_format("parquet")._replace(use=use_columns),
     "lodes": published(lambda: OnTheMap(states=("al",)), lodes()),
     "movielens": published(MovieLens, MOVIELENS, movielens_as_small),
     "netflix": published(NetflixPrize, NETFLIX, netflix_as_small),

@@ -3,7 +3,7 @@
 import gzip
 import io
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pandas as pd
@@ -143,13 +143,27 @@ def table_format(ending: str) -> Format:
             content = packs[ending](text)
         (folder / f"a.{ending}").write_bytes(content)
 
-    def use(folder: Path) -> None:
-        path = folder / f"a.{ending}"
-        SparseTable.read(path, DOMAIN, Bound(2, 3), count="count", user="person")
-        SparseTable.read(path, DOMAIN, Bound())
-        Interactions.read(path, user="person", domain=DOMAIN, bound=Bound(2, 1))
+    return Format(write, partial(use_table, ending=ending))
 
-    return Format(write, use)
+
+def use_table(folder: Path, ending: str) -> None:
+    """Read as a table with users, as one without, and as interactions."""
+    path = folder / f"a.{ending}"
+    SparseTable.read(path, DOMAIN, Bound(2, 3), count="count", user="person")
+    SparseTable.read(path, DOMAIN, Bound())
+    Interactions.read(path, user="person", domain=DOMAIN, bound=Bound(2, 1))
+
+
+def use_columns(folder: Path) -> None:
+    """Read as interactions, of which three columns of a Parquet file are named."""
+    Interactions.from_parquet(
+        folder / "a.parquet",
+        user="person",
+        item="home",
+        context="hour",
+        domain=DOMAIN,
+        bound=Bound(2, 1),
+    )
 
 
 def pack_zstd(text: bytes) -> bytes:

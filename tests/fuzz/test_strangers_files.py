@@ -240,6 +240,9 @@ def _of_type(dtype):
         ("leaves", "level", _constant(0), "those of nodes|disjoint nodes"),
         ("leaves", "key0", _of_type(float), "whole numbers"),
         ("leaves", "key0", lambda x: pa.array(x.to_numpy()[::-1]), "those of nodes|disjoint"),
+        ("model", "potential", _constant(math.inf), "finite numbers up to"),
+        ("model", "potential", _constant(math.nan), "finite numbers up to"),
+        ("model", "share", _constant(1e308), "numbers from 0 to 1"),
         ("partition", "hi0", _constant(0), "boxes of at least one cell"),
         ("partition", "hi0", _constant(99), "boxes of at least one cell"),
         ("reports", "noisy", _constant(2**40), "together at most 67,108,864"),
@@ -281,6 +284,14 @@ def test_a_field_out_of_its_range_is_refused(tmp_path, kind, field, strange, nee
     record = record | {"estimate": record["estimate"] | {field: strange}}
     (tmp_path / "a.parquet").write_bytes(parquet_bytes(table, record))
     with limited(), pytest.raises(ValueError, match=need):
+        Release.load(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("bound", [{}, [], False, "", {"l0": 1}])
+def test_a_release_whose_bound_is_none_is_refused(tmp_path, bound):
+    table, record = releases()[0]
+    (tmp_path / "a.parquet").write_bytes(parquet_bytes(table, record | {"bound": bound}))
+    with pytest.raises(ValueError, match="bound = .* is not allowed: need"):
         Release.load(tmp_path / "a.parquet")
 
 

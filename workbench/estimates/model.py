@@ -23,6 +23,7 @@ from workbench.workload.linear import Prior
 
 _ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
 _MAX_MARGIN_CELLS = 2**22
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,9 +237,15 @@ class Model(Estimate):
         shapes = _shapes(fields["domain"], fields["sets"])
         numbers = (p.dtype == float and ((0 <= p) & (p <= 1)).all() for p in fields["prior"])
         refuse_unless(all(numbers), "prior", "probabilities")
+        potentials = np.asarray(table["potential"].to_numpy(), float)
+        shares = np.asarray(table["share"].to_numpy(), float)
+        finite = (np.abs(potentials) <= 1e100).all()
+        refuse_unless(finite, "potentials", "finite numbers up to 10^100")
+        near_shares = (0 <= shares) & (shares <= 1 + _ROUNDING)
+        refuse_unless(near_shares.all(), "shares", "numbers from 0 to 1")
         return {
-            "potentials": _unflattened(table["potential"].to_numpy(), shapes),
-            "margins": _unflattened(table["share"].to_numpy(), shapes),
+            "potentials": _unflattened(potentials, shapes),
+            "margins": _unflattened(shares, shapes),
         }
 
 

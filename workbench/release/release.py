@@ -31,6 +31,7 @@ from workbench.release_files import (
     write_release_in_ranges,
 )
 from workbench.table import PUBLIC, Bound
+from workbench.value import shown
 from workbench.wording import cell, format_number, number
 
 _NOT_OURS = (  # what reading a file raises that was not written here
@@ -335,12 +336,16 @@ class Release(Answering):
             ledger = tuple(receipt_of_file(path, **r) for r in record["ledger"])
             if not ledger:
                 raise ValueError(f"{path}: no receipt says what this release cost")
-            bound = record["bound"] and Bound(**record["bound"])
+            bound = record["bound"]
+            if bound is not None and set(bound) != {"l0", "linf", "l1"}:
+                raise ValueError(
+                    f"{path}: bound = {shown(bound)} is not allowed: need l0, linf, l1"
+                )
             return cls(
                 estimate.from_arrow(table, record["estimate"]),
                 ledger,
                 record["mechanism"],
-                bound,
+                bound and Bound(**bound),
                 users_cut_of_file(path, record),
             )
         except _NOT_OURS as e:
