@@ -12,12 +12,15 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
+
+from tqdm import tqdm
 
 from workbench import (
     DP,
@@ -50,6 +53,7 @@ def killed_work(work: Callable[[Say], None], after: float) -> list[str]:
     read, write = os.pipe()
     child = os.fork()
     if not child:
+        tqdm.set_lock(threading.RLock())  # its own one is shared, and would be held for ever
         try:
             work(lambda done: os.write(write, f"{done}\n".encode()))
         except BaseException as e:  # what it dies of is a failure of the test
