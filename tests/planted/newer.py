@@ -312,8 +312,8 @@ NEWER = (
     Mistake(
         "a total that nobody bought",
         "session",
-        "AnswerBank(_history(A), self.total, self.P)",
-        "AnswerBank(_history(A), self._table.total if self._table else self.total, self.P)",
+        "AnswerBank(F(A), self.total, self.P)",
+        "AnswerBank(F(A), self._table.total if self._table else self.total, self.P)",
         "session/test_rho.py::test_questions_at_a_rho_are_answered_with_gaussian_noise",
         "recall is for nothing, and tells how many records there are",
     ),
