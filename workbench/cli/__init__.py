@@ -154,7 +154,6 @@ command.use_for_all(app)
 
 def main() -> None:
     """The console scripts."""
-    atexit.register(
-        gc.freeze
-    )  # else all objects are looked through at the end, which takes 0.4 s
+    # else all objects are looked through at the end, which takes 0.4 s
+    atexit.register(gc.freeze)
     app()

@@ -90,9 +90,8 @@ def release(
             code=code,
         ),
     )
-    with publishing.started_workers(
-        request
-    ) as started:  # while this process loads what it needs
+    # they start while this process loads what it needs
+    with publishing.started_workers(request) as started:
         choice = mechanism_options.stated_choice(choose, choose_epsilon)
         cls = mechanism_options.mechanism_class(ctx, mechanism)
         request.refuse_unfit(cls)

@@ -14,7 +14,7 @@ from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored, without_errors
 from workbench.estimates.gibbs import Chains
-from workbench.estimates.schema import refuse_unless
+from workbench.estimates.schema import refuse_unless, refuse_unless_finite
 from workbench.libraries import pd
 from workbench.table import PUBLIC, SparseTable
 from workbench.value import read_only, sealed
@@ -239,8 +239,7 @@ class Model(Estimate):
         refuse_unless(all(numbers), "prior", "probabilities")
         potentials = np.asarray(table["potential"].to_numpy(), float)
         shares = np.asarray(table["share"].to_numpy(), float)
-        finite = (np.abs(potentials) <= 1e100).all()
-        refuse_unless(finite, "potentials", "finite numbers up to 10^100")
+        refuse_unless_finite(potentials, "potentials")
         near_shares = (0 <= shares) & (shares <= 1 + _ROUNDING)
         refuse_unless(near_shares.all(), "shares", "numbers from 0 to 1")
         return {

@@ -15,6 +15,7 @@ _ARRAY = re.compile(r"(Int|UInt64|Float|Num)\[np\.ndarray, ['\"](.*)['\"]\]$")
 _KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # whole numbers are numbers
 _MOST_WHOLE = 2**62  # the sum of two is still a number of 64 bits
 _MOST = 1e100  # its square is still a float
+_FINITE = "finite numbers up to 10^100"
 _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("step", "scale"), (lambda x: x > 0, "above 0")),
     "variance": (lambda x: x >= 0, "at least 0"),
@@ -65,6 +66,15 @@ def refuse_unless(holds: Any, name: str, need: str) -> None:
         raise ValueError(f"{name} are not allowed: need {need}")
 
 
+def refuse_unless_finite(x: np.ndarray, name: str) -> None:
+    """A ValueError if numbers of a file are too large, or none."""
+    refuse_unless(_is_finite(x), name, _FINITE)
+
+
+def _is_finite(x: np.ndarray) -> bool:
+    return bool((np.abs(x) <= _MOST).all())
+
+
 def _array_need(kind: Any, x: Any, sizes: dict[str, int]) -> str:
     """What an array of a file would have to be, "" if it is; arrays of one dimension name are as long."""
     match = _ARRAY.match("UInt64[np.ndarray, 'words n']" if kind == "Keys" else str(kind))
@@ -82,7 +92,7 @@ def _array_need(kind: Any, x: Any, sizes: dict[str, int]) -> str:
         if sizes.setdefault(name, size) != size:
             return f"{sizes[name]} numbers, as others have"
     if x.dtype.kind == "f":
-        return "" if (np.abs(x) <= _MOST).all() else "finite numbers up to 10^100"
+        return "" if _is_finite(x) else _FINITE
     if "i" in kinds and x.size and not -_MOST_WHOLE <= x.min() <= x.max() <= _MOST_WHOLE:
         return "whole numbers up to 2^62"
     return ""

@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.compiled import njit
+from workbench.estimates.model import flattened
 from workbench.inference.dual_problem import DualProblem
 
 _POWER_STEPS = 12  # of the power iteration for the steepness
@@ -29,8 +30,7 @@ class SampledCovariance:
 
     def __matmul__(self, v: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
         """C v."""
-        tables = [table.ravel() for table in self.problem.potentials(v)]
-        sums = _sums_of_cells(np.concatenate([np.empty(0), *tables]), self.cells)
+        sums = _sums_of_cells(flattened(self.problem.potentials(v)), self.cells)
         sums -= np.mean(sums)
         return self.problem.means(self._margins(sums)) - self.problem.constants
 

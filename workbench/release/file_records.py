@@ -7,6 +7,7 @@ from typing import Any
 
 from workbench.privacy import DP, WITHDRAWN, ZCDP, Receipt
 from workbench.table import STATED, Bound
+from workbench.value import shown
 
 
 def users_cut_of_file(path: Any, record: dict[str, Any]) -> int | None:
@@ -20,6 +21,15 @@ def users_cut_of_file(path: Any, record: dict[str, Any]) -> int | None:
 def bound_record(bound: Bound) -> dict[str, Any]:
     """What a file keeps of a bound: nothing of whom it is about, where nothing was said."""
     return {name: x for name, x in asdict(bound).items() if x not in ("", STATED)}
+
+
+def bound_of_file(path: Any, stated: dict[str, Any] | None) -> Bound | None:
+    """The bound of a file's record, if it has one; what moves is stated whole."""
+    if stated is None:
+        return None
+    if not {"l0", "linf", "l1"} <= set(stated):
+        raise ValueError(f"{path}: bound = {shown(stated)} is not allowed: need l0, linf, l1")
+    return Bound(**stated)
 
 
 def receipt_record(receipt: Receipt) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from workbench.libraries import pa
 from workbench.privacy import DP, LOCAL, Receipt
 from workbench.release.answering import USERS_CUT, Answering
 from workbench.release.file_records import (
+    bound_of_file,
     bound_record,
     receipt_of_file,
     receipt_record,
@@ -31,7 +32,6 @@ from workbench.release_files import (
     write_release_in_ranges,
 )
 from workbench.table import PUBLIC, Bound
-from workbench.value import shown
 from workbench.wording import cell, format_number, number
 
 _NOT_OURS = (  # what reading a file raises that was not written here
@@ -336,16 +336,11 @@ class Release(Answering):
             ledger = tuple(receipt_of_file(path, **r) for r in record["ledger"])
             if not ledger:
                 raise ValueError(f"{path}: no receipt says what this release cost")
-            bound = record["bound"]
-            if bound is not None and not {"l0", "linf", "l1"} <= set(bound):
-                raise ValueError(
-                    f"{path}: bound = {shown(bound)} is not allowed: need l0, linf, l1"
-                )
             return cls(
                 estimate.from_arrow(table, record["estimate"]),
                 ledger,
                 record["mechanism"],
-                bound and Bound(**bound),
+                bound_of_file(path, record["bound"]),
                 users_cut_of_file(path, record),
             )
         except _NOT_OURS as e:
