@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.hierarchy import search_unsorted
+from workbench.hierarchy import keys_above, searchsorted_keys
 from workbench.libraries import pd
 from workbench.metrics import match_strings
 from workbench.records import Records
@@ -84,9 +84,13 @@ def _begins(truth: Records, keys) -> np.ndarray:
 
 
 def _part_begins(truth: Records, keys) -> np.ndarray:
+    """The same of some of them, in order: whether the next string of the corpus is one of theirs."""
     digits = truth.hierarchy.digits
     lengths = np.zeros(keys.shape[1], int)
     for level in range(digits.depth):
         lengths += digits.digit(level, keys) > 0
-    before = search_unsorted(truth.keys, keys)
-    return search_unsorted(truth.keys, digits.highest_keys(lengths, keys), after=True) > before
+    first = searchsorted_keys(truth.keys, keys)
+    begins = first < len(truth)
+    last = digits.highest_keys(lengths, keys)[:, begins]
+    begins[begins] = ~keys_above(truth.keys[:, first[begins]], last)
+    return begins

@@ -16,6 +16,7 @@ from workbench.mechanism import Mechanism, noise, not_allowed, parameter, split_
 from workbench.privacy import DP, Receipt
 from workbench.records import Frontier, Records
 from workbench.records.frontier import LevelKeys
+from workbench.value import sealed
 
 
 class StructureBudgets(NamedTuple):
@@ -113,7 +114,8 @@ def noisy_leaves(
         records.counts_between(keys), l1=l1, epsilon=epsilon, rng=rng
     )
     law = Law("geometric", float(noise.decay(l1, epsilon)))
-    leaves = Leaves(records.hierarchy, levels.astype(np.int64), keys, counts, law)
+    levels = levels.astype(np.int64)
+    leaves = Leaves(records.hierarchy, sealed(levels), sealed(keys), counts, law)  # not copied
     return leaves, receipt
 
 
