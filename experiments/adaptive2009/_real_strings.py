@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from experiments.adaptive2009._leaves_in_parts import LeavesInParts
+from workbench.estimates import Leaves
 from workbench.hierarchy import keys_above, searchsorted_keys
 from workbench.libraries import pd
 from workbench.metrics import match_strings
@@ -27,13 +30,12 @@ class RealStrings:
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
         """A row a frequency, `least`: how many `strings` they are, and which part `begins` the corpus's."""
-        keys, counts, true_counts = match_strings(truth, estimate, self.prefixes)
-        begins = _begins(truth, keys)
+        strings = _frequent(truth, estimate, min(self.frequencies), self.prefixes)
         rows = []
         for least in self.frequencies:
-            own = counts >= least
-            row = dict(least=least, value=_share(true_counts[own] > 0), strings=own.sum())
-            rows.append(row | {"begins": _share(begins[own])})
+            own = strings[strings["count"] >= least]
+            row = dict(least=least, value=own.real.mean(), strings=len(own))
+            rows.append(row | {"begins": own.begins.mean()})
         return pd.DataFrame(rows).assign(metric=REAL, prefixes=self.prefixes)
 
 
@@ -45,10 +47,7 @@ class RealBySymbol:
 
     def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
         """A row a `symbol` that such strings begin with."""
-        keys, counts, true_counts = match_strings(truth, estimate, prefixes=True)
-        often = counts >= self.least
-        symbols = truth.hierarchy.digits.digit(0, keys[:, often]).astype(int)
-        real = pd.Series(true_counts[often] > 0).groupby(symbols)
+        real = _frequent(truth, estimate, self.least, True).groupby("symbol").real
         rows = pd.DataFrame({"value": real.mean().astype(float), "strings": real.size()})
         return rows.rename_axis("symbol").reset_index().assign(metric=BY_SYMBOL)
 
@@ -73,8 +72,23 @@ class FrequentStrings:
         return pd.DataFrame(columns).assign(ended=ends, metric=LIST)
 
 
-def _share(some: np.ndarray) -> float:
-    return float(some.mean()) if len(some) else np.nan
+def _frequent(truth: Records, estimate: Any, least: int, prefixes: bool) -> pd.DataFrame:
+    """The strings that appear so often: a row each, part by part of leaves that are in parts."""
+    parts = estimate if isinstance(estimate, LeavesInParts) else [estimate]
+    return pd.concat([_part_frequent(truth, part, least, prefixes) for part in parts])
+
+
+def _part_frequent(truth: Records, part: Any, least: int, prefixes: bool) -> pd.DataFrame:
+    """The same of one part: its `count`, whether it is `real`, or `begins` what is; its first `symbol`."""
+    if isinstance(part, Leaves):
+        often = part.values >= least
+        nodes = dict(levels=part.levels[often], keys=part.keys[:, often])
+        part = replace(part, values=part.values[often], **nodes)
+    keys, counts, true_counts = match_strings(truth, part, prefixes)
+    symbols = truth.hierarchy.digits.digit(0, keys).astype(int)
+    columns = {"count": counts, "real": true_counts > 0, "symbol": symbols}
+    strings = pd.DataFrame(columns | {"begins": _begins(truth, keys)})
+    return strings[strings["count"] >= least]
 
 
 def _begins(truth: Records, keys) -> np.ndarray:

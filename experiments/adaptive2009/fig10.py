@@ -12,9 +12,11 @@ Open    The searches are not public: a made-up log of as many searches as the pa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from experiments.adaptive2009._fig10_claims import CHECKS, FREQUENT, TREND
+from experiments.adaptive2009._leaves_in_parts import in_parts
 from experiments.adaptive2009._real_strings import (
     LIST,
     REAL,
@@ -34,6 +36,10 @@ from workbench.plots import Panel
 from workbench.value import value
 
 ENDED = f"{IMPROVED}, known to end"
+MANY_LEAVES = (
+    "total ln k",
+    "each ln k",
+)  # of whose hundreds of millions a part is in memory at a time
 
 
 @value
@@ -79,6 +85,9 @@ class Fig10(Strings, Figure):
                 metrics = [printed, RealBySymbol(self.frequent)]
                 if setting == drawn:
                     metrics.append(ended)
+                elif setting in MANY_LEAVES:
+                    made = [in_parts(made[0])]
+                    metrics[0] = replace(printed, frequencies=(self.frequent,))
                 key = f"{name}|{setting}|{self.epsilon}"
                 sweeps[key] = Sweep([corpus], made, metrics, self.seeds)
             made = [improved(self.epsilon, drawn, SYMBOLS)]

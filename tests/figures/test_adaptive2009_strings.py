@@ -13,6 +13,7 @@ from experiments.adaptive2009 import _real_strings as real
 from experiments.adaptive2009 import _recovery as recovery
 from experiments.adaptive2009 import _strings as strings
 from experiments.adaptive2009 import fig8_9, fig10
+from experiments.adaptive2009._leaves_in_parts import in_parts
 from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED, SOURCE
 from experiments.adaptive2009._unprinted import SETTINGS, basic, improved
 from tests.figures.worlds import figure_of, multiplied, noisy, outcome_of, outcomes_of
@@ -300,6 +301,33 @@ def test_strings_that_are_there_begin_something():
     found = real.RealBySymbol(1)(held, made).set_index("symbol")
     assert found.strings.to_dict() == {1: 3, 2: 1, 3: 1}
     assert found.value.to_dict() == {1: pytest.approx(2 / 3), 2: 0, 3: 0}
+
+
+def test_leaves_in_parts_are_those_of_the_histogram():
+    corpus = Corpus().load()
+    histogram = improved(
+        100.0, "each ln k", strings.SYMBOLS
+    )  # of noise that is nearly always 0
+    whole = histogram(corpus, np.random.default_rng(1))
+    made = in_parts(histogram)(corpus, np.random.default_rng(1))
+    parts = list(made.estimate)
+    assert len(parts) > 1 and len(made.estimate) == sum(map(len, parts))
+    for name in ("levels", "keys", "values"):
+        joined = np.concatenate([getattr(part, name) for part in parts], axis=-1)
+        np.testing.assert_array_equal(joined, getattr(whole.estimate, name))
+    assert made.ledger == whole.ledger
+    for metric in (real.RealStrings((1, 5), prefixes=True), real.RealBySymbol(2)):
+        found = metric(corpus, made.estimate)
+        pd.testing.assert_frame_equal(found, metric(corpus, whole.estimate))
+
+
+def test_leaves_in_parts_have_the_same_noise_whenever_they_are_read():
+    corpus = Corpus().load()
+    histogram = in_parts(improved(1.0, "each ln k", strings.SYMBOLS))
+    leaves = histogram(corpus, np.random.default_rng(1)).estimate
+    first, second = (np.concatenate([part.values for part in leaves]) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert len(np.unique(first)) > 2
 
 
 def test_thinned_counts_are_divided():

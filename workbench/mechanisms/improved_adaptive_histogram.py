@@ -42,6 +42,7 @@ from workbench.mechanisms import _adaptive as shared
 from workbench.mechanisms._discount import STRATEGIES, Discount
 from workbench.privacy import DP, Receipt
 from workbench.records import Frontier, Records
+from workbench.records.frontier import LevelKeys
 from workbench.value import not_allowed, value
 
 _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes long
@@ -115,7 +116,15 @@ class ImprovedAdaptiveHistogram(shared.StructuredHistogram):
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
         bound = private_bound(records, Records)
-        l1 = bound.l1
+        stopped, structure = self._structure(records, bound.l1, rng)
+        budget = self.budgets().leaves
+        leaves, receipt = shared.noisy_leaves(records, stopped, bound.l1, budget, rng)
+        return Release(leaves, (structure, receipt), self, bound)
+
+    def _structure(
+        self, records: Records, l1: float, rng: np.random.Generator | None
+    ) -> tuple[list[LevelKeys], Receipt]:
+        """Where nodes stop, and what that costs."""
         self.empty_split_probability(records.hierarchy, l1)
         discount = Discount(self.strategy, self.effective_discount(l1))
 
@@ -125,8 +134,7 @@ class ImprovedAdaptiveHistogram(shared.StructuredHistogram):
         root = discount.root(records, rng)
         levels = records.hierarchy.digits.depth
         stopped, comparisons = shared.refined(root, levels, compare, l1, rng, discount)
-        leaves, receipt = shared.noisy_leaves(records, stopped, l1, self.budgets().leaves, rng)
-        return Release(leaves, (self._price(comparisons), receipt), self, bound)
+        return stopped, self._price(comparisons)
 
     def _price(self, comparisons: list[Receipt]) -> Receipt:
         """What the structure costs: 2ε_s whatever its depth, or nothing that could be promised."""
