@@ -102,10 +102,26 @@ def test_a_stage_that_ends_far_below_is_gone_back_on(monkeypatch):
     dampings: list[float] = []
     monkeypatch.setattr(chain_ascent, "quadratic_step", astray)
     rng = np.random.default_rng(0)
-    model = chain_ascent.ascend_dual(problem, 256, 400, 0.0, rng)
-    assert dampings == [2.0, 16.0, 128.0, 1024.0, 8192.0] and model.steps == 400
+    model = chain_ascent.ascend_dual(problem, 256, 1200, 0.0, rng)
+    assert dampings == [2.0, 2.0, 2.0] and model.steps == 1200  # after 150, 400 and 850
     assert model.gap < 0.3 * problem.gap(np.zeros(12), problem.prior_margins())
     assert model.lacks == model.gap  # refused moves tell nothing
+
+
+def test_a_later_stage_that_ends_far_below_is_tried_with_more_damping(monkeypatch):
+    problem, _ = problem_of(12, 0.0003)
+    right = chain_ascent.quadratic_step
+    dampings: list[float] = []
+
+    def astray_later(problem, w, margins, covariance, damping):
+        dampings.append(damping)
+        if len(dampings) == 1:
+            return right(problem, w, margins, covariance, damping)
+        return np.where(problem.pi > problem.means(margins), -problem.box, problem.box)
+
+    monkeypatch.setattr(chain_ascent, "quadratic_step", astray_later)
+    model = chain_ascent.ascend_dual(problem, 256, 800, 0.0, np.random.default_rng(0))
+    assert dampings == [2.0, *(0.5 * 8.0**i for i in range(7))] and model.lacks == model.gap
 
 
 def test_damped_moves_do_not_say_that_the_top_is_near(monkeypatch):
@@ -119,7 +135,7 @@ def test_damped_moves_do_not_say_that_the_top_is_near(monkeypatch):
 
 def test_covariances_of_too_few_tuples_are_not_used(monkeypatch):
     problem, _ = problem_of(12, 0.0003)
-    monkeypatch.setattr(chain_ascent, "_TUPLES", 95)  # 8 a query are 96
+    monkeypatch.setattr(chain_ascent, "_MOST_TUPLES", 95)  # 8 a query are 96
     monkeypatch.setattr(chain_ascent, "quadratic_step", None)
     model = chain_ascent.ascend_dual(problem, 256, 400, 0.0, np.random.default_rng(0))
     assert model.steps == 400 and model.gap < problem.gap(np.zeros(12), problem.prior_margins())

@@ -34,7 +34,8 @@ _LEAST_LOOK = 24  # sweeps
 _STEPS_A_LOOK = 5
 _LONGER = 1.6
 _SETTLING = 0.2  # the share of a stage's sweeps that are not counted, as the weights are new
-_TUPLES = 50_000  # which tell covariances
+_TUPLES = 50_000  # which tell covariances, of few queries
+_MOST_TUPLES = 100_000
 _CELLS = 2**24  # of all tuples in all sets: 128 MiB
 _TUPLES_A_QUERY = 8  # with fewer, covariances are mostly noise
 _DAMPING = 2.0
@@ -62,13 +63,14 @@ def ascend_dual(
     """The model at weights whose gap is small, or that are reached when the steps are done.
 
     A step is a sweep of all chains. Stages up the gradient have twice as many steps as the one before,
-    shorter by √2. Where tuples are many beside the queries, quadratic steps follow after two of them.
+    shorter by √2. Where tuples are many beside the queries, quadratic steps follow after two of them, and
+    after each further one that is needed because the first such step leads astray.
     """
     ascent = _Ascent(problem, count, rng)
     quadratic = len(problem.pi) * _TUPLES_A_QUERY <= ascent.most_tuples
     moves: list[float] = []  # of whole stages
     w = problem.with_fixed(np.zeros(len(problem.pi)))
-    before = None
+    at = None
     done = 0
     length = _FIRST_STAGE
     with _progress_bar(steps) as bar:
@@ -78,7 +80,7 @@ def ascend_dual(
             w = ascent.up_the_gradient(w, length, bar)
             done += length
             length *= 2
-            at = ascent.look(w, max(_LEAST_LOOK, length // _STEPS_A_LOOK))
+            before, at = at, ascent.look(w, max(_LEAST_LOOK, length // _STEPS_A_LOOK))
             bar.set_postfix_str(f"gap {at.gap:.3g} nats")
             if before is not None:
                 moves.append(_move(before, at))
@@ -87,21 +89,32 @@ def ascend_dual(
             if at.gap <= tolerance or done >= steps:
                 break
             if quadratic and before is not None:
-                at, done, moves = _by_quadratic_steps(ascent, at, done, steps, tolerance, bar)
-                break
-            before = at
+                way = _by_quadratic_steps(ascent, at, done, steps, tolerance, bar)
+                done = way.done
+                if way.at is not at:
+                    at, moves = way.at, way.moves
+                    break
     return problem.model(at.potentials, at.margins, False, at.gap, done, estimate_left(moves))
+
+
+class _Way(NamedTuple):
+    """What is reached, in how many steps, and the last moves."""
+
+    at: _Seen
+    done: int
+    moves: list[float]
 
 
 def _by_quadratic_steps(
     ascent: _Ascent, at: _Seen, done: int, steps: int, tolerance: float, bar: tqdm
-) -> tuple[_Seen, int, list[float]]:
-    """What is reached, in how many steps, and the last moves.
+) -> _Way:
+    """As far as quadratic steps lead: nowhere, if the gap is much larger after the first.
 
-    From a stage to the next there are 1.6 times as many steps, and a quarter of the damping. A stage after
-    which the gap is much larger is gone back on, and tried with more damping. Moves count where damping is
-    least: damped ones are small, however far the top is.
+    From a stage to the next there are 1.6 times as many steps, and a quarter of the damping. A later stage
+    after which the gap is much larger is gone back on, and tried with more damping. Moves count where
+    damping is least: damped ones are small, however far the top is.
     """
+    start = at
     moves: list[float] = []
     damping = _DAMPING
     sweeps: float = _FIRST_STAGE
@@ -113,6 +126,8 @@ def _by_quadratic_steps(
         done += round(sweeps)
         bar.set_postfix_str(f"gap {seen.gap:.3g} nats")
         if seen.gap > _WORSE * least:
+            if at is start:
+                break
             damping *= _MORE_DAMPING
             moves.clear()
             continue
@@ -124,7 +139,7 @@ def _by_quadratic_steps(
         damping = max(_LEAST_DAMPING, _LESS_DAMPING * damping)
         sweeps *= _LONGER
         at = seen
-    return at, done, moves
+    return _Way(at, done, moves)
 
 
 def _move(at: _Seen, seen: _Seen) -> float:
@@ -139,7 +154,8 @@ class _Ascent:
         self.rng = rng
         self.chains = Chains(problem.domain.shape, problem.prior, problem.sets)
         self.states = self.chains.draw_from_prior(count, rng)
-        self.most_tuples = min(_TUPLES, _CELLS // max(1, len(problem.sets)))
+        wanted = min(_MOST_TUPLES, max(_TUPLES, _TUPLES_A_QUERY * len(problem.pi)))
+        self.most_tuples = min(wanted, _CELLS // max(1, len(problem.sets)))
         self.margins = problem.prior_margins()
         self.chains.set_proposal(self.margins)
 
