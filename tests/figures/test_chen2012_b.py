@@ -275,7 +275,7 @@ def test_everyone_alike_has_the_same_in_every_cell():
 def test_other_settings_of_what_is_published_run_and_are_not_judged(
     spec, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(published, "datasets", lambda names: {"IPUMS twin": IPUMSTwin(2000)})
+    monkeypatch.setattr(published, "datasets", lambda *_: {"IPUMS twin": IPUMSTwin(2000)})
     more = {"triples": 1} if spec is chen2012_fig6 else {"queries": 2, "dims": 2}
     figure = figure_of(spec).at("quick", seeds=1, steps=1, size=100, log_gamma=2.0, **more)
     rows = figure.rows(tmp_path)
