@@ -36,10 +36,7 @@ from workbench.plots import Panel
 from workbench.value import value
 
 ENDED = f"{IMPROVED}, known to end"
-MANY_LEAVES = (
-    "total ln k",
-    "each ln k",
-)  # of whose hundreds of millions a part is in memory at a time
+MANY_LEAVES = "total ln k", "each ln k"  # hundreds of millions: in parts, for memory
 
 
 @value
@@ -81,15 +78,15 @@ class Fig10(Strings, Figure):
         drawn = self.drawn()
         for name, corpus in self.corpora().items():
             for setting in self.settings_of(name):
-                made = [improved(self.epsilon, setting, SYMBOLS)]
+                histogram = improved(self.epsilon, setting, SYMBOLS)
                 metrics = [printed, RealBySymbol(self.frequent)]
                 if setting == drawn:
                     metrics.append(ended)
                 elif setting in MANY_LEAVES:
-                    made = [in_parts(made[0])]
+                    histogram = in_parts(histogram)
                     metrics[0] = replace(printed, frequencies=(self.frequent,))
                 key = f"{name}|{setting}|{self.epsilon}"
-                sweeps[key] = Sweep([corpus], made, metrics, self.seeds)
+                sweeps[key] = Sweep([corpus], [histogram], metrics, self.seeds)
             made = [improved(self.epsilon, drawn, SYMBOLS)]
             key = f"{name}|{drawn}|{self.epsilon}"
             sweeps[f"{key}|list"] = Sweep([corpus], made, [strings], seeds=1)

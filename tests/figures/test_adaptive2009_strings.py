@@ -305,9 +305,7 @@ def test_strings_that_are_there_begin_something():
 
 def test_leaves_in_parts_are_those_of_the_histogram():
     corpus = Corpus().load()
-    histogram = improved(
-        100.0, "each ln k", strings.SYMBOLS
-    )  # of noise that is nearly always 0
+    histogram = improved(100.0, "each ln k", strings.SYMBOLS)  # noise is nearly always 0
     whole = histogram(corpus, np.random.default_rng(1))
     made = in_parts(histogram)(corpus, np.random.default_rng(1))
     parts = list(made.estimate)
