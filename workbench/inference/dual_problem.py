@@ -23,17 +23,19 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Float
+from workbench.arrays import Float, Int
 from workbench.domain import Domain
 from workbench.estimates import Model, NoisyAnswers
-from workbench.estimates.model import outer_product
+from workbench.estimates.model import flattened, outer_product
 from workbench.inference.priors import prior_vectors
 from workbench.inference.query_terms import QueryTerms, terms_by_axes
 from workbench.inference.reconciliation import reconciled_shares
+from workbench.inference.rectangles import Rectangles, rectangular
 from workbench.value import sealed
 
 _WIDEST = 1000.0  # nats: no box is wider, as e^−1000 is no probability that a float holds
 _LEAST_VARIANCE = 1e-300
+_ROUNDING = 1e-14  # of the largest value, squared: what sums leave of no variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +102,24 @@ class DualProblem:
         return [[self.domain.shape[k] for k in axes] for axes in self.sets]
 
     @cached_property
+    def first_cells(self) -> Int[np.ndarray, " ends"]:
+        """Where the table of each set begins, one after another, and where the last one ends."""
+        return np.cumsum([0, *map(prod, self.shapes)])
+
+    @cached_property
     def set_of_terms(self) -> list[int]:
         """Which set each part of the terms is about."""
         return [self.sets.index(part.axes) for part in self.terms]
+
+    @cached_property
+    def _parts(self) -> tuple[Rectangles, list[tuple[int, QueryTerms]]]:
+        """The terms that are rectangles; and the others, by set."""
+        rectangles: list[tuple[int, QueryTerms]] = []
+        others: list[tuple[int, QueryTerms]] = []
+        for s, part in zip(self.set_of_terms, self.terms, strict=True):
+            kind = rectangles if rectangular(part, self.shapes[s]) else others
+            kind.append((s, part))
+        return Rectangles.of(rectangles, self.shapes, self.first_cells), others
 
     @cached_property
     def binary(self) -> bool:
@@ -119,17 +136,26 @@ class DualProblem:
 
     def potentials(self, w: Float[np.ndarray, " queries"]) -> list[Float[np.ndarray, "..."]]:
         """Σ w_i f_i, a table for each set."""
-        tables = [np.zeros(prod(shape)) for shape in self.shapes]
-        for i, part in zip(self.set_of_terms, self.terms, strict=True):
-            tables[i] += part.weighted_sum(w[part.query], len(tables[i]))
-        return [table.reshape(shape) for table, shape in zip(tables, self.shapes, strict=True)]
+        rectangles, others = self._parts
+        tables = self.by_set(rectangles.weighted_sum(w))
+        for i, part in others:
+            table = part.weighted_sum(w[part.query], tables[i].size)
+            tables[i] += table.reshape(tables[i].shape)
+        return tables
+
+    def by_set(self, cells: Float[np.ndarray, " cells"]) -> list[Float[np.ndarray, "..."]]:
+        """The cells of all tables, as a table for each set."""
+        ends = zip(self.first_cells[:-1], self.first_cells[1:], self.shapes, strict=True)
+        return [cells[start:end].reshape(shape) for start, end, shape in ends]
 
     def means(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
         """p[f_i] from the expected tables."""
         means = self.constants.copy()
-        for i, part in zip(self.set_of_terms, self.terms, strict=True):
+        rectangles, others = self._parts
+        rectangles.add_means(flattened(margins), means)
+        for i, part in others:
             np.add.at(means, part.query, part.means(margins[i]))
         return means
 
@@ -161,7 +187,8 @@ class DualProblem:
         """Those of the queries, from the expected tables."""
         means = self.means(margins)
         squares = means if self.binary else self.mean_squares(margins)
-        return squares - means**2
+        variances = squares - means**2
+        return np.where(variances < _ROUNDING * self.peak**2, 0.0, variances)
 
     def variances_or_residuals(
         self, margins: Sequence[Float[np.ndarray, "..."]]

@@ -5,8 +5,6 @@ A product takes the time of the tuples and of the tables that queries are about.
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from workbench.arrays import Float, Int
@@ -22,11 +20,11 @@ class SampledCovariance:
 
     def __init__(self, problem: DualProblem, tuples: Int[np.ndarray, "tuples attributes"]):
         self.problem = problem
-        self.first = np.cumsum([0, *map(prod, problem.shapes)])  # cell of each table
         self.cells = np.empty((len(tuples), len(problem.sets)), np.int32)
         for s, axes in enumerate(problem.sets):
             codes = tuples[:, list(axes)].T
-            self.cells[:, s] = self.first[s] + np.ravel_multi_index(codes, problem.shapes[s])
+            first = problem.first_cells[s]
+            self.cells[:, s] = first + np.ravel_multi_index(codes, problem.shapes[s])
 
     def __matmul__(self, v: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
         """C v."""
@@ -49,11 +47,8 @@ class SampledCovariance:
 
     def _margins(self, weights: Float[np.ndarray, " tuples"]) -> list[Float[np.ndarray, "..."]]:
         """The mean table of each set."""
-        tables = _sums_of_tuples(weights, self.cells, self.first[-1]) / len(self.cells)
-        return [
-            tables[self.first[s] : self.first[s + 1]].reshape(shape)
-            for s, shape in enumerate(self.problem.shapes)
-        ]
+        sums = _sums_of_tuples(weights, self.cells, self.problem.first_cells[-1])
+        return self.problem.by_set(sums / len(self.cells))
 
 
 @njit(cache=True, nogil=True)
