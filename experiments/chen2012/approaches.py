@@ -55,7 +55,7 @@ class Approaches:
 
         weight = choose(self.weights, history, fits, self.folds)
         (model,) = replace(self, weights=(weight,)).entropy(history, total, prior)
-        return {KERNEL: selected.posterior, ENTROPY: model}
+        return {KERNEL: selected, ENTROPY: model}
 
 
 def choose(
@@ -86,12 +86,12 @@ class ErrorsOverAlpha:
         exact = {kind: truth.answer(workload) for kind, workload in asked.items()}
         rows = []
         for label, prior in bank.priors.items():
-            eigen = KernelPCA(1.0, total, prior)(bank.history).eigen
+            posterior = KernelPCA(1.0, total, prior)(bank.history)
             for kind, workload in asked.items():
-                answers = eigen.project(workload)
                 for alpha in (*self.tried.alphas, inf):
                     row = {"approach": KERNEL, "prior": label, "asked": kind, "alpha": alpha}
-                    row["value"] = rmse(answers.values(alpha), exact[kind])
+                    answers = posterior.with_alpha(alpha).answer(workload)
+                    row["value"] = rmse(answers, exact[kind])
                     rows.append(row | convergence(None))
             models = self.tried.entropy(bank.history, total, prior)
             for weight, model in zip(self.tried.weights, models, strict=True):
@@ -124,8 +124,8 @@ class ErrorsOfBoth:
                     rows.append(
                         where | {"approach": name, "value": error} | convergence(estimate)
                     )
-                answers = estimates[KERNEL].eigen.project(workload)
-                errors = [rmse(answers.values(a), exact[kind]) for a in self.tried.alphas]
+                answers = estimates[KERNEL].past.answer_at(workload, self.tried.alphas)
+                errors = [rmse(own, exact[kind]) for own in answers]
                 rows.append(
                     where | {"approach": LEAST, "value": min(errors)} | convergence(None)
                 )

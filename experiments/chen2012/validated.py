@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.chen2012.data import Bank
-from workbench.inference import KernelPCA, select_alpha
+from workbench.inference import select_alpha
+from workbench.inference.kernel_ridge import ridge_or_eigenqueries
 from workbench.libraries import pd
 from workbench.metrics import rmse
 from workbench.metrics.refusal import refuse_private
@@ -38,13 +39,13 @@ class CrossValidated:
         for name, prior in bank.priors.items():
             known = dict(total=float(truth.total), prior=prior)
             selected = select_alpha(bank.history, self.folds, seed=bank.seed, **known, **grid)
-            eigen = {name: selected.posterior.eigen}
-            eigen[name + PART] = KernelPCA(1.0, **known)(stage).eigen
-            for series, own in eigen.items():
-                answers = own.project(new)
-                for alpha in self.alphas:
-                    squared = rmse(answers.values(alpha), exact) ** 2
-                    errors.append((series, DRAWN, alpha, squared))
+            past = {name: selected.past}
+            past[name + PART] = ridge_or_eigenqueries(stage, **known, largest=self.alphas[-1])
+            for series, own in past.items():
+                for alpha, answers in zip(
+                    self.alphas, own.answer_at(new, self.alphas), strict=True
+                ):
+                    errors.append((series, DRAWN, alpha, rmse(answers, exact) ** 2))
             for alpha, squared in zip(self.alphas, selected.errors.tolist(), strict=True):
                 errors.append((name + ESTIMATED, DRAWN, alpha, squared))
             errors.append((name, CHOSEN, selected.alpha, selected.error))
@@ -66,7 +67,11 @@ class FromGeneral:
         exact = truth.answer(new)
         errors = []
         for name, prior in bank.priors.items():
-            answers = KernelPCA(1.0, float(truth.total), prior)(bank.history).eigen.project(new)
-            errors += [(name, a, rmse(answers.values(a), exact)) for a in self.alphas]
+            known = dict(total=float(truth.total), prior=prior, largest=self.alphas[-1])
+            answers = ridge_or_eigenqueries(bank.history, **known).answer_at(new, self.alphas)
+            errors += [
+                (name, alpha, rmse(own, exact))
+                for alpha, own in zip(self.alphas, answers, strict=True)
+            ]
         rows = pd.DataFrame(errors, columns=["prior", "alpha", "value"])
         return rows.assign(prior=rows.prior + GENERAL, metric=DRAWN, squared=rows.value**2)

@@ -89,15 +89,15 @@ def ascend_dual(
             if at.gap <= tolerance or done >= steps:
                 break
             if quadratic and before is not None:
-                way = _by_quadratic_steps(ascent, at, done, steps, tolerance, bar)
-                done = way.done
-                if way.at is not at:
-                    at, moves = way.at, way.moves
+                reached = _by_quadratic_steps(ascent, at, done, steps, tolerance, bar)
+                done = reached.done
+                if reached.at is not at:
+                    at, moves = reached.at, reached.moves
                     break
     return problem.model(at.potentials, at.margins, False, at.gap, done, estimate_left(moves))
 
 
-class _Way(NamedTuple):
+class _Reached(NamedTuple):
     """What is reached, in how many steps, and the last moves."""
 
     at: _Seen
@@ -107,7 +107,7 @@ class _Way(NamedTuple):
 
 def _by_quadratic_steps(
     ascent: _Ascent, at: _Seen, done: int, steps: int, tolerance: float, bar: tqdm
-) -> _Way:
+) -> _Reached:
     """As far as quadratic steps lead: nowhere, if the gap is much larger after the first.
 
     From a stage to the next there are 1.6 times as many steps, and a quarter of the damping. A later stage
@@ -139,7 +139,7 @@ def _by_quadratic_steps(
         damping = max(_LEAST_DAMPING, _LESS_DAMPING * damping)
         sweeps *= _LONGER
         at = seen
-    return _Way(at, done, moves)
+    return _Reached(at, done, moves)
 
 
 def _move(at: _Seen, seen: _Seen) -> float:

@@ -8,8 +8,9 @@ Differs    the paper searches in three parts, which needs one minimum: here a gr
            Both hold folds out of the history, so that errors are those of fewer past queries. What a
            fold's answers lack when it is held out follows from the smoother H of all answers,
            (I − H_FF)⁻¹(r − Hr)_F: one decomposition serves all folds, all α, and the fit.
-Cost       one eigendecomposition of the past queries; then O(m³/folds) of multiplications for each α.
-           With `hard`, or an α beyond 10⁴/λ₁, a decomposition for each fold.
+Cost       that of `kernel_ridge` for each α and fold, where sets of attributes share little; else one
+           eigendecomposition of the past queries, and O(m³/folds) of multiplications for each α. With
+           `hard`, or an α beyond 10⁴/λ₁, a decomposition for each fold.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from workbench.inference.eigenqueries import (
     shrinkage,
 )
 from workbench.inference.kernel_pca import KernelPCA, Posterior
+from workbench.inference.kernel_ridge import KernelRidge, ridge_or_eigenqueries
 from workbench.inference.priors import prior_vectors
+from workbench.workload import Recipe
 
 _GOLDEN = (sqrt(5) - 1) / 2
 _CANCELS = 1e8  # α²λ² from which I − H is computed from the other folds
@@ -41,20 +44,45 @@ _CANCELS = 1e8  # α²λ² from which I − H is computed from the other folds
 class SelectedAlpha:
     """An α, the mean squared error that a fresh split estimates for it, and the curve it is from.
 
-    Estimates may be negative: noise is subtracted. All errors are in squared answers. `posterior` is
-    what the whole history says at this α.
+    Estimates may be negative: noise is subtracted. All errors are in squared answers. `past` is what the
+    history says at any α.
     """
 
     alpha: float
     error: float
     alphas: Float[np.ndarray, " tried"]
     errors: Float[np.ndarray, " tried"]
-    posterior: Posterior
+    past: KernelRidge | Eigenqueries
+    hard: bool = False
 
     @property
     def rmse(self) -> float:
         """The root of the error, 0 if the estimate is negative."""
         return sqrt(max(0.0, self.error))
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """What the whole history says at this α, with errors; decomposed when it is first asked for."""
+        past = self.past
+        eigen = past.eigenqueries() if isinstance(past, KernelRidge) else past
+        return Posterior(eigen, self.alpha, self.hard)
+
+    def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
+        """Answers at this α, without a decomposition where there was none.
+
+        Parameters
+        ----------
+        workload : Workload
+            Linear queries over the domain.
+
+        Returns
+        -------
+        float64[queries]
+            In tuples.
+        """
+        if isinstance(self.past, KernelRidge):
+            return self.past.answer_at(workload, [self.alpha])[0]
+        return self.posterior.answer(workload)
 
 
 def select_alpha(
@@ -114,18 +142,27 @@ def select_alpha(
     if not (isfinite(high) and 0 < low < high):
         raise ValueError(f"low = {low!r}, high = {high!r} are not allowed: need 0 < low < high")
     rng = np.random.default_rng(seed)
-    residuals = _Residuals(history, Eigenqueries.of(history, total, prior), hard)
-    error = residuals.mean_error(_split(m, folds, rng))
+    if hard:
+        said: KernelRidge | Eigenqueries = Eigenqueries.of(history, total, prior)
+    else:
+        said = ridge_or_eigenqueries(history, total, prior, high)
+    past: _RidgeResiduals | _Residuals
+    if isinstance(said, KernelRidge):
+        past = _RidgeResiduals(said)
+    else:
+        past = _Residuals(history, said, hard)
+    error = past.mean_error(_split(m, folds, rng))
     errors = _search(error, np.geomspace(low, high, points).tolist(), refine)
     alpha = min(errors, key=errors.__getitem__)
-    fresh_error = residuals.mean_error(_split(m, folds, rng))
+    fresh_error = past.mean_error(_split(m, folds, rng))
     alphas = sorted(errors)
     return SelectedAlpha(
         alpha,
         fresh_error(alpha),
         np.array(alphas),
         np.array([errors[a] for a in alphas]),
-        Posterior(residuals.eigen, alpha, hard),
+        said,
+        hard,
     )
 
 
@@ -203,8 +240,22 @@ def _search(
     return errors
 
 
-class _Residuals:
+class _RidgeResiduals:
     """What past answers miss when some are held out: the sum of squares, less the noise in them."""
+
+    def __init__(self, ridge: KernelRidge):
+        self.ridge = ridge
+
+    def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
+        """Theorem 4's mean, as a function of α, over a split of the past answers."""
+        variances = self.ridge.history.variances
+        return lambda alpha: float(
+            ((self.ridge.missed(alpha, parts) ** 2 - 1) * variances).mean()
+        )
+
+
+class _Residuals:
+    """The same, from eigenqueries."""
 
     def __init__(self, history: NoisyAnswers, eigen: Eigenqueries, hard: bool):
         self.history = history

@@ -7,7 +7,7 @@ Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Any, NamedTuple
@@ -110,6 +110,13 @@ class Eigenqueries:
         if self.total is not None:
             squares = squares - mean**2
         return ProjectedQueries(self, mean, np.maximum(squares, 0), np.concatenate(blocks))
+
+    def answer_at(
+        self, workload: Recipe, alphas: Iterable[float]
+    ) -> Float[np.ndarray, "alphas queries"]:
+        """Answers to any linear queries, a row an α; in tuples."""
+        projected = self.project(workload)
+        return np.stack([projected.values(alpha) for alpha in alphas])
 
     def kernel(
         self, queries: Linear, mean: Float[np.ndarray, " queries"]

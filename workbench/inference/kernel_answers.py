@@ -56,21 +56,24 @@ _Columns = tuple[
 class SetTables:
     """Past queries as tables by the set of attributes that they are about; each is about one."""
 
-    def __init__(self, eigen: Eigenqueries):
-        self.eigen = eigen
-        self.domain = eigen.domain
-        self.prior = prior_vectors(eigen.prior, self.domain)
-        self.constants = np.zeros(len(eigen.workload))
+    def __init__(self, workload: Linear, domain: Domain, prior: Prior):
+        self.domain = domain
+        self.prior = prior
+        self.constants = np.zeros(len(workload))
         self.terms: list[QueryTerms] = []
-        for part in terms_by_axes(eigen.workload, self.domain, self.constants):
+        for part in terms_by_axes(workload, self.domain, self.constants):
             self.terms.append(part)
+        terms = np.zeros(len(self.constants), int)
         sets = np.zeros(len(self.constants), int)
         for part in self.terms:
+            np.add.at(terms, part.query, 1)
             sets[np.unique(part.query)] += 1
         sets[self.constants != 0] += 1
         self.each_in_one_set = bool(sets.max(initial=0) <= 1) and all(
             len(np.unique(part.query)) == len(part.query) for part in self.terms
         )
+        self.constant = np.flatnonzero(terms == 0)
+        self.one_term_each = bool((terms + (self.constants != 0) <= 1).all())
 
     def margin(self, part: QueryTerms, shared: tuple[int, ...]) -> np.ndarray:
         """Of each past query on a set, the mean given the shared attributes, times their probability."""
@@ -153,7 +156,8 @@ class KernelBlocks:
     def tables(self) -> SetTables | None:
         """None where a set of past queries has too many cells to lay out."""
         try:
-            return SetTables(self.eigen)
+            prior = prior_vectors(self.eigen.prior, self.eigen.domain)
+            return SetTables(self.eigen.workload, self.eigen.domain, prior)
         except ValueError:
             return None
 

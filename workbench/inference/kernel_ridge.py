@@ -1,0 +1,229 @@
+"""Kernel PCA at a finite α without an eigendecomposition, where sets of attributes share little.
+
+Kernel PCA is ridge regression on past answers: their weights are (K + α⁻²)⁻¹a, with K the inner products
+in units of the noise. Where any two sets of attributes that queries are about share one attribute at
+most, two queries on different sets have in common what they are on average given one attribute alone:
+K = B + UUᵀ, with a column of U for each code of each attribute (and one for the means, if the total is
+not known), and B within sets. (B + α⁻²)⁻¹ is a system a set, and the rest follows by Woodbury's identity.
+Source     Hoeffding, Annals of Mathematical Statistics 1948, for the decomposition of queries; Woodbury,
+           Princeton memorandum 42, 1950.
+Cost       O(Σ m_s² + m·c) memory, and O(Σ m_s³ + c³) for each α and fold, with m_s past queries on a
+           set and c codes of all attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from workbench.arrays import Float, Int
+from workbench.estimates import NoisyAnswers
+from workbench.inference.eigenqueries import Eigenqueries
+from workbench.inference.kernel_answers import SetTables
+from workbench.inference.priors import prior_vectors
+from workbench.inference.query_terms import QueryTerms
+from workbench.workload import Recipe, linear_queries
+from workbench.workload.inner import inner_products, means
+
+_LARGEST = 1e10  # α² times the bound of K's largest eigenvalue: what rounding allows
+_FEWEST_A_CODE = (
+    4  # past queries: with fewer, a decomposition takes less time than systems for each α
+)
+_ROWS_AT_ONCE = 512
+
+
+@dataclass(frozen=True, eq=False)
+class _Set:
+    """The past queries on a set of attributes: their block of B, and their part of U."""
+
+    rows: Int[np.ndarray, " queries"]
+    within: Float[np.ndarray, "queries queries"]
+    columns: Int[np.ndarray, " columns"]
+    shared: Float[np.ndarray, "queries columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRidge:
+    """What past answers say at any finite α, by the sets of attributes that they are about.
+
+    `means` are the past queries' under the prior, `residuals` their answers in units of the noise, without
+    what the total says, and `width` is how many columns U has.
+    """
+
+    history: NoisyAnswers
+    total: float | None
+    prior: tuple[Any, ...] | None
+    tables: SetTables
+    means: Float[np.ndarray, " queries"]
+    residuals: Float[np.ndarray, " queries"]
+    sets: tuple[_Set, ...]
+    width: int
+
+    @classmethod
+    def of(
+        cls, history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None
+    ) -> KernelRidge | None:
+        """Of past answers; None where their sets share more, or codes are many beside queries."""
+        domain = history.domain
+        width = sum(domain.shape) + (total is None)
+        if _FEWEST_A_CODE * width > len(history):
+            return None
+        vectors = prior_vectors(prior, domain)
+        try:
+            tables = SetTables(history.workload, domain, vectors)
+        except ValueError:
+            return None
+        parts: dict[tuple[int, ...], list[QueryTerms]] = {}
+        if len(tables.constant):
+            parts[()] = [QueryTerms.of_cells((), tables.constant, 0 * tables.constant)]
+        for part in tables.terms:
+            parts.setdefault(part.axes, []).append(part)
+        share_two = any(len({*one} & {*other}) > 1 for one, other in combinations(parts, 2))
+        if share_two or not tables.one_term_each:
+            return None
+        mean = means(history.workload, domain, vectors)
+        deviations = np.sqrt(history.variances)
+        sets = []
+        for axes, own in parts.items():
+            rows = np.concatenate([part.query for part in own])
+            columns, shared = _given_one(tables, axes, own, mean[rows], total is None)
+            queries = history.workload[rows]
+            within = inner_products(queries, queries, domain, vectors)
+            if total is not None:
+                within -= np.multiply.outer(mean[rows], mean[rows])
+            within -= shared @ shared.T
+            noise = deviations[rows]
+            within /= np.multiply.outer(noise, noise)
+            sets.append(_Set(rows, within, columns, shared / noise[:, None]))
+        residuals = (history.values - (total or 0.0) * mean) / deviations
+        return cls(history, total, prior, tables, mean, residuals, tuple(sets), width)
+
+    @property
+    def largest_alpha(self) -> float:
+        """Above it rounding decides."""
+        trace = sum(np.trace(s.within) + (s.shared**2).sum() for s in self.sets)
+        return float((_LARGEST / max(trace, 1e-300)) ** 0.5)
+
+    def weights(
+        self, alpha: float, left_out: Int[np.ndarray, " held_out"] | None = None
+    ) -> Float[np.ndarray, " queries"]:
+        """(K + α⁻²)⁻¹a of all past answers but some, whose weight is 0."""
+        from scipy.linalg import cho_factor, cho_solve, solve
+
+        kept = np.ones(len(self.residuals), bool)
+        if left_out is not None:
+            kept[left_out] = False
+        core = np.eye(self.width)
+        right = np.zeros(self.width)
+        solved = []
+        for s in self.sets:
+            own = np.flatnonzero(kept[s.rows])
+            rows = s.rows[own]
+            shared = s.shared[own]
+            within = s.within[np.ix_(own, own)]
+            within[np.diag_indices(len(own))] += alpha**-2.0
+            root = cho_factor(within, lower=True, overwrite_a=True, check_finite=False)
+            both = np.column_stack([self.residuals[rows], shared])
+            both = cho_solve(root, both, overwrite_b=True, check_finite=False)
+            core[np.ix_(s.columns, s.columns)] += shared.T @ both[:, 1:]
+            right[s.columns] += shared.T @ both[:, 0]
+            solved.append((rows, s.columns, both))
+        common = solve(core, right, assume_a="pos", overwrite_a=True, check_finite=False)
+        weights = np.zeros(len(self.residuals))
+        for rows, columns, both in solved:
+            weights[rows] = both[:, 0] - both[:, 1:] @ common[columns]
+        return weights
+
+    def missed(
+        self, alpha: float, folds: Sequence[Int[np.ndarray, " held_out"]]
+    ) -> Float[np.ndarray, " queries"]:
+        """What the others miss of each fold's answers when it is held out, in units of the noise."""
+        missed = np.full(len(self.residuals), np.nan)
+        for fold in folds:
+            missed[fold] = (self.residuals - self._fitted(self.weights(alpha, fold)))[fold]
+        return missed
+
+    def _fitted(self, weights: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
+        """K times weights."""
+        common = np.zeros(self.width)
+        for s in self.sets:
+            common[s.columns] += s.shared.T @ weights[s.rows]
+        fitted = np.empty(len(weights))
+        for s in self.sets:
+            fitted[s.rows] = s.within @ weights[s.rows] + s.shared @ common[s.columns]
+        return fitted
+
+    def answer_at(
+        self, workload: Recipe, alphas: Iterable[float]
+    ) -> Float[np.ndarray, "alphas queries"]:
+        """Answers to any linear queries, a row an α; in tuples."""
+        domain = self.history.domain
+        queries = linear_queries(workload, domain)
+        mean = means(queries, domain, self.tables.prior)
+        deviations = np.sqrt(self.history.variances)
+        coefficients = np.stack([self.weights(a) / deviations for a in alphas], axis=1)
+        answers = np.empty((len(queries), coefficients.shape[1]))
+        for start in range(0, len(queries), _ROWS_AT_ONCE):
+            rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(queries)))
+            asked = queries[rows]
+            products = inner_products(asked, self.history.workload, domain, self.tables.prior)
+            answers[rows] = products @ coefficients
+        if self.total is not None:
+            answers += np.multiply.outer(mean, self.total - self.means @ coefficients)
+        return answers.T
+
+    def eigenqueries(self) -> Eigenqueries:
+        """The same past answers, decomposed."""
+        return Eigenqueries.of(self.history, self.total, self.prior)
+
+
+def ridge_or_eigenqueries(
+    history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None, largest: float
+) -> KernelRidge | Eigenqueries:
+    """What past answers say at any α up to the largest: by sets if possible, else decomposed.
+
+    Parameters
+    ----------
+    history : NoisyAnswers
+        Of independent noise.
+    total, prior
+        As in `KernelPCA`.
+    largest : float
+        In tuples.
+
+    Returns
+    -------
+    KernelRidge or Eigenqueries
+        Both `answer_at` several α.
+    """
+    ridge = KernelRidge.of(history, total, prior)
+    if ridge is not None and largest <= ridge.largest_alpha:
+        return ridge
+    return Eigenqueries.of(history, total, prior)
+
+
+def _given_one(
+    tables: SetTables,
+    axes: tuple[int, ...],
+    parts: Sequence[QueryTerms],
+    mean: Float[np.ndarray, " queries"],
+    with_means: bool,
+) -> tuple[Int[np.ndarray, " columns"], Float[np.ndarray, "queries columns"]]:
+    """Columns of U, and what queries on a set are there: √p(v)·(E[q | v] − E[q]), or E[q] in the last."""
+    first = np.cumsum([0, *tables.domain.shape])
+    columns = [np.arange(first[k], first[k + 1]) for k in axes]
+    shared = []
+    for k in axes:
+        root = np.sqrt(tables.prior[k])
+        margin = np.concatenate([tables.margin(part, (k,)) for part in parts])
+        given = np.divide(margin, root, out=np.zeros_like(margin), where=root > 0)
+        shared.append(given - np.multiply.outer(mean, root))
+    if with_means:
+        columns.append(first[-1:])
+        shared.append(mean[:, None])
+    nothing = np.empty((len(mean), 0))
+    return np.concatenate([first[:0], *columns]), np.concatenate([nothing, *shared], axis=1)
