@@ -15,6 +15,11 @@ RESULTS = Path(__file__).parents[1] / "results"
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
 COLUMNS = "id claim figure datasets outcome mark says page measured why by_value profile commit"
 PAPER_LINE = re.compile(r"^\| \[(\w+)\]\(\.\./notebooks/\w+/index\.ipynb\) \|.*$", re.M)
+README = PAGE.parents[1] / "README.md"
+README_LINE = re.compile(
+    r"^(\| \[(\w+)\]\(notebooks/\w+/index\.ipynb\) \| )\d+(: [^|]+ \| )\d+(: [^|]+ \| )\d+(: .*)$",
+    re.M,
+)
 FIGURE_LINE = re.compile(
     r"^(\| \[((\w+?\d{4})_\w+)\]\(\.\./notebooks/.*?\.ipynb\) \| [^|]+ \|).*$", re.M
 )
@@ -90,6 +95,23 @@ def with_counts(text: str) -> str:
         return f"{line[1]} {found} |"
 
     return FIGURE_LINE.sub(figure_line, PAPER_LINE.sub(paper_line, text))
+
+
+def with_sums(text: str) -> str:
+    """The README with how many statements of each paper hold, do not everywhere, and are not known."""
+
+    def line(found: re.Match) -> str:
+        numbers = counts(committed(found[2]))
+        kinds = (
+            (claims.HOLDS,),
+            (claims.DIFFERS, claims.DEPENDS),
+            (claims.UNDECIDED, claims.UNTESTABLE),
+        )
+        words = found.groups()
+        sums = [sum(numbers[outcome] for outcome in kind) for kind in kinds]
+        return words[0] + "".join(f"{n}{told}" for n, told in zip(sums, words[2:], strict=True))
+
+    return README_LINE.sub(line, text)
 
 
 def contradictions(quick: figures.SavedFigure) -> list[str]:

@@ -33,6 +33,11 @@ def test_the_counts_of_verdicts_are_those_of_the_committed_ones():
     assert {line[1] for line in verdicts.PAPER_LINE.finditer(PAGE)} == set(PAPERS)
 
 
+def test_the_sums_of_verdicts_are_those_of_the_committed_ones():
+    assert verdicts.with_sums(README) == README, "python -m experiments.verdicts PAPER"
+    assert {line[2] for line in verdicts.README_LINE.finditer(README)} == set(PAPERS)
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_what_is_said_of_a_paper_is_what_was_found(paper):
     """Each part of its line names statements, by id, that ended so."""
