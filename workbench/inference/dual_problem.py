@@ -136,27 +136,39 @@ class DualProblem:
 
     def potentials(self, w: Float[np.ndarray, " queries"]) -> list[Float[np.ndarray, "..."]]:
         """Σ w_i f_i, a table for each set."""
+        return self.by_set(self.cells_of(w))
+
+    def cells_of(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " cells"]:
+        """The same on the cells of all tables."""
         rectangles, others = self._parts
-        tables = self.by_set(rectangles.weighted_sum(w))
-        for i, part in others:
-            table = part.weighted_sum(w[part.query], tables[i].size)
-            tables[i] += table.reshape(tables[i].shape)
-        return tables
+        cells = rectangles.weighted_sum(w)
+        for s, part in others:
+            own = self._of_set(s, cells)
+            own += part.weighted_sum(w[part.query], len(own))
+        return cells
 
     def by_set(self, cells: Float[np.ndarray, " cells"]) -> list[Float[np.ndarray, "..."]]:
         """The cells of all tables, as a table for each set."""
-        ends = zip(self.first_cells[:-1], self.first_cells[1:], self.shapes, strict=True)
-        return [cells[start:end].reshape(shape) for start, end, shape in ends]
+        return [self._of_set(s, cells).reshape(shape) for s, shape in enumerate(self.shapes)]
+
+    def _of_set(self, s: int, cells: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " own"]:
+        return cells[self.first_cells[s] : self.first_cells[s + 1]]
 
     def means(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
         """p[f_i] from the expected tables."""
+        return self.means_of_cells(flattened(margins))
+
+    def means_of_cells(
+        self, cells: Float[np.ndarray, " cells"]
+    ) -> Float[np.ndarray, " queries"]:
+        """The same from the cells of all tables."""
         means = self.constants.copy()
         rectangles, others = self._parts
-        rectangles.add_means(flattened(margins), means)
-        for i, part in others:
-            np.add.at(means, part.query, part.means(margins[i]))
+        rectangles.add_means(cells, means)
+        for s, part in others:
+            np.add.at(means, part.query, part.means(self._of_set(s, cells)))
         return means
 
     def mean_squares(
