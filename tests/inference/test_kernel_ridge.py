@@ -113,3 +113,10 @@ def test_where_rounding_would_decide_a_history_is_decomposed():
     largest = KernelRidge.of(history, TOTAL, None).largest_alpha
     assert isinstance(ridge_or_eigenqueries(history, TOTAL, None, largest), KernelRidge)
     assert isinstance(ridge_or_eigenqueries(history, TOTAL, None, 2 * largest), Eigenqueries)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-200, -40.0, np.nan, 1e9, np.inf])
+def test_an_alpha_that_systems_cannot_bear_is_refused(alpha):
+    ridge = KernelRidge.of(history_of(QUERIES["ranges"]), TOTAL, PRIOR)
+    with pytest.raises(ValueError, match=f"alpha = {alpha!r} is not allowed"):
+        ridge.answer_at(RandomTables(5), [alpha])
