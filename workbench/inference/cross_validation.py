@@ -45,7 +45,7 @@ class SelectedAlpha:
     """An α, the mean squared error that a fresh split estimates for it, and the curve it is from.
 
     Estimates may be negative: noise is subtracted. All errors are in squared answers. `past` is what the
-    history says at any α.
+    history says at all α of the curve.
     """
 
     alpha: float
@@ -67,22 +67,32 @@ class SelectedAlpha:
         eigen = past.eigenqueries() if isinstance(past, KernelRidge) else past
         return Posterior(eigen, self.alpha, self.hard)
 
-    def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """Answers at this α, without a decomposition where there was none.
+    def answer(
+        self, workload: Recipe, alpha: float | None = None
+    ) -> Float[np.ndarray, " queries"]:
+        """Answers at this α or another, without a decomposition where none is needed.
 
         Parameters
         ----------
         workload : Workload
             Linear queries over the domain.
+        alpha : float, optional
+            In tuples; by default the one selected, and inf is unbiased.
 
         Returns
         -------
         float64[queries]
             In tuples.
+
+        Raises
+        ------
+        ValueError
+            If `alpha` is not above 0, or for queries that are not linear.
         """
-        if isinstance(self.past, KernelRidge):
-            return self.past.answer_at(workload, [self.alpha])[0]
-        return self.posterior.answer(workload)
+        alpha = self.alpha if alpha is None else alpha
+        if isinstance(self.past, KernelRidge) and alpha <= self.past.largest_alpha:
+            return self.past.answer_at(workload, [alpha])[0]
+        return self.posterior.with_alpha(alpha).answer(workload)
 
 
 def select_alpha(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -48,7 +49,7 @@ class _Set:
 
 @dataclass(frozen=True, eq=False)
 class KernelRidge:
-    """What past answers say at any finite α, by the sets of attributes that they are about.
+    """What past answers say at any α up to `largest_alpha`, by the sets of attributes they are about.
 
     `means` are the past queries' under the prior, `residuals` their answers in units of the noise, without
     what the total says, and `width` is how many columns U has.
@@ -102,7 +103,7 @@ class KernelRidge:
         residuals = (history.values - (total or 0.0) * mean) / deviations
         return cls(history, total, prior, tables, mean, residuals, tuple(sets), width)
 
-    @property
+    @cached_property
     def largest_alpha(self) -> float:
         """Above it rounding decides."""
         trace = sum(np.trace(s.within) + (s.shared**2).sum() for s in self.sets)
@@ -114,6 +115,11 @@ class KernelRidge:
         """(K + α⁻²)⁻¹a of all past answers but some, whose weight is 0."""
         from scipy.linalg import cho_factor, cho_solve, solve
 
+        if not 1e-100 <= alpha <= self.largest_alpha:
+            raise ValueError(
+                f"alpha = {alpha!r} is not allowed: need a number > 0, from 1e-100 to "
+                f"{self.largest_alpha:.3g}; above it `eigenqueries` answer"
+            )
         kept = np.ones(len(self.residuals), bool)
         if left_out is not None:
             kept[left_out] = False
