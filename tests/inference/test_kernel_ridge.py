@@ -98,6 +98,20 @@ NOT_BY_SETS = {
         )
     ),
     "few queries beside the codes": RandomMarginalRanges(90),
+    "most of them on one set": Together(
+        (
+            RandomMarginalRanges(100).on(DOMAIN),
+            Products.of(
+                DOMAIN,
+                [
+                    {"b": (i, i + n), "d": (0, j)}
+                    for n in (1, 2)
+                    for i in range(6)
+                    for j in range(1, 9)
+                ],
+            ),
+        )
+    ),
 }
 
 

@@ -31,9 +31,9 @@ from workbench.workload import Recipe, linear_queries
 from workbench.workload.inner import inner_products, means
 
 _LARGEST = 1e10  # α² times the bound of K's largest eigenvalue: what rounding allows
-_FEWEST_A_CODE = (
-    4  # past queries: with fewer, a decomposition takes less time than systems for each α
-)
+# where queries are fewer, or mostly on one set, a decomposition takes less time than systems for each α
+_QUERIES_A_CODE = 4
+_LARGEST_SHARE = 0.5
 _ROWS_AT_ONCE = 512
 
 
@@ -68,10 +68,10 @@ class KernelRidge:
     def of(
         cls, history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None
     ) -> KernelRidge | None:
-        """Of past answers; None where their sets share more, or codes are many beside queries."""
+        """Of past answers; None where their sets share more, or it would take longer."""
         domain = history.domain
         width = sum(domain.shape) + (total is None)
-        if _FEWEST_A_CODE * width > len(history):
+        if len(history) < _QUERIES_A_CODE * width:
             return None
         vectors = prior_vectors(prior, domain)
         try:
@@ -84,7 +84,9 @@ class KernelRidge:
         for part in tables.terms:
             parts.setdefault(part.axes, []).append(part)
         share_two = any(len({*one} & {*other}) > 1 for one, other in combinations(parts, 2))
-        if share_two or not tables.one_term_each:
+        largest = max(sum(len(part.query) for part in own) for own in parts.values())
+        one_set = largest > _LARGEST_SHARE * len(history)
+        if share_two or one_set or not tables.one_term_each:
             return None
         mean = means(history.workload, domain, vectors)
         deviations = np.sqrt(history.variances)
