@@ -29,6 +29,7 @@ from workbench.inference.priors import prior_vectors
 from workbench.inference.query_terms import QueryTerms
 from workbench.workload import Recipe, linear_queries
 from workbench.workload.inner import inner_products, means
+from workbench.workload.linear import Prior
 
 _LARGEST = 1e10  # α² times the bound of K's largest eigenvalue: what rounding allows
 # where queries are fewer, or mostly on one set, a decomposition takes less time than systems for each α
@@ -51,14 +52,14 @@ class _Set:
 class KernelRidge:
     """What past answers say at any α up to `largest_alpha`, by the sets of attributes they are about.
 
-    `means` are the past queries' under the prior, `residuals` their answers in units of the noise, without
-    what the total says, and `width` is how many columns U has.
+    `vectors` are the prior's, `means` the past queries' under it, `residuals` their answers in units
+    of the noise, without what the total says, and `width` is how many columns U has.
     """
 
     history: NoisyAnswers
     total: float | None
     prior: tuple[Any, ...] | None
-    tables: SetTables
+    vectors: Prior
     means: Float[np.ndarray, " queries"]
     residuals: Float[np.ndarray, " queries"]
     sets: tuple[_Set, ...]
@@ -103,7 +104,7 @@ class KernelRidge:
             within /= np.multiply.outer(noise, noise)
             sets.append(_Set(rows, within, columns, shared / noise[:, None]))
         residuals = (history.values - (total or 0.0) * mean) / deviations
-        return cls(history, total, prior, tables, mean, residuals, tuple(sets), width)
+        return cls(history, total, prior, vectors, mean, residuals, tuple(sets), width)
 
     @cached_property
     def largest_alpha(self) -> float:
@@ -171,14 +172,14 @@ class KernelRidge:
         """Answers to any linear queries, a row an α; in tuples."""
         domain = self.history.domain
         queries = linear_queries(workload, domain)
-        mean = means(queries, domain, self.tables.prior)
+        mean = means(queries, domain, self.vectors)
         deviations = np.sqrt(self.history.variances)
         coefficients = np.stack([self.weights(a) / deviations for a in alphas], axis=1)
         answers = np.empty((len(queries), coefficients.shape[1]))
         for start in range(0, len(queries), _ROWS_AT_ONCE):
             rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(queries)))
             asked = queries[rows]
-            products = inner_products(asked, self.history.workload, domain, self.tables.prior)
+            products = inner_products(asked, self.history.workload, domain, self.vectors)
             answers[rows] = products @ coefficients
         if self.total is not None:
             answers += np.multiply.outer(mean, self.total - self.means @ coefficients)
