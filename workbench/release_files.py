@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,9 +41,7 @@ _RECEIPT: dict[str, tuple[type, ...]] = {
     "idealised": (bool,),
     "part": (list, _NONE),
 }
-_ROWS = 2**20  # of a row group
 _MOST_DIGITS = 300
-_VALUES = 2**24  # of the rows that are read at once
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
 
 
@@ -86,61 +84,6 @@ def write_release(table: pa.Table, record: dict[str, Any], path: Path, force: bo
     with _draft(path) as draft:
         parquet.write_table(table, draft.path, compression="zstd")
         _publish(draft, force)
-
-
-def write_release_in_ranges(
-    tables: Iterable[pa.Table], record: dict[str, Any], path: Path, force: bool
-) -> None:
-    """A Parquet file of tables that follow each other; its row groups follow the released rows alone."""
-    tables = iter(tables)
-    waiting = next(tables)
-    metadata = {b"workbench": json.dumps(record).encode()}
-    schema = waiting.schema.with_metadata(metadata)
-    with _draft(path) as draft:
-        with parquet.ParquetWriter(draft.path, schema, compression="zstd") as writer:
-            for table in tables:
-                while len(waiting) > _ROWS:
-                    writer.write_table(waiting[:_ROWS].cast(schema))
-                    waiting = waiting[_ROWS:].combine_chunks()
-                waiting = pa.concat_tables([waiting, table])
-            writer.write_table(waiting.cast(schema), row_group_size=_ROWS)
-        _publish(draft, force)
-
-
-def read_release_in_ranges(path: str | Path) -> Iterator[tuple[pa.Table, dict[str, Any]]]:
-    """What `read_release` gives, a row group of a Parquet file after the other, or less.
-
-    Parameters
-    ----------
-    path : the file, Parquet.
-
-    Yields
-    ------
-    pyarrow.Table
-        Some of the estimate's rows.
-    dict
-        The release's record.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        As `read_release`, or a CSV file.
-    """
-    path = Path(path)
-    if path.suffix == ".csv":
-        raise ValueError(f"{path}: a CSV file is read whole; need Parquet")
-    record = read_record(path)
-    with _whole_parquet(path):
-        schema = _schema(path)
-        size = path.stat().st_size
-        rows = max(1, min(_ROWS, _VALUES // max(1, len(schema))))
-        with parquet.ParquetFile(path, read_dictionary=_texts(schema)) as file:
-            empty = True
-            for batch in file.iter_batches(rows):
-                empty = False
-                yield _plain(path, size, pa.Table.from_batches([batch]), schema), record
-            if empty:
-                yield schema.empty_table(), record
 
 
 def _write_csv(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:

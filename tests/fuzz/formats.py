@@ -23,7 +23,7 @@ from tests.fuzz.published import (
     netflix_as_small,
     published,
 )
-from tests.fuzz.saved import use_in_ranges, use_release, write_csv_release, write_release
+from tests.fuzz.saved import use_release, write_csv_release, write_release
 from tests.fuzz.stated import (
     table_format,
     use_columns,
@@ -42,7 +42,6 @@ from workbench.datasets import (
 
 FORMATS = {
     "release": Format(write_release, use_release),
-    "release-ranges": Format(write_release, use_in_ranges),
     "release-csv": Format(write_csv_release, use_release),
     "session": Format(write_session, use_session),
     "budget": Format(write_budget, use_budget),

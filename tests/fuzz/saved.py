@@ -107,12 +107,6 @@ def use_release(folder: Path) -> None:
     show(release)
 
 
-def use_in_ranges(folder: Path) -> None:
-    """The same of a release that is read some rows at a time."""
-    for part in Release.load_in_ranges(folder / "a.parquet"):
-        show(part)
-
-
 def show(release: Release) -> None:
     """What the command line and notebooks do with one."""
     repr(release), release.privacy, release.relation, release.by_theorem

@@ -32,7 +32,7 @@ from workbench import DP, Bound, Domain, Release, SparseTable, estimates, mechan
 from workbench.inference.answer_bank import AnswerBank
 from workbench.laws.subject import seeded
 from workbench.reading import source
-from workbench.release_files import read_release, read_release_in_ranges
+from workbench.release_files import read_release
 from workbench.session import Session
 from workbench.session import file as session_file
 from workbench.session.fits import load_fits
@@ -137,18 +137,13 @@ def release_of_rows(path, rows, **how):
     return path
 
 
-def pieces(path):
-    return [len(table) for table, _ in read_release_in_ranges(path)]
-
-
 def test_a_release_of_a_long_text_in_very_many_rows_is_refused(tmp_path):
     places = pa.array(np.zeros(2**20, np.int32))
     for texts in (["x" * 10_000], pa.array(["x" * 10_000], pa.large_string())):
         text = pa.DictionaryArray.from_arrays(places, texts)
         path = release_of_rows(tmp_path / "a.parquet", pa.table({"a": text}))
-        for read in (Release.load, pieces):
-            with limited(), pytest.raises(ValueError, match="bytes are too many for a packed"):
-                read(path)
+        with limited(), pytest.raises(ValueError, match="bytes are too many for a packed"):
+            Release.load(path)
 
 
 def test_a_release_of_endless_pages_is_refused_before_they_are_unpacked(tmp_path):
@@ -157,23 +152,19 @@ def test_a_release_of_endless_pages_is_refused_before_they_are_unpacked(tmp_path
         tmp_path / "a.parquet", rows, use_dictionary=False, compression="zstd"
     )
     assert path.stat().st_size < 2**16
-    for read in (Release.load, pieces, lambda path: SparseTable.read(path, DOMAIN, Bound())):
+    for read in (Release.load, lambda path: SparseTable.read(path, DOMAIN, Bound())):
         with limited(), pytest.raises(ValueError, match="bytes are too many for a packed file"):
             read(path)
 
 
-@pytest.mark.parametrize(("columns", "most"), [(1, 2**20), (64, 2**18)])
-def test_a_release_of_one_endless_row_group_is_read_in_pieces(
-    tmp_path, monkeypatch, columns, most
-):
-    """As released rows need not fit in memory, their number is not limited; of a piece it is."""
+@pytest.mark.parametrize("columns", [1, 64])
+def test_a_release_of_one_endless_row_group_is_refused(tmp_path, monkeypatch, columns):
     rows = 2**22 if columns == 1 else 2**19
     zeros = np.zeros(rows, bool)
     table = pa.table({f"a{i}": zeros for i in range(columns)})
     path = release_of_rows(tmp_path / "a.parquet", table, compression="zstd")
     monkeypatch.setitem(source._FEW, "values", 2**20)
     monkeypatch.setattr(source, "_TIMES", 4)
-    assert pieces(path) == [most] * (rows // most)
     with pytest.raises(ValueError, match="values are too many for a packed file"):
         read_release(path)
 
@@ -181,9 +172,8 @@ def test_a_release_of_one_endless_row_group_is_read_in_pieces(
 @pytest.mark.parametrize("kind", [pa.binary(), pa.list_(pa.int8()), pa.decimal128(9)])
 def test_a_release_has_no_columns_of_other_kinds(tmp_path, kind):
     path = release_of_rows(tmp_path / "a.parquet", pa.table({"a": pa.nulls(3, kind)}))
-    for read in (Release.load, pieces):
-        with pytest.raises(ValueError, match="column 'a' holds .*, which no release has"):
-            read(path)
+    with pytest.raises(ValueError, match="column 'a' holds .*, which no release has"):
+        Release.load(path)
 
 
 @pytest.mark.parametrize("text", [b"a," * 2**22, b"a" * 2**23], ids=["fields", "field"])

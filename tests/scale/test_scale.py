@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from tests.agreement import RARE, runs, same_counts, same_law, seeded
 from tests.crash import disks
-from workbench import DP, Bound, Domain, SparseTable, release_files
+from workbench import DP, Bound, Domain, SparseTable, scale
 from workbench.interactions import Interactions
 from workbench.mechanisms import (
     HPA,
@@ -33,8 +34,9 @@ from workbench.mechanisms import (
     StabilityHistogram,
     ThresholdSampling,
 )
-from workbench.release import Release
-from workbench.scale import Rows, Workers, counting, release, release_to_file
+from workbench.processes import Workers
+from workbench.release_files import write_release
+from workbench.scale import Rows, counting, release
 from workbench.scale.work import Tasks
 from workbench.table import UNBOUNDED
 from workbench.transform import Dyadic, Haar
@@ -329,38 +331,19 @@ def _place(estimate):
 
 @pytest.mark.parametrize(
     "mechanism",
-    [
-        HighPassFilter(DP(1.0), theta=2),
-        ThresholdSampling(DP(1.0), tau=5),
-        StabilityHistogram(DP(9.0, 0.1)),
-    ],
+    [HighPassFilter(DP(1.0), theta=2), StabilityHistogram(DP(9.0, 0.1))],
     ids=str,
 )
-def test_a_file_written_range_by_range_is_the_release(mechanism, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(release_files, "_ROWS", 64)
-    rows = Rows.read(folder, DOMAIN, BOUND)
-    path = tmp_path / "released.parquet"
-    with pytest.raises(ValueError, match="simulated=True"):
-        release_to_file(mechanism, rows, path, rng=seeded(), ranges=7)
-    release_to_file(mechanism, rows, path, rng=seeded(), ranges=7, simulated=True)
-    made = release(mechanism, rows, rng=seeded(), ranges=7)
-    assert_equal(Release.load(path), made)
-    pieces = list(Release.load_in_ranges(path))
-    sizes = [len(piece.estimate) for piece in pieces]
-    assert sizes == [64] * (len(made.estimate) // 64) + [len(made.estimate) % 64]
-    keys = np.concatenate([piece.estimate.keys for piece in pieces])
-    assert (keys == made.estimate.keys).all()
-    answers = sum(piece.answer([{"a": 3}, {}]) for piece in pieces)
-    assert np.allclose(answers, made.answer([{"a": 3}, {}]))
-    with pytest.raises(ValueError, match="exists"):
-        release_to_file(mechanism, rows, path)
-
-
-def test_what_stands_together_is_not_written_range_by_range(folder, tmp_path):
-    rows = Rows.read(folder, DOMAIN, BOUND)
-    for mechanism in (PrioritySampling(DP(1.0), size=9), LaplaceQueries(DP(1.0), Marginals(1))):
-        with pytest.raises(ValueError, match="stands together"):
-            release_to_file(mechanism, rows, tmp_path / "released.parquet")
+def test_layout_of_a_saved_file_is_the_same_however_many_ranges(mechanism, folder, tmp_path):
+    """Arrow chunks end pages of a Parquet file, so that chunks by range would tell how many there are."""
+    made = release(mechanism, Rows.read(folder, DOMAIN, BOUND), ranges=7)
+    made.save(tmp_path / "made.parquet")
+    again = replace(made.estimate, keys=made.estimate.keys.copy())
+    write_release(again.to_arrow(), made._record(), tmp_path / "again.parquet", False)
+    assert (tmp_path / "made.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
+    columns = made.estimate.to_arrow().columns
+    assert len(made.estimate) and {column.num_chunks for column in columns} == {1}
+    assert not hasattr(scale, "release_to_file")
 
 
 def test_progress_tells_shares_of_bytes_and_of_the_domain(folder):

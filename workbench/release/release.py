@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -24,13 +22,7 @@ from workbench.release.file_records import (
     receipt_record,
     users_cut_of_file,
 )
-from workbench.release_files import (
-    read_release,
-    read_release_in_ranges,
-    refuse_place,
-    write_release,
-    write_release_in_ranges,
-)
+from workbench.release_files import read_release, refuse_place, write_release
 from workbench.table import PUBLIC, Bound
 from workbench.wording import cell, format_number, number
 
@@ -271,63 +263,6 @@ class Release(Answering):
             If it is not a whole release of this workbench, or a CSV file was changed.
         """
         return cls._of_file(path, *read_release(path))
-
-    @classmethod
-    def load_in_ranges(cls, path: str | Path) -> Iterator[Release]:
-        """Read a Parquet file some released rows at a time: what is larger than memory.
-
-        Each has the whole release's guarantee and some of its rows, in their order; answers, without
-        their errors, add up.
-
-        Parameters
-        ----------
-        path : the file.
-
-        Yields
-        ------
-        Release
-
-        Raises
-        ------
-        FileNotFoundError, ValueError
-            As `load`, or a CSV file.
-        """
-        for table, record in read_release_in_ranges(path):
-            yield cls._of_file(path, table, record)
-
-    def save_in_ranges(
-        self,
-        pieces: Iterable[Any],
-        path: str | Path,
-        *,
-        simulated: bool = False,
-        force: bool = False,
-    ) -> Path:
-        """Write a Parquet file as `save` does, of estimates that follow each other.
-
-        Parameters
-        ----------
-        pieces : estimates as this release's, of which each has some of the rows.
-        path, simulated, force : as for `save`.
-
-        Returns
-        -------
-        Path
-            The file.
-
-        Raises
-        ------
-        ValueError, FileNotFoundError, OSError
-            As `save`, or a CSV file.
-        """
-        path = Path(path)
-        self._refuse_unfit(simulated)
-        if path.suffix != ".parquet":
-            raise ValueError(f"{path}: what is written in ranges is Parquet")
-        refuse_place(path, force)
-        tables = (piece.to_arrow() for piece in chain([self.estimate], pieces))
-        write_release_in_ranges(tables, self._record(), path, force)
-        return path
 
     @classmethod
     def _of_file(cls, path: str | Path, table: pa.Table, record: dict[str, Any]) -> Release:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,13 +23,11 @@ from workbench.mechanisms.lpa import LPA
 from workbench.mechanisms.priority_sampling import PrioritySampling
 from workbench.mechanisms.sra import SRA
 from workbench.mechanisms.stability_histogram import StabilityHistogram
-from workbench.noise.drawing import survivors
 from workbench.noise.measurement import Measurement
 from workbench.noise.selection import AnyBlock
 from workbench.noise.stability import stable_cells, stable_parts
 from workbench.records import Records
 from workbench.release import refuse_report_cut
-from workbench.release_files import refuse_place
 from workbench.scale import cells, counting
 from workbench.scale.by_user import RecordsByUser
 from workbench.scale.cells import Dealt, Progress
@@ -75,8 +72,7 @@ def release(
         What is released.
     executor : Executor, optional
         Where tasks run: threads, processes, or a cluster; it sees private rows and keys, and `scratch` must
-        be a folder that all of its workers share. `with Workers(2) as executor` starts processes that
-        serve several releases.
+        be a folder that all of its workers share.
     workers : int, optional
         So many processes, of which this is one; by default everything is done here, by one.
     ranges : int, optional
@@ -123,104 +119,6 @@ def release(
         if report_cut is not None:
             made = made.with_users_cut(cut, report_cut, rng)
     return made
-
-
-def release_to_file(
-    mechanism: Any,
-    rows: Rows,
-    path: str | Path,
-    *,
-    simulated: bool = False,
-    force: bool = False,
-    executor: Executor | None = None,
-    workers: int | None = None,
-    ranges: int | None = None,
-    scratch: str | Path | None = None,
-    rng: np.random.Generator | None = None,
-    progress: Progress | None = None,
-    ready: Callable[[], Any] | None = None,
-) -> Path:
-    """`release`, written to a Parquet file range by range: what is released need not fit in memory, either.
-
-    Row groups follow the released rows alone; `Release.load_in_ranges` reads one after the other.
-
-    Parameters
-    ----------
-    mechanism : HighPassFilter or ThresholdSampling on cells, or StabilityHistogram.
-    path, simulated, force : as for `Release.save`.
-    rows, executor, workers, ranges, scratch, rng, progress, ready : as for `release`.
-
-    Returns
-    -------
-    Path
-        The file, which appears whole or not at all.
-
-    Raises
-    ------
-    ValueError
-        As `release` and `Release.save`; or a mechanism of which all must stand together.
-    OSError
-        As `release` and `Release.save`.
-    """
-    _refuse_unfit(mechanism, rows, None)
-    if isinstance(mechanism, PrioritySampling) or not _is_of_cells(mechanism):
-        raise ValueError(
-            f"{mechanism} is not written range by range, as what it releases stands together: use release"
-        )
-    refuse_place(Path(path), force)
-    with scratch_folder(scratch) as folder, tasks(executor, workers) as run:
-        dealt = Dealt(rows, folder, run, ranges, None, progress, ready)
-        if isinstance(mechanism, StabilityHistogram):
-            drawn = _drawn_stable(mechanism, dealt, _key(rng))
-        else:
-            drawn = _drawn_cells(mechanism, dealt, _key(rng))
-        made = Release(drawn.summary, drawn.ledger, mechanism, dealt.bound)
-        pieces = (_with_cells(drawn.summary, *piece) for piece in drawn.pieces)
-        return made.save_in_ranges(pieces, path, simulated=simulated, force=force)
-
-
-def _is_of_cells(mechanism: Any) -> bool:
-    if isinstance(mechanism, SparseSummary):
-        return mechanism.transform is None
-    return isinstance(mechanism, StabilityHistogram)
-
-
-class _Drawn(NamedTuple):
-    """A summary without cells, what it costs, and its cells, range by range."""
-
-    summary: Summary
-    ledger: tuple[Any, ...]
-    pieces: Iterator[tuple[np.ndarray, np.ndarray]]
-
-
-def _with_cells(summary: Summary, keys: np.ndarray, values: np.ndarray) -> Summary:
-    return replace(summary, keys=keys, values=values)
-
-
-def _drawn_cells(mechanism: SparseSummary, dealt: Dealt, key: bytes | None) -> _Drawn:
-    """Of a filter or threshold sample on cells."""
-    asked = _Asked.of(mechanism, dealt)
-    nodes = _NodesInParts(asked.basis, dealt)
-    measurement = Measurement(asked.blocks, nodes.ranges, rng=key, **asked.how)
-    none = np.zeros(0, np.int64)
-    summary = summary_in_basis(
-        asked.basis, none, none, asked.law, asked.theta, asked.tau, mechanism.sides
-    )
-    pieces = (result for result, _ in nodes.drawn(measurement, survivors))
-    return _Drawn(summary, measurement.receipts, pieces)
-
-
-def _drawn_stable(mechanism: StabilityHistogram, dealt: Dealt, key: bytes | None) -> _Drawn:
-    theta, parts, receipt = stable_parts(
-        dealt.bound,
-        len(dealt.ranges),
-        **mechanism.price,
-        rng=key,
-    )
-    none = np.zeros(0, np.int64)
-    summary = Summary(dealt.domain, none, none, None, theta, sides=1)
-    pieces = dealt.of_ranges(stable_cells, [(part,) for part in parts])
-    return _Drawn(summary, (receipt,), pieces)
 
 
 def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
@@ -335,10 +233,13 @@ def _stability_histogram(
     mechanism: StabilityHistogram, dealt: Dealt, rng: np.random.Generator | None
 ) -> Release:
     """Noise on the cells of each range that are not empty."""
-    drawn = _drawn_stable(mechanism, dealt, _key(rng))
-    keys, values = (sealed(np.concatenate(x)) for x in zip(*drawn.pieces, strict=True))
-    summary = _with_cells(drawn.summary, keys, values)
-    return Release(summary, drawn.ledger, mechanism, dealt.bound)
+    theta, parts, receipt = stable_parts(
+        dealt.bound, len(dealt.ranges), **mechanism.price, rng=_key(rng)
+    )
+    pieces = dealt.of_ranges(stable_cells, [(part,) for part in parts])
+    keys, values = (sealed(np.concatenate(x)) for x in zip(*pieces, strict=True))
+    summary = Summary(dealt.domain, keys, values, None, theta, sides=1)
+    return Release(summary, (receipt,), mechanism, dealt.bound)
 
 
 class _NodesInParts:
@@ -353,21 +254,15 @@ class _NodesInParts:
         if above:
             self.ranges.append(above)
 
-    def drawn(
-        self, measurement: Measurement, function: Callable[..., Any], *arguments: Any
-    ) -> Iterator[tuple[Any, int]]:
-        """What each range draws, and how much it holds."""
-        own = [
-            (self.basis, some.bits, part, function, arguments)
-            for some, part in zip(self.dealt.ranges, measurement.parts, strict=False)
-        ]
-        return self.dealt.of_ranges(cells.drawn_within, own)
-
     def drawing(self, measurement: Measurement) -> Callable[..., list[Any]]:
         """What `Measurement` calls to have all parts drawn."""
 
         def draw(function: Callable[..., Any], *arguments: Any) -> list[Any]:
-            drawn = list(self.drawn(measurement, function, *arguments))
+            own = [
+                (self.basis, some.bits, part, function, arguments)
+                for some, part in zip(self.dealt.ranges, measurement.parts, strict=False)
+            ]
+            drawn = list(self.dealt.of_ranges(cells.drawn_within, own))
             results = [result for result, _ in drawn]
             if self._has_above:
                 totals = np.array([total for _, total in drawn])
