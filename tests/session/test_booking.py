@@ -9,11 +9,18 @@ from workbench.privacy import ADD_REMOVE, DP, Receipt
 from workbench.session.booking import Booking
 
 SESSION = SimpleNamespace(budget=DP(2.0, 1e-3))
-BOOKED = Booking(SESSION, (1,), Fraction(1), Fraction(1, 10**6), ADD_REMOVE)
 
 
-def test_what_was_booked_is_paid_for():
-    BOOKED.check([Receipt("a", DP(0.5)), Receipt("b", DP(0.5, 1e-7))])
+def booked():
+    return Booking(SESSION, (1,), Fraction(1), Fraction(1, 10**6), ADD_REMOVE)
+
+
+def test_what_was_booked_is_paid_for_once():
+    booking = booked()
+    receipts = [Receipt("a", DP(0.5)), Receipt("b", DP(0.5, 1e-7))]
+    booking.check(receipts)
+    with pytest.raises(ValueError, match="withheld: this booking has already paid for another"):
+        booking.check(receipts)
 
 
 @pytest.mark.parametrize(
@@ -30,4 +37,4 @@ def test_what_was_booked_is_paid_for():
 )
 def test_anything_else_is_withheld(receipt):
     with pytest.raises(ValueError, match="withheld"):
-        BOOKED.check([receipt])
+        booked().check([receipt])

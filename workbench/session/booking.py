@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -49,9 +49,14 @@ class Booking:
     spent: Fraction
     delta: Fraction
     relation: str
+    _unused: list[bool] = field(
+        default_factory=lambda: [True], init=False, repr=False, compare=False
+    )
 
     def check(self, release: Release | Iterable[Receipt]) -> None:
         """Refuse a release that cost more than was booked, or promises something else.
+
+        A booking pays for one release. Once a release has passed, every other one is refused.
 
         Parameters
         ----------
@@ -70,6 +75,13 @@ class Booking:
             raise ValueError(
                 f"the release is withheld, and what was booked stays spent: {wrong}"
             )
+        try:
+            self._unused.pop()  # atomic, so that only one of several threads passes
+        except IndexError:
+            raise ValueError(
+                "the release is withheld: this booking has already paid for another release. Book again "
+                "for each release"
+            ) from None
 
     def _too_dear(self, receipts: tuple[Receipt, ...]) -> str:
         """Why it costs more than was booked; "" if it does not."""
