@@ -92,10 +92,10 @@ def test_a_guarantee_is_numbers(epsilon, delta):
         DP(epsilon, delta)
 
 
-def test_ten_shares_are_covered_by_their_sum():
-    assert DP(1.0).covers(compose([Receipt("s", DP(0.1))] * 10)) and not DP(1.0).covers(
-        DP(1.001)
-    )
+def test_a_budget_covers_no_more_than_itself():
+    tenths = compose([Receipt("s", DP(0.1))] * 10)  # the float 0.1 is more than a tenth
+    assert tenths.epsilon > 1 and str(tenths) == "1-DP" and not DP(1.0).covers(tenths)
+    assert DP(1.0).covers(compose([Receipt("s", DP(0.125))] * 8))
     assert not DP(1.0).covers(DP(1.0, 1e-9))
 
 

@@ -1,7 +1,11 @@
 """What several measurements cost together, and whether a budget pays for it."""
 
+from fractions import Fraction
+
+import numpy as np
 import pytest
 
+from workbench.enclosures import round_up
 from workbench.privacy import DP, REPLACE, Receipt, compose
 
 A, B = DP(0.5, 1e-6), DP(0.25, 1e-5)
@@ -10,6 +14,21 @@ A, B = DP(0.5, 1e-6), DP(0.25, 1e-5)
 def test_measurements_one_after_another_add_up():
     total = compose([Receipt("a", A), Receipt("b", B)])
     assert total.epsilon == 0.75 and total.delta == pytest.approx(1.1e-5)
+
+
+def test_sums_are_the_smallest_floats_that_are_not_below_the_exact_sums():
+    assert compose([Receipt("a", DP(0.1)), Receipt("b", DP(0.7))]) == DP(0.8)
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        costs = [DP(*pair) for pair in rng.random((int(rng.integers(2, 9)), 2)) / 10]
+        epsilon, delta = (
+            round_up(sum(Fraction(getattr(cost, name)) for cost in costs))
+            for name in ("epsilon", "delta")
+        )
+        assert compose([Receipt("a", cost) for cost in costs]) == DP(epsilon, delta)
+        one, other = costs[:2]
+        assert (one + other).epsilon >= Fraction(one.epsilon) + Fraction(other.epsilon)
+        assert (one + other).delta >= Fraction(one.delta) + Fraction(other.delta)
 
 
 def test_parts_of_one_partition_cost_as_the_dearest_and_partitions_add_up():

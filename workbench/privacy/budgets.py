@@ -18,7 +18,6 @@ from workbench.value import parameter, value
 from workbench.wording import stated
 
 _LARGEST = float_info.max
-_SLACK = 1 + 1e-9  # covers rounding when shares of a budget are added; never a privacy margin
 
 
 def _at_least_zero(x: Any) -> str | None:
@@ -54,7 +53,11 @@ class DP:
     delta: float = parameter(0.0, 0, 1, doc="failure probability δ")
 
     def __add__(self, other: DP) -> DP:
-        return DP(self.epsilon + other.epsilon, min(1.0, self.delta + other.delta))
+        if inf in (self.epsilon, other.epsilon):
+            return DP(inf)
+        epsilon = Fraction(self.epsilon) + Fraction(other.epsilon)
+        delta = Fraction(self.delta) + Fraction(other.delta)
+        return DP(round_up(epsilon), min(1.0, round_up(delta)))
 
     def __str__(self) -> str:
         if self.epsilon == inf:
@@ -68,7 +71,7 @@ class DP:
             if spent.delta >= self.delta:
                 return False
             spent = spent.at(self.delta)
-        return spent.epsilon <= self.epsilon * _SLACK and spent.delta <= self.delta * _SLACK
+        return spent.epsilon <= self.epsilon and spent.delta <= self.delta
 
 
 @value

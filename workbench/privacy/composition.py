@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
-from math import fsum, inf
+from math import inf
 from typing import Any, NamedTuple
 
 from workbench.enclosures import round_up
@@ -27,8 +27,8 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
     Returns
     -------
     DP or ZCDP
-        Their sum in sequence; of parts of a declared partition the dearest. A `ZCDP` as soon as one
-        of them is, where a measurement of some ε counts with its ρ.
+        Their sum in sequence, rounded up; for parts of a declared partition the dearest. A `ZCDP` as
+        soon as one of them is, where a measurement of some ε counts with its ρ.
 
     Raises
     ------
@@ -41,13 +41,14 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
     ZCDP(rho=0.75)
     """
     partitions = _by_part(receipts)
-    costs: list[list[list[Any]]] = [
-        [[r.cost for r in part] for part in parts] for parts in partitions
-    ]
-    if all(isinstance(cost, DP) for parts in costs for part in parts for cost in part):
-        return _total(_largest(map(_total, parts)) for parts in costs)
     if _promises_nothing(partitions):
         return DP(inf)
+    if all(isinstance(r.cost, DP) for parts in partitions for part in parts for r in part):
+        epsilon, delta = (
+            sum((_dearest(parts, name) for parts in partitions), Fraction(0))
+            for name in ("epsilon", "delta")
+        )
+        return DP(round_up(epsilon), min(1.0, round_up(delta)))
     rho, delta = _summed([_Price.of(parts) for parts in partitions])
     return rounded(rho, delta)
 
@@ -149,15 +150,11 @@ class _Price(NamedTuple):
     @classmethod
     def of(cls, parts: list[list[Receipt]]) -> _Price:
         """The dearest of the parts, of which only one has the unit."""
-        costs: list[list[Any]] = [[r.cost for r in part] for part in parts]
-        pure = all(isinstance(cost, DP) for part in costs for cost in part)
-        none = Fraction(0)
+        pure = all(isinstance(r.cost, DP) for part in parts for r in part)
         return cls(
-            max(sum((Fraction(cost.epsilon) for cost in part), none) for part in costs)
-            if pure
-            else None,
-            max(sum((_rho(r) for r in part), none) for part in parts),
-            max(sum((Fraction(cost.delta) for cost in part), none) for part in costs),
+            _dearest(parts, "epsilon") if pure else None,
+            max(sum((_rho(r) for r in part), Fraction(0)) for part in parts),
+            _dearest(parts, "delta"),
         )
 
     @property
@@ -166,6 +163,13 @@ class _Price(NamedTuple):
         if self.epsilon is None or not self.rho:
             return inf
         return round_up(self.epsilon / self.rho)
+
+
+def _dearest(parts: list[list[Receipt]], name: str) -> Fraction:
+    """The largest exact sum of a field of the costs over the parts of a partition."""
+    return max(
+        sum((Fraction(getattr(r.cost, name)) for r in part), Fraction(0)) for part in parts
+    )
 
 
 def _rho(receipt: Receipt) -> Fraction:
@@ -232,15 +236,3 @@ def _by_part(receipts: Iterable[Receipt]) -> list[list[list[Receipt]]]:
 def _promises_nothing(partitions: list[list[list[Receipt]]]) -> bool:
     costs = (r.cost for parts in partitions for part in parts for r in part)
     return any(isinstance(cost, DP) and cost.epsilon == inf for cost in costs)
-
-
-def _largest(costs: Iterable[DP]) -> DP:
-    costs = tuple(costs)
-    return DP(max(c.epsilon for c in costs), max(c.delta for c in costs))
-
-
-def _total(costs: Iterable[DP]) -> DP:
-    costs = tuple(costs)
-    if any(c.epsilon == inf for c in costs):
-        return DP(inf, min(1.0, fsum(c.delta for c in costs)))
-    return DP(fsum(c.epsilon for c in costs), min(1.0, fsum(c.delta for c in costs)))
