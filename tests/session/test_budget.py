@@ -1,6 +1,7 @@
 """One budget over many releases: what is booked is never given back, and nothing unbooked leaves."""
 
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ from fractions import Fraction
 from math import inf
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from workbench import mechanisms
@@ -176,6 +178,27 @@ def test_the_unit_of_a_bound_is_the_budgets(path):
     own.release(HistogramOf(DP(0.125)))
     with pytest.raises(ValueError, match="declares no unit"):
         own.release(HistogramOf(DP(0.125)), users)
+
+
+def test_what_stands_in_brackets_belongs_to_the_unit(path):
+    session = create(path, unit="a member (whole household, all years)")
+    for other in ("a member (one row)", "a member"):
+        with pytest.raises(ValueError, match=f"not '{re.escape(other)}'"):
+            session.book(DP(0.125), "x", unit=other)
+        with pytest.raises(ValueError, match="belongs to unit"):
+            Session.open(path, unit=other)
+    session.book(DP(0.125), "x", unit="Member (whole  household, all years)")
+    assert session.remaining == 0.875
+
+
+def test_the_column_of_users_does_not_belong_to_the_unit(path):
+    rows = pd.DataFrame({"x": [0, 1], "id": [1, 2]})
+    users = SparseTable.read(rows, OTHER.domain, Bound(), user="id")
+    assert users.bound.unit == "a user (column id)"
+    create(path, unit="User").check(HistogramOf(DP(0.125)), users)
+    other = create(path.with_name("other"), unit="a user (one month)")
+    with pytest.raises(ValueError, match="not 'a user'"):
+        other.check(HistogramOf(DP(0.125)), users)
 
 
 def test_budgets_of_another_relation(path):

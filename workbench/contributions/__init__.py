@@ -14,4 +14,5 @@ from workbench.contributions.users import (
     refuse_cut_of_nobody,
     seeds,
     users_of,
+    without_column,
 )

@@ -353,3 +353,8 @@ def in_words(unit: str, column: str) -> str:
     plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in column)
     shown = plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"
     return f"{unit} (column {shown})"
+
+
+def without_column(text: str) -> str:
+    """The unit without the name of the column that `in_words` appends."""
+    return text.partition(" (column ")[0]

@@ -366,12 +366,12 @@ def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
 
 
 def same_unit(one: str, other: str) -> bool:
-    """Whether two texts name one unit: "a user", "User" and "each user (column id)" do."""
+    """Whether two texts name one unit: "a user", "User" and "each user" do, "user (years)" is another."""
     return _unit_words(one) == _unit_words(other)
 
 
 def _unit_words(text: str) -> list[str]:
-    words = text.partition("(")[0].casefold().split()
+    words = text.casefold().split()
     return words[1:] if words[:1] and words[0] in ("a", "an", "one", "each", "the") else words
 
 

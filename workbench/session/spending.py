@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.contributions import without_column
 from workbench.enclosures import round_down
 from workbench.libraries import pd
 from workbench.privacy import DP, ZCDP
@@ -171,6 +172,8 @@ class Spending:
         own = self.unit is None and self._table is not None and bound is self._table.bound
         of_bound = "" if own else getattr(bound, "unit", "")
         enforced = getattr(bound, "status", "") == ENFORCED
+        if enforced and self.unit and not same_unit(of_bound, self.unit):
+            of_bound = without_column(of_bound)
         names = [unit] if unit is not None and enforced else [unit, of_bound]
         for name in names:
             if name and not (self.unit and same_unit(name, self.unit)):
