@@ -223,6 +223,37 @@ def test_what_promises_nothing_is_never_booked(path):
     assert session.remaining == 1.0
 
 
+@pytest.mark.parametrize("tenth", [0.1, 0.3, 0.7])
+@pytest.mark.parametrize("how", ["ask", "release"])
+def test_ten_tenths_of_a_budget_are_the_budget(path, how, tenth):
+    create(path, float(Fraction(str(tenth)) * 10))
+    session = Session.open(path, TABLE)
+    for _ in range(10):
+        if how == "ask":
+            made = session.ask(Marginals(1), tenth)
+        else:
+            made = session.release(HistogramOf(DP(tenth)))
+        assert str(made.privacy) == f"{tenth}-DP"
+    spent = sum(map(Fraction, session.ledger.epsilon))
+    assert spent <= Fraction(session.budget.epsilon) and session.ledger.answered.all()
+    with pytest.raises(ValueError, match="nothing was spent"):
+        session.ask(Marginals(1), tenth / 1000)
+
+
+def test_what_is_more_than_remains_on_paper_is_refused(path):
+    create(path)
+    session = Session.open(path, TABLE)
+    session.ask(Marginals(1), 0.9)
+    with pytest.raises(ValueError, match="0.1000000000001 is more than the 0.1 that remain"):
+        session.ask(Marginals(1), 0.1000000000001)
+    with pytest.raises(ValueError, match="is more than"):  # what is beside it is paid as well
+        users = SparseTable.from_keys(DOMAIN, [0, 5, 5], None, Bound(), users=[1, 2, 2])
+        session.release(HistogramOf(DP(0.1)), users, report_cut=0.01)
+    assert len(session.ledger) == 1
+    session.release(HistogramOf(DP(0.09)), users, report_cut=0.01)
+    assert sum(map(Fraction, session.ledger.epsilon)) <= 1
+
+
 def test_several_rows_are_one_booking(path):
     session = create(path)
     booking = session.book(DP(0.1), "release", also=[(DP(0.2), "users cut")], unit="user")

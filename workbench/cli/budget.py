@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from workbench.privacy import DP, ZCDP
     from workbench.session import Session
     from workbench.session.booking import Booking
-
-# of what remains: sums of budgets in floats differ by less from sums on paper
-_DUST = Fraction(1, 10**12)
 
 _SIGNS = {"epsilon": "ε", "rho": "ρ"}
 
@@ -205,26 +201,6 @@ class Account:
             raise ValueError(f"{e}{more if user is not None else ''}") from None
         return cls(session, unit)
 
-    def payable(self, cost: DP | ZCDP, beside: Iterable[DP] = ()) -> DP | ZCDP:
-        """The cost; what remains where it is more only because decimals are no floats.
-
-        Five times 0.2 is more than 1 in floats: the fifth release gets the last bit less. `beside` is
-        what else is drawn for the release.
-        """
-        from workbench.session.booking import exact_price
-
-        budget = self.session.budget
-        price = _price(budget)
-        if not isinstance(cost, type(budget)):
-            return cost
-        left = Fraction(self.session.remaining)
-        left -= sum(exact_price(other, budget)[0] for other in beside)
-        payable: Any = {
-            price: _payable(getattr(cost, price), left),
-            "delta": _payable(cost.delta, Fraction(self.session.remaining_delta)),
-        }
-        return replace(cost, **payable)
-
     def book(
         self, mechanism: Any, private: Any, out: Path, also: Sequence[tuple[DP, str]] = ()
     ) -> Booking:
@@ -242,10 +218,3 @@ class Account:
         if session.budget.delta:
             left += f", δ = {stated(session.remaining_delta)}"
         return f"{left} of {session.budget} remain for {session.people} ({session.path.name})"
-
-
-def _payable(asked: float, left: Fraction) -> float:
-    from workbench.enclosures import round_down
-
-    is_dust = isfinite(asked) and left < Fraction(asked) <= left * (1 + _DUST)
-    return round_down(left) if is_dust else asked

@@ -339,7 +339,7 @@ class Request:
         if self.account is None:
             return cost
         beside = [x for x in (self.report_cut, self.choose_epsilon) if x and isfinite(x)]
-        return self.account.payable(cost, [DP(x) for x in beside])
+        return self.account.session.payable(cost, [DP(x) for x in beside])
 
     def reading_delta(self, mechanism: type) -> float | None:
         """The δ at which the ρ of a release is also said as an ε; None where none is named."""

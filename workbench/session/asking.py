@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.enclosures import round_up
@@ -46,8 +47,8 @@ class Asking(Recall):
         From a budget of zCDP, spend ρ and answer with Gaussian noise; or spend the ρ that Laplace noise
         of some ε costs on these queries, which is less than ε·tanh(ε/2) where a unit is in many of them.
 
-        Exact sums decide whether the budget suffices: ten times the float 0.1 is more than 1, and
-        `remaining` is always accepted.
+        Decimals decide whether the budget suffices: ten times 0.1 fit in a budget of 1. The last of them is
+        drawn for the 0.09999999999999995 that remain, so that the exact sum stays within the budget.
 
         Parameters
         ----------
@@ -87,6 +88,7 @@ class Asking(Recall):
                 f"answers are about neighbours that add or remove a unit, this budget about {self.relation}"
             )
         mechanism = _queries(queries, epsilon, rho)
+        mechanism = replace(mechanism, budget=self.payable(mechanism.budget))
         # On no data: what is refused at all is refused before it is paid for.
         tried = mechanism(self._empty_table)
         trial = tried.estimate
@@ -164,7 +166,7 @@ class Asking(Recall):
         if by is None:
             return free_plan(self, asked, _whole(budget, rho))
         whole = _whole(budget, rho if budget is None else None)
-        price = _price_of_choosing(epsilon, None if budget is None else rho)
+        price = self.payable(_price_of_choosing(epsilon, None if budget is None else rho))
         chosen: Any = chosen_by_data(self, asked, whole, price, rounds)
         return free_plan(self, chosen, whole)
 
@@ -172,7 +174,7 @@ class Asking(Recall):
         """Write a spend, and make room for the answers: their places, and the question's number."""
         with self._file.transaction() as db:
             try:
-                left = self._exactly_remaining(db)
+                left = self._remaining(db)
                 price, delta = refuse_unpaid(cost, left, self.budget)
             except ValueError as e:
                 raise ValueError(f"{e}. {_what_recall_answers(db)}") from None

@@ -241,6 +241,10 @@ class Session(Asking):
                 raise ValueError("report_cut: need data whose users were cut to their bound")
             refuse_report_cut(report_cut)
             also.append((DP(report_cut), USERS_CUT))
+        own = getattr(mechanism, "__dataclass_fields__", {})
+        if rho is None and "budget" in own and isinstance(cost, type(mechanism.budget)):
+            cost = self.payable(cost, [price for price, _ in also])
+            mechanism = replace(mechanism, budget=cost)
         what = description(mechanism, self.budget)
         booking = self.book(cost, what, also=also, out=out)
         release = self._of_unit(mechanism(data), unit)

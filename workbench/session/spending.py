@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from workbench.privacy import DP, ZCDP
 from workbench.session import file as session_file
 from workbench.session.booking import (
     Booking,
+    exact_price,
     in_rho_for_less,
     refuse_unpaid,
     refuse_unpayable,
@@ -23,6 +26,7 @@ from workbench.session.booking import (
 )
 from workbench.session.file import SessionFile, same_unit
 from workbench.table import ENFORCED, SparseTable
+from workbench.wording import stated
 
 if TYPE_CHECKING:
     import sqlite3
@@ -77,7 +81,7 @@ class Spending:
         Returns
         -------
         DP or ZCDP
-            What `release` would book; None without a mechanism.
+            What the mechanism costs; None without a mechanism.
 
         Raises
         ------
@@ -94,9 +98,45 @@ class Spending:
             if data is None:
                 return cost
             cost = rho_of_receipts(mechanism, data)
+        payable = self.payable(cost) if rho is None else cost
         with self._file.transaction(write=False) as db:
-            refuse_unpaid(cost, self._exactly_remaining(db), self.budget)
+            refuse_unpaid(payable, self._remaining(db), self.budget)
         return cost
+
+    def payable(self, cost: Any, beside: Iterable[DP | ZCDP] = ()) -> Any:
+        """Return the cost, or the rest of the budget where the cost exceeds it by rounding alone.
+
+        Ten times 0.1 is a budget of 1 on paper, but ten times the float 0.1 is more than 1. Therefore
+        decimals decide whether the rest suffices, each float read as the shortest decimal that gives
+        it, which is what a person typed. Floats decide what is drawn. The ledger adds the exact values of
+        the floats for which noise is drawn, and the last of ten answers is drawn for what nine leave,
+        0.09999999999999995. So the exact sum of all losses never exceeds the float of the budget.
+
+        Parameters
+        ----------
+        cost : DP or ZCDP
+            What a person asks for. A cost of another kind than the budget is returned as it is.
+        beside : of DP or ZCDP
+            What else is booked with it.
+
+        Returns
+        -------
+        DP or ZCDP
+            What to draw for and to book. `book` refuses it if it is still more than the rest.
+        """
+        if not isinstance(cost, type(self.budget)):
+            return cost
+        with self._file.transaction(write=False) as db:
+            exact, on_paper = self._remaining(db), self._remaining(db, _decimal)
+        others = [exact_price(other, self.budget)[0] for other in beside]
+        exact = (exact[0] - sum(others), exact[1])
+        on_paper = (on_paper[0] - sum(_decimal(float(other)) for other in others), on_paper[1])
+        names = (self._price, "delta")
+        payable = {
+            name: _payable(getattr(cost, name), *left)
+            for name, *left in zip(names, exact, on_paper, strict=True)
+        }
+        return replace(cost, **payable)
 
     def book(
         self,
@@ -143,7 +183,7 @@ class Spending:
         file = None if out is None else str(Path(out).resolve())
         with self._file.transaction() as db:
             questions = []
-            at_first = left = self._exactly_remaining(db)
+            at_first = left = self._remaining(db)
             for asked, text in lines:
                 price, delta = refuse_unpaid(asked, left, self.budget)
                 left = (left[0] - price, left[1] - delta)
@@ -209,21 +249,37 @@ class Spending:
 
     def _rounded_remaining(self) -> tuple[float, float]:
         with self._file.transaction(write=False) as db:
-            price, delta = self._exactly_remaining(db)
+            price, delta = self._remaining(db)
         return round_down(price), round_down(delta)
 
-    def _exactly_remaining(self, db: sqlite3.Connection) -> tuple[Fraction, Fraction]:
-        price = Fraction(getattr(self.budget, self._price))
-        delta = Fraction(self.budget.delta)
+    def _remaining(
+        self, db: sqlite3.Connection, number: Callable[[float], Fraction] = Fraction
+    ) -> tuple[Fraction, Fraction]:
+        """The rest of ε or ρ, and of δ, with each float read as `number` says."""
+        price = number(getattr(self.budget, self._price))
+        delta = number(self.budget.delta)
         for spent_price, spent_delta in db.execute(f"SELECT {self._price}, delta FROM ledger"):
-            price -= Fraction(spent_price)
-            delta -= Fraction(spent_delta)
+            price -= number(spent_price)
+            delta -= number(spent_delta)
         return price, delta
 
     @property
     def _price(self) -> str:
         """What the budget counts, as the ledger names it."""
         return session_file.price_of(session_file.budget_record(self.budget))
+
+
+def _payable(asked: float, exact: Fraction, on_paper: Fraction) -> float:
+    """What is asked, or the exact rest if decimals, or the rest as it is printed, suffice."""
+    left = round_down(max(exact, Fraction(0)))
+    if not 0 < left < asked < inf:
+        return asked
+    return left if _decimal(asked) <= on_paper or asked <= float(stated(left)) else asked
+
+
+def _decimal(x: float) -> Fraction:
+    """The shortest decimal that gives a float."""
+    return Fraction(repr(float(x)))
 
 
 def now() -> str:
