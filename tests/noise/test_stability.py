@@ -135,6 +135,21 @@ DOMAIN = Domain(("x",), (1000,))
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rho", "delta", "deviations"), [(1e-9, 1e-300, 37.0471), (1e-25, 1e-9, 5.9978)]
+)
+def test_thresholds_of_very_wide_gaussian_noise_are_found_in_few_steps(
+    monkeypatch, rho, delta, deviations
+):
+    steps = []
+    tail = stability.upper_tail
+    monkeypatch.setattr(stability, "upper_tail", lambda *a: steps.append(a) or tail(*a))
+    threshold, spent = stability.stability_threshold(Bound(), rho=rho, delta=delta)
+    assert threshold == pytest.approx(deviations / (2 * rho) ** 0.5, rel=1e-3)
+    assert 0.99 * delta < spent <= delta
+    assert len(steps) < 60
+
+
 def test_it_fails_as_often_as_its_receipt_says():
     """Seeded: never by chance; sees a δ that is off by five standard errors (0.035)."""
     bound, b = Bound(3, 2, 4), DP(0.8, 0.2)

@@ -16,7 +16,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import inf, nextafter
+from math import frexp, inf, nextafter
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -271,6 +272,15 @@ def failure_probability(threshold: int, bound: Bound, law: Law, bits: int) -> In
     return worst
 
 
+def _guess(law: Law, delta: float, bound: Bound) -> int:
+    """Where the search for a threshold starts."""
+    if law.kind != GAUSSIAN:
+        return 1
+    deviation = float(1 / (2 * law.rate)) ** 0.5
+    quantile = -NormalDist().inv_cdf(max(delta / bound.l0, 1e-307))
+    return max(1, int(bound.linf + deviation * quantile))
+
+
 @lru_cache(256)
 def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float]:
     """The smallest threshold T >= 1 whose failure is at most δ, and that failure rounded up.
@@ -281,7 +291,9 @@ def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float
     exact_delta = Fraction(delta)
 
     def failure_if_allowed(threshold: int) -> Fraction | None:
-        bits = 192
+        bits = max(
+            192, 128 - frexp(delta)[1]
+        )  # a wide law has no chance below one unit of 2^-bits
         while True:
             failure = failure_probability(threshold, bound, law, bits)
             if failure.hi <= exact_delta * 2**bits:
@@ -293,10 +305,13 @@ def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float
     def suffices(threshold: int) -> bool:
         return failure_if_allowed(threshold) is not None
 
-    high = 1
+    low, high = 0, _guess(law, delta, bound)
+    step = max(1, high >> 10)
     while not suffices(high):
-        high *= 2
-    low = high // 2 + 1
+        low, high, step = high, high + step, 2 * step
+    while high - step > low and suffices(high - step):
+        high, step = high - step, 2 * step
+    low = max(low, high - step) + 1
     threshold = low + bisect_left(range(low, high), True, key=suffices)
     spent = failure_if_allowed(threshold)
     assert spent is not None
