@@ -42,6 +42,9 @@ _RECEIPT: dict[str, tuple[type, ...]] = {
     "part": (list, _NONE),
 }
 _MOST_DIGITS = 300
+_BYTES_OF_A_RECORD = 2**14
+_BYTES_OF_A_CELL = 32
+_MOST_RESERVED = 2**26
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
 
 
@@ -70,6 +73,29 @@ def refuse_place(path: Path, force: bool) -> None:
     refuse_existing(path, force)
     if path.suffix == ".csv":
         refuse_existing(sidecar(path), force)
+
+
+def reserve(path: Path, data: Any) -> Draft:
+    """Take the disk space of a release of these data; closing the draft gives it back.
+
+    The size follows from the domain, which is public: whether there is room says nothing about rows.
+    """
+    cells = getattr(getattr(data, "domain", None), "size", 0)
+    size = min(_MOST_RESERVED, _BYTES_OF_A_RECORD + _BYTES_OF_A_CELL * cells)
+    try:
+        draft = Draft(path)
+        try:
+            with open(draft.path, "r+b") as file:
+                for start in range(0, size, 2**20):
+                    file.write(bytes(min(2**20, size - start)))
+        except BaseException:
+            draft.close()
+            raise
+        return draft
+    except OSError as e:
+        raise OSError(
+            f"{path}: no room for a release of up to {size:,} bytes ({e.strerror or e}). Nothing was spent"
+        ) from None
 
 
 def write_release(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:

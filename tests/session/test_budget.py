@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
+from errno import ENOSPC
 from fractions import Fraction
 from math import inf
 
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.crash import disks
 from workbench import mechanisms
 from workbench.domain import Domain
 from workbench.interactions import Interactions
@@ -22,7 +24,7 @@ from workbench.laws import DOMAIN, Subject
 from workbench.mechanisms import SRA, DirectSynthesis, LaplaceQueries, StabilityHistogram
 from workbench.privacy import ADD_REMOVE, DP, REPLACE
 from workbench.release import Release
-from workbench.session import Session
+from workbench.session import Session, counter
 from workbench.session import file as session_file
 from workbench.table import PUBLIC, UNBOUNDED, Bound, SparseTable
 from workbench.workload import Marginals
@@ -252,6 +254,52 @@ def test_what_is_more_than_remains_on_paper_is_refused(path):
     assert len(session.ledger) == 1
     session.release(HistogramOf(DP(0.09)), users, report_cut=0.01)
     assert sum(map(Fraction, session.ledger.epsilon)) <= 1
+
+
+def test_a_release_that_does_not_fit_on_the_disk_costs_nothing(path):
+    session = create(path)
+    with disks.small_disk() as (folder, _):
+        for _ in range(3):
+            with pytest.raises(OSError, match=r"x.parquet: no room for .*Nothing was spent"):
+                session.release(HistogramOf(DP(0.1)), disks.LARGE, out=folder / "x.parquet")
+        assert session.remaining == 1 and not list(folder.iterdir())
+        session.release(HistogramOf(DP(0.125)), TABLE, out=folder / "x.parquet")
+    assert session.remaining == 0.875
+
+
+def test_a_release_that_is_lost_says_what_it_cost(path, monkeypatch):
+    def full(*_, **__):
+        raise OSError("x.parquet was not written: No space left on device")
+
+    monkeypatch.setattr(Release, "save", full)
+    session = create(path, 1.0, 0.0)
+    with pytest.raises(OSError, match="0.1-DP of the budget of 1-DP was spent and stays spent"):
+        session.release(HistogramOf(DP(0.1)), TABLE, out=path.with_name("x.parquet"))
+
+
+def full_disk(*_):
+    raise OSError(ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("how", ["ask", "book"])
+def test_a_full_disk_of_the_counter_costs_nothing(path, monkeypatch, how):
+    create(path)
+    session = Session.open(path, TABLE)
+    monkeypatch.setattr(counter, "Draft", full_disk)
+    for _ in range(3):
+        with pytest.raises(OSError, match=r"shop.sqlite.count: the counter cannot be written"):
+            session.ask(Marginals(1), 0.1) if how == "ask" else session.book(DP(0.1), "x")
+    assert session.remaining == 1 and not len(session.ledger)
+
+
+def test_a_counter_that_is_not_written_after_all_says_what_was_spent(path, monkeypatch):
+    session = create(path, 1.0, 0.0)
+    monkeypatch.setattr(counter.Draft, "replace", full_disk)
+    with pytest.raises(
+        OSError, match="shop.sqlite.count: .*0.1-DP of the budget .*stays spent"
+    ):
+        session.book(DP(0.1), "x")
+    assert list(session.ledger.epsilon) == [0.1]
 
 
 def test_several_rows_are_one_booking(path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -86,8 +86,9 @@ def _people(request: Request) -> dict[str, Any]:
 
 def publish(request: Request, mechanism: Any, private: Any) -> Release:
     """Book, draw and save, in this order."""
-    booking = book(request, mechanism, private)
-    release = make(request, mechanism, private)
+    with _room(request, private):
+        booking = book(request, mechanism, private)
+        release = make(request, mechanism, private)
     save(request, release, booking)
     return release
 
@@ -107,7 +108,14 @@ def publish_in_parts(request: Request, mechanism: Any, started: Executor | None)
 
     rows = _rows(request, mechanism)
     booked: list[Booking | None] = []
-    with _executor(request) as executor, screen.stages_bar() as progress:
+    room = ExitStack()
+
+    def ready() -> None:
+        private = rows.without_rows()
+        room.enter_context(_room(request, private))
+        booked.append(book(request, mechanism, private))
+
+    with _executor(request) as executor, screen.stages_bar() as progress, room:
         made = scale.release(
             mechanism,
             rows,
@@ -116,11 +124,20 @@ def publish_in_parts(request: Request, mechanism: Any, started: Executor | None)
             rng=request.rng("noise"),
             report_cut=request.report_cut,
             progress=progress,
-            ready=lambda: booked.append(book(request, mechanism, rows.without_rows())),
+            ready=ready,
         )
     made = _of_unit(request, made)
     save(request, made, booked[0])
     return made
+
+
+def _room(request: Request, private: Any) -> AbstractContextManager[Any]:
+    """The disk space of what a budget file pays for."""
+    if request.account is None:
+        return nullcontext()
+    from workbench.release_files import reserve
+
+    return closing(reserve(request.out, private))
 
 
 def _executor(request: Request) -> AbstractContextManager[Any]:
@@ -186,11 +203,12 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
     if booking is not None:
         booking.check(release)
     words = [] if request.seed is None else ["workbench", *given()]
-    release.save(
-        request.out,
-        simulated=request.simulated,
-        force=request.force,
-        command=shlex.join(words),
-    )
+    with nullcontext() if booking is None else booking.saving():
+        release.save(
+            request.out,
+            simulated=request.simulated,
+            force=request.force,
+            command=shlex.join(words),
+        )
     if booking is not None:
         booking.confirm()

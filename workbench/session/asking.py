@@ -14,7 +14,7 @@ from workbench.mechanism import Release
 from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.privacy import ADD_REMOVE, DP, ZCDP, exact_rho
 from workbench.session import file as session_file
-from workbench.session.booking import refuse_unpaid
+from workbench.session.booking import refuse_unpaid, stays_spent
 from workbench.session.choosing import chosen_by_data
 from workbench.session.plan import (
     OPTIMISED,
@@ -172,7 +172,7 @@ class Asking(Recall):
 
     def _spend(self, cost: DP | ZCDP, text: str, trial: NoisyAnswers) -> tuple[range, int]:
         """Write a spend, and make room for the answers: their places, and the question's number."""
-        with self._file.transaction() as db:
+        with self._file.spending(stays_spent([cost], self.budget)) as db:
             try:
                 left = self._remaining(db)
                 price, delta = refuse_unpaid(cost, left, self.budget)
@@ -196,7 +196,6 @@ class Asking(Recall):
             )
             db.executemany(f"INSERT INTO bank VALUES (?, {question}, ?, ?, zeroblob(8))", rows)
         self._stated_bank = {}
-        self._file.count()
         return places, question
 
 

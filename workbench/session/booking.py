@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from math import inf
@@ -91,14 +91,32 @@ class Booking:
         spent, delta = exact_rho(receipts) if in_rho else exact_cost(receipts)
         if spent <= self.spent and delta <= self.delta:
             return ""
-        kind = ZCDP if in_rho else DP
-        booked = kind(round_down(self.spent), min(1.0, round_down(self.delta)))
-        cost = kind(float(spent), min(1.0, float(delta)))
-        return f"its receipts say {cost}, and {booked} was booked"
+        cost = type(self.session.budget)(float(spent), min(1.0, float(delta)))
+        return f"its receipts say {cost}, and {self.booked} was booked"
+
+    @property
+    def booked(self) -> DP | ZCDP:
+        """The whole spend, rounded down."""
+        kind = type(self.session.budget)
+        return kind(round_down(self.spent), min(1.0, round_down(self.delta)))
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """Say in an error of the disk what was spent on the release that could not be saved."""
+        try:
+            yield
+        except OSError as e:
+            text = stays_spent([self.booked], self.session.budget)
+            raise OSError(f"{e}. {text}") from None
 
     def confirm(self) -> None:
         """Write down that what was paid for is there; until then the ledger takes it for lost."""
         self.session._confirm(self.questions)
+
+
+def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
+    """What to say where nothing came of a spend."""
+    return f"{' and '.join(map(str, costs))} of the budget of {budget} was spent and stays spent"
 
 
 def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:

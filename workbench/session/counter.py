@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,25 +43,54 @@ class Counter:
             raise ValueError(f"{self.path} counts for another session, {other}{torn}")
         return named.get("spent", 0), bytes.fromhex(named.get("checksum", ""))
 
-    def write(self, spent: int, checksum: bytes) -> None:
+    def draft(self) -> Draft:
+        """A draft that takes its disk space, for `write`."""
+        with self._named():
+            draft = Draft(self.path)
+            try:
+                _write(draft.path, self._text(2**62, bytes(32)))
+            except BaseException:
+                draft.close()
+                raise
+            return draft
+
+    def write(self, draft: Draft, spent: int, checksum: bytes) -> None:
         """Write the number down, whole or not at all."""
-        with closing(Draft(self.path)) as draft:
-            with open(draft.path, "w") as file:
-                file.write(self._text(spent, checksum))
-                file.flush()
-                os.fsync(file.fileno())
+        with self._named():
+            _write(draft.path, self._text(spent, checksum))
             draft.replace(self.path)
+
+    def begin_again(self) -> None:
+        """Write the first number in place of what is there."""
+        with closing(self.draft()) as draft:
+            self.write(draft, 0, b"")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the counter in an error of the disk."""
+        try:
+            yield
+        except OSError as e:
+            text = f"{self.path}: the counter cannot be written ({e.strerror or e})"
+            raise OSError(text) from None
 
     def begin(self) -> None:
         """Write the first one; a FileExistsError if there is one."""
-        with open(self.path, "x") as file:
-            file.write(self._text(0, b""))
-            file.flush()
-            os.fsync(file.fileno())
+        open(self.path, "xb").close()
+        _write(self.path, self._text(0, b""))
 
     def _text(self, spent: int, checksum: bytes) -> str:
         named = {"session": str(self.session), "id": self.id}
         return json.dumps(named | {"spent": spent, "checksum": checksum.hex()})
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a text over that of a file, so that it needs no more space if it is no longer."""
+    with open(path, "r+") as file:
+        file.write(text)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def new_counter(path: Path, session: Path, id: str) -> Counter:
@@ -75,7 +105,7 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
     if named is None:
         counter.begin()
     else:
-        counter.write(0, b"")  # of a budget that was never finished or never used
+        counter.begin_again()  # of a budget that was never finished or never used
     return counter
 
 
@@ -111,7 +141,7 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
         if named is None:
             counter.begin()
         else:
-            counter.write(0, b"")
+            counter.begin_again()
     except FileExistsError:
         raise ValueError(f"{lock}: another session was quicker; open that one") from None
     return counter

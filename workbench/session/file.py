@@ -11,7 +11,7 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from hashlib import sha256
 from math import inf
 from pathlib import Path
@@ -147,16 +147,33 @@ class SessionFile:
         self._counters.append(counter)
         self._check_same(db)
 
-    def count(self) -> None:
-        """Tell the counters how far the ledger is.
+    @contextmanager
+    def spending(self, what: str) -> Iterator[sqlite3.Connection]:
+        """A transaction that spends, after which the counters say how far the ledger is.
 
-        After the spend is on disk: a counter ahead of its ledger would refuse a sound file. Of two
+        The counters take their disk space first, so that a full disk refuses the spend. They are written
+        after the spend is on disk: a counter ahead of its ledger would refuse a sound file. Of two
         processes that take turns here, the later one writes the later number.
+
+        Parameters
+        ----------
+        what : says what was spent, for the case that a counter cannot be written after all.
         """
-        if self._counters:
+        with ExitStack() as stack:
+            drafts = [
+                (counter, stack.enter_context(closing(counter.draft())))
+                for counter in self._counters
+            ]
             with self.transaction() as db:
-                for counter in self._counters:
-                    counter.write(*latest_spend(db))
+                yield db
+            if not drafts:
+                return
+            try:
+                with self.transaction() as db:
+                    for counter, draft in drafts:
+                        counter.write(draft, *latest_spend(db))
+            except OSError as e:
+                raise OSError(f"{e}. {what}") from None
 
     def _check_same(self, db: sqlite3.Connection) -> None:
         """A ValueError if the file at the path is another one by now, an older copy, or damaged."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -11,6 +12,7 @@ from workbench.inference import KernelPCA
 from workbench.mechanism import Release, refuse_place
 from workbench.privacy import ADD_REMOVE, DP, LOCAL, ZCDP
 from workbench.release import USERS_CUT, knows_users_cut, refuse_report_cut
+from workbench.release_files import reserve
 from workbench.session import file as session_file
 from workbench.session.asking import Asking
 from workbench.session.booking import description
@@ -246,13 +248,15 @@ class Session(Asking):
             cost = self.payable(cost, [price for price, _ in also])
             mechanism = replace(mechanism, budget=cost)
         what = description(mechanism, self.budget)
-        booking = self.book(cost, what, also=also, out=out)
-        release = self._of_unit(mechanism(data), unit)
-        if report_cut is not None:
-            release = release.with_users_cut(data, report_cut)
+        with nullcontext() if out is None else closing(reserve(Path(out), data)):
+            booking = self.book(cost, what, also=also, out=out)
+            release = self._of_unit(mechanism(data), unit)
+            if report_cut is not None:
+                release = release.with_users_cut(data, report_cut)
         booking.check(release)
         if out is not None:
-            release.save(out, force=force)
+            with booking.saving():
+                release.save(out, force=force)
         booking.confirm()
         return release
 

@@ -23,6 +23,7 @@ from workbench.session.booking import (
     refuse_unpaid,
     refuse_unpayable,
     rho_of_receipts,
+    stays_spent,
 )
 from workbench.session.file import SessionFile, same_unit
 from workbench.table import ENFORCED, SparseTable
@@ -181,7 +182,7 @@ class Spending:
         self._refuse_other_unit(unit)
         lines = [(cost, what), *also]
         file = None if out is None else str(Path(out).resolve())
-        with self._file.transaction() as db:
+        with self._file.spending(stays_spent((x for x, _ in lines), self.budget)) as db:
             questions = []
             at_first = left = self._remaining(db)
             for asked, text in lines:
@@ -190,7 +191,6 @@ class Spending:
                 row: dict[str, Any] = {self._price: float(price), "delta": float(delta)}
                 row |= {"time": now(), "asked": text, "file": file}
                 questions.append(session_file.spend(db, **row))
-        self._file.count()
         return Booking(
             self, tuple(questions), at_first[0] - left[0], at_first[1] - left[1], self.relation
         )
