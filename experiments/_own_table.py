@@ -179,7 +179,8 @@ def cut_again(release: Release) -> Release:
     theta = getattr(release.estimate, "theta", 0)
     if not theta:
         return release
-    return replace(release, estimate=refilter(release.estimate, 2.5 * theta))
+    cut = refilter(release.estimate, 2.5 * theta)
+    return replace(release, estimate=cut, ledger=tuple(release.ledger))
 
 
 def text_field(need: str, doc: str, *, many: bool = False) -> Any:

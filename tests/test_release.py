@@ -1,7 +1,9 @@
 """Release files: whole or not at all, read by anyone, and honest about what they are."""
 
+import copy
 import json
 import os
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
@@ -93,6 +95,23 @@ def rewritten(path, change):
     metadata[b"workbench"] = json.dumps(record).encode()
     parquet.write_table(table.replace_schema_metadata(metadata), path)
     return path
+
+
+def test_a_release_whose_estimate_was_replaced_has_no_receipts(tmp_path):
+    real = MECHANISMS[0](TABLE).with_users_cut(replace(TABLE, users_cut=3), 0.5)
+    simulated = MECHANISMS[0](TABLE, np.random.default_rng(1))
+    for mixed in (
+        replace(real, estimate=simulated.estimate),
+        Release(simulated.estimate, real.ledger, real.mechanism, real.bound),
+    ):
+        assert not mixed.ledger
+        with pytest.raises(ValueError, match="no receipt"):
+            mixed.save(tmp_path / "x.parquet")
+    assert not list(tmp_path.iterdir())
+    for copied in (copy.deepcopy(real), pickle.loads(pickle.dumps(real))):
+        named = replace(copied, bound=real.bound.of("a user"))
+        assert named.ledger == real.ledger and len(named.ledger) == len(real.ledger) == 2
+    named.save(tmp_path / "x.parquet")
 
 
 def test_a_release_without_receipts_is_neither_saved_nor_loaded(tmp_path):

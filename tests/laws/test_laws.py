@@ -286,7 +286,8 @@ class Careless(mechanisms.LaplaceHistogram):
         release = super().__call__(table, rng)
         counts = table.dense().ravel().astype(float)
         noisy = counts + (release.estimate.values - counts) / 8
-        return dataclasses.replace(release, estimate=Histogram(table.domain, noisy, 1.0))
+        estimate = Histogram(table.domain, noisy, 1.0)
+        return dataclasses.replace(release, estimate=estimate, ledger=tuple(release.ledger))
 
 
 def test_laws_find_what_is_broken_and_go_on():

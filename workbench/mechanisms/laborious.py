@@ -50,7 +50,7 @@ class Laborious(Mechanism):
         cls: Any = GaussianHistogram if isinstance(self.budget, ZCDP) else GeometricHistogram
         full = cls(self.budget, transform=transform)(table, rng)
         summary = self.mechanism.summarise(full.estimate, table.bound, rng)
-        return Release(summary, full.ledger, self, full.bound)
+        return Release(summary, tuple(full.ledger), self, full.bound)
 
     @classmethod
     def example(cls, budget: DP) -> Self:

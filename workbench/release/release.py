@@ -50,6 +50,12 @@ def refuse_report_cut(epsilon: float) -> None:
     noise.geometric(np.zeros(0, np.int64), l1=1, epsilon=epsilon)
 
 
+class _Ledger(tuple[Receipt, ...]):
+    """Receipts, and the estimate for which they paid."""
+
+    estimate: Any
+
+
 @dataclass(frozen=True, eq=False)
 class Release(Answering):
     """A public estimate, the receipts that paid for it, and the mechanism that made it.
@@ -57,7 +63,9 @@ class Release(Answering):
     Parameters
     ----------
     estimate : what is public; it answers workloads.
-    ledger : a receipt for each measurement.
+    ledger : a receipt for each measurement. They belong to the estimate: with another estimate in its
+        place the release has none, and is never saved. A mechanism that computes its estimate from another
+        release passes `tuple(release.ledger)`.
     mechanism : the mechanism; its text in a release that was loaded from a file.
     bound : how far one unit was said to move the data: the guarantee is as true as it is.
     users_cut : how many users lost anything to the bound, with noise; None where it was not asked.
@@ -68,6 +76,13 @@ class Release(Answering):
     mechanism: object
     bound: Bound | None = None
     users_cut: int | None = None
+
+    def __post_init__(self) -> None:
+        """Tie the receipts to the estimate, so that `dataclasses.replace` moves them to no other."""
+        paid_for = getattr(self.ledger, "estimate", self.estimate)
+        ledger = _Ledger(self.ledger if paid_for is self.estimate else ())
+        ledger.estimate = self.estimate
+        object.__setattr__(self, "ledger", ledger)
 
     def __repr__(self) -> str:
         simulated = ", simulated" if self.simulated else ""
