@@ -1,5 +1,6 @@
 """The order in which a command books, draws, checks and saves."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ def test_it_is_booked_before_noise_is_drawn_and_drawn_before_it_is_saved(monkeyp
     steps = []
     for step in ("book", "make", "save"):
         monkeypatch.setattr(publishing, step, lambda *_, step=step: steps.append(step))
-    publishing.publish(None, None, None)
+    publishing.publish(SimpleNamespace(account=None), None, None)
     assert steps == ["book", "make", "save"]
 
 
@@ -22,7 +23,7 @@ def test_what_costs_more_than_was_booked_is_not_saved():
     saved = []
     release = SimpleNamespace(save=lambda *_, **__: saved.append(1))
     request = SimpleNamespace(out="x.parquet", simulated=False, seed=None, force=False)
-    booking = SimpleNamespace(check=check, confirm=lambda: None)
+    booking = SimpleNamespace(check=check, saving=nullcontext, confirm=lambda: None)
     with pytest.raises(ValueError, match="withheld"):
         publishing.save(request, release, booking)
     assert not saved

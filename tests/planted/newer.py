@@ -288,8 +288,8 @@ NEWER = (
     Mistake(
         "deltas that rho forgets",
         "privacy",
-        "max(sum((Fraction(C.delta) for C in P), N) for P in X)",
-        "N",
+        "D(P, 'delta')",
+        "Fraction(0)",
         "privacy/test_zcdp.py::test_the_best_of_all_subsets_is_reported",
         "of sums in zCDP the δ of every measurement stays",
     ),

@@ -462,8 +462,8 @@ UNSEEN = (
     Mistake(
         "a delta that budgets do not see",
         "privacy.DP",
-        "S.epsilon <= self.epsilon * X and S.delta <= self.delta * X",
-        "S.epsilon <= self.epsilon * X",
+        "S.epsilon <= self.epsilon and S.delta <= self.delta",
+        "S.epsilon <= self.epsilon",
         "privacy/test_composition.py::test_a_budget_pays_for_both_of_its_numbers",
         "a release that fails more often than is allowed is paid for",
     ),

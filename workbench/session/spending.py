@@ -133,7 +133,7 @@ class Spending:
         exact = (exact[0] - sum(others), exact[1])
         on_paper = (on_paper[0] - sum(_decimal(float(other)) for other in others), on_paper[1])
         names = (self._price, "delta")
-        payable = {
+        payable: Any = {
             name: _payable(getattr(cost, name), *left)
             for name, *left in zip(names, exact, on_paper, strict=True)
         }
