@@ -240,13 +240,9 @@ def test_seeds_are_a_cipher_s_blocks_all_different():
         seeds(b"short", ids.ids())
 
 
-@pytest.mark.parametrize(
-    ("bound", "why"),
-    [(Bound(3, 0.5), "linf < 1 keeps nothing"), (Bound(9, 2.0**40, 2.0**41), "leave l1 out")],
-)
-def test_a_bound_that_cannot_be_enforced_is_refused(bound, why):
-    with pytest.raises(ValueError, match=why):
-        cut([(1, 1, 1)], bound)
+def test_a_bound_that_cannot_be_enforced_is_refused():
+    with pytest.raises(ValueError, match="leave l1 out"):
+        cut([(1, 1, 1)], Bound(9, 2.0**40, 2.0**41))
 
 
 def test_counts_near_the_largest_are_cut_without_wrapping():

@@ -36,3 +36,14 @@ def test_one_unit_moves_what_is_derived_by_its_bound_at_most(bound, derived):
     assert np.count_nonzero(moves, axis=1).max() <= before.bound.l0
     assert np.abs(moves).max() <= before.bound.linf
     assert np.abs(moves).sum(axis=1).max() <= before.bound.l1
+
+
+@pytest.mark.parametrize("numbers", [(1, 0.001), (3, 0.5), (1, 1 - 2**-53), (2, 1, 0.5), (4, 0)])
+def test_a_bound_below_one_count_is_refused(numbers):
+    """Counts are integers: noise for less than one count would publish them exactly."""
+    with pytest.raises(ValueError, match="a unit moves a count by 1 or not at all"):
+        Bound(*numbers)
+
+
+def test_a_fraction_above_one_count_is_a_bound():
+    assert Bound(2, 1.5).l1 == 3

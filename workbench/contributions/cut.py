@@ -87,7 +87,7 @@ def bounded_contributions(
     Raises
     ------
     ValueError
-        A bound that keeps nothing, a key of another length, or sums that a float cannot hold.
+        A bound that cannot be drawn, a key of another length, or sums that a float cannot hold.
     """
     if not isinstance(bound, Limits):
         raise ValueError(
@@ -115,10 +115,6 @@ def whole_limits(bound: Limits) -> tuple[int, int, int]:
     l0, linf, l1 = (
         min(floor(limit), LARGEST_TOTAL) for limit in (bound.l0, bound.linf, bound.l1)
     )
-    if linf < 1:
-        raise ValueError(
-            f"{bound!r} cannot be enforced: counts are whole, so that linf < 1 keeps nothing"
-        )
     if l1 < l0 * linf and l0 * linf > _MOST_DRAWN:
         raise ValueError(
             f"{bound!r} cannot be enforced: l1 of up to l0·linf counts are drawn one by one, of at most "

@@ -89,8 +89,6 @@ class Interactions(OfUsers):
                 "need Bound(l0, linf), how far one user moves the edge counts, UNBOUNDED, or "
             )
             raise not_allowed(self, "bound", f"{need}PUBLIC")
-        if isinstance(self.bound, Bound) and self.bound.l1 < 1:
-            raise not_allowed(self, "bound", "need l1 >= 1, one record")
         refuse_other_attributes(self.domain)
         for name in ("users", "items", "contexts"):
             column = getattr(self, name)

@@ -27,7 +27,7 @@ class Bound:
     l0 : int
         Cells, at least 1.
     linf : float
-        Counts in each of them, above 0.
+        Counts in each of them, at least 1: counts are integers, so a unit that moves one moves it by 1.
     l1 : float, optional
         Counts in all cells together, from `linf` to l0·linf, which is the default.
     unit : str
@@ -71,8 +71,9 @@ class Bound:
             object.__setattr__(self, "l1", self.l0 * self.linf)
         for name in ("linf", "l1"):
             number = getattr(self, name)
-            if isinstance(number, bool) or not 0 < number <= _LARGEST_MOVE:
-                raise not_allowed(self, name, "need a finite number > 0")
+            if isinstance(number, bool) or not 1 <= number <= _LARGEST_MOVE:
+                need = "need a finite number >= 1, because a unit moves a count by 1 or not at all"
+                raise not_allowed(self, name, need)
         if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
 
@@ -93,7 +94,7 @@ class Bound:
         >>> Bound(10, 10).of("a household").status, Bound(1, 1).of("a trip").status
         ('believed, not enforced', 'as stated')
         """
-        is_one = self.l0 == 1 and self.linf <= 1
+        is_one = self.l0 == 1 and self.linf == 1
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
     def believed(self, unit: str) -> Bound:
