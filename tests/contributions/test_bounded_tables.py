@@ -1,5 +1,6 @@
 """Tables whose users are cut: from frames and files, with what they say of it."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -152,8 +153,12 @@ def test_one_person_written_in_two_ways_does_not_get_two_bounds(tmp_path, other)
         table = SparseTable.read(tmp_path, domain, Bound(), user="who")
         assert table.counts.sum() == 6  # the space is no part of it
         return
-    with pytest.raises(ValueError, match=r"some users are '7', others .*the same number"):
+    with pytest.raises(
+        ValueError, match=rf"b.csv, line 2, .*'{re.escape(other)}'.*--user-type"
+    ):
         SparseTable.read(tmp_path, domain, Bound(), user="who")
+    table = SparseTable.read(tmp_path, domain, Bound(), user="who", user_type="text")
+    assert table.counts.sum() == 7
 
 
 def test_a_table_without_rows_is_cut_whatever_its_column_of_users_holds():

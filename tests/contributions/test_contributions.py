@@ -142,14 +142,13 @@ COLUMNS = {
     "whole numbers": [7, -2, 2**62, 0],
     "large numbers": np.array([2**64 - 1, 2**63, 0, 1], np.uint64),
     "narrow numbers": np.array([3, 1, 0, 255], np.uint8),
-    "text": ["ann", "Ann", "ann ", "Ж" * 200_000],
+    "text": ["ann", "Ann", "ann e", "Ж" * 200_000],
     "categories": pd.Categorical(["b", "a", "c", "d"], ["unused", *"abcd"]),
     "bytes": [b"\0", b"\0\0", b"x", b"y"],
-    "fractions": [0.5, 1.0, 2.0, -0.25],
+    "floats": [5.0, 1.0, 2.0, -3.0],
     "days": [date(2020, 1, day) for day in (1, 2, 3, 4)],
     "times": pd.to_datetime(["2020-01-01", "2020-01-02", "2021-01-01", "1950-01-01"]),
-    "decimals": [Decimal("1.10"), Decimal("1.11"), Decimal("2.00"), Decimal("0.01")],
-    "true or false": [True, False],
+    "decimals": [Decimal("1.00"), Decimal("11"), Decimal("2.00"), Decimal("-1")],
 }
 
 
@@ -188,7 +187,7 @@ def test_what_stays_depends_on_a_user_s_own_value_and_not_on_its_place(kind):
         ([1.0, None, 2.0], "row 1: a value is missing"),
         ([1.0, float("nan")], "row 1: a value is missing"),
         (["a", None], "row 1: a value is missing"),
-        (["a", "b", ""], "row 2: a value is missing"),
+        (["a", "b", " "], "row 2: found ' ', need a user"),
         (pd.Categorical(["a", None, "b"]), "row 1: a value is missing"),
         (pd.to_datetime(["2020-01-01", None]), "row 1: a value is missing"),
         ([0.0, 2.0**53], "row 1: .* below 2⁵³"),
@@ -207,10 +206,9 @@ def test_a_column_that_does_not_say_who_is_refused(values, why):
     ("one", "other"),
     [
         ([7], ["7"]),
-        ([7], [7.0]),
-        ([7], [True]),
-        (np.array([7], "M8[s]"), np.array([7], "M8[us]")),
-        (np.array([0.1], np.float32), [0.1]),
+        (["7"], [b"7"]),
+        ([date(2020, 1, 1)], np.array([7], "M8[us]")),
+        (pd.to_datetime(["2020-01-01"]), pd.to_datetime(["2020-01-01"], utc=True)),
     ],
 )
 def test_batches_of_two_kinds_are_refused(one, other):

@@ -74,6 +74,7 @@ def check(
     user: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Whose each row is.")
     ] = None,
+    user_type: options.UserType = None,
     name: options.TableName = None,
 ) -> None:
     """Say what a release of a table would refuse, for its owner's eyes; nothing is written."""
@@ -83,7 +84,13 @@ def check(
     cells = Domain.read(domain)
     with screen.reading_bar() as progress:
         result = check_table(
-            table, cells, count=count, user=user, table=name, progress=progress
+            table,
+            cells,
+            count=count,
+            user=user,
+            user_type=user_type,
+            table=name,
+            progress=progress,
         )
     names = ", ".join(map(str, table))
     screen.say(f"{names}: {counted(result.rows, 'row')}, {_left_out(result)}")

@@ -70,6 +70,13 @@ User = Annotated[
         metavar="COLUMN", help="Whose each row is: each user is cut to the bound, at random."
     ),
 ]
+UserType = Annotated[
+    str | None,
+    typer.Option(
+        metavar="text",
+        help="Read users as text: 7 and 007 are then two people. By default 007 is refused.",
+    ),
+]
 Unit = Annotated[
     str | None,
     typer.Option(

@@ -40,7 +40,12 @@ def _read(request: Request, mechanism: type[Mechanism], how: dict[str, Any]) -> 
 
     if mechanism.takes is Interactions:
         return Interactions.read(
-            request.table, user=request.user or "", bound=UNBOUNDED, **request.edges, **how
+            request.table,
+            user=request.user or "",
+            user_type=request.user_type,
+            bound=UNBOUNDED,
+            **request.edges,
+            **how,
         )
     if mechanism.takes is not Records:
         return _read_table(request, how)
@@ -81,7 +86,11 @@ def _people(request: Request) -> dict[str, Any]:
     """How the reader cuts each user to the bound, where rows say whose they are."""
     if request.user is None:
         return {}
-    return {"user": request.user, "rng": request.rng("users")}
+    return {
+        "user": request.user,
+        "user_type": request.user_type,
+        "rng": request.rng("users"),
+    }
 
 
 def publish(request: Request, mechanism: Any, private: Any) -> Release:

@@ -84,6 +84,7 @@ class Request:
     simulated: bool = False
     domain_from_data: bool = False
     user: str | None = None
+    user_type: str | None = None
     item: str | None = None
     context: str | None = None
     unit: str | None = None
@@ -150,6 +151,11 @@ class Request:
             if not self.user:
                 raise ValueError("--user is empty: need the name of a column")
             _ = Bound().of(self.who)  # what a release will say of it
+        if self.user_type is not None:
+            if self.user_type != "text":
+                raise ValueError(f"--user-type {self.user_type!r} is not allowed: need text")
+            if self.user is None:
+                raise ValueError("--user-type needs --user COLUMN, whose values it is about")
         if self.is_in_parts:
             self._refuse_unfit_in_parts()
         if mechanism.takes is Interactions:

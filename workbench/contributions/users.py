@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int, UInt64
+from workbench.arrays import Bool, Int, UInt64
 from workbench.contributions.names import NumberedNames
 from workbench.libraries import pa, pc, pd
 from workbench.value import shown
 
 _KEY_BYTES = 32
-_WHOLE = "whole numbers"
+_WHOLE = "integers"
 _TEXT = "text"
+_BYTES = "bytes"
 # of floats of so many bits: from here on, different ids are the same float
 _LARGEST_FLOAT = {16: (2**11, "2¹¹"), 32: (2**24, "2²⁴"), 64: (2**53, "2⁵³")}
-_WRITTEN_LONGER = r"^(?:\+|-?0[0-9]|-?[0-9]+\.)"  # than a number need be
-_WHOLE_IN_TEXT = r"^\+?(-?)0*([0-9]+)(?:\.0*)?$"
+_OBJECTS = {  # kinds of Python's values, of which a column of objects may hold one
+    *(
+        "bytes",
+        "date",
+        "decimal",
+        "empty",
+        "floating",
+        "integer",
+        "mixed-integer-float",
+        "string",
+    )
+}
+_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
+_INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+_INTEGER = r"^(?:0|-?[1-9][0-9]*)$"
+_NUMBER = (  # that somebody may write for an integer, in any digits
+    r"^[+\-−﹣＋－]?[\s\pZ]*(?:0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|(?:"
+    r"(?:\p{Nd}+|\p{Nd}{1,3}(?:[,٬'’]\p{Nd}{2,3})+|\p{Nd}{1,3}(?:[\s\pZ]\p{Nd}{3})+)(?:[.,٫．，]\p{Nd}*)?"
+    r"|[.,٫．，]\p{Nd}+)(?:[eE][+\-−]?\p{Nd}+)?)$"
+)
+_ONE_SPELLING = (
+    "an integer in its usual spelling, such as 7, or text that does not look like a number; if 7 and 007 "
+    "are different people, --user-type text (in Python user_type='text') keeps such spellings apart"
+)
 _PORTION = 2**16  # users whose seeds are drawn at a time
 _LONGEST_NAME = 60  # of a column, in what a release says
 
@@ -104,25 +128,36 @@ class Users(NamedTuple):
 
 
 class UserNumbers:
-    """The users of a column, given in batches, as whole numbers: one a person, never two people in one.
+    """Numbers the users of a column, given in batches: one number per person, never one for two people.
 
-    Whole numbers, dates and truth values are their own numbers, in 64 bits; a user of any other kind is
-    numbered when first seen. What identifies a user, `ids`, depends on the user's value alone. All
-    values of a column are of one kind: whether 7 and "7" are one person is not for us to say.
+    Each value says by itself who a person is. Integers, in any type, are people by their number: 3, and
+    3.0 in a column of floats, is person 3. Text is a person by its characters, in Unicode's composed form
+    and without space around them. Text that spells a number in another way than an integer's usual one
+    (007, 7.0, 1,000) is refused, unless all users are read as text. Bytes are people as they are, and
+    dates and times by the day and the microsecond.
+
+    All values of a column are of one kind, because 7 and "7" may be one person or two.
 
     Parameters
     ----------
     column : str
         Its name, for errors and for what a release says.
+    user_type : "text", optional
+        Read users as text: integers as they are usually spelled, and bytes as UTF-8. Text that spells a
+        number is then a person of its own. By default each column is of the kind that its type states.
     """
 
-    def __init__(self, column: str):
+    def __init__(self, column: str, user_type: str | None = None):
+        if user_type not in (None, _TEXT):
+            raise ValueError(f"user_type = {user_type!r} is not allowed: need None or 'text'")
         self.column = column
+        self._as_text = user_type is not None
         self._kind: str | None = None
         self._beyond_int64: bool | None = (
             None  # which of the numbers with the highest bit there are
         )
         self._names: NumberedNames | None = None  # of users who are no numbers
+        self._spelled = np.zeros(0, np.int64)  # numbers of names that spell a number
 
     def numbers(
         self, values: pa.Array, first_row: int = 0, refusal: Refusal | None = None
@@ -148,66 +183,69 @@ class UserNumbers:
             A value that is missing, or of a kind that identifies nobody, with its row.
         """
 
-        def refuse(row: int, need: str) -> ValueError:
+        def refuse(bad: Bool[np.ndarray, " rows"], need: str) -> None:
+            if not bad.any():
+                return
+            row = int(bad.argmax())
             if refusal is not None:
-                return refusal(row, need)
+                raise refusal(row, need)
             place = f"column {self.column!r}, row {first_row + row}"
-            return ValueError(f"{place}: a value is missing, or says not who: need {need}")
+            found = given[row].as_py()
+            if found is None or found != found:
+                raise ValueError(f"{place}: a value is missing")
+            raise ValueError(f"{place}: found {shown(found)}, need {need}")
 
-        is_coded = pa.types.is_dictionary(values.type)
-        if is_coded and (
-            _kind(values.type.value_type) != _TEXT or values.dictionary.null_count
-        ):
-            values = values.dictionary_decode()
-            is_coded = False
-        if values.null_count:
-            row = int(values.is_null().to_numpy(zero_copy_only=False).argmax())
-            raise refuse(row, "a user")
-        if pa.types.is_null(values.type):  # of no rows
+        given = values
+        values, places = self._distinct(values)
+        if pa.types.is_null(values.type) and not len(values):
             return np.zeros(0, np.int64)
-        self._refuse_other_kind(_kind(values.type.value_type if is_coded else values.type))
-        if pa.types.is_floating(values.type):
-            return _float_bits(values, refuse)
-        if self._kind != _TEXT and not pa.types.is_decimal(values.type):
-            numbers = _whole_numbers(values)
+        refuse(_is_missing(values)[places], "a user")
+        read = self._read(values)
+        refuse(read.bad[places], read.need)
+        if pa.types.is_integer(read.values.type):
+            numbers = read.values.to_numpy()
+            is_unsigned = numbers.dtype == np.uint64
+            numbers = numbers.view(np.int64) if is_unsigned else numbers
             if self._kind == _WHOLE and len(numbers) and numbers.min() < 0:
-                self._refuse_other_sign(pa.types.is_uint64(values.type))
+                self._refuse_other_sign(is_unsigned)
             return numbers
-        places = values.indices.to_numpy() if is_coded else slice(None)
-        texts = values.dictionary if is_coded else values
-        if self._kind != _TEXT:
-            texts = texts.cast(pa.string())
-        names = texts.cast(pa.large_binary())
-        nameless = pc.equal(pc.binary_length(names), 0).to_numpy(zero_copy_only=False)
-        if nameless.any() and nameless[places].any():
-            raise refuse(int(nameless[places].argmax()), "a user")
         if self._names is None:
             self._names = NumberedNames()
-        return self._names.numbers_of(names)[places]
+        known = len(self._names)
+        numbers = self._names.numbers_of(read.values)[places]
+        if self._kind == _TEXT and not self._as_text:
+            new = self._names.all()[known:].cast(pa.large_string())
+            self._spelled = np.append(
+                self._spelled, known + np.flatnonzero(_spells_number(new))
+            )
+            if len(self._spelled):
+                refuse(np.isin(numbers, self._spelled), _ONE_SPELLING)
+        return numbers
 
-    def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
-        """What identifies the user of each number, in 127 bits; None where it is the number itself."""
-        if self._names is None:
-            return None
-        names = self._names.all()
-        _refuse_number_written_twice(self.column, names)
-        return _digests(names)
+    def refused(self, values: pa.Array) -> Iterator[tuple[str, Bool[np.ndarray, " rows"]]]:
+        """What is needed in rows that do not say who, and which rows these are."""
+        values, places = self._distinct(values)
+        missing = _is_missing(values)
+        yield "a user", missing[places]
+        present = np.flatnonzero(~missing)
+        if not len(present):
+            return
+        read = self._read(values.take(pa.array(present)))
+        bad = np.zeros(len(values), bool)
+        bad[present] = read.bad
+        yield read.need, bad[places]
+        if self._kind == _TEXT and not self._as_text:
+            bad[present] = _spells_number(read.values.cast(pa.large_string()))
+            yield _ONE_SPELLING, bad[places]
 
-    def ids_from(self, first: int) -> UInt64[np.ndarray, "numbers 2"] | None:
-        """The same of the numbers from one on, whatever is written in two ways."""
+    def ids(self, first: int = 0) -> UInt64[np.ndarray, "numbers 2"] | None:
+        """What identifies the user of each number from one on, in 127 bits; None where the number does."""
         return None if self._names is None else _digests(self._names.all()[first:])
-
-    def written_longer(self) -> tuple[UInt64[np.ndarray, "n 2"], UInt64[np.ndarray, "n 2"]]:
-        """Ids of users who are numbers that are written as 07, and those that 7 would have."""
-        names = pa.array([], pa.large_binary()) if self._names is None else self._names.all()
-        names = names.filter(pc.match_substring_regex(names, _WRITTEN_LONGER))
-        names = names.filter(pc.match_substring_regex(names, _WHOLE_IN_TEXT))
-        plain = pc.replace_substring_regex(names, _WHOLE_IN_TEXT, r"\1\2")
-        return _digests(names), _digests(plain)
 
     def forget(self) -> None:
         """Number users anew; of which kind they are stays known."""
         self._names = None
+        self._spelled = self._spelled[:0]
 
     @property
     def known(self) -> tuple[str | None, bool | None]:
@@ -226,6 +264,22 @@ class UserNumbers:
         """Whose each row is, of all rows that were given."""
         return Users(numbers, self.ids(), in_words("a user", self.column))
 
+    def _distinct(self, values: pa.Array) -> tuple[pa.Array, Any]:
+        """Values, and the place of each row's among them; values of a dictionary need not be in a row."""
+        if not pa.types.is_dictionary(values.type):
+            return values, slice(None)
+        names = values.dictionary
+        if values.null_count or names.null_count or _kind(names.type) != _TEXT:
+            return values.dictionary_decode(), slice(None)
+        return names, values.indices.to_numpy()
+
+    def _read(self, values: pa.Array) -> _Read:
+        """Values that are not missing as integers, or as names."""
+        kind = _kind(values.type)
+        read = _read(kind, values, self._as_text)
+        self._refuse_other_kind(_TEXT if self._as_text and kind in (_WHOLE, _BYTES) else kind)
+        return read
+
     def _refuse_other_sign(self, is_unsigned: bool) -> None:
         """A ValueError if -1 and 2⁶⁴ - 1, the same 64 bits, may both be users."""
         if self._beyond_int64 is None:
@@ -239,15 +293,103 @@ class UserNumbers:
     def _refuse_other_kind(self, kind: str | None) -> None:
         if kind is None:
             raise ValueError(
-                f"column {self.column!r} cannot say who a row is of: need whole numbers, text, bytes "
-                "or dates, one value a user"
+                f"column {self.column!r} cannot say who a row is of: need integers, text, bytes, dates or "
+                "times, one value per user"
             )
         if self._kind not in (None, kind):
             raise ValueError(
                 f"column {self.column!r}: some users are {self._kind}, others {kind}; need one kind, "
-                "as 7 and '7' may be one person or two"
+                "as 7 and '7' may be one person or two. If they are one, --user-type text (in Python "
+                "user_type='text') reads all as text"
             )
         self._kind = kind
+
+
+class _Read(NamedTuple):
+    """Users as integers or as names; the rows that say not who, and what these need."""
+
+    values: pa.Array
+    bad: Bool[np.ndarray, " rows"]
+    need: str
+
+
+def _read(kind: str | None, values: pa.Array, as_text: bool) -> _Read:
+    """Each value by itself, of a kind; none is missing."""
+    bad = np.zeros(len(values), bool)
+    need = ""
+    if kind == _TEXT:
+        return _names(values)
+    if kind == _BYTES:
+        values = values.cast(pa.large_binary())
+        if not as_text:
+            return _Read(values, pc.equal(values, b"").to_numpy(zero_copy_only=False), "a user")
+        values, bad = _cast(values, pa.large_string())
+        return _Read(values, bad, "text in UTF-8") if bad.any() else _names(values)
+    if pa.types.is_floating(values.type):
+        floats = values.cast(pa.float64()).to_numpy()
+        largest, shown_largest = _LARGEST_FLOAT[values.type.bit_width]
+        bad = ~(np.abs(floats) < largest) | (floats != np.floor(floats))
+        values = pa.array(np.where(bad, 0, floats).astype(np.int64))
+        need = f"an integer below {shown_largest}, or text"
+    elif pa.types.is_decimal(values.type):
+        values, bad = _cast(values, pa.int64())
+        need = "an integer of 64 bits, or text"
+    elif pa.types.is_date(values.type):
+        values, bad = _cast(values, pa.date32())
+        values = values.cast(pa.int32())
+        need = "a date"
+    elif pa.types.is_timestamp(values.type):
+        values, bad = _cast(values, pa.timestamp("us", values.type.tz))
+        values = values.cast(pa.int64())
+        need = "a time to the microsecond, or text"
+    if as_text and kind == _WHOLE:
+        values = values.cast(pa.string()).cast(pa.large_binary())
+    return _Read(values, bad, need)
+
+
+def _cast(values: pa.Array, dtype: pa.DataType) -> tuple[pa.Array, Bool[np.ndarray, " rows"]]:
+    """Values in another type; of those that do not fit, which they are, and no values."""
+
+    def fits(row: int) -> bool:
+        try:
+            values.slice(row, 1).cast(dtype)
+        except pa.ArrowInvalid:
+            return False
+        return True
+
+    try:
+        return values.cast(dtype), np.zeros(len(values), bool)
+    except pa.ArrowInvalid:
+        return pa.nulls(len(values), dtype), np.array([not fits(i) for i in range(len(values))])
+
+
+def _names(texts: pa.Array) -> _Read:
+    """Text in Unicode's composed form, without space and what is invisible around it."""
+    texts = texts.cast(pa.large_string())
+    if not len(texts):
+        return _Read(texts.cast(pa.large_binary()), np.zeros(0, bool), "")
+    _, ends, content = texts.buffers()
+    ends = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    characters = np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]]
+    if len(characters) and characters.max() >= 128:
+        texts = pc.utf8_normalize(texts, "NFC")
+    if len(characters) and (characters.max() >= 128 or characters.min() <= ord(" ")):
+        texts = pc.utf8_trim(texts, _SPACE + _INVISIBLE)
+    empty = pc.equal(texts, "").to_numpy(zero_copy_only=False)
+    return _Read(texts.cast(pa.large_binary()), empty, "a user")
+
+
+def _spells_number(texts: pa.Array) -> Bool[np.ndarray, " texts"]:
+    """Which texts spell a number, but not as an integer is usually spelled."""
+    usual = pc.match_substring_regex(texts, _INTEGER)
+    seen = pc.replace_substring_regex(texts, rf"[{_INVISIBLE}]", "")
+    spelled = pc.and_not(pc.match_substring_regex(seen, _NUMBER), usual)
+    return spelled.to_numpy(zero_copy_only=False)
+
+
+def _is_missing(values: pa.Array) -> Bool[np.ndarray, " rows"]:
+    is_float = pa.types.is_floating(values.type)
+    return pc.is_null(values, nan_is_null=is_float).to_numpy(zero_copy_only=False)
 
 
 def _digests(names: pa.Array) -> UInt64[np.ndarray, "names 2"]:
@@ -258,94 +400,59 @@ def _digests(names: pa.Array) -> UInt64[np.ndarray, "names 2"]:
     return ids
 
 
-def _refuse_number_written_twice(column: str, names: pa.Array) -> None:
-    """A ValueError if two users are one number, as "7", "07" and "7.0": both may be one person."""
-    if not pc.any(pc.match_substring_regex(names, _WRITTEN_LONGER)).as_py():
-        return
-    names = names.filter(pc.match_substring_regex(names, _WHOLE_IN_TEXT))
-    numbers = pc.replace_substring_regex(names, _WHOLE_IN_TEXT, r"\1\2")
-    encoded = numbers.dictionary_encode()
-    if len(encoded.dictionary) == len(names):
-        return
-    places = encoded.indices.to_numpy()
-    _, first = np.unique(places, return_index=True)
-    again = int(np.setdiff1d(np.arange(len(places)), first)[0])
-    one, other = (names[int(i)].as_py().decode() for i in (first[places[again]], again))
-    raise ValueError(
-        f"column {column!r}: some users are {shown(one)}, others {shown(other)}: the same number, which "
-        "may be one person or two; write each user in one way"
-    )
-
-
-def users_of(values: Any) -> Users:
+def users_of(values: Any, user_type: str | None = None) -> Users:
     """Whose each row is, from one value a row: `Users`, numbers, or a column of any kind."""
     if isinstance(values, Users):
         return values
-    column = UserNumbers("users")
+    column = UserNumbers("users", user_type)
     array = values if isinstance(values, pa.Array) else user_column(pd.Series(values))
     return Users(column.numbers(array), column.ids())
 
 
 def user_column(column: Any) -> pa.Array:
-    """A column of a pandas or polars frame as an Arrow array, without making text of mixed values."""
+    """A column of a pandas or polars frame as an Arrow array, without making one type of several kinds."""
     name = getattr(column, "name", None)
     try:
         if hasattr(column, "to_arrow"):
             if str(column.dtype) == "Object":  # polars gives the addresses of Python's values
                 raise pa.ArrowInvalid("Python's own values")
             return column.to_arrow()
+        held = column.cat.categories if column.dtype == "category" else column
+        if held.dtype == object and not _are_of_one_kind(held):
+            raise pa.ArrowInvalid("Python's values of several kinds")
         array = pa.Array.from_pandas(column)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError) as e:
         raise ValueError(
-            f"column {name!r} cannot say who a row is of: need values of one kind, whole numbers of 64 "
-            f"bits, text, bytes or dates ({str(e)[:80]})"
+            f"column {name!r} cannot say who a row is of: need values of one kind, integers of 64 bits, "
+            f"text, bytes, dates or times ({str(e)[:80]}). To read all as text, convert the column first, "
+            f"for example frame[{name!r}].astype(str)"
         ) from None
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _are_of_one_kind(values: Any) -> bool:
+    """Whether Arrow makes of each of Python's values what it makes of it alone."""
+    kind = pd.api.types.infer_dtype(values, skipna=True)
+    is_day_and_time = kind == "date" and any(isinstance(x, datetime) for x in values)
+    return kind in _OBJECTS and not is_day_and_time
 
 
 def _kind(dtype: pa.DataType) -> str | None:
     """What users of a type are; None if they are not told apart. Values of two kinds are never compared."""
     types = pa.types
-    if types.is_integer(dtype):
+    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
         return _WHOLE
     if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
         return _TEXT
     if types.is_binary(dtype) or types.is_large_binary(dtype) or types.is_binary_view(dtype):
-        return _TEXT
+        return _BYTES
     if types.is_fixed_size_binary(dtype):
-        return _TEXT
-    if types.is_temporal(dtype) and not types.is_interval(dtype):
-        return str(dtype)  # 1 second and 1 microsecond are both 1
-    if types.is_boolean(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
-        return str(dtype)
+        return _BYTES
+    if types.is_date(dtype):
+        return "dates"
+    if types.is_timestamp(dtype):
+        return "times" if dtype.tz is None else "times of a zone"
     return None
-
-
-def _whole_numbers(values: pa.Array) -> Int[np.ndarray, " rows"]:
-    """Numbers, dates and truth values as 64 bits, one to one."""
-    if pa.types.is_uint64(values.type):
-        return values.to_numpy().view(np.int64)
-    if not pa.types.is_integer(values.type):
-        if pa.types.is_boolean(values.type):
-            values = values.cast(pa.int8())
-        else:
-            wide = values.type.bit_width == 64
-            values = values.view(pa.int64() if wide else pa.int32())
-    return values.to_numpy()
-
-
-def _float_bits(
-    values: pa.Array, refuse: Callable[[int, str], ValueError]
-) -> Int[np.ndarray, " rows"]:
-    """Numbers with fractions as their 64 bits; those that may stand for several ids are refused."""
-    floats = values.cast(pa.float64()).to_numpy()
-    largest, shown_largest = _LARGEST_FLOAT[values.type.bit_width]
-    bad = ~(np.abs(floats) < largest)
-    if bad.any():
-        row = int(bad.argmax())
-        need = "a user" if np.isnan(floats[row]) else f"a number below {shown_largest}, or text"
-        raise refuse(row, need)
-    return (floats + 0.0).view(np.int64)  # -0.0 is 0.0
 
 
 def in_words(unit: str, column: str) -> str:

@@ -47,10 +47,9 @@ def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Do
 
 
 def crossed_records(
-    data: Any, user: str, crossed: Domain, attributes: Domain, **how: Any
+    data: Any, people: UserNumbers, crossed: Domain, attributes: Domain, **how: Any
 ) -> UserRecords:
     """Rows with some attributes as records of what they are crossed to; keys of both are the same."""
-    people = UserNumbers(user)
     rows = all_rows(counted_rows(data, attributes, users=people, **how))
     assert rows.users is not None  # as their column was read
     items, contexts = crossed.shape

@@ -45,14 +45,19 @@ class UserRecords(NamedTuple):
     ids: UInt64[np.ndarray, "users 2"]
 
 
-def frame_columns(frame: Any, names: Sequence[str], domain: Domain) -> UserRecords:
+def frame_columns(
+    frame: Any, names: Sequence[str], domain: Domain, user_type: str | None
+) -> UserRecords:
     """The named columns of users, items and contexts of a pandas or polars frame, by user."""
     refuse_missing_columns(names, frame)
     arrays = [user_column(frame[names[0]]), *(arrow_column(frame[name]) for name in names[1:])]
-    return _read(_slices(arrays, len(frame)), names, domain, len(frame))
+    people = UserNumbers(names[0], user_type)
+    return _read(_slices(arrays, len(frame)), names, domain, len(frame), people)
 
 
-def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> UserRecords:
+def parquet_columns(
+    path: str | Path, names: Sequence[str], domain: Domain, user_type: str | None
+) -> UserRecords:
     """The named columns of users, items and contexts of a Parquet file, by user.
 
     Batches go into narrow columns as they come: memory is little more than the result.
@@ -66,7 +71,8 @@ def parquet_columns(path: str | Path, names: Sequence[str], domain: Domain) -> U
     file.refuse_columns(columns)
     batches = file.batches(columns, one_kind=names[0])
     arrays = ([batch[name] for name in names] for batch in batches)
-    return _read(arrays, names, domain, int(file.starts[-1]))
+    people = UserNumbers(names[0], user_type)
+    return _read(arrays, names, domain, int(file.starts[-1]), people)
 
 
 def sorted_by_user(
@@ -116,12 +122,15 @@ def _slices(arrays: list[pa.Array], size: int) -> Iterator[list[pa.Array]]:
 
 
 def _read(
-    batches: Iterable[list[pa.Array]], names: Sequence[str], domain: Domain, size: int
+    batches: Iterable[list[pa.Array]],
+    names: Sequence[str],
+    domain: Domain,
+    size: int,
+    people: UserNumbers,
 ) -> UserRecords:
     """`size` rows in batches of Arrow arrays, by user."""
     users = np.empty(size, np.int32)
     codes = [np.empty(size, narrowest_type(n)) for n in domain.shape]
-    people = UserNumbers(names[0])
     start = 0
     for batch in batches:
         rows = slice(start, start + len(batch[0]))
@@ -139,7 +148,7 @@ def _read(
 
 
 def _fits(numbers: Int[np.ndarray, " rows"], dtype: np.dtype) -> bool:
-    if not len(numbers) or numbers.dtype.itemsize <= dtype.itemsize:
+    if not len(numbers) or np.can_cast(numbers.dtype, dtype):
         return True
     limits = np.iinfo(dtype)
     return limits.min <= numbers.min() and numbers.max() <= limits.max

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Float, Int, UInt64
-from workbench.contributions import Users
+from workbench.contributions import UserNumbers, Users
 from workbench.domain import Domain
 from workbench.interactions import crossing, kernels
 from workbench.interactions.bounded import OfUsers
@@ -177,6 +177,7 @@ class Interactions(OfUsers):
         domain: Domain,
         bound: Bound | Unbounded | Public,
         truth_public: bool = False,
+        user_type: str | None = None,
     ) -> Interactions:
         """From a DataFrame by naming its columns; one row a record.
 
@@ -197,6 +198,8 @@ class Interactions(OfUsers):
             How far one user moves the edge counts.
         truth_public : bool
             Exact counts may be shown.
+        user_type : "text", optional
+            Read users as text, as in `SparseTable.from_frame`.
 
         Returns
         -------
@@ -210,15 +213,16 @@ class Interactions(OfUsers):
         """
         if isinstance(item, str) and isinstance(context, str) and domain.preparation is None:
             refuse_other_attributes(domain)
-            records = frame_columns(frame, (user, item, context), domain)
+            records = frame_columns(frame, (user, item, context), domain, user_type)
             return cls._of(domain, records, bound, truth_public)
-        return cls._of_rows(frame, user, item, context, domain, bound, truth_public)
+        people = UserNumbers(user, user_type)
+        return cls._of_rows(frame, people, item, context, domain, bound, truth_public)
 
     @classmethod
     def _of_rows(
         cls,
         data: Any,
-        user: str,
+        people: UserNumbers,
         item: str | Sequence[str],
         context: str | Sequence[str],
         domain: Domain,
@@ -231,7 +235,7 @@ class Interactions(OfUsers):
         contexts = (context,) if isinstance(context, str) else tuple(context)
         crossed = crossing.crossed(domain, items, contexts)
         attributes = domain.project([*items, *contexts])
-        records = crossing.crossed_records(data, user, crossed, attributes, **how)
+        records = crossing.crossed_records(data, people, crossed, attributes, **how)
         return cls._of(crossed, records, bound, truth_public, attributes)
 
     @classmethod
@@ -245,6 +249,7 @@ class Interactions(OfUsers):
         domain: Domain,
         bound: Bound | Unbounded | Public,
         truth_public: bool = False,
+        user_type: str | None = None,
     ) -> Interactions:
         """From three columns of a Parquet file; the others are not read.
 
@@ -254,7 +259,7 @@ class Interactions(OfUsers):
         ----------
         path : str or Path
             The file, a row a record.
-        user, item, context, domain, bound, truth_public
+        user, item, context, domain, bound, truth_public, user_type
             As in `from_frame`.
 
         Returns
@@ -269,9 +274,10 @@ class Interactions(OfUsers):
             The file is not a complete Parquet file, or as in `from_frame`.
         """
         if domain.preparation is not None:
-            return cls._of_rows(path, user, item, context, domain, bound, truth_public)
+            people = UserNumbers(user, user_type)
+            return cls._of_rows(path, people, item, context, domain, bound, truth_public)
         refuse_other_attributes(domain)
-        records = parquet_columns(path, (user, item, context), domain)
+        records = parquet_columns(path, (user, item, context), domain, user_type)
         return cls._of(domain, records, bound, truth_public)
 
     @classmethod
@@ -285,6 +291,7 @@ class Interactions(OfUsers):
         item: str | Sequence[str] | None = None,
         context: str | Sequence[str] | None = None,
         truth_public: bool = False,
+        user_type: str | None = None,
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Interactions:
@@ -294,7 +301,7 @@ class Interactions(OfUsers):
         ----------
         path : path, several, or a frame
             A row a record, with the columns that the domain is prepared from.
-        user, domain, bound, truth_public
+        user, domain, bound, truth_public, user_type
             As in `from_frame`.
         item, context : str or tuple of str, optional
             Attributes of the domain, as in `from_frame`; its first, and its second.
@@ -319,7 +326,8 @@ class Interactions(OfUsers):
         if user in domain.columns:
             raise ValueError(f"column {user!r} cannot be the user and what the user has")
         how = {"table": table, "progress": progress}
-        return cls._of_rows(path, user, item, context, domain, bound, truth_public, **how)
+        people = UserNumbers(user, user_type)
+        return cls._of_rows(path, people, item, context, domain, bound, truth_public, **how)
 
     def __repr__(self) -> str:
         names = " × ".join(self.domain.attributes)

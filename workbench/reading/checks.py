@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from workbench.cell_counts import is_no_count
+from workbench.contributions import UserNumbers
 from workbench.domain import Domain
-from workbench.libraries import pa, pc
 from workbench.preparation.rows import Refusal, examples_of
 from workbench.reading.batches import Progress, row_batches, whole_counts_of
 from workbench.reading.source import Batch
@@ -80,6 +80,7 @@ def check_table(
     *,
     count: str | None = None,
     user: str | None = None,
+    user_type: str | None = None,
     table: str | None = None,
     progress: Progress | None = None,
 ) -> TableCheck:
@@ -96,6 +97,8 @@ def check_table(
         Which cells there can be.
     count, user : str, optional
         The columns of counts and of users.
+    user_type : "text", optional
+        Read users as text, as in `SparseTable.from_frame`.
     table, progress
         As in `SparseTable.read`.
 
@@ -109,6 +112,7 @@ def check_table(
         A file that cannot be read, or a column that is missing or of a type that no rule reads.
     """
     check = TableCheck()
+    users = None if user is None else UserNumbers(user, user_type)
     columns = [name for name in (*domain.columns, count, user) if name is not None]
     for batch in row_batches(data, columns, table=table, progress=progress, one_kind=user):
         refusals, left_out = domain.refusals(batch.columns)
@@ -117,7 +121,7 @@ def check_table(
         for refusal in [
             *refusals,
             *_refused_counts(batch, count),
-            *_missing_users(batch, user),
+            *_refused_users(batch, users),
         ]:
             check._add(batch, refusal)
     return check
@@ -131,10 +135,9 @@ def _refused_counts(batch: Batch, count: str | None) -> Iterator[Refusal]:
             yield Refusal(count, "a whole number >= 0", int(bad.sum()), examples)
 
 
-def _missing_users(batch: Batch, user: str | None) -> Iterator[Refusal]:
-    if user is not None:
-        values = batch.columns[user]
-        is_float = pa.types.is_floating(values.type)
-        missing = pc.is_null(values, nan_is_null=is_float).to_numpy(zero_copy_only=False)
-        if missing.any():
-            yield Refusal(user, "a user", int(missing.sum()), {None: int(missing.argmax())})
+def _refused_users(batch: Batch, users: UserNumbers | None) -> Iterator[Refusal]:
+    if users is not None:
+        for need, bad in users.refused(batch.columns[users.column]):
+            if bad.any():
+                examples = examples_of(batch.columns[users.column], np.flatnonzero(bad))
+                yield Refusal(users.column, need, int(bad.sum()), examples)

@@ -123,6 +123,7 @@ class Records(OverHierarchy):
         counts: Int[np.ndarray, " n"] | None = None,
         truth_public: bool = False,
         users: Any = None,
+        user_type: str | None = None,
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> Records:
@@ -142,6 +143,8 @@ class Records(OverHierarchy):
             Exact counts may be shown.
         users : sequence, optional
             Whose each value is: each user is cut to the bound, at random, as in `SparseTable.from_keys`.
+        user_type : "text", optional
+            As in `SparseTable.from_keys`.
         rng, key : numpy Generator or 32 bytes, optional
             What the choice comes from, to repeat it.
 
@@ -171,7 +174,7 @@ class Records(OverHierarchy):
             totals = np.bincount(reasons, weights, len(names) + 1)[1:].astype(int).tolist()
             left_out = {name: n for name, n in zip(names, totals, strict=True) if n}
         if users is not None:
-            owners = users_of(users)
+            owners = users_of(users, user_type)
             if len(owners.numbers) != len(reasons):
                 raise ValueError(
                     f"{len(reasons)} values do not fit {len(owners.numbers)} users"
@@ -291,6 +294,7 @@ class Records(OverHierarchy):
         count: str | None = None,
         truth_public: bool = False,
         user: str | None = None,
+        user_type: str | None = None,
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
         table: str | None = None,
@@ -313,6 +317,8 @@ class Records(OverHierarchy):
             Exact counts may be shown.
         user : str, optional
             The column that says whose each row is: each user is cut to the bound, at random.
+        user_type : "text", optional
+            As in `SparseTable.from_frame`.
         rng, key : numpy Generator or 32 bytes, optional
             As in `from_values`.
         table, progress
@@ -330,7 +336,7 @@ class Records(OverHierarchy):
         """
         columns = list(hierarchy.attributes)
         more = [name for name in (count, user) if name is not None]
-        column = None if user is None else UserNumbers(user)
+        column = None if user is None else UserNumbers(user, user_type)
         values = []
         counts = GrowingArray()
         users = GrowingArray()

@@ -85,27 +85,24 @@ def count_users(
     rows: Rows,
     folder: Path,
     segments: Any,
-    plain: Any,
     method: str,
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> EdgeCounts:
     """What `Interactions.method` keeps of a range of users, counted."""
-    data = interactions_of(rows, folder, segments, plain)
+    data = interactions_of(rows, folder, segments)
     kept = getattr(data, method)(*arguments, **options)
     return EdgeCounts(rows.domain, kept.bound, kept.edge_counts())
 
 
-def count_users_beyond(
-    rows: Rows, folder: Path, segments: Any, plain: Any, bound: Bound
-) -> int:
+def count_users_beyond(rows: Rows, folder: Path, segments: Any, bound: Bound) -> int:
     """How many of a range of users have records that cannot all stay within a bound."""
-    return interactions_of(rows, folder, segments, plain).users_beyond(bound)
+    return interactions_of(rows, folder, segments).users_beyond(bound)
 
 
-def interactions_of(rows: Rows, folder: Path, segments: Any, plain: Any) -> Interactions:
+def interactions_of(rows: Rows, folder: Path, segments: Any) -> Interactions:
     """All records of a range of users."""
-    own = read_users(rows, folder, segments, plain)
+    own = read_users(rows, folder, segments)
     numbers, keys = _by_user(own.users.numbers, own.keys, rows.domain.size)
     begins = np.diff(numbers, prepend=numbers[:1] - 1) != 0
     codes = np.cumsum(begins) - 1

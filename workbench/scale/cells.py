@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Int, Num, UInt64
+from workbench.arrays import Int, Num
 from workbench.contributions import UserNumbers, cut_key
 from workbench.domain import Domain
 from workbench.scale import counting
 from workbench.scale.counting import Range, cells_of_range
 from workbench.scale.rows import Rows
-from workbench.scale.spill import Spilled
+from workbench.scale.spill import Segments, Spilled
 from workbench.scale.work import Tasks
 from workbench.transform import Basis
 from workbench.workload.linear import Linear
@@ -97,23 +97,19 @@ class Dealt:
         return spans
 
     @cached_property
-    def user_ranges(self) -> list[counting.UserRange]:
-        """Where the rows of some users are, who all are in one; and ids that none of them may have."""
+    def user_ranges(self) -> list[tuple[Segments, ...]]:
+        """Where the rows of some users are, who all are in one."""
         bits = counting.user_bits(sum(span.rows for span in self.spans))
         arguments = ((self.rows, span, self.folder, bits) for span in self.spans)
         dealt = list(self._read(counting.deal_users, arguments))
         together = UserNumbers(self.rows.user_column)
         for own in dealt:
             together.agree_with(own.known)
-        plain = _written_once(self.rows.user_column, dealt)
         self._all_read()
         ranges = []
-        plain_ranges = counting.user_range(plain[:, 0], bits)
         for which in range(1 << bits):
-            segments = tuple(own.spilled.segments(which) for own in dealt)
-            own = plain[plain_ranges == which]
-            held = tuple(some for some in segments if some.rows)
-            ranges.append(counting.UserRange(held, own))
+            segments = (own.spilled.segments(which) for own in dealt)
+            ranges.append(tuple(some for some in segments if some.rows))
         return ranges
 
     def _deal_keys(self, bits: int) -> list[Spilled]:
@@ -139,8 +135,8 @@ class Dealt:
         self._ready()
 
     def of_users(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """`function(rows, folder, segments, plain, *arguments)` of each range of users."""
-        given = [(self.rows, self.folder, *own, *arguments) for own in self.user_ranges]
+        """`function(rows, folder, segments, *arguments)` of each range of users."""
+        given = [(self.rows, self.folder, own, *arguments) for own in self.user_ranges]
         yield from self._of_users(function, given)
 
     def _of_users(
@@ -159,7 +155,7 @@ class Dealt:
         ]
         cut = list(self._of_users(counting.cut_users, given))
         self.users_cut = sum(own.lost for own in cut)
-        for name in {some.name for segments, _ in self.user_ranges for some in segments}:
+        for name in {some.name for segments in self.user_ranges for some in segments}:
             os.unlink(self.folder / name)
         return [own.spilled for own in cut]
 
@@ -213,18 +209,6 @@ class Dealt:
             own = np.clip(own, -_MOST_CELLS, _MOST_CELLS - 1)  # no sum overflows
             units = np.clip(units + own, -_MOST_CELLS, _MOST_CELLS)
         return units
-
-
-def _written_once(
-    column: str, dealt: Sequence[counting.DealtUsers]
-) -> UInt64[np.ndarray, "n 2"]:
-    """Ids of 7 for users that are written 07; a ValueError if one is written 007, too."""
-    pairs = np.concatenate([np.concatenate([own.plain, own.longer], axis=1) for own in dealt])
-    pairs = np.unique(pairs, axis=0)
-    plain = np.unique(pairs[:, :2], axis=0)
-    if len(plain) < len(pairs):
-        raise counting.written_twice(column)
-    return plain
 
 
 def of_cells(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int, UInt32, UInt64
+from workbench.arrays import Int, UInt32
 from workbench.cell_counts import (
     LARGEST_TOTAL,
     CellCounts,
@@ -60,20 +60,11 @@ class Range(NamedTuple):
         return sum(some.rows for some in self.segments)
 
 
-class UserRange(NamedTuple):
-    """Where the rows of some users are, who all are in one; and ids that none of them may have."""
-
-    segments: tuple[Segments, ...]
-    plain: UInt64[np.ndarray, "n 2"]
-
-
 class DealtUsers(NamedTuple):
-    """Rows dealt out by user; which kind the users are; and ids of those that are written as 07."""
+    """Rows dealt out by user, and which kind the users are."""
 
     spilled: Spilled
-    known: tuple[str | None, bool | None]  # of their kind
-    longer: UInt64[np.ndarray, "n 2"]
-    plain: UInt64[np.ndarray, "n 2"]  # what their ids were, if they were written as 7
+    known: tuple[str | None, bool | None]
 
 
 class CutUsers(NamedTuple):
@@ -149,18 +140,17 @@ def deal_rows(rows: Rows, span: Span, folder: Path, bits: int) -> tuple[Spilled,
 
 def deal_users(rows: Rows, span: Span, folder: Path, bits: int) -> DealtUsers:
     """The rows of some files by user: users as numbers, or as 127 bits that stand for a name."""
-    users = UserNumbers(rows.user_column)
+    users = UserNumbers(rows.user_column, rows.user_type)
     counted = [] if rows.count is None else ["<i8"]
     key_type = _key_type(rows.domain.size)
     file = None
     ids = np.empty((0, 2), np.uint64)
-    longer = []
     batches = counted_rows(span.source(), rows.domain, count=rows.count, users=users)
     with ExitStack() as stack:
         stack.enter_context(closing(batches))
         for batch in batches:
             assert batch.users is not None  # as their column is read
-            new = users.ids_from(len(ids))
+            new = users.ids(len(ids))
             if new is None:
                 identity = [batch.users]
             else:
@@ -173,17 +163,14 @@ def deal_users(rows: Rows, span: Span, folder: Path, bits: int) -> DealtUsers:
             counts = [] if batch.counts is None else [batch.counts]
             file.add(user_range(identity[0], bits), [*identity, batch.keys, *counts])
             if len(ids) > _NAMES:
-                longer.append(users.written_longer())
                 users.forget()
                 ids = ids[:0]
-        longer.append(users.written_longer())
         if file is None:
             file = stack.enter_context(
                 SpillFile(folder, ["<i8", key_type, *counted], 1 << bits)
             )
     span.pin.refuse_changed()
-    own, plain = (np.concatenate(some) for some in zip(*longer, strict=True))
-    return DealtUsers(file.spilled(), users.known, own, plain)
+    return DealtUsers(file.spilled(), users.known)
 
 
 class UserRows(NamedTuple):
@@ -194,10 +181,8 @@ class UserRows(NamedTuple):
     counts: Int[np.ndarray, " rows"] | None
 
 
-def read_users(
-    rows: Rows, folder: Path, segments: Sequence[Segments], plain: UInt64[np.ndarray, "n 2"]
-) -> UserRows:
-    """The rows of a range of users; a ValueError if one of them is another's number, written longer."""
+def read_users(rows: Rows, folder: Path, segments: Sequence[Segments]) -> UserRows:
+    """The rows of a range of users."""
     columns = read_rows(folder, segments)
     if not columns:
         none = np.zeros(0, np.int64)
@@ -207,19 +192,7 @@ def read_users(
     if len(columns) == 1:
         return UserRows(Users(columns[0], None, rows.who), keys, counts)
     numbers, ids = _numbered(*columns)
-    if len(plain) and len(np.unique(np.concatenate([ids, plain]), axis=0)) < len(ids) + len(
-        plain
-    ):
-        raise written_twice(rows.user_column)
     return UserRows(Users(numbers, ids, rows.who), keys, counts)
-
-
-def written_twice(column: str) -> ValueError:
-    """What is said of users of whom two are one number."""
-    return ValueError(
-        f"column {column!r}: some users are numbers that are written in two ways, as 7 and 07, which may "
-        "be one person or two; write each user in one way"
-    )
 
 
 def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -232,7 +205,7 @@ def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def cut_users(
-    rows: Rows, folder: Path, users: Sequence[UserRange], bits: int, key: bytes
+    rows: Rows, folder: Path, users: Sequence[Sequence[Segments]], bits: int, key: bytes
 ) -> CutUsers:
     """What the bound leaves of some ranges of users, by ranges of keys."""
     bound = rows.enforced_bound
@@ -243,7 +216,7 @@ def cut_users(
     lost = 0
     with _new_file(folder, rows.domain.size, bits, counted) as file:
         for i, some in enumerate(users):
-            own = read_users(rows, folder, *some)
+            own = read_users(rows, folder, some)
             left = bounded_contributions(own.users, own.keys, own.counts, bound, key)
             lost += int(left.lost.sum())
             keys.append(left.keys)

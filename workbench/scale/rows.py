@@ -87,6 +87,8 @@ class Rows:
     key : bytes, optional
         What the choice of what stays of each user comes from, to repeat it; by default each release has
         one of its own.
+    user_type : "text", optional
+        Users are read as text.
     """
 
     files: tuple[Pin, ...]
@@ -96,6 +98,7 @@ class Rows:
     user: str | None = None
     table: str | None = None
     key: bytes | None = field(default=None, repr=False)
+    user_type: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.bound, Bound | Unbounded | Public):
@@ -111,6 +114,7 @@ class Rows:
         *,
         count: str | None = None,
         user: str | None = None,
+        user_type: str | None = None,
         table: str | None = None,
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
@@ -131,6 +135,8 @@ class Rows:
         user : str, optional
             The column that says whose each row is: each user is cut to the bound, at random, as by
             `SparseTable.read`. Without it the bound is believed as it is stated.
+        user_type : "text", optional
+            As in `SparseTable.from_frame`.
         table : str, optional
             The name of a table, where the file is a DuckDB or SQLite database.
         rng, key : numpy Generator or 32 bytes, optional
@@ -154,7 +160,7 @@ class Rows:
             key = cut_key(rng, key)
         names = [path] if isinstance(path, str | Path) else path
         pins = tuple(map(Pin.of, files_of(names)))
-        rows = cls(pins, domain, bound, count, user, table, key)
+        rows = cls(pins, domain, bound, count, user, table, key, user_type)
         rows._sources()
         return rows
 

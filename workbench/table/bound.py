@@ -72,7 +72,9 @@ class Bound:
         for name in ("linf", "l1"):
             number = getattr(self, name)
             if isinstance(number, bool) or not 1 <= number <= _LARGEST_MOVE:
-                need = "need a finite number >= 1, because a unit moves a count by 1 or not at all"
+                need = (
+                    "need a finite number >= 1, because a unit moves a count by 1 or not at all"
+                )
                 raise not_allowed(self, name, need)
         if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")

@@ -53,6 +53,7 @@ def cells_of_rows(
     domain: Domain,
     bound: Any,
     user: str | None,
+    user_type: str | None,
     rng: Any,
     key: bytes | None,
     **how: Any,
@@ -65,7 +66,7 @@ def cells_of_rows(
             counted.add(rows.keys, rows.counts)
         keys, counts = counted.cells()
         return Kept(Cells(sealed(keys), sealed(counts)), bound)
-    column = UserNumbers(user)
+    column = UserNumbers(user, user_type)
     rows = all_rows(counted_rows(data, domain, users=column, **how))
     users = column.users(cast(np.ndarray, rows.users))
     return cut_cells(users, rows.keys, rows.counts, bound, cut_key(rng, key))

@@ -85,6 +85,7 @@ class SparseTable:
         *,
         truth_public: bool = False,
         users: Any = None,
+        user_type: str | None = None,
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
@@ -105,6 +106,8 @@ class SparseTable:
         users : sequence, optional
             Whose each row is, in values of one kind: each user is cut to the bound, at random
             (`contributions.bounded_contributions`). Without them the bound is believed as it is stated.
+        user_type : "text", optional
+            Read users as text, also where they spell numbers: 7 and 007 are then two people.
         rng, key : numpy Generator or 32 bytes, optional
             What the choice comes from, to repeat it; without them, a new key of the operating system.
 
@@ -129,7 +132,7 @@ class SparseTable:
         ):
             raise ValueError(f"keys must be whole numbers in 0 … {domain.size - 1}")
         if users is not None:
-            kept = cut_cells(users_of(users), keys, counts, bound, cut_key(rng, key))
+            kept = cut_cells(users_of(users, user_type), keys, counts, bound, cut_key(rng, key))
             return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
         refuse_cut_of_nobody(rng, key)
         keys = keys.astype(np.int64)
@@ -188,6 +191,7 @@ class SparseTable:
         count: str | None = None,
         truth_public: bool = False,
         user: str | None = None,
+        user_type: str | None = None,
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
@@ -210,6 +214,8 @@ class SparseTable:
         user : str, optional
             The column that says whose each row is: each user is cut to the bound, at random. Without it
             the bound is believed as it is stated.
+        user_type : "text", optional
+            Read users as text: integers as they are usually spelled, and 7 and 007 as two people.
         rng, key : numpy Generator or 32 bytes, optional
             As in `from_keys`.
 
@@ -223,7 +229,7 @@ class SparseTable:
             A column that is missing or there twice, or a value that is missing or outside the domain,
             with its column and row.
         """
-        kept = cells_of_rows(frame, domain, bound, user, rng, key, count=count)
+        kept = cells_of_rows(frame, domain, bound, user, user_type, rng, key, count=count)
         return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
 
     @classmethod
@@ -237,6 +243,7 @@ class SparseTable:
         table: str | None = None,
         truth_public: bool = False,
         user: str | None = None,
+        user_type: str | None = None,
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
         progress: Progress | None = None,
@@ -251,7 +258,7 @@ class SparseTable:
         path : path, or several
             The columns of the domain; rows of the same cell add up. A folder means its files, which all
             have the same columns; a glob such as "trips/2026-*.parquet" those that match.
-        domain, bound, count, truth_public, user, rng, key
+        domain, bound, count, truth_public, user, user_type, rng, key
             As in `from_frame`.
         table : str, optional
             The name of a table, where the file is a DuckDB or SQLite database.
@@ -269,7 +276,7 @@ class SparseTable:
             missing or outside the domain, with its file, line and column.
         """
         how = {"count": count, "table": table, "progress": progress}
-        kept = cells_of_rows(path, domain, bound, user, rng, key, **how)
+        kept = cells_of_rows(path, domain, bound, user, user_type, rng, key, **how)
         return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
 
     def __len__(self) -> int:

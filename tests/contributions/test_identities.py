@@ -1,0 +1,269 @@
+"""A person's draws follow from the key and that person's own value, in any type, file or company."""
+
+import sqlite3
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from workbench import DP, UNBOUNDED, Bound, Domain, Interactions, Records, SparseTable
+from workbench.contributions import UserNumbers
+from workbench.contributions.users import user_column
+from workbench.hierarchy import Prefixes
+from workbench.mechanisms import HighPassFilter
+from workbench.reading import check_table
+from workbench.scale import Rows, release
+
+KEY = bytes(range(32))
+BOUND = Bound(3, 1)
+DOMAIN = Domain(("item", "day"), (40, 2))
+USERS = 40
+
+
+def rows(others=()):
+    """Items of users 0 … 39, 12 each, and of others: (user, item, day)."""
+    rng = np.random.default_rng(5)
+    users = np.repeat(np.arange(USERS), 12)
+    items = rng.integers(0, 39, len(users))
+    days = rng.integers(0, 2, len(users))
+    return (
+        [*users.tolist(), *others],
+        [*items.tolist(), *[39] * len(others)],
+        [*days.tolist(), *[0] * len(others)],
+    )
+
+
+def kept(users, items, days, **how):
+    """What stays of all, as a table of cells."""
+    data = pa.table({"who": users, "item": items, "day": days})
+    return SparseTable.from_frame(data, DOMAIN, BOUND, user="who", key=KEY, **how).dense()
+
+
+def identity(values, user_type=None):
+    """What identifies each value's person."""
+    values = values if isinstance(values, pa.Array) else user_column(pd.Series(values))
+    column = UserNumbers("who", user_type)
+    numbers = column.numbers(values)
+    return column.users(numbers).ids_of(numbers).tolist()
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        [
+            np.array([3, 70], np.int8),
+            np.array([3, 70], np.uint32),
+            np.array([3, 70], np.uint64),
+            [3.0, 70.0],
+            np.array([3, 70], np.float16),
+            [Decimal("3.00"), Decimal("70")],
+            pd.Series([3, 70.0], dtype=object),
+            pd.Categorical([3, 70]),
+        ],
+        [[2**32 - 1, 2**31], np.array([2**32 - 1, 2**31], np.uint32)],
+        [
+            ["P1", "7", "ä"],
+            ["P1 ", "7\u2003", "a\u0308"],
+            ["\xa0P1", "\ufeff7", "\u200b ä \u2060"],
+            pd.Categorical(["P1 ", " 7", "ä"], ["07", "ä", "P1 ", " 7"]),
+        ],
+        [
+            pd.Series([date(2020, 1, 2)]),
+            pa.array([datetime(2020, 1, 2)], pa.date64()),
+        ],
+        [pa.array([datetime(2020, 1, 2)], pa.timestamp(unit)) for unit in ("s", "ms", "ns")],
+    ],
+)
+def test_the_same_value_in_any_type_is_the_same_person(same):
+    expected = identity(same[0])
+    assert len({tuple(x) for x in expected}) == len(expected)
+    for values in same[1:]:
+        assert identity(values) == expected
+
+
+def test_bytes_are_people_as_they_are():
+    assert len({tuple(x) for x in identity([b"P1", b"P1 ", b"\xff"])}) == 3
+    assert identity([b"P1 "], "text") == identity(["P1"])
+    with pytest.raises(ValueError, match="row 1: .*UTF-8"):
+        identity([b"P1", b"\xff"], "text")
+
+
+SPELLED = (
+    *(
+        "007",
+        "7.0",
+        "7e0",
+        "+7",
+        "-0",
+        "7.50",
+        ".5",
+        "７",
+        "٧",
+        "1,000",
+        "0x7",
+        "1'000",
+        "1 000",
+        "−7",
+    ),
+    *("7.", "1\xa0000", "1\u200b0", "7,5", "00", "- 7"),
+)
+
+
+@pytest.mark.parametrize("text", SPELLED)
+def test_text_that_spells_a_number_unusually_is_refused_by_itself(text):
+    for values in ([text], ["P1", text], pd.Categorical(["P1", text])):
+        with pytest.raises(ValueError, match="--user-type text .*user_type='text'"):
+            identity(values)
+    assert identity([f" {text}"], "text") != identity(["7"], "text")
+
+
+def test_a_category_that_no_row_has_refuses_nothing_until_a_row_has_it():
+    column = UserNumbers("who")
+    kinds = pa.array(["7", "007"])
+    column.numbers(pa.DictionaryArray.from_arrays([0, 0], kinds))
+    with pytest.raises(ValueError, match="row 6: .*usual spelling"):
+        column.numbers(pa.DictionaryArray.from_arrays([0, 1], kinds), 5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["7", "0", "-7", "10" * 20, "P07", "7a", "192.168.0.1", "2026-03-19", "12:30", "1/2"],
+)
+def test_other_text_is_a_person(text):
+    assert identity([text]) == identity([text], "text")
+
+
+def test_with_users_as_text_spellings_are_apart_and_integers_are_their_usual_one():
+    assert len({tuple(x) for x in identity(["7", "007", "7.0"], "text")}) == 3
+    for seven in ([7], [7.0], [Decimal("7.00")], [" 7"]):
+        assert identity(seven, "text") == identity(["7"])
+    with pytest.raises(ValueError, match="user_type = 'int' is not allowed"):
+        UserNumbers("who", "int")
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ([3.0, 7.5], "row 1: .*an integer below 2⁵³"),
+        ([Decimal("3"), Decimal("7.5")], "row 1: .*an integer of 64 bits"),
+        (pa.array([0, 1], pa.timestamp("ns")), "row 1: .*to the microsecond"),
+        ([True, False], "need integers, text, bytes, dates or times"),
+        (pd.Series([7, "7"], dtype=object), r"convert the column first, .*astype\(str\)"),
+        (pd.Series(["P1", b"P1"], dtype=object), "several kinds"),
+        (pd.Series([date(2020, 1, 1), datetime(2020, 1, 1, 5)], dtype=object), "several kinds"),
+    ],
+)
+def test_a_value_that_names_nobody_is_refused(values, why):
+    with pytest.raises(ValueError, match=why):
+        identity(values)
+
+
+def test_one_user_more_does_not_move_what_stays_of_the_others():
+    """In whatever type the column of users then is."""
+    users, items, days = rows()
+    before = kept(pa.array(users), items, days)
+    for other in (999, 2**40, -1):
+        own = rows([other])
+        for values in (pa.array(own[0]), pa.array(own[0], pa.float64())):
+            after = kept(values, *own[1:])
+            np.testing.assert_array_equal(after[:39], before[:39])
+    with pytest.raises(ValueError, match="an integer below 2⁵³"):
+        kept(pa.array(rows([7.5])[0], pa.float64()), *rows([7.5])[1:])
+    texts = kept(pa.array([f"u{x}" for x in users]), items, days)
+    for other in ("ü", " u3x", "x" * 999):
+        own = rows([other])
+        values = pa.array([x if x == other else f"u{x}" for x in own[0]])
+        for column in (values, values.dictionary_encode(), values.cast(pa.large_string())):
+            np.testing.assert_array_equal(kept(column, *own[1:])[:39], texts[:39])
+
+
+def written(folder, users, items, days):
+    """The same table in every kind of file and frame."""
+    table = pa.table({"who": users, "item": items, "day": days})
+    frame = table.to_pandas()
+    frame.to_csv(folder / "t.csv", index=False)
+    pq.write_table(table, folder / "t.parquet", use_dictionary=False)
+    pq.write_table(table, folder / "coded.parquet")
+    kind = "INTEGER" if pa.types.is_integer(table["who"].type) else "TEXT"
+    with sqlite3.connect(folder / "t.db") as connection:
+        connection.execute(f"CREATE TABLE t (who {kind}, item INTEGER, day INTEGER)")
+        lists = zip(*table.to_pydict().values(), strict=True)
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", lists)
+    files = {"t.parquet": None, "coded.parquet": None, "t.db": "t"}
+    if kind == "TEXT":  # of a CSV file all users are text
+        files["t.csv"] = None
+    return files, [frame, pl.from_arrow(table), table]
+
+
+@pytest.mark.parametrize("kind", ["integers", "text"])
+def test_what_stays_is_the_same_from_every_source(tmp_path, kind):
+    users, items, days = rows()
+    users = pa.array(users) if kind == "integers" else pa.array([f" u{x}" for x in users])
+    expected = kept(users, items, days)
+    files, frames = written(tmp_path, users, items, days)
+    for frame in frames:
+        table = SparseTable.from_frame(frame, DOMAIN, BOUND, user="who", key=KEY)
+        np.testing.assert_array_equal(table.dense(), expected)
+    for file, table in files.items():
+        path = tmp_path / file
+        own = SparseTable.read(path, DOMAIN, BOUND, user="who", key=KEY, table=table)
+        np.testing.assert_array_equal(own.dense(), expected)
+        data = Interactions.read(path, user="who", domain=DOMAIN, bound=UNBOUNDED, table=table)
+        np.testing.assert_array_equal(data.table(BOUND, key=KEY).dense(), expected)
+        in_parts = Rows.read(path, DOMAIN, BOUND, user="who", key=KEY, table=table)
+        made = release(HighPassFilter(DP(1e6), theta=0.5), in_parts).estimate
+        np.testing.assert_array_equal(
+            in_parts.domain.frame(made.keys), own.domain.frame(own.keys)
+        )
+    named = dict(user="who", item="item", context="day", domain=DOMAIN, bound=UNBOUNDED)
+    for data in (
+        Interactions.from_parquet(tmp_path / "coded.parquet", **named),
+        Interactions.from_frame(frames[0], **named),
+    ):
+        np.testing.assert_array_equal(data.table(BOUND, key=KEY).dense(), expected)
+
+
+def test_records_are_cut_alike_in_company_of_any_type(tmp_path):
+    tree = Prefixes("0123456789", 2, "item")
+    users, items, _ = rows()
+    texts = [f"{x:02}" for x in items]
+
+    def counts(values, texts):
+        frame = pa.table({"who": values, "item": texts})
+        pq.write_table(frame, tmp_path / "r.parquet")
+        made = Records.read(tmp_path / "r.parquet", tree, BOUND, user="who", key=KEY)
+        return made.to_frame().to_numpy().tolist()
+
+    before = counts(pa.array(users), texts)
+    assert counts(pa.array([*users, 5000.0], pa.float64()), [*texts, "99"])[:-1] == before
+
+
+def test_narrow_and_wide_integers_are_one_person_as_interactions():
+    named = dict(user="who", item="item", context="day", domain=DOMAIN, bound=UNBOUNDED)
+    users, items, days = rows()
+    ids = np.array(users) + 2**32 - USERS
+    tables = [
+        Interactions.from_frame(
+            pd.DataFrame({"who": ids.astype(dtype), "item": items, "day": days}), **named
+        ).table(BOUND, key=KEY)
+        for dtype in (np.uint32, np.int64, np.uint64, np.float64)
+    ]
+    for table in tables[1:]:
+        np.testing.assert_array_equal(table.dense(), tables[0].dense())
+
+
+def test_a_check_lists_all_users_that_a_release_would_refuse():
+    frame = pd.DataFrame(
+        {"who": ["7", "007", None, "1,000", " "], "item": [1] * 5, "day": [0] * 5}
+    )
+    refused = check_table(frame, DOMAIN, user="who").refused
+    assert [(x.need.split(",")[0], x.rows) for x in refused] == [
+        ("a user", 2),
+        ("an integer in its usual spelling", 2),
+    ]
+    assert check_table(frame[:2], DOMAIN, user="who", user_type="text").refused == []
