@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+
+from workbench.mechanism import DP
+from workbench.mechanisms import GeometricHistogram
 
 
 def coin(table) -> int:
@@ -25,3 +29,19 @@ def raises_for_one(table) -> int:
     if len(table) > 1:
         raise KeyError("a second cell")
     return os.urandom(1)[0] & 1
+
+
+@dataclass(frozen=True)
+class LeaksAboveTen:
+    """Sound by its defaults."""
+
+    budget: DP
+    k: int = 1
+
+    def __call__(self, table, rng=None):
+        spent = self.budget.epsilon * (1 if self.k <= 10 else 2)
+        return GeometricHistogram(DP(spent))(table, rng).estimate
+
+
+few = LeaksAboveTen(DP(2.0))
+many = LeaksAboveTen(DP(2.0), k=12)

@@ -285,6 +285,40 @@ def test_losses_of_mechanisms_of_others_are_computed(cls, factor):
     assert found.leaks is (factor > 1)
 
 
+class LeavesAReceiptOut(GeometricHistogram):
+    """Measures twice for half of its budget each, and states one receipt."""
+
+    def __call__(self, table, rng=None):
+        half = GeometricHistogram(DP(self.budget.epsilon / 2))
+        first, second = half(table, rng), half(table, rng)
+        both = replace(first.estimate, values=first.estimate.values + second.estimate.values)
+        return replace(first, estimate=both)
+
+
+class OwesOther(LeavesAReceiptOut):
+    """States a δ beside half of its ε: neither its budget nor its ledger implies the other."""
+
+    def __call__(self, table, rng=None):
+        release = super().__call__(table, rng)
+        (receipt,) = release.ledger
+        cost = replace(receipt.cost, delta=1e-9)
+        return replace(release, ledger=(replace(receipt, cost=cost),))
+
+
+@pytest.mark.parametrize("cls", [LeavesAReceiptOut, OwesOther])
+def test_a_release_that_states_less_than_it_loses_is_a_leak(cls):
+    mechanism = cls(DP(3.0))
+    found = audit(mechanism, method="exact")
+    assert found.leaks and found.epsilon == 1.5 and found.budget_epsilon == 3.0
+    assert found.exact > 2
+    assert "ε = 1.5" in str(found) and "by its releases (3 by its budget)" in str(found)
+    measured = audit(mechanism, runs=4000, method="runs", rng=np.random.default_rng(6))
+    assert measured.leaks and 1.5 < measured.bound < 3
+    (job, *_) = default_jobs([cls], [3.0])
+    (made,) = run_audits([job], runs=80)
+    assert made.leaks and made.budget_epsilon == job.key[2]
+
+
 def test_every_mechanism_has_pairs_and_a_job_at_every_epsilon():
     jobs = default_jobs()
     assert {type(job.mechanism) for job in jobs} == set(mechanisms.ALL)

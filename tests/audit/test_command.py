@@ -37,6 +37,13 @@ def test_what_tells_nothing_passes(run, tmp_path):
     assert {row["exact"] for row in written if row["name"] == "coin"} == {""}
 
 
+@pytest.mark.parametrize(("name", "leaks"), [("few", 0), ("many", 1)])
+def test_an_instance_is_audited_at_its_own_fields_and_budget(run, name, leaks):
+    result = run(f"tests.audit.leaky:{name}", "--runs", "80")
+    assert result.exit_code == leaks, result.output
+    assert "ε = 2" in result.stderr if leaks else " 0 leaks" in result.stdout
+
+
 def test_what_cannot_be_audited_says_why(run):
     result = run("tests.audit.leaky:refuses", "--epsilon", "1", "--runs", "100")
     assert result.exit_code == 1 and "not this table" in result.stdout, result.output

@@ -47,32 +47,6 @@ class ExactLoss:
     all_noise: bool = True
 
 
-def exact_loss(
-    mechanism: Callable[..., Any], pair: Pair, epsilon: float, delta: float = 0.0
-) -> ExactLoss:
-    """The largest loss over all outputs, by enumeration at the finest level that can be run through.
-
-    Parameters
-    ----------
-    mechanism : called with data and a generator.
-    pair : the neighbours.
-    epsilon : at which the spent δ is computed.
-    delta : for which the loss is computed: the smallest ε at which no more δ is spent.
-
-    Returns
-    -------
-    ExactLoss
-
-    Raises
-    ------
-    NotEnumerable
-        If it draws by another law, or in too many ways.
-    """
-    laws_of_output = output_laws(mechanism, pair)
-    loss = _loss(laws_of_output.one, laws_of_output.other, epsilon, delta)
-    return replace(loss, all_noise=laws_of_output.all_noise)
-
-
 class OutputLaws(NamedTuple):
     """For both inputs each output's probability, by its hash; whether all values had noise."""
 
@@ -80,13 +54,28 @@ class OutputLaws(NamedTuple):
     other: dict[int, tuple[float, Output]]
     all_noise: bool
 
+    def loss(self, epsilon: float, delta: float = 0.0) -> ExactLoss:
+        """The largest loss over all outputs.
+
+        Parameters
+        ----------
+        epsilon : at which the spent δ is computed.
+        delta : for which the loss is computed: the smallest ε at which no more δ is spent.
+
+        Returns
+        -------
+        ExactLoss
+        """
+        return replace(_loss(self.one, self.other, epsilon, delta), all_noise=self.all_noise)
+
 
 def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     """The probabilities of all outputs under both inputs, at the finest level that can be run through.
 
     Parameters
     ----------
-    mechanism, pair : as for `exact_loss`.
+    mechanism : called with data and a generator.
+    pair : the neighbours.
 
     Returns
     -------
@@ -95,7 +84,7 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     Raises
     ------
     NotEnumerable
-        As `exact_loss`.
+        If it draws by another law, or in too many ways.
     """
     stated: Any = mechanism
     fields = [getattr(mechanism, name, None) for name in ("grouping", "strategy")]

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench import noise
-from workbench.audit.enumeration import NotEnumerable, exact_loss
+from workbench.audit.enumeration import NotEnumerable, output_laws
 from workbench.audit.events import strongest_evidence
 from workbench.audit.outputs import NoAnswer, Output, observe
 from workbench.audit.pairs import Pair, pairs_for
@@ -24,6 +24,7 @@ FALSE_ALARMS = 1e-6
 _PILOT = 20  # runs of either input before the others
 LEAST_RUNS = 4 * _PILOT
 _DELTA_OF_RHO = 1e-6  # at which the ε of a ρ is judged
+_ROUNDED = 1 + 1e-9  # sums of receipts may differ from the budget by rounding
 _METHODS = ("both", "runs", "exact")
 
 
@@ -38,7 +39,8 @@ class Audit:
     pair : str
         The neighbours, in words.
     epsilon, delta : float
-        What is promised.
+        What is promised: the budget of the mechanism, or the privacy that its releases state if that
+        is less.
     bound : float or None
         ε is at least this, but for the false-alarm rate: measured on `runs` outputs of either input.
     event : str
@@ -63,6 +65,8 @@ class Audit:
         The ρ that is promised, of which `epsilon` at `delta` follow, if it has no δ of its own.
     exact_rho : float or None
         The ρ that the enumerated law spends, of orders 1 to 4.
+    budget_epsilon : float or None
+        ε of the budget, if `epsilon` is the one that releases state.
     """
 
     name: str
@@ -82,6 +86,7 @@ class Audit:
     note: str = ""
     rho: float | None = None
     exact_rho: float | None = None
+    budget_epsilon: float | None = None
 
     @property
     def leaks(self) -> bool:
@@ -118,6 +123,8 @@ class Audit:
         head = f"{self.name}, {self.pair}: ε = {self.epsilon:.4g} stated"
         if self.delta:
             head += f", δ = {self.delta:.3g}"
+        if self.budget_epsilon is not None:
+            head += f" by its releases ({self.budget_epsilon:.4g} by its budget)"
         parts = []
         if self.exact is not None:
             parts.append(f"{self.exact:.4g} computed over {self.outputs} outputs")
@@ -153,6 +160,9 @@ def audit(
     rng: np.random.Generator | None = None,
 ) -> Audit:
     """A lower bound on the ε of a mechanism or of any callable, from what it gives on two neighbours.
+
+    The loss is compared with what is stated here (or the budget) and with the privacy that the releases
+    state by their receipts.
 
     Parameters
     ----------
@@ -210,44 +220,100 @@ def audit(
     if not 0 <= stated_epsilon < inf:
         raise ValueError(f"epsilon = {stated_epsilon!r} is not allowed: need a number >= 0")
     stated_delta = delta if delta is not None else getattr(budget, "delta", 0.0)
-    exact = None
+    rho = given.rho if isinstance(given, ZCDP) and not given.delta else None
+    promise = _Promise(stated_epsilon, stated_delta, rho)
+    promises = _with_releases(promise, mechanism, name, pair, seconds)
+    laws = None
     note = ""
     if method != "runs":
         try:
-            exact = exact_loss(mechanism, pair, stated_epsilon, stated_delta)
+            laws = output_laws(mechanism, pair)
         except NotEnumerable as e:
             note = f"not enumerated: {e}"
-    measured: dict[str, Any] = {}
+    outputs = None
     if method != "exact":
         outputs = _outputs(mechanism, name, pair, runs, seconds, most_seconds, rng)
-        evidence = strongest_evidence(*outputs, stated_delta, false_alarms)
-        measured = dict(
-            bound=evidence.bound,
-            event=evidence.words,
-            likelier=evidence.likelier,
-            rarer=evidence.rarer,
-            runs=len(outputs[0]),
+    audits = []
+    for judged in promises:
+        measured: dict[str, Any] = {}
+        if outputs is not None:
+            rate = false_alarms / len(promises)
+            evidence = strongest_evidence(*outputs, judged.delta, rate)
+            measured = dict(
+                bound=evidence.bound,
+                event=evidence.words,
+                likelier=evidence.likelier,
+                rarer=evidence.rarer,
+                runs=len(outputs[0]),
+            )
+        if laws is not None:
+            exact = laws.loss(judged.epsilon, judged.delta)
+            measured |= dict(
+                exact=exact.loss,
+                spent_delta=exact.delta,
+                exact_rho=exact.rho,
+                outputs=exact.outputs,
+                all_noise=exact.all_noise,
+            )
+            if exact.loss > judged.epsilon and not measured.get("bound", 0.0) > judged.epsilon:
+                measured["event"] = exact.words
+        audits.append(
+            Audit(
+                name,
+                pair.name,
+                judged.epsilon,
+                judged.delta,
+                seconds=time.perf_counter() - start,
+                note=note,
+                rho=judged.rho,
+                budget_epsilon=None if judged is promise else promise.epsilon,
+                **measured,
+            )
         )
-    if exact is not None:
-        measured |= dict(
-            exact=exact.loss,
-            spent_delta=exact.delta,
-            exact_rho=exact.rho,
-            outputs=exact.outputs,
-            all_noise=exact.all_noise,
-        )
-        if exact.loss > stated_epsilon and not measured.get("bound", 0.0) > stated_epsilon:
-            measured["event"] = exact.words
-    return Audit(
-        name,
-        pair.name,
-        stated_epsilon,
-        stated_delta,
-        seconds=time.perf_counter() - start,
-        note=note,
-        rho=given.rho if isinstance(given, ZCDP) and not given.delta else None,
-        **measured,
-    )
+    return next((result for result in audits if result.leaks), audits[0])
+
+
+class _Promise(NamedTuple):
+    epsilon: float
+    delta: float
+    rho: float | None
+
+    @classmethod
+    def of(cls, privacy: DP | ZCDP) -> _Promise:
+        """The promise of a budget or a release: a ρ also at a small δ."""
+        if isinstance(privacy, DP):
+            return cls(privacy.epsilon, privacy.delta, None)
+        at = privacy.at(privacy.delta + _DELTA_OF_RHO)
+        return cls(at.epsilon, at.delta, None if privacy.delta else privacy.rho)
+
+    def implies(self, other: _Promise) -> bool:
+        """Whether data that keep this promise keep the other one too, except for rounding."""
+        if other.rho is not None and (self.rho is None or self.rho > other.rho * _ROUNDED):
+            return False
+        return self.epsilon <= other.epsilon * _ROUNDED and self.delta <= other.delta * _ROUNDED
+
+
+def _with_releases(
+    promise: _Promise, mechanism: Any, name: str, pair: Pair, seconds: float
+) -> list[_Promise]:
+    """The promise, and those that a release of either neighbour states, without weaker ones."""
+    promises = [promise]
+    releases: list[Any] = []
+
+    def release(data: Any) -> None:
+        releases.append(mechanism(data))
+
+    for data, before in ((pair.one, []), (pair.other, [pair.one])):
+        try:
+            observe(partial(release, data), 5 * seconds)  # the first one may load and compile
+        except NoAnswer:
+            raise _no_answer(name, 5 * seconds, (before, [])) from None
+    for privacy in (getattr(made, "privacy", None) for made in releases):
+        if isinstance(privacy, DP | ZCDP):
+            stated = _Promise.of(privacy)
+            if not any(known.implies(stated) for known in promises):
+                promises = [*(p for p in promises if not stated.implies(p)), stated]
+    return promises
 
 
 def promised(mechanism: Any) -> DP | None:

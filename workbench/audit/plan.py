@@ -213,6 +213,8 @@ def run_job(
     stated: dict[str, Any] = dict(epsilon=job.epsilon, seconds=seconds)
     try:
         computed = audit(mechanism, pair, method="exact", **stated)
+        if computed.leaks:
+            return computed
         check_seconds = _CHECK_SECONDS * (job.share if is_ours(type(mechanism)) else 1.0)
         most_seconds *= job.share
         if computed.exact is not None:

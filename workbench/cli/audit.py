@@ -17,8 +17,8 @@ def audit(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]…",
-            help="Mechanisms, as HighPassFilter or module:Class, or a function of a table as "
-            "module:function.",
+            help="Mechanisms, as HighPassFilter or module:Class, an instance with its own fields and "
+            "budget as module:name, or a function of a table as module:function.",
             show_default="all of ours",
         ),
     ] = None,
@@ -76,7 +76,10 @@ def audit(
         most_seconds=float("inf") if runs else MOST_SECONDS,
     )
     audits = [] if out is None else read_rows(out)
-    done = {(a.name, a.pair, a.epsilon) for a in audits}
+    done = {
+        (a.name, a.pair, a.epsilon if a.budget_epsilon is None else a.budget_epsilon)
+        for a in audits
+    }
     jobs = [job for job in jobs if job.key not in done]
     if not runs:
         minutes = max(1, round(most_minutes(jobs)))
@@ -152,7 +155,9 @@ def _jobs(audited: list[Any], epsilons: list[float], thorough: bool) -> list[Any
     make = thorough_jobs if thorough else default_jobs
     jobs = make(classes or None, epsilons) if classes or not audited else []
     for function in audited:
-        if function not in classes:
+        if hasattr(function, "budget") and not isinstance(function, type):
+            jobs += all_pairs(function)  # an instance states its own ε
+        elif function not in classes:
             for epsilon in epsilons:
                 jobs += all_pairs(function, epsilon)
     return jobs
