@@ -98,6 +98,25 @@ def reserve(path: Path, data: Any) -> Draft:
         ) from None
 
 
+def refuse_input(path: Path, inputs: Iterable[Path | None]) -> None:
+    """Raise a ValueError if `path`, or a file that is written next to it, is one of the inputs.
+
+    Links and hard links to an input count as the input.
+    """
+    for written in (path, sidecar(path)) if path.suffix == ".csv" else (path,):
+        for given in inputs:
+            if given is not None and _is_same_file(written, given):
+                raise ValueError(
+                    f"{written} is an input of this command and would be overwritten: choose another name"
+                )
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+
+
 def write_release(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
     """The rows and the record of a release, as the ending of the file says."""
     refuse_place(path, force)

@@ -106,7 +106,7 @@ BAD = {
     f"release t.csv {FILTER} --domain-from-data": "need one of them",
     f"release nowhere.csv {FILTER}": "nowhere.csv: no such file",
     f"release t.csv {FILTER} --out there/out.parquet": "there: no such folder",
-    f"release t.csv {FILTER} --out t.csv": "t.csv exists: choose another name, or --force",
+    f"release t.csv {FILTER} --out t.csv": "t.csv is an input of this command",
     f"release t.csv {FILTER} --domain nowhere.json": "nowhere.json",
     f"release t.csv {FILTER} --domain t.csv": "t.csv, line 1: not JSON",
     f"release t.csv {FILTER} --bound 1": "--bound '1': need L0,LINF",

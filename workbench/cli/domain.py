@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workbench.cli import options, screen
+from workbench.release_files import refuse_input
 from workbench.value import shown
 from workbench.wording import counted
 
@@ -51,6 +52,8 @@ def new(
 
     from workbench.reading import draft_domain
 
+    if out is not None:
+        refuse_input(out, [source])
     if out is not None and out.exists() and not force:
         raise ValueError(f"{out} exists: choose another name, or --force to overwrite it")
     draft = draft_domain(source, name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.cli import spaces
 from workbench.cli.spaces import StatedSpace
-from workbench.release_files import refuse_place
+from workbench.release_files import refuse_input, refuse_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,7 +98,6 @@ class Request:
 
     def __post_init__(self) -> None:
         """Refuse at once what needs no library, and reads no data, to be refused."""
-        self._refuse_place()
         if (self.epsilon is None) == (self.rho is None):
             raise ValueError(
                 "what the release may cost: need --epsilon E, or --rho R for mechanisms with Gaussian "
@@ -130,7 +129,9 @@ class Request:
 
         from workbench.reading import files_of
 
-        files_of(self.table)
+        others = [self.domain_file, self.budget_file, self.space.taxonomy]
+        refuse_input(self.out, [*files_of(self.table), *others])
+        self._refuse_place()
 
     def _refuse_place(self) -> None:
         out = self.out
@@ -304,6 +305,7 @@ class Request:
         """The queries that `--workload` or `--marginals` states."""
         from workbench.workload import stated
 
+        refuse_input(self.out, [Path(text)])
         if option == "--marginals":
             return stated.read_marginals(text, self.stated_domain)
         return stated.read_queries(text, self.stated_domain)
@@ -357,8 +359,12 @@ class Request:
     def domain(self) -> Domain | None:
         """Which cells there can be, as stated; None where it is to be read off the data."""
         from workbench.domain import Domain
+        from workbench.preparation.domain_file import files_within
 
-        return None if self.domain_file is None else Domain.read(self.domain_file)
+        if self.domain_file is None:
+            return None
+        refuse_input(self.out, files_within(self.domain_file))
+        return Domain.read(self.domain_file)
 
     @property
     def stated_domain(self) -> Domain:

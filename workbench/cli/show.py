@@ -37,7 +37,7 @@ def show(
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such release file")
     if picture is not None:
-        _refuse_picture(picture, force)
+        _refuse_picture(picture, file, force)
 
     from workbench.mechanism import Release
 
@@ -48,11 +48,13 @@ def show(
         screen.say(f"Picture    {picture}")
 
 
-def _refuse_picture(path: Path, force: bool) -> None:
-    from workbench.release_files import refuse_existing
+def _refuse_picture(path: Path, file: Path, force: bool) -> None:
+    from workbench.provenance import sidecar
+    from workbench.release_files import refuse_existing, refuse_input
 
     if path.suffix not in _PICTURES:
         raise ValueError(f"--picture {path}: need a name that ends in {' or '.join(_PICTURES)}")
+    refuse_input(path, [file, sidecar(file)])
     refuse_existing(path, force)
 
 

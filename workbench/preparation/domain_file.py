@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,21 @@ def read_domain_file(path: Path) -> tuple[Any, bool]:
             "be shown) or false; no attribute of a domain's file may be called so"
         )
     return content, public
+
+
+def files_within(path: Path) -> list[Path]:
+    """The files of labels and of maps that a domain's file names."""
+
+    def named(stated: Any) -> Iterator[Path]:
+        pairs = stated.items() if isinstance(stated, dict) else enumerate(stated)
+        for word, x in pairs:
+            if isinstance(x, dict | list):
+                yield from named(x)
+            elif word in ("file", "map") and isinstance(x, str):
+                yield path.parent / x
+
+    attributes, _ = read_domain_file(path)
+    return list(named(attributes)) if isinstance(attributes, dict) else []
 
 
 def states_public_truth(path: str | Path) -> bool:
