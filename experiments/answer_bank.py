@@ -207,9 +207,10 @@ class AnswerBank(Figure):
         """What one session's bank says after its purchases."""
         second = self.unasked_queries()[np.array([1])]
         table = self.dataset.load()
+        cap = DP(max(10.0, 2 * (self.counts_epsilon + self.blocks_epsilon)))
         with tempfile.TemporaryDirectory() as home:
             path = Path(home) / "prices.session"
-            with Session.open(path, table, DP(100.0), total=self.people) as session:
+            with Session.open(path, table, cap, total=self.people) as session:
                 for workload, epsilon in purchases:
                     session.ask(workload, epsilon)
                 about = {"panel": "price", "metric": "Price", "series": name}

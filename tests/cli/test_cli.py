@@ -693,7 +693,8 @@ def test_a_release_says_how_much_of_it_nothing_would_give(run):
 
 
 def test_rows_without_a_count_count_one(run):
-    asked = "--domain domain.json --bound 1,1 --unit person --epsilon 1e6 --out out.parquet"
+    asked = "--domain domain.json --bound 1,1 --unit person --out out.parquet"
+    asked += " --epsilon 1e6 --epsilon-is-meant"
     run(f"release t.csv {asked} --mechanism highpassfilter --theta 1")
     assert Release.load("out.parquet").estimate.weights().tolist() == [1, 2, 1]
     said = complaint(run("release t.csv --theta --out x.parquet", code=2))

@@ -26,7 +26,7 @@ def run(tmp_path, monkeypatch):
 
 
 ASK = "release trips --domain domain.json --user user --force"
-FILTER = "--bound 99,99 --mechanism HighPassFilter --theta 1 --epsilon 1e6"
+FILTER = "--bound 99,99 --mechanism HighPassFilter --theta 1 --epsilon 1e6 --epsilon-is-meant"
 
 
 def test_a_folder_in_parts_is_the_folder(run):
@@ -50,7 +50,7 @@ def test_two_processes_release_what_one_does(run):
 
 
 def test_interactions_in_parts(run):
-    how = "--mechanism SRA --l 200 --item zone --context hour --epsilon 1e6"
+    how = "--mechanism SRA --l 200 --item zone --context hour --epsilon 1e6 --epsilon-is-meant"
     run(f"{ASK} {how} --out whole.parquet")
     run(f"{ASK} {how} --out parts.parquet --workers 1")
     whole, parts = (Release.load(f"{name}.parquet") for name in ("whole", "parts"))
@@ -58,7 +58,7 @@ def test_interactions_in_parts(run):
 
 
 def test_a_budget_is_spent_when_all_rows_were_read(run):
-    run("budget new b.json --people them --unit 'a user' --epsilon 2e6")
+    run("budget new b.json --people them --unit 'a user' --epsilon 2e6 --epsilon-is-meant")
     paid = f"{ASK} {FILTER} --out o.parquet --budget b.json --scratch scratch"
     whole = Path("trips/2.parquet").read_bytes()
     pd.read_parquet("trips/2.parquet").assign(zone=7).to_parquet("trips/2.parquet")

@@ -44,7 +44,9 @@ def largest(release):
 def test_a_user_with_most_trips_moves_the_table_by_the_bound_and_no_more(run):
     """At an ε of a million the noise is gone: what stays of the herd is what the bound says."""
     for file in ("t.csv", "t.parquet"):
-        said = run(f"release {file} --user user_id --bound 2,3 {FILTER} {ASK} 1e6").stdout
+        said = run(
+            f"release {file} --user user_id --bound 2,3 {FILTER} {ASK} 1e6 --epsilon-is-meant"
+        ).stdout
         release = Release.load("o.parquet")
         assert largest(release) <= 3 + 60 * 3 and release.bound.status == "enforced"
         assert release.bound.unit == "a user (column user_id)"
@@ -73,7 +75,7 @@ def test_every_mechanism_of_tables_is_given_users_that_are_cut(run, more):
 def test_points_and_strings_are_cut_by_user_too(run):
     """5 zones; 61 users, of whom each keeps one point."""
     space = "--box x=0..5 --levels 3 --user user_id --bound 1,1 --out o.parquet --force"
-    run(f"release t.csv {space} --mechanism PrivTree --epsilon 1e5")
+    run(f"release t.csv {space} --mechanism PrivTree --epsilon 1e5 --epsilon-is-meant")
     release = Release.load("o.parquet")
     assert release.bound.unit == "a user (column user_id)" and len(release.to_frame()) == 61
 
@@ -96,6 +98,7 @@ def test_the_column_may_name_another_unit_than_a_user(run):
 
 def test_how_many_users_were_cut_is_told_for_a_receipt_and_nothing_else_is(run):
     command = f"release t.csv --user user_id --bound 2,1 --report-cut 1e6 {FILTER} {ASK} 1"
+    command += " --epsilon-is-meant"
     said = run(command).stdout
     release = Release.load("o.parquet")
     trips = pd.read_csv("t.csv")
@@ -121,6 +124,7 @@ def test_how_many_users_were_cut_is_told_for_a_receipt_and_nothing_else_is(run):
 )
 def test_how_many_users_a_mechanism_cut_is_told_too(run, options):
     line = "release t.csv --user user_id --report-cut 1e6 --domain domain.json --epsilon 1"
+    line += " --epsilon-is-meant"
     run(f"{line} --out o.parquet --mechanism {options}")
     release = Release.load("o.parquet")
     trips = pd.read_csv("t.csv")
@@ -146,7 +150,9 @@ def test_a_seed_repeats_the_cut_as_well_as_the_noise(run):
 def test_items_and_contexts_may_be_several_columns_each(run):
     Path("wide.json").write_text('{"zone": 5, "hour": 24, "word": ["v", "w"]}')
     asked = "--mechanism SRA --l 3 --user user_id --domain wide.json --out o.parquet --force"
-    run(f"release t.csv --item zone,hour --context word {asked} --epsilon 1e6")
+    run(
+        f"release t.csv --item zone,hour --context word {asked} --epsilon 1e6 --epsilon-is-meant"
+    )
     estimate = Release.load("o.parquet").estimate
     assert estimate.domain.attributes == ("zone × hour", "word")
     assert estimate.items.values[0] >= 3  # of the herd, which starts in zone 0 at hour 0

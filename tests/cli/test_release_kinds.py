@@ -54,7 +54,9 @@ KINDS = {
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_mechanism_can_be_asked_for(run, name):
-    run(f"release t.csv --mechanism {name} {KINDS[name]} --epsilon 1000 --out o.parquet")
+    run(
+        f"release t.csv --mechanism {name} {KINDS[name]} --epsilon 1000 --epsilon-is-meant --out o.parquet"
+    )
     release = Release.load("o.parquet")
     assert release.mechanism.startswith(f"{name}(") and not release.simulated
     assert release.privacy.epsilon <= 1000 * (1 + 1e-9)
@@ -62,7 +64,7 @@ def test_every_mechanism_can_be_asked_for(run, name):
 
 def test_what_is_released_is_what_the_columns_hold(run):
     """At an ε of thousands the noise is gone: each user's records, points, strings and codes are there."""
-    huge = "--epsilon 100000 --out o.parquet --force"
+    huge = "--epsilon 100000 --epsilon-is-meant --out o.parquet --force"
     run(f"release t.csv --mechanism LPA {KINDS['LPA'].replace('10', '300')} {huge}")
     rows = [line.split(",") for line in Path("t.csv").read_text().splitlines()[1:]]
     items = Release.load("o.parquet").estimate.items
@@ -83,7 +85,8 @@ def test_what_is_released_is_what_the_columns_hold(run):
 def test_a_user_is_one_unit_however_many_records(run):
     """All records of a user move items and edges by l together, which is what noise is made for."""
     run(
-        f"release t.csv --mechanism SRA {KINDS['SRA']} --epsilon 100000 --out o.parquet --force"
+        f"release t.csv --mechanism SRA {KINDS['SRA']} --epsilon 100000 --epsilon-is-meant "
+        "--out o.parquet --force"
     )
     release = Release.load("o.parquet")
     assert release.estimate.items.values.sum() == 20 * 5
@@ -227,7 +230,8 @@ def test_queries_are_stated_in_a_file(run):
     expected = [3 + 5 + 7, 1 + 2 + 11 + 12]
     for file in ("q.txt", "q.json"):
         assert stated.read_queries(file, domain).sums(domain, keys, values).tolist() == expected
-    asked = f"release t.csv --mechanism LaplaceQueries {TABLE} --epsilon 100000 --out o.parquet"
+    asked = f"release t.csv --mechanism LaplaceQueries {TABLE} --out o.parquet"
+    asked += " --epsilon 100000 --epsilon-is-meant"
     run(f"{asked} --workload q.txt")
     release = Release.load("o.parquet")
     rows = [line.split(",") for line in Path("t.csv").read_text().splitlines()[1:]]

@@ -22,7 +22,8 @@ from workbench.cli import app, screen
 from workbench.mechanism import Release
 
 TRIPS = pd.DataFrame({"zone": [*range(5)] * 40, "who": [*range(100)] * 2})
-ASK = "--domain domain.json --bound 1,1 --epsilon 1000 --mechanism HighPassFilter --theta 5 --force"
+ASK = "--domain domain.json --bound 1,1 --mechanism HighPassFilter --theta 5 --force"
+ASK += " --epsilon 1000 --epsilon-is-meant"
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ def new(
         ),
     ] = None,
     delta: options.Delta = 0.0,
+    epsilon_is_meant: options.EpsilonIsMeant = False,
     relation: Annotated[
         str,
         typer.Option(help="Which neighbours: add-remove-one-unit, replace-one-unit or local."),
@@ -69,6 +70,7 @@ def new(
         asked = f"--rho {stated(rho / 4)}"
     else:
         raise ValueError("need --epsilon or --rho, what all releases may cost: one of the two")
+    options.refuse_unmeant(cost, 0.0, epsilon_is_meant)
     session = Session.create(
         file,
         cost,

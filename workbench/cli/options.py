@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from workbench.privacy import DP, ZCDP
 
 Tables = Annotated[
     list[Path],
@@ -34,6 +40,9 @@ Rho = Annotated[
         help="Privacy loss ρ of zero-concentrated privacy, for mechanisms that then draw Gaussian noise; "
         "with --delta it is also said as an ε."
     ),
+]
+EpsilonIsMeant = Annotated[
+    bool, typer.Option("--epsilon-is-meant", help="Allow ε above 10, which protects little.")
 ]
 Delta = Annotated[float, typer.Option(help="Failure probability δ.")]
 DeltaOrNone = Annotated[
@@ -184,3 +193,29 @@ Code = Annotated[
         metavar="COLUMN", help="The column of codes of a taxonomy.", rich_help_panel=_SPACE
     ),
 ]
+
+
+def refuse_unmeant(cost: DP | ZCDP, beside: float, meant: bool) -> None:
+    """A ValueError for more than ε = 10 that nobody says is meant.
+
+    Parameters
+    ----------
+    cost : what a release or all of a budget may cost; a ρ counts as its ε at δ = 10⁻⁶.
+    beside : ε of what is released with it.
+    meant : whether the option says so.
+    """
+    from workbench.privacy.budgets import LARGE, LARGE_EPSILON, as_epsilon
+    from workbench.wording import stated
+
+    epsilon = as_epsilon(cost) + beside
+    if not LARGE_EPSILON < epsilon < inf:
+        return
+    if meant:
+        warnings.filterwarnings("ignore", re.escape(LARGE))
+        return
+    rho = "" if hasattr(cost, "epsilon") else f", at δ = 0.000001 for ρ = {stated(cost.rho)},"
+    raise ValueError(
+        f"ε = {stated(epsilon)}{rho} protects little: an observer's odds about one person can grow by a "
+        "factor of e^ε, which at ε = 10 is 22,026. Choose at most ε = 10 or, if you mean it, add "
+        "--epsilon-is-meant"
+    )

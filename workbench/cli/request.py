@@ -10,7 +10,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli import spaces
+from workbench.cli import options, spaces
 from workbench.cli.spaces import StatedSpace
 from workbench.release_files import refuse_input, refuse_place
 
@@ -74,6 +74,7 @@ class Request:
     epsilon: float | None = None
     rho: float | None = None
     delta: float | None = None
+    epsilon_is_meant: bool = False
     table_name: str | None = None
     budget_file: Path | None = None
     count: str | None = None
@@ -344,9 +345,11 @@ class Request:
         reading = self.reading_delta(mechanism)
         if isinstance(cost, ZCDP) and reading is not None:
             cost.at(reading)  # refuses what is no δ before anything is paid for
+        beside = [x for x in (self.report_cut, self.choose_epsilon) if x and isfinite(x)]
+        if self.seed is None:
+            options.refuse_unmeant(cost, sum(beside), self.epsilon_is_meant)
         if self.account is None:
             return cost
-        beside = [x for x in (self.report_cut, self.choose_epsilon) if x and isfinite(x)]
         return self.account.session.payable(cost, [DP(x) for x in beside])
 
     def reading_delta(self, mechanism: type) -> float | None:

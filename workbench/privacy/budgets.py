@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from math import inf, nextafter
 from sys import float_info
@@ -17,6 +18,11 @@ from workbench.privacy.conversions import (
 from workbench.value import parameter, value
 from workbench.wording import stated
 
+LARGE_EPSILON = 10
+LARGE = (
+    "A privacy loss above ε = 10 protects little: at ε = 10 an observer's odds about one person can grow "
+    "22,026-fold. Choose a smaller ε or ρ unless you mean it."
+)
 _LARGEST = float_info.max
 
 
@@ -188,6 +194,19 @@ def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
             "rho in all is more than a float holds: together these promise nothing"
         )
     return ZCDP(round_up(rho), round_up(delta))
+
+
+def as_epsilon(cost: DP | ZCDP) -> float:
+    """The ε of a cost, for a ρ at δ = 10⁻⁶ beside its own δ."""
+    if isinstance(cost, DP):
+        return cost.epsilon
+    return round_up(epsilon_above(Fraction(cost.rho), Fraction(1, 10**6)))
+
+
+def warn_if_large(cost: DP | ZCDP) -> None:
+    """Warn once of a finite ε above 10, or of a ρ whose ε at δ = 10⁻⁶ is above 10."""
+    if LARGE_EPSILON < as_epsilon(cost) < inf:
+        warnings.warn(LARGE, stacklevel=1)  # from one place, so that it is shown once
 
 
 def refuse_delta(delta: float, spent: Fraction) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench import estimates, noise, provenance
 from workbench.libraries import pa
-from workbench.privacy import DP, LOCAL, Receipt
+from workbench.privacy import DP, LOCAL, Receipt, warn_if_large
 from workbench.release.answering import USERS_CUT, Answering
 from workbench.release.file_records import (
     bound_of_file,
@@ -78,11 +78,16 @@ class Release(Answering):
     users_cut: int | None = None
 
     def __post_init__(self) -> None:
-        """Tie the receipts to the estimate, so that `dataclasses.replace` moves them to no other."""
+        """Tie the receipts to the estimate, and warn of a large ε where a release is made, not loaded.
+
+        `dataclasses.replace` moves receipts to no other estimate.
+        """
         paid_for = getattr(self.ledger, "estimate", self.estimate)
         ledger = _Ledger(self.ledger if paid_for is self.estimate else ())
         ledger.estimate = self.estimate
         object.__setattr__(self, "ledger", ledger)
+        if ledger and not (self.simulated or isinstance(self.mechanism, str)):
+            warn_if_large(self.privacy)
 
     def __repr__(self) -> str:
         simulated = ", simulated" if self.simulated else ""

@@ -10,7 +10,7 @@ from typing import Any, Self
 from workbench import wording
 from workbench.inference import KernelPCA
 from workbench.mechanism import Release, refuse_place
-from workbench.privacy import ADD_REMOVE, DP, LOCAL, ZCDP
+from workbench.privacy import ADD_REMOVE, DP, LOCAL, ZCDP, warn_if_large
 from workbench.release import USERS_CUT, knows_users_cut, refuse_report_cut
 from workbench.release_files import reserve
 from workbench.session import file as session_file
@@ -94,6 +94,8 @@ class Session(Asking):
         stated |= stated_people(people, unit, relation)
         session = cls(SessionFile(path), table, KernelPCA(1.0, prior=prior).prior)
         can_begin = table is not None and budget is not None
+        if is_new and table is not None and budget is not None:
+            warn_if_large(budget)
         if is_new and not (can_begin and path.parent.is_dir()):
             raise FileNotFoundError(
                 f"{path}: no such session; one begins with table and budget, in a folder that exists, or "
@@ -158,6 +160,7 @@ class Session(Asking):
         stated |= stated_people(people, unit, relation)
         if {"budget", "people", "unit", "relation"} - set(stated):
             raise ValueError("a budget file needs budget, people, unit and relation")
+        warn_if_large(budget)
         counter = path.with_name(f"{path.name}.count") if counter is None else Path(counter)
         counter = counter.resolve()
         exists = f"{path} exists: a budget is begun once, and spent to its end"
