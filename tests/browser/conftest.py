@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -28,17 +29,36 @@ def browser():
         browser.close()
 
 
+def outside(asked):
+    """The requests that left this machine."""
+    hosts = ((url, urlsplit(url).hostname) for url in asked)
+    return [url for url, host in hosts if host not in (None, "127.0.0.1")]
+
+
 @pytest.fixture
 def opened(browser):
-    """A page, and what went wrong on it."""
+    """A page, and what went wrong on it; no request of any of its frames leaves this machine."""
+    context = recorded(browser)
+    yield context.pages[0]
+    context.close()
+    assert outside(context.asked) == []
+
+
+def recorded(browser):
+    """A context with a page, and the addresses of all requests and sockets of its pages."""
     context = browser.new_context(viewport=dict(width=1280, height=900))
+    context.asked = []
+    context.on("request", lambda request: context.asked.append(request.url))
+    context.on(
+        "page",
+        lambda page: page.on("websocket", lambda socket: context.asked.append(socket.url)),
+    )
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     page.wrong = []
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
-    yield page
-    context.close()
+    return context
 
 
 @contextmanager

@@ -39,6 +39,7 @@ def explore(
             f"--port={port}",
             "--no-browser",
             "--Voila.auto_token=True",
+            "--template=workbench",  # which asks no other host
             "--Voila.log_level=WARN",
         ]
 

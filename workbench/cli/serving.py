@@ -16,6 +16,8 @@ from time import sleep
 
 from workbench.cli import screen
 
+_TEMPLATES = Path(__file__).with_name("jupyter")
+
 
 def serve(
     name: str,
@@ -32,11 +34,14 @@ def serve(
     port = free_port(port)
     token = secrets.token_urlsafe(24)
     address = f"http://127.0.0.1:{port}{page}?token={token}"
-    paths = os.pathsep.join(filter(None, [str(project), os.environ.get("PYTHONPATH", "")]))
+    paths = {
+        name: os.pathsep.join(filter(None, [str(first), os.environ.get(name, "")]))
+        for name, first in (("PYTHONPATH", project), ("JUPYTER_PATH", _TEMPLATES))
+    }
     server = subprocess.Popen(
         [sys.executable, "-m", "workbench.cli.attached", *arguments(port)],
         # where `ps` does not show the token
-        env=os.environ | {"PYTHONPATH": paths, "JUPYTER_TOKEN": token},
+        env=os.environ | paths | {"JUPYTER_TOKEN": token},
         stdin=subprocess.PIPE,  # which closes if we are killed
         start_new_session=True,  # Ctrl-C is ours: Jupyter would ask whether it is meant
     )
