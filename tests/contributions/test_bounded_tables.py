@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from workbench import DP, PUBLIC, Bound, Domain, Release, SparseTable
@@ -182,3 +184,15 @@ def test_how_many_users_were_cut_is_said_with_noise():
         assert said.privacy.epsilon == pytest.approx(1.1)
         numbers.add(said.users_cut)
     assert len(numbers) > 1
+
+
+def test_users_of_files_with_other_dictionaries_are_other_people(tmp_path):
+    """Text of Parquet is read by dictionaries, and each row group has its own order."""
+    path = tmp_path / "trips.parquet"
+    schema = pa.schema({"who": pa.string(), "a": pa.int64()})
+    groups = [["ada", "bob"], ["cy", "dee"], ["bob", "ada"], ["dee", "eve", "ada"]]
+    with pq.ParquetWriter(path, schema) as writer:
+        for group in groups:
+            writer.write_table(pa.table({"who": group, "a": [0] * len(group)}, schema))
+    table = SparseTable.read(path, Domain(("a",), (1,)), Bound(), user="who")
+    assert table.total == 5 and table.users_cut == 3

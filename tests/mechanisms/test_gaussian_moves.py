@@ -6,15 +6,17 @@ noise the path of both neighbours is the same, and every sum is exact.
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
-from workbench import mechanisms
+from workbench import Bound, Domain, mechanisms
 from workbench.audit import pairs_for
 from workbench.noise.discrete_gaussian import DiscreteGaussian
 from workbench.noise.gaussian_cells import GaussianCell
 from workbench.privacy import ZCDP
+from workbench.shares import blocks_within
 from workbench.transform import Dyadic, Haar
 from workbench.workload import Products
 
@@ -72,3 +74,24 @@ def test_what_a_unit_moves_costs_no_more_than_rho(cls, drawn):
             assert cost <= Fraction(RHO), (mechanism, pair, float(cost))
             most = max(most, cost)
     assert most > Fraction(RHO) / 2
+
+
+@pytest.mark.parametrize("split", ["uniform", "geometric"])
+@pytest.mark.parametrize("bound", [Bound(), Bound(1, 3), Bound(2, 1), Bound(2, 2, 3)], ids=repr)
+def test_dyadic_boxes_are_charged_for_all_that_a_unit_moves(split, bound):
+    """All that a unit can add to 12 cells, at the rate of the noise of each block."""
+    basis = Dyadic(dims=2, split=split).on(Domain(("a", "b"), (4, 3)))
+    blocks = blocks_within(basis, bound, ZCDP(RHO))
+    ends = np.cumsum([block.size for block in blocks])
+    costs = []
+    for cells in combinations(range(12), bound.l0):
+        for counts in product(range(int(bound.linf) + 1), repeat=bound.l0):
+            if sum(counts) <= bound.l1:
+                nodes, moved = basis.forward(np.array(cells), np.array(counts))
+                own = np.searchsorted(ends, nodes, side="right")
+                rates = [Fraction(b.rho) / Fraction(b.l2_squared) for b in blocks]
+                costs.append(
+                    sum(rates[b] * int(x) ** 2 for b, x in zip(own, moved, strict=True))
+                )
+    assert max(costs) <= Fraction(RHO)
+    assert max(costs) > Fraction(RHO) * 3 / 4

@@ -481,3 +481,15 @@ def test_the_door_refuses_arrays_that_are_none():
     for size in (0, 32, 100):
         with pytest.raises(ValueError, match="size"):
             noise.alp_projection(KEYS, COUNTS, words(1), size, l1=1, epsilon=1, alpha=3)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_a_sketch_costs_the_rho_of_all_cells_of_a_unit_in_one_bucket(depth):
+    """Three cells of a unit may share a bucket of each row, and move it by 3: the law, summed here."""
+    table = SparseTable.from_keys(DOMAIN, [0], [1], Bound(3, 1))
+    (receipt,) = CountSketch(DP(1.0), 16, depth)(table, seeded()).ledger
+    x = np.arange(-400, 401)
+    log_p = -np.abs(x) / (3 * depth)
+    p = np.exp(log_p) / np.exp(log_p).sum()
+    divergence = depth * (p * (log_p - -np.abs(x - 3) / (3 * depth))).sum()
+    assert receipt.rho >= divergence * (1 - 1e-9)

@@ -12,7 +12,7 @@ from tests.agreement import RARE, fits, runs, same_runs
 from tests.reference import geometric as literal
 from workbench import DP, noise
 from workbench.noise import bits, laws, parts, priorities
-from workbench.noise.drawing import best
+from workbench.noise.drawing import Prioritised, best
 from workbench.noise.measurement import Measurement
 from workbench.threads import limited_threads
 
@@ -196,3 +196,26 @@ def test_large_vectors_are_drawn_by_several_threads_with_the_same_law():
             rng = np.random.default_rng(0)
             seeded.append(noise.geometric(values, l1=1, epsilon=0.5, rng=rng)[0])
     assert np.array_equal(*seeded)
+
+
+def test_a_lowered_guess_is_drawn_by_words_of_its_own():
+    """No round of a part repeats a word of 64 bits of another (by chance once in 10¹³)."""
+    measurement = Measurement([(2**12, 1, 0.5)], [[(0, 2**12)]], theta=1, size=9, rng=KEY)
+    used = []
+
+    def recorded(step):
+        words = measurement.parts[0].streams(step)
+
+        def read(n):
+            drawn = words(n)
+            used.append(drawn.copy())
+            return drawn
+
+        return read
+
+    drawn = Prioritised(measurement.parts[0], OCCUPIED, COUNTS, recorded)
+    for tau in (30.0, 25.0, 22.0):
+        drawn.extend(tau)
+    assert all(len(pool.ranks) > 10 for pool in drawn.drawn)
+    words = np.concatenate(used)
+    assert len(np.unique(words)) == len(words) > 500

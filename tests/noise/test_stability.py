@@ -2,6 +2,7 @@
 
 from decimal import Decimal, getcontext
 from fractions import Fraction
+from itertools import combinations
 from math import exp, log, sqrt
 
 import numpy as np
@@ -238,3 +239,15 @@ def test_a_peers_threshold_reports_less_than_it_fails():
     exact = float(literally(Fraction(1), cut, 1))
     wide = stats.norm.isf(RARE / 2) * sqrt(exact / n)
     assert abs(shown - exact) < wide < exact - theirs(cut).map((1, 1, 1))[1]
+
+
+@pytest.mark.parametrize("key", [None, bytes(range(32))])
+def test_parts_have_noise_of_their_own(key):
+    """By chance equal once in 10⁹⁰ runs: 200 values each at ε = 1."""
+    drawn = stability.stable_parts(Bound(), 3, epsilon=1.0, delta=1e-6, rng=key)
+    cells = np.arange(200)
+    counts = np.full(200, 1000)
+    noisy = [stability.stable_cells(cells, counts, part)[1] for part in drawn.parts]
+    for one, other in combinations(noisy, 2):
+        assert len(one) == len(other) == 200 and not np.array_equal(one, other)
+        assert abs((one != other).mean() - 0.71) < 0.28  # of independent noise 71 % differ

@@ -10,6 +10,7 @@ from workbench import DP, Bound, Domain, Session, SparseTable
 from workbench.datasets import Adult
 from workbench.experiment import first_available
 from workbench.privacy import ZCDP
+from workbench.session import choosing
 from workbench.session.choosing import open_sets, scores_of
 from workbench.workload import Marginals, NamedMarginals, Products
 
@@ -271,3 +272,26 @@ def test_questions_beyond_the_domain_are_refused_before_anything_is_spent(tmp_pa
         with pytest.raises(ValueError, match="z"):
             session.ask(other, 1.0, strategy="optimised")
         assert session.remaining == 8.0
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["empty bank", "bank"])
+def test_a_choice_expects_nothing_of_the_number_of_people_unless_it_is_declared(
+    tmp_path, monkeypatch, asked
+):
+    """What the scores are compared with is the same for tables of other totals."""
+    expected = []
+
+    def kept(table, sets, counts, drowned):
+        expected.append(([x.tolist() for x in counts], list(drowned)))
+        return scores_of(table, sets, counts, drowned)
+
+    monkeypatch.setattr(choosing, "scores_of", kept)
+    domain = Domain(("a", "b"), (2, 2))
+    for n in (40, 40, 3000):
+        table = SparseTable.from_keys(domain, [0, 1], [n, n], Bound())
+        with Session.open(tmp_path / "s", table, DP(2.0)) as session:
+            if asked and not expected:
+                session.ask(Marginals(1), 1.0)
+            session.plan(Marginals(1), 0.2, by="data", epsilon=0.1, rounds=1)
+    assert expected[0] == expected[1] == expected[2]
+    assert asked or not np.any(expected[0][0])
