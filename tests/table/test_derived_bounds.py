@@ -38,7 +38,9 @@ def test_one_unit_moves_what_is_derived_by_its_bound_at_most(bound, derived):
     assert np.abs(moves).sum(axis=1).max() <= before.bound.l1
 
 
-@pytest.mark.parametrize("numbers", [(1, 0.001), (3, 0.5), (1, 1 - 2**-53), (2, 1, 0.5), (4, 0)])
+@pytest.mark.parametrize(
+    "numbers", [(1, 0.001), (3, 0.5), (1, 1 - 2**-53), (2, 1, 0.5), (4, 0)]
+)
 def test_a_bound_below_one_count_is_refused(numbers):
     """Counts are integers: noise for less than one count would publish them exactly."""
     with pytest.raises(ValueError, match="a unit moves a count by 1 or not at all"):
