@@ -116,7 +116,9 @@ class Booking:
 
 def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
     """What to say where nothing came of a spend."""
-    return f"{' and '.join(map(str, costs))} of the budget of {budget} was spent and stays spent"
+    return (
+        f"{' and '.join(map(str, costs))} of the budget of {budget} was spent and stays spent"
+    )
 
 
 def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
