@@ -211,21 +211,83 @@ def test_progress_is_told_in_bytes_and_ends_where_the_files_end(tmp_path, write)
     assert done == sorted(done) and len(done) > 1
 
 
-def test_empty_rows_at_the_end_are_none_and_elsewhere_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_file, "_BLOCK", 40)
-    domain = Domain(("x", "y"), (9, 9))
+EMPTY = ["\n", ",,\n", ' ,"",\u00a0 \n']
+
+
+@pytest.mark.parametrize("end", ["", *EMPTY, "1,2,\n"])
+@pytest.mark.parametrize("empty", EMPTY)
+def test_a_row_is_skipped_if_all_columns_of_the_file_are_empty(
+    tmp_path, monkeypatch, empty, end
+):
+    monkeypatch.setattr(csv_file, "_BLOCK", 80)
+    domain = Domain.from_dict({"x": {"from": 0, "to": 8, "missing": "label"}})
     path = tmp_path / "t.csv"
-    path.write_text("x,y,note\n1,2,a\n\n 1 ,2.0,\n" + ",, \n" * 30)
-    assert SparseTable.read(path, domain, Bound()).counts.tolist() == [2]
-    path.write_text("x,y,note\n1,2,a\n\n1,2,\n" + ",,\n" * 30 + "3,3,\n")
-    with pytest.raises(ValueError, match="line 5, column 'x': found nothing"):
-        SparseTable.read(path, domain, Bound())
-    one = Domain(("x",), (9,))
-    path.write_text("x\n1\n1\n\n\n")
-    assert SparseTable.read(path, one, Bound()).counts.tolist() == [2]
+    noted = ",,note\n"  # x is missing in this row, and the row is none of the empty ones
+    rows = "1,2,a\n" + empty * 9 + noted + empty * 9 + noted
+    path.write_text("x,y,note\n" + rows + end, encoding="utf-8")
+    table = SparseTable.read(path, domain, Bound())
+    assert as_dict(table) == {1: 2 if end == "1,2,\n" else 1, 9: 2}
+    refusing = Domain(("x",), (9,))
+    with pytest.raises(ValueError, match="line 12, column 'x': found nothing"):
+        SparseTable.read(path, refusing, Bound())
+
+
+def test_a_row_more_never_counts_rows_before_it(tmp_path):
+    """1,000 trips without an age are counted, whether or not a trip follows them."""
+    domain = Domain.from_dict({"age": {"labels": ["young", "old"], "missing": "label"}})
+    path = tmp_path / "t.csv"
+    rows = "trip,age,fare\n" + "1,young,5\n" * 5 + "2,,7\n" * 1000
+    for more, cells in (("", {0: 5, 2: 1000}), ("3,old,7\n", {0: 5, 1: 1, 2: 1000})):
+        path.write_text(rows + more)
+        assert as_dict(SparseTable.read(path, domain, Bound())) == cells
+
+
+def test_a_blank_line_of_a_single_column_is_a_missing_value(tmp_path):
+    path = tmp_path / "t.csv"
+    for text, missing in (("x\n1\n1\n\n\n", 2), ("\n\nx\n1\n\n1\n", 1), ("x\n1\n1", 0)):
+        path.write_text(text)
+        labelled = Domain.from_dict({"x": {"from": 0, "to": 8, "missing": "label"}})
+        cells = {1: 2, 9: missing} if missing else {1: 2}
+        assert as_dict(SparseTable.read(path, labelled, Bound())) == cells
     path.write_text("x\n1\n\n1\n")
     with pytest.raises(ValueError, match="line 3, column 'x': found nothing"):
-        SparseTable.read(path, one, Bound())
+        SparseTable.read(path, Domain(("x",), (9,)), Bound())
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (
+            "1,2",
+            "column 'note': found nothing: the row has 2 fields, and the first line names 3",
+        ),
+        (" ", "column 'y': found nothing: the row has 1 field, and the first line names 3"),
+        ("1,2,a,b", ": the row has 4 fields, more fields than the first line names .3."),
+        (",,,", ": the row has 4 fields, more fields than the first line names .3."),
+    ],
+)
+def test_a_row_of_another_width_is_refused(tmp_path, row, why):
+    path = tmp_path / "t.csv"
+    for after in ("", "1,2,c\n", ",,\n" * 9):
+        path.write_text("x,y,note\n1,2,a\n\n" + row + "\n" + after)
+        with pytest.raises(ValueError, match=f"t.csv, line 4.*{why}"):
+            SparseTable.read(path, Domain(("x",), (9,)), Bound())
+
+
+def test_a_small_packed_file_of_very_many_empty_lines_is_refused(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    for lines in (b"\n" * 2**10, b"\n" * 2**25):
+        path.write_bytes(gzip.compress(b"x,y\n1,1\n" + lines + b"2,2\n"))
+        if len(lines) == 2**10:
+            assert as_dict(SparseTable.read(path, Domain(("x",), (9,)), Bound())) == {
+                1: 1,
+                2: 1,
+            }
+    with pytest.raises(ValueError, match="rows are too many for a packed file of"):
+        SparseTable.read(path, Domain(("x",), (9,)), Bound())
+    path.write_bytes(gzip.compress(b"\n" * 2**25 + b"x,y\n"))
+    with pytest.raises(ValueError, match="it is empty, without the names of columns"):
+        SparseTable.read(path, Domain(("x",), (9,)), Bound())
 
 
 def test_a_table_without_rows_is_empty(tmp_path):

@@ -6,11 +6,13 @@ import csv
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from io import RawIOBase, TextIOWrapper
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from workbench.arrays import Bool
 from workbench.libraries import pa, pc
 from workbench.reading.source import Columns, CountedFile, FileSource, refuse_bomb
 from workbench.wording import counted
@@ -20,33 +22,36 @@ _LONGEST_FIELD = _BLOCK  # characters; what is longer is a quote that is left op
 _LONGEST_LINE = 2**22
 _LONGEST_ROW = 2**24  # in several lines
 _MOST_NAMES = 2**14
+_MOST_BLANK = 2**10  # lines before the first that names the columns
 
 
 class _CountedText(RawIOBase):
-    """The text of a file, of which it counts the quotes; a ValueError for more than its size allows."""
+    """The text of a file; counts its quotes, and refuses more bytes or lines than its size allows."""
 
     def __init__(self, file: CsvFile, stream: pa.NativeFile):
         self.file = file
         self.stream = stream
-        self.count = 0
+        self.quotes = 0
         self.size = 0
+        self.lines = 0
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
         content = self.stream.read(size)
-        self.count += content.count(b'"')
+        self.quotes += content.count(b'"')
         self.size += len(content)
-        refuse_bomb(self.file.path, self.file.size, bytes=self.size)
+        self.lines += content.count(b"\n")
+        refuse_bomb(self.file.path, self.file.size, bytes=self.size, rows=self.lines)
         return content
 
 
 class CsvFile(FileSource):
     """The rows of a CSV file as text, counted by the lines they end on.
 
-    Space around a field is no part of it, an empty field is missing, and rows at the end whose fields
-    are all empty are none.
+    Space around a field is no part of it, and an empty field is missing. A row is skipped if all fields of
+    the file are empty in it; in a file of one column it is a row whose field is missing.
 
     Parameters
     ----------
@@ -63,48 +68,60 @@ class CsvFile(FileSource):
         self.packed = packed
         try:
             with _any_length(), self._text() as text:
-                records = self._records(text)
-                first = next(records, None)
-                self.has_rows = next(records, None) is not None
+                self.names: list[str] = []
+                self._blank = -1  # lines before the names
+                records = csv.reader(_Lines(self, text))
+                while not self.names and self._blank < _MOST_BLANK:
+                    self.names = next(records, [])
+                    self._blank += 1
+                self._has_rows = bool(text.read(1))
         except (OSError, EOFError, csv.Error) as e:
             raise self._damaged(e) from None
-        if first is None:
+        if not self.names:
             raise ValueError(f"{self}: it is empty, without the names of columns")
-        self.names = first[1]
         if len(self.names) > _MOST_NAMES:
             names = f"{len(self.names):,} columns"
             raise ValueError(
                 f"{self}: its first row names {names}, need at most {_MOST_NAMES:,}"
             )
 
-    def batches(
-        self, columns: Sequence[str], one_kind: str | None = None
-    ) -> Generator[Columns]:
+    def batches(self, columns: Sequence[str], user: str | None = None) -> Generator[Columns]:
         """The rows of some blocks of the file."""
-        from pyarrow.csv import open_csv
-
-        if not self.has_rows:
+        if not self._has_rows:
             return
-        self.raw = CountedFile(self.path)
-        held: list[Columns] = []  # empty rows: none, if they are the last
+        places = [self.names.index(name) for name in columns]
+        others = [place for place in range(len(self.names)) if place not in places]
         try:
-            with self._bytes(self.raw) as file:
-                quotes = _CountedText(self, file)
-                for batch in open_csv(quotes, **self._options(columns)):
-                    fields = {name: _trimmed(batch.column(name)) for name in columns}
-                    filled = _filled_rows(fields)
-                    if filled:
-                        yield from held
-                        held.clear()
-                        yield {name: texts[:filled] for name, texts in fields.items()}
-                    if filled < batch.num_rows:
-                        held.append({name: texts[filled:] for name, texts in fields.items()})
-            if quotes.count % 2:
-                self._refuse_open_quote()
+            with CountedFile(self.path) as self.raw, CountedFile(self.path) as again:
+                rest = self._blocks(again, others, pa.binary())  # only read where it is needed
+                passed = 0
+                for number, block in enumerate(self._blocks(self.raw, places, pa.string())):
+                    arrays = list(map(_trimmed, block))
+                    empty = _missing_in_all(arrays)
+                    if len(self.names) > 1 and empty.any():
+                        if others:
+                            _keep_empty(empty, next(islice(rest, number - passed, None)))
+                            passed = number + 1
+                        arrays = [array.filter(pa.array(~empty)) for array in arrays]
+                    if len(arrays[0]):
+                        yield dict(zip(columns, arrays, strict=True))
         except (pa.ArrowException, OSError) as e:
             raise self._damaged(e) from None
-        finally:
-            self.raw.close()
+
+    def _blocks(
+        self, raw: CountedFile, places: Sequence[int], kind: pa.DataType
+    ) -> Generator[list[pa.Array]]:
+        """Some columns of all rows, a block of the file at a time, whichever columns they are."""
+        from pyarrow.csv import open_csv
+
+        header = 1  # rows
+        with self._bytes(raw) as file:
+            text = _CountedText(self, file)
+            for batch in open_csv(text, **self._options(places, kind)):
+                yield batch.slice(header).columns
+                header = 0
+        if text.quotes % 2:
+            self._refuse_open_quote()
 
     def without(self, missing: Sequence[str]) -> str:
         """Names the file, and what it has, or what parts its fields."""
@@ -149,27 +166,31 @@ class CsvFile(FileSource):
         return TextIOWrapper(self._bytes(raw), "utf-8-sig", errors="replace", newline="")
 
     def _records(self, text: TextIOWrapper) -> Iterator[tuple[int, list[str]]]:
-        """The records with the lines that they end on; empty lines are none, but in a single column."""
+        """The rows with the lines that they end on; the first names the columns."""
         lines = _Lines(self, text)
         records = csv.reader(lines)
         width = 0
         for record in records:
             lines.left = _LONGEST_ROW
-            if record or width == 1:
+            is_empty = len(record) in (0, width) and not any(map(str.strip, record))
+            if width == 1 or not is_empty:
                 yield records.line_num, record
             width = width or len(record)
 
-    def _options(self, columns: Sequence[str]) -> dict[str, Any]:
+    def _options(self, places: Sequence[int], kind: pa.DataType) -> dict[str, Any]:
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
 
+        names = [f"f{place}" for place in places]  # as Arrow generates them
         return {
-            "read_options": ReadOptions(block_size=_BLOCK),
+            "read_options": ReadOptions(
+                block_size=_BLOCK, skip_rows=self._blank, autogenerate_column_names=True
+            ),
             "parse_options": ParseOptions(
                 newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
             ),
             "convert_options": ConvertOptions(
-                include_columns=[*columns],
-                column_types=dict.fromkeys(columns, pa.string()),
+                include_columns=names,
+                column_types=dict.fromkeys(names, kind),
                 strings_can_be_null=True,
                 null_values=[""],
             ),
@@ -242,15 +263,19 @@ def _trimmed(texts: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(texts, ""), None, texts)
 
 
-def _filled_rows(fields: Columns) -> int:
-    """How many rows there are up to the last that has a field."""
-    last = 0
-    for texts in fields.values():
-        if not texts.null_count or (len(texts) and texts[-1].is_valid):
-            return len(texts)
-        filled = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
-        last = max(last, int(filled[-1]) + 1 if len(filled) else 0)
-    return last
+def _missing_in_all(columns: Sequence[pa.Array]) -> Bool[np.ndarray, " rows"]:
+    """Which rows have no value in any of some columns."""
+    if not all(column.null_count for column in columns):
+        return np.zeros(len(columns[0]), bool)
+    return np.logical_and.reduce([x.is_null().to_numpy(zero_copy_only=False) for x in columns])
+
+
+def _keep_empty(empty: Bool[np.ndarray, " rows"], columns: Sequence[pa.Array]) -> None:
+    """Leave only the rows that are empty in these columns of bytes, too."""
+    for column in columns:
+        rows = np.flatnonzero(empty)
+        texts = column.take(pa.array(rows)).to_pylist()
+        empty[rows] = [not (x and x.decode(errors="replace").strip()) for x in texts]
 
 
 @contextmanager
