@@ -1,6 +1,7 @@
 """What is wrong with a file or frame is one clear ValueError: which file, line, column and value."""
 
 import gzip
+import os
 import sqlite3
 from contextlib import closing
 
@@ -198,6 +199,9 @@ def test_folders_and_globs_mean_whole_tables(tmp_path):
     assert read(folder).counts.tolist() == [2]
     with pytest.raises(ValueError, match="a.csv is named twice"):
         read(folder, folder / ".." / "trips" / "a.csv")
+    os.link(folder / "a.csv", tmp_path / "same.csv")
+    with pytest.raises(ValueError, match="same.csv is named twice, also as .*a.csv"):
+        read(folder, tmp_path / "same.csv")
     with pytest.raises(FileNotFoundError, match="c.csv: no such file"):
         read(folder / "c.csv")
     with pytest.raises(FileNotFoundError, match="no file is called so"):

@@ -106,11 +106,14 @@ def files_of(names: Iterable[str | Path]) -> list[Path]:
             raise FileNotFoundError(f"{name}: no file is called so")
     if not paths:
         raise ValueError("no file is named: need at least one")
-    seen = set()
+    seen: dict[tuple[int, int], Path] = {}
     for path in paths:
-        if path.resolve() in seen:
-            raise ValueError(f"{path} is named twice: its rows would count twice")
-        seen.add(path.resolve())
+        stat = path.stat()  # two links to one file have one number
+        first = seen.setdefault((stat.st_dev, stat.st_ino), path)
+        if first is not path:
+            raise ValueError(
+                f"{path} is named twice, also as {first}: its rows would count twice"
+            )
     return paths
 
 
