@@ -6,16 +6,19 @@ Published files are read as text (`LabelledRows`); the columns of a frame hold v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.arrays import Float, Int
-from workbench.libraries import pa, pl
+from workbench.libraries import pa, pd, pl
 from workbench.preparation.rows import column_codes
+from workbench.value import shown
 
 if TYPE_CHECKING:
     from workbench.domain import Domain
@@ -124,15 +127,65 @@ def refuse_missing_columns(columns: Sequence[str], frame: Any) -> None:
         raise ValueError(f"columns {missing} are missing: the table has {list(frame.columns)}")
 
 
+_OBJECTS: tuple[tuple[tuple[type, ...], str, Callable[[Any], Any] | None], ...] = (
+    ((bool, np.bool_), "bool", bool),  # kinds of Python values, and what each value becomes
+    ((int, np.integer), "string", str),
+    ((float, np.floating), "double", float),
+    ((str,), "string", None),
+    ((Decimal,), "string", str),
+    ((datetime,), "timestamp[us]", None),
+    ((date,), "date32", None),
+    ((time,), "time64[us]", None),
+)
+
+
 def arrow_column(column: Any) -> pa.Array:
-    """A column of a pandas or polars frame, as an Arrow array."""
-    if hasattr(column, "to_arrow"):
-        return column.to_arrow()
+    """A column of a pandas or polars frame as an Arrow array, whose type its values do not decide.
+
+    The type follows from the column's own. A column of Python objects has to hold one kind of them.
+    """
+    dtype = str(column.dtype)
+    if dtype == "category":
+        categories = arrow_column(column.cat.categories.to_series(name=column.name))
+        codes = column.cat.codes.to_numpy()
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), categories)
+    if dtype in ("object", "Object"):
+        return _array_of_objects(column.name, pd.Series(list(column), dtype=object))
     try:
-        array = pa.Array.from_pandas(column)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # values of several kinds
-        array = pa.Array.from_pandas(column.map(str, na_action="ignore"))
+        array = (
+            column.to_arrow() if hasattr(column, "to_arrow") else pa.Array.from_pandas(column)
+        )
+    except pa.ArrowException:
+        raise _unreadable(column.name, dtype) from None
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _array_of_objects(name: str, column: Any) -> pa.Array:
+    values = column.where(column.notna(), None).tolist()
+    types = {type(x) for x in values} - {type(None)}
+    kinds = {next((kind for kind in _OBJECTS if issubclass(t, kind[0])), None) for t in types}
+    if not kinds:
+        return pa.nulls(len(values))
+    kind = kinds.pop()
+    if kinds or kind is None:
+        raise _unreadable(name, ", ".join(sorted(t.__name__ for t in types)))
+    _, alias, convert = kind
+    arrow_type = pa.type_for_alias(alias)
+    if convert is not None:
+        return pa.array([None if x is None else convert(x) for x in values], arrow_type)
+    if pa.types.is_timestamp(arrow_type):
+        has_zone = {x.tzinfo is not None for x in values if x is not None}
+        if len(has_zone) > 1:
+            raise _unreadable(name, "times with and without a zone")
+        arrow_type = pa.timestamp("us", "UTC" if has_zone.pop() else None)
+    return pa.array(values, arrow_type)
+
+
+def _unreadable(name: str, found: str) -> ValueError:
+    return ValueError(
+        f"column {shown(name)} holds {found}: need values of one type. Convert them first, for example "
+        f"with frame[{name!r}] = frame[{name!r}].astype(str)"
+    )
 
 
 def refuse_missing_values(values: pa.Array, column: str, first_row: int = 0) -> None:

@@ -21,15 +21,21 @@ from workbench.reading import check_table, draft_domain
 
 TRIPS = """\
 person,town,start,age,price,n
-a,Bern,2025-03-01T07:30,30,2.5,1
+a,Bern,2025-03-01 07:30,30,2.5,1
 b,Thun,2025-03-02 23:59,31.0,0,2
 c,Genf,,x,12,1
 d,,2025-02-30,200,-1,0
-d,Bern,2025-03-01T07:59,30,2.9,4
+d,Bern,2025-03-01 07:59,30,2.9,4
 """
 DOMAIN = {
     "canton": {"map": {"Bern": "BE", "Thun": "BE"}, "column": "town", "other": "label"},
-    "hour": {"time": "hour", "column": "start", "missing": "label", "other": "label"},
+    "hour": {
+        "time": "hour",
+        "column": "start",
+        "format": "%Y-%m-%d %H:%M",
+        "missing": "label",
+        "other": "label",
+    },
     "age": {"from": 0, "to": 120, "other": "drop"},
     "price": {"low": 0, "high": 10, "width": 2.5, "above": "clamp"},
 }

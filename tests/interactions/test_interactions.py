@@ -593,11 +593,11 @@ def test_pairs_need_a_bound_and_are_released_like_any_table():
 
 def test_records_are_read_through_the_preparation_of_their_domain(tmp_path):
     (tmp_path / "plays.csv").write_text(
-        "who,film,at\nu2,A,2025-03-01T07:30\nu1,C,2025-03-01T23:00\nu1,B,x\nu1,A,2025-03-02 07:00\n"
+        "who,film,at\nu2,A,2025-03-01 07:30\nu1,C,2025-03-01 23:00\nu1,B,x\nu1,A,2025-03-02 07:00\n"
     )
     stated = {
         "genre": {"map": {"A": "drama", "B": "drama", "C": "news"}, "column": "film"},
-        "hour": {"time": "hour", "column": "at", "other": "drop"},
+        "hour": {"time": "hour", "column": "at", "format": "%Y-%m-%d %H:%M", "other": "drop"},
     }
     domain = Domain.from_dict(stated)
     data = Interactions.read(

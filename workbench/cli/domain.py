@@ -22,7 +22,8 @@ blank ("FILL IN"), and take out the columns that are no attribute (a user's name
   ["F", "M"]                                          its labels; {"file": "towns.txt"}: one a line
   {"from": 0, "to": 99}                               whole numbers
   {"low": 0, "high": 100, "width": 10}                bins of numbers; {"edges": [0, 18, 65]}
-  {"time": "hour", "column": "start"}                 or weekday, day, month; "format": "%d.%m.%Y %H:%M"
+  {"time": "hour", "column": "start"}                 or weekday, day, month; of text with
+                                                      "format": "%d.%m.%Y %H:%M"
   {"map": "cantons.csv", "column": "town"}            many values to one label: lines of value,label
   {"cross": [{"column": "sex", …}, {"column": …}]}    two columns as one list of labels
 

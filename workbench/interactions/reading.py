@@ -69,7 +69,7 @@ def parquet_columns(
     file = ParquetFile(path)
     columns = [*dict.fromkeys(names)]
     file.refuse_columns(columns)
-    batches = file.batches(columns, one_kind=names[0])
+    batches = file.batches(columns, user=names[0])
     arrays = ([batch[name] for name in names] for batch in batches)
     people = UserNumbers(names[0], user_type)
     return _read(arrays, names, domain, int(file.starts[-1]), people)

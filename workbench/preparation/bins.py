@@ -142,17 +142,15 @@ class Bins(Rule):
         return " ".join(["a number", " and ".join(limits)]).strip()
 
     def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Places of bins; text that is no finite number is outside."""
-        is_text = not values.dtype.is_numeric()
-        if is_text and values.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        """Places of bins; text that is no number is outside, and infinity is beyond all bins."""
+        is_text = values.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null)
+        if not is_text and not values.dtype.is_numeric():
             raise ValueError(
                 f"column {shown(values.name)} holds {values.dtype}: bins need numbers"
             )
-        if is_text and values.dtype != pl.Null:
-            values = values.cast(pl.String)
-        numbers = values.cast(pl.Float64, strict=False)
-        x = numbers.fill_null(np.nan).to_numpy()
-        no_number = np.isnan(x) if not is_text else ~np.isfinite(x)
+        numbers = values.cast(pl.String) if is_text else values
+        x = numbers.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        no_number = np.isnan(x)
         side: Literal["left", "right"] = "right" if self.closed == "left" else "left"
         places = np.searchsorted(self._edges, x, side=side) - 1
         n = len(self._edges) - 1

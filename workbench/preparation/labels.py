@@ -37,12 +37,13 @@ def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
 
 @value
 class Labels(Rule):
-    """Labels as they stand in the column, compared as text where their kinds differ.
+    """Labels that are values of the column, whatever its type: 3, 3.0, "3" and "3.00" are one label.
 
     Parameters
     ----------
     labels : sequence or range
-        What `Domain.labels` takes; whole numbers match numbers like 50.0 too.
+        What `Domain.labels` takes. A text is a number if it is a decimal without a plus sign or leading
+        zeros, so "007" is not 7.
     """
 
     labels: tuple[Any, ...] | range = parameter(check=is_list, doc="values of the column")

@@ -1,66 +1,113 @@
-"""Values of any kind to places in a list of texts or in a range, each different text looked up once."""
+"""Values of any type to places in a list of texts or in a range: a number is one label in every type."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Bool, Int
+from workbench.arrays import Int
 from workbench.libraries import pl
+from workbench.value import shown
 
 OUTSIDE = -1  # places: the value is none of those looked for
 MISSING = -2
-_WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")
-_EXACT = 2**53  # a float of so much may have been written as more
+_EXACT = 2**53  # a float of this size may be a rounded integer
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][+-][0-9]{1,3})?")
+_LONGER = "^-?[0-9].*[.eE]|^-0$"  # texts of numbers that may be written shorter
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
+
+
+def canonical(x: Any) -> str:
+    """The text by which a value is compared with labels, the same for every way to write a number.
+
+    A text is a number if it is a decimal without a plus sign or leading zeros, whose exponent, if it has
+    one, is signed. So 3, 3.0, "3" and "3.00" are one label, and "007" and "1e5" are texts.
+    """
+    text = str(x)
+    if not _NUMBER.fullmatch(text):
+        return text
+    if "e" in text or "E" in text:
+        text = format(Decimal(text), "f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def as_texts(values: pl.Series) -> pl.Series:
+    """Each value as text: a float that is an integer as the integer, 12.0 as "12"."""
+    if not values.dtype.is_float():
+        return values.cast(pl.String)
+    different = values.unique()
+    texts = [None if x is None else canonical(x) for x in different]
+    return values.replace_strict(different, texts, return_dtype=pl.String)
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts with places, found in columns of any kind as if each value were written out.
-
-    A column of whole numbers with gaps becomes one of floats in other hands, so 50.0 is also 50.
-    """
+    """Texts with places, found in columns of any type by their canonical form."""
 
     places_of: Mapping[str, int]
 
     @cached_property
+    def _canonical(self) -> dict[str, int]:
+        places: dict[str, int] = {}
+        for text, place in self.places_of.items():
+            if places.setdefault(canonical(text), place) != place:
+                first = next(x for x in self.places_of if canonical(x) == canonical(text))
+                raise ValueError(
+                    f"{shown(first)} and {shown(text)} are the same number. Keep one of these labels."
+                )
+        return places
+
+    @cached_property
     def _enum(self) -> pl.Enum:
-        return pl.Enum(list(self.places_of))
+        return pl.Enum([*(self._canonical | dict(self.places_of))])
 
     @cached_property
     def _places(self) -> Int[np.ndarray, " texts"]:
-        places = np.fromiter(self.places_of.values(), np.int64, len(self.places_of))
-        return np.append(places, OUTSIDE)
+        places = [*(self._canonical | dict(self.places_of)).values(), OUTSIDE]
+        return np.array(places, np.int64)
 
     @cached_property
     def _whole(self) -> dict[int, int]:
-        whole = {int(text): x for text, x in self.places_of.items() if _WHOLE.fullmatch(text)}
-        return {number: place for number, place in whole.items() if abs(number) < 2**63}
+        return {int(text): x for text, x in self._canonical.items() if _WHOLE.fullmatch(text)}
 
     @cached_property
-    def _numbers(self) -> dict[float, int]:
-        numbers = {float(x): place for x, place in self._whole.items() if abs(x) < _EXACT}
-        for text, place in self.places_of.items():
+    def _floats(self) -> dict[float, int]:
+        floats = {}
+        for text, place in self._canonical.items():
             try:
                 number = float(text)
             except ValueError:
                 continue
-            if repr(number) == text:
-                numbers[number] = place
-        return numbers
+            if canonical(number) == text:
+                floats[number] = place
+        return floats
+
+    @cached_property
+    def _rounded(self) -> list[float]:
+        return [float(x) for x in self._whole if abs(x) >= _EXACT]
 
     def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
         """Places, OUTSIDE or MISSING."""
         kind = values.dtype
         if kind.is_integer():
-            places = _replaced(values.cast(pl.Int64, strict=False), self._whole)
+            numbers = values.cast(pl.Int64, strict=False)
+            if numbers.null_count() > values.null_count():  # beyond 64 bits
+                places = self._places_of_text(values.cast(pl.String))
+            else:
+                inside = {x: place for x, place in self._whole.items() if -(2**63) <= x < 2**63}
+                places = _replaced(numbers, inside)
         elif kind.is_float():
-            places = _replaced(values.cast(pl.Float64), self._numbers)
+            floats = values.cast(pl.Float64)
+            _refuse_rounded(floats, floats.is_in(self._rounded))
+            places = _replaced(floats, self._floats)
         elif kind == pl.Boolean:
             places_of = {x: self.places_of.get(str(x), OUTSIDE) for x in (False, True)}
             places = _replaced(values, places_of)
@@ -69,21 +116,25 @@ class Texts:
         return with_missing(places, values)
 
     def _places_of_text(self, texts: pl.Series) -> Int[np.ndarray, " rows"]:
-        codes = self._codes(texts)
-        outside = codes == len(self.places_of)
-        if self._whole and outside.sum() > texts.null_count():
-            plain = self._codes(texts.str.replace(r"[.]0+$", ""))
-            codes = np.where(outside & self._is_whole[plain], plain, codes)
-        return self._places[codes]
-
-    def _codes(self, texts: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Which of the texts each is; their number where it is none."""
         codes = texts.cast(self._enum, strict=False).to_physical().cast(pl.Int64)
-        return codes.fill_null(len(self.places_of)).to_numpy()
+        places = self._places[codes.fill_null(-1).to_numpy()]
+        if codes.null_count() > texts.null_count():
+            longer = codes.is_null() & texts.str.contains(_LONGER).fill_null(False)
+            others = texts.filter(longer)
+            different = others.unique()
+            found = {x: self._canonical.get(canonical(x), OUTSIDE) for x in different}
+            places[longer.to_numpy()] = _replaced(others, found)
+        return places
 
-    @cached_property
-    def _is_whole(self) -> Bool[np.ndarray, " texts"]:
-        return np.array([*(bool(_WHOLE.fullmatch(text)) for text in self.places_of), False])
+
+def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
+    """A ValueError if a float may be one of several integers, so that its label is not known."""
+    if rounded.any():
+        found = values.filter(rounded.fill_null(False))[0]
+        raise ValueError(
+            f"column {shown(values.name)} holds {found:.0f} as a float, which may be a rounded integer. "
+            "Convert the column to integers or text before the workbench reads it."
+        )
 
 
 def places_in_range(values: pl.Series, labels: range) -> Int[np.ndarray, " rows"]:
@@ -92,8 +143,11 @@ def places_in_range(values: pl.Series, labels: range) -> Int[np.ndarray, " rows"
         plain = values.to_numpy()  # most columns: the two ends say that all are inside
         if not len(plain) or labels.start <= plain.min() <= plain.max() < labels.stop:
             return plain.astype(np.int64, copy=False) - labels.start if labels.start else plain
+    low, high = min(labels[0], labels[-1]), max(labels[0], labels[-1])
+    if values.dtype.is_float():
+        _refuse_rounded(values, (values.abs() >= _EXACT) & values.is_between(low, high))
     numbers = whole_numbers(values)
-    inside = numbers.is_between(min(labels[0], labels[-1]), max(labels[0], labels[-1]))
+    inside = numbers.is_between(low, high)
     inside = inside.fill_null(False).to_numpy()
     if inside.all():
         places = numbers.to_numpy() - labels.start
@@ -124,6 +178,8 @@ def whole_numbers(values: pl.Series) -> pl.Series:
         whole = values.cast(pl.Int64, strict=False)
         if whole.null_count() == values.null_count():
             return whole
+        plain = values.str.replace("[.]0+$", "").cast(pl.Int64, strict=False)
+        whole = whole.zip_with(whole.is_not_null(), plain)
         floats = values.cast(pl.Float64, strict=False)
         return whole.zip_with(whole.is_not_null(), _whole_floats(floats))
     return _whole_floats(values.cast(pl.Float64))

@@ -129,13 +129,24 @@ def column_codes(leaf: Rule, column: str, values: Any) -> Int[np.ndarray, " rows
     """Codes of a column; of one that lists its different values, each of these is coded once."""
     if not isinstance(values, pl.Series):
         if pa.types.is_dictionary(values.type):
-            different = pl.Series(column, values.dictionary).extend_constant(None, 1)
+            different = series_of(column, values.dictionary).extend_constant(None, 1)
             places = values.indices.fill_null(len(different) - 1).to_numpy()
             return leaf.codes(_of_known_kind(different))[places]
         if leaf.needs_numbers:
             values = as_numbers(values)
-        values = pl.Series(column, values)
+        values = series_of(column, values)
     return leaf.codes(_of_known_kind(values))
+
+
+def series_of(column: str, values: pa.Array) -> pl.Series:
+    """An Arrow array as a series; decimals as text, so that no digit is lost."""
+    kind = values.type
+    if pa.types.is_decimal256(kind) or pa.types.is_interval(kind) or pa.types.is_union(kind):
+        raise ValueError(
+            f"column {shown(column)} holds {kind}: need numbers of at most 38 digits, text or times"
+        )
+    series = pl.Series(column, values)
+    return series.cast(pl.String) if series.dtype == pl.Decimal else series
 
 
 def _of_known_kind(values: pl.Series) -> pl.Series:
@@ -146,8 +157,8 @@ def _of_known_kind(values: pl.Series) -> pl.Series:
         )
     if kind == pl.Date or isinstance(kind, pl.Datetime):
         _refuse_far_times(values)
-    is_too_wide = kind.is_integer() and "128" in str(kind)
-    return values.cast(pl.String) if is_too_wide else values
+    is_wide = kind == pl.Decimal or (kind.is_integer() and "128" in str(kind))
+    return values.cast(pl.String) if is_wide else values
 
 
 def _refuse_far_times(values: pl.Series) -> None:
@@ -191,7 +202,7 @@ def examples_of(values: Any, rows: Int[np.ndarray, " n"]) -> dict[Any, int]:
     if isinstance(values, pl.Series):
         values = values.gather(rows)
     else:
-        values = pl.Series(values.take(pa.array(rows)))
+        values = series_of("", values.take(pa.array(rows)))
     first = values.arg_unique().sort()[:_EXAMPLES]
     pairs = zip(values.gather(first).to_list(), rows[first.to_numpy()].tolist(), strict=True)
     return {None if value != value else value: row for value, row in pairs}

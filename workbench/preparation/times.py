@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,16 +28,16 @@ _DATES = ("Ymd", "ymd", "Ybd", "ybd", "YBd", "yBd", "Yj", "yj")
 class TimePart(Rule):
     """The hour (0 … 23), weekday (Monday …), day (1 … 31) or month (1 … 12) of a date or time.
 
-    Text is read as ISO 8601 (2025-03-31, 2025-03-31T07:30, 2025-03-31 07:30:00.5+01:00), or as
-    `format` says; columns of dates and times are taken as they are. The clock is the one that was
-    written, unless `zone` is stated.
+    Columns of dates and times are taken as they are. Text needs `format`, for example
+    "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. The clock is the one that was written, unless `zone` is
+    stated.
 
     Parameters
     ----------
     time : "hour", "weekday", "day" or "month"
         Which part.
     format : str, optional
-        As of `datetime.strptime`, of %Y %y %m %d %b %B %j %H %I %M %S %f %p %z.
+        How text is written, as of `datetime.strptime`, of %Y %y %m %d %b %B %j %H %I %M %S %f %p %z.
     zone : str, optional
         A name of the Time Zone Database, as Europe/Zurich: times that name an offset or a zone are
         turned into this one. Without it they are refused, because their hour is that of another clock.
@@ -60,7 +59,7 @@ class TimePart(Rule):
     """
 
     time: str = parameter(choices=tuple(_PARTS), doc="which part")
-    format: str | None = parameter(None, check=is_text, doc="of text; ISO 8601 without it")
+    format: str | None = parameter(None, check=is_text, doc="how text is written")
     zone: str | None = parameter(None, check=is_text, doc="in which the part is told")
     recorded_in: str | None = parameter(None, check=is_text, doc="zone of times that name none")
     labels: tuple[Any, ...] | range | None = parameter(
@@ -108,12 +107,7 @@ class TimePart(Rule):
     @property
     def need(self) -> str:
         """How times are written."""
-        if self.format is not None:
-            return f"a time written as {self.format}"
-        with_offset = "" if self.zone else ', without an offset unless "zone" is stated'
-        return (
-            f"a {'time' if self.time == 'hour' else 'date'} as ISO 8601 writes it{with_offset}"
-        )
+        return "a time" if self.format is None else f"a time written as {self.format}"
 
     def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
         """Places of hours, weekdays, days or months."""
@@ -144,8 +138,12 @@ class TimePart(Rule):
             raise ValueError(
                 f"column {shown(values.name)} holds {kind}: TimePart {self.time!r} needs times or text"
             )
-        text = values.cast(pl.String)
-        return self._iso(text) if self.format is None else self._formatted(text, self.format)
+        if self.format is None:
+            raise ValueError(
+                f"column {shown(values.name)} holds text. State how its times are written, for example "
+                '"format": "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00, or "%Y-%m-%d" for 2025-03-31.'
+            )
+        return self._formatted(values.cast(pl.String), self.format)
 
     def _in_zone(self, times: pl.Series) -> pl.Series:
         """The clock of `zone`, where it is stated."""
@@ -166,46 +164,7 @@ class TimePart(Rule):
             text = text + " 00"
             written = f"{written} %M"
         written = written.replace(".%f", "%.f").replace("%z", "%#z")
-        return self._in_zone(_times(text, written))
-
-    def _iso(self, text: pl.Series) -> pl.Series:
-        text = text.str.replace("T", " ", literal=True)
-        length = text.str.len_bytes()
-        none = pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(text))
-        times = _set_times(none, text, length == 19, _SECONDS)
-        times = _set_times(times, text, length == 16, _MINUTES)
-        times = _set_times(times, text, length > 19, f"{_SECONDS}%.f")
-        times = self._in_zone(times)
-        if self.zone is not None:
-            for written in (f"{_SECONDS}%.f%#z", f"{_MINUTES}%#z"):
-                times = _set_times(times, text, times.is_null(), written, self._in_zone)
-        if self.time != "hour":
-            times = _set_times(times, text, length == 10, "%Y-%m-%d")
-        return times
-
-
-_MINUTES = "%Y-%m-%d %H:%M"
-_SECONDS = f"{_MINUTES}:%S"
-
-
-def _times(text: pl.Series, written: str) -> pl.Series:
-    return text.str.to_datetime(written, time_unit="us", strict=False)
-
-
-def _set_times(
-    times: pl.Series,
-    text: pl.Series,
-    rows: pl.Series,
-    written: str,
-    clock: Callable[[pl.Series], pl.Series] = lambda times: times,
-) -> pl.Series:
-    """The same times, but in some rows those that the text says."""
-    rows = rows & text.is_not_null()
-    if not rows.any():
-        return times
-    if rows.all():
-        return clock(_times(text, written))
-    return times.scatter(rows.arg_true(), clock(_times(text.filter(rows), written)))
+        return self._in_zone(text.str.to_datetime(written, time_unit="us", strict=False))
 
 
 def _refuse_unknown_zone(rule: TimePart, name: str) -> None:

@@ -14,8 +14,8 @@ from workbench.contributions import UserNumbers
 from workbench.domain import Domain
 from workbench.libraries import pa, pl
 from workbench.preparation.digits import as_numbers
-from workbench.preparation.matching import whole_numbers
-from workbench.preparation.rows import row_keys
+from workbench.preparation.matching import as_texts, whole_numbers
+from workbench.preparation.rows import row_keys, series_of
 from workbench.reading.source import Batch, Columns
 from workbench.reading.sources import open_sources, refuse_columns
 
@@ -36,7 +36,7 @@ def row_batches(
     *,
     table: str | None = None,
     progress: Progress | None = None,
-    one_kind: str | None = None,
+    user: str | None = None,
 ) -> Iterator[Batch]:
     """The rows of a table, a batch at a time.
 
@@ -50,8 +50,8 @@ def row_batches(
         The table of a DuckDB or SQLite file.
     progress : callable, optional
         Called with the bytes that were read and those that there are, of files.
-    one_kind : str, optional
-        A column whose values must not become text where they are of several kinds.
+    user : str, optional
+        The column that names users.
 
     Yields
     ------
@@ -71,7 +71,7 @@ def row_batches(
     read = 0
     for source in sources:
         first_row = source.first_row
-        batches = source.batches(columns, one_kind)
+        batches = source.batches(columns, user)
         for fields in _read_ahead(batches) if source.size else batches:
             yield Batch(source, first_row, fields)
             first_row += len(fields[columns[0]])
@@ -127,10 +127,10 @@ def counted_rows(
     ValueError
         A value that is missing, outside the domain, or no count, with its place.
     """
-    one_kind = None if users is None else users.column
-    columns = [name for name in (*domain.columns, count, one_kind) if name is not None]
+    user = None if users is None else users.column
+    columns = [name for name in (*domain.columns, count, user) if name is not None]
     rules = domain.rules
-    for batch in row_batches(data, columns, table=table, progress=progress, one_kind=one_kind):
+    for batch in row_batches(data, columns, table=table, progress=progress, user=user):
         keys, kept = row_keys(rules, batch.columns, batch.refusal)
         counts = None if count is None else row_counts(batch, count)
         numbers = None if users is None else row_users(batch, users)
@@ -167,7 +167,11 @@ def row_counts(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
 
 def whole_counts_of(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
     """The whole numbers of a column, −1 where there is none."""
-    return whole_numbers(pl.Series(as_numbers(_plain(batch, count)))).fill_null(-1).to_numpy()
+    return (
+        whole_numbers(series_of(count, as_numbers(_plain(batch, count))))
+        .fill_null(-1)
+        .to_numpy()
+    )
 
 
 def row_users(batch: Batch, users: UserNumbers) -> Int[np.ndarray, " rows"]:
@@ -188,13 +192,19 @@ def row_numbers(batch: Batch, column: str) -> Float[np.ndarray, " rows"]:
 
 def row_texts(batch: Batch, column: str) -> pl.Series:
     """Values as text; a missing one is a ValueError."""
-    texts = _series(batch, column)
-    _refuse(batch, column, texts.is_null(), "a value")
-    return texts.cast(pl.String)
+    values = _series(batch, column)
+    missing = values.is_null()
+    _refuse(
+        batch,
+        column,
+        missing | values.is_nan() if values.dtype.is_float() else missing,
+        "a value",
+    )
+    return as_texts(values)
 
 
 def _series(batch: Batch, column: str) -> pl.Series:
-    return pl.Series(column, _plain(batch, column))
+    return series_of(column, _plain(batch, column))
 
 
 def _plain(batch: Batch, column: str) -> pa.Array:

@@ -114,7 +114,7 @@ def check_table(
     check = TableCheck()
     users = None if user is None else UserNumbers(user, user_type)
     columns = [name for name in (*domain.columns, count, user) if name is not None]
-    for batch in row_batches(data, columns, table=table, progress=progress, one_kind=user):
+    for batch in row_batches(data, columns, table=table, progress=progress, user=user):
         refusals, left_out = domain.refusals(batch.columns)
         check.rows += len(batch.columns[columns[0]])
         check.left_out += left_out

@@ -17,6 +17,7 @@ from workbench.value import shown
 
 _ROWS = 2**16  # of SQLite, as Python's values
 _LONGEST_ROW = 2**24  # bytes, of SQLite
+_EXACT = 2**53  # a float of this size may be a rounded integer
 
 _SQLITE = {  # parts of words
     "BOOL": "bool",
@@ -103,9 +104,7 @@ class DuckDbTable(DatabaseTable):
             rows = connection.sql(f"{self._select(self.names)} LIMIT 0")
             return dict(zip(self.names, rows.to_arrow_reader().schema.types, strict=True))
 
-    def batches(
-        self, columns: Sequence[str], one_kind: str | None = None
-    ) -> Generator[Columns]:
+    def batches(self, columns: Sequence[str], user: str | None = None) -> Generator[Columns]:
         """Arrow's batches, as they come."""
         import duckdb
 
@@ -140,7 +139,7 @@ class DuckDbTable(DatabaseTable):
 
 
 class SqliteTable(DatabaseTable):
-    """A table of a SQLite file, whose columns may hold values of several kinds."""
+    """A table of a SQLite file; all its values are read as text."""
 
     tables = (
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' "
@@ -159,9 +158,7 @@ class SqliteTable(DatabaseTable):
             if (kind := next((kind for part, kind in _SQLITE.items() if part in words), None))
         }
 
-    def batches(
-        self, columns: Sequence[str], one_kind: str | None = None
-    ) -> Generator[Columns]:
+    def batches(self, columns: Sequence[str], user: str | None = None) -> Generator[Columns]:
         """So many rows at a time."""
         import sqlite3
 
@@ -170,7 +167,10 @@ class SqliteTable(DatabaseTable):
             try:
                 while rows := cursor.fetchmany(_ROWS):
                     fields = zip(columns, zip(*rows, strict=True), strict=True)
-                    yield {name: self._array(name, field, one_kind) for name, field in fields}
+                    yield {
+                        name: pa.array([self._as_text(name, x) for x in field], pa.string())
+                        for name, field in fields
+                    }
             except sqlite3.Error as e:
                 raise self._damaged(e) from None
 
@@ -192,10 +192,11 @@ class SqliteTable(DatabaseTable):
         except sqlite3.Error as e:
             raise self._damaged(e) from None
 
-    def _array(self, name: str, values: tuple[Any, ...], one_kind: str | None) -> pa.Array:
-        try:
-            return pa.array(values)
-        except (pa.ArrowException, OverflowError):
-            if name == one_kind:
-                raise ValueError(f"{self}, column {name!r}: values of several kinds") from None
-        return pa.array([None if x is None else str(x) for x in values])
+    def _as_text(self, name: str, x: Any) -> str | None:
+        """A value as text, by itself: SQLite keeps a type with each value, not with a column."""
+        if x is None or isinstance(x, str):
+            return x
+        if isinstance(x, bytes):
+            raise ValueError(f"{self}, column {shown(name)} holds bytes: need text or numbers")
+        is_whole = isinstance(x, float) and abs(x) < _EXACT and x.is_integer()
+        return str(int(x) if is_whole else x)

@@ -28,11 +28,9 @@ class Frame(Source):
     def __str__(self) -> str:
         return "the table"
 
-    def batches(
-        self, columns: Sequence[str], one_kind: str | None = None
-    ) -> Generator[Columns]:
+    def batches(self, columns: Sequence[str], user: str | None = None) -> Generator[Columns]:
         """Slices; none is copied."""
-        arrays = {name: _whole_column(self.frame, name, name == one_kind) for name in columns}
+        arrays = {name: _whole_column(self.frame, name, name == user) for name in columns}
         for start in range(0, len(self.frame), BATCH):
             yield {name: array.slice(start, BATCH) for name, array in arrays.items()}
 
@@ -59,9 +57,9 @@ class Frame(Source):
         )
 
 
-def _whole_column(frame: Any, name: str, one_kind: bool) -> pa.Array:
+def _whole_column(frame: Any, name: str, user: bool) -> pa.Array:
     if isinstance(frame, pa.RecordBatch):
         return frame.column(name)
     if isinstance(frame, pa.Table):
         return frame.column(name).combine_chunks()
-    return user_column(frame[name]) if one_kind else arrow_column(frame[name])
+    return user_column(frame[name]) if user else arrow_column(frame[name])

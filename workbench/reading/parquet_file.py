@@ -44,9 +44,7 @@ class ParquetFile(FileSource):
         """Those of its schema."""
         return dict(zip(self.names, self._types, strict=True))
 
-    def batches(
-        self, columns: Sequence[str], one_kind: str | None = None
-    ) -> Generator[Columns]:
+    def batches(self, columns: Sequence[str], user: str | None = None) -> Generator[Columns]:
         """Some rows of a row group each; little more than a batch is in memory."""
         for name, dtype in zip(self.names, self._types, strict=True):
             if name in columns and pa.types.is_nested(dtype):
@@ -57,7 +55,7 @@ class ParquetFile(FileSource):
         texts = [  # read as places in a list: a long one in very many rows is held once
             name
             for name, dtype in zip(self.names, self._types, strict=True)
-            if name in columns and (_is_text(dtype) or name == one_kind and _is_bytes(dtype))
+            if name in columns and (_is_text(dtype) or name == user and _is_bytes(dtype))
         ]
         self.raw = CountedFile(self.path)
         try:

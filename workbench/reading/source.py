@@ -50,12 +50,10 @@ class Source:
         """How many bytes were read."""
         return 0
 
-    def batches(
-        self, columns: Sequence[str], one_kind: str | None = None
-    ) -> Generator[Columns]:
-        """Columns of some rows as Arrow arrays; missing values are null, or NaN.
+    def batches(self, columns: Sequence[str], user: str | None = None) -> Generator[Columns]:
+        """Columns of some rows as Arrow arrays; missing values are null, or NaN. `user` names users.
 
-        Values of several kinds are text, but in the column that needs `one_kind`.
+        A column's type and each of its values must not depend on which other values there are.
         """
         raise NotImplementedError
 

@@ -341,7 +341,7 @@ class Records(OverHierarchy):
         counts = GrowingArray()
         users = GrowingArray()
         for batch in row_batches(
-            path, [*columns, *more], table=table, progress=progress, one_kind=user
+            path, [*columns, *more], table=table, progress=progress, user=user
         ):
             if isinstance(hierarchy, Quadtree):
                 numbers = [row_numbers(batch, name) for name in columns]
