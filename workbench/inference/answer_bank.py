@@ -220,7 +220,10 @@ class AnswerBank(JudgedFits):
     def _bootstrapped(
         self, candidate: Candidate, queries: Linear
     ) -> Float[np.ndarray, " queries"]:
-        """What new noise of the paid size does to the answers; the fits to it are made once."""
+        """What new noise of the paid size does to the answers, and to the total that they estimate.
+
+        The fits are made once.
+        """
         key = (candidate.by, candidate.parameter)
         whole = self.fit(*key)
         if key not in self._noisy_fits:
@@ -234,7 +237,11 @@ class AnswerBank(JudgedFits):
         squares = np.zeros(len(first))
         for fitted in self._noisy_fits[key]:
             squares += (answers_of(fitted, queries) - first) ** 2
-        return np.sqrt(squares / len(self._noisy_fits[key]))
+        squares /= len(self._noisy_fits[key])
+        of_more = self.fit_of_more(*key)
+        if of_more is not None:
+            squares += (answers_of(of_more, queries) - first) ** 2
+        return np.sqrt(squares)
 
 
 def _steadied(

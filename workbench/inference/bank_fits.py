@@ -73,6 +73,7 @@ class BankFits:
             float, np.ndarray
         ] = {}  # weights of all queries, by the tree's strength
         self._noisy_fits: dict[tuple[str, float], list[Any]] = {}
+        self._fits_of_more: dict[tuple[str, float], Any] = {}
 
     # What is held out, and what noise is added: the same for all methods, and each time.
 
@@ -223,6 +224,26 @@ class BankFits:
             self._fits[key] = self._fit(by, parameter, start=start)
         return self._fits[key]
 
+    def fit_of_more(self, by: str, parameter: float) -> Any:
+        """The fit to all answers if there were one standard error of the total more tuples.
+
+        None where the total is declared, or the method needs none.
+        """
+        if self.total is not None or by not in (TREE, ENTROPY):
+            return None
+        key = (by, parameter)
+        if key not in self._fits_of_more:
+            assert self.marginals.total is not None  # else the method is no candidate
+            total = self.marginals.total + self.marginals.error
+            if by == TREE:
+                assert self.network is not None
+                start = self.fit(by, parameter).weights
+                fitted: Any = self.network.at(total).fit(parameter, start)
+            else:
+                fitted = self._entropy(None, None, total)
+            self._fits_of_more[key] = fitted
+        return self._fits_of_more[key]
+
     def keep_fit(self, by: str, parameter: float, fitted: Any) -> None:
         """Take a fit that was made before."""
         self._fits[by, parameter] = fitted
@@ -231,9 +252,10 @@ class BankFits:
         self,
         values: Float[np.ndarray, " queries"] | None,
         used: Bool[np.ndarray, " queries"] | None,
+        total: float | None = None,
     ) -> Model:
         """Maximum entropy as Chen et al. have it; from other answers or fewer of them if given."""
-        total = self.marginals.total
+        total = total or self.marginals.total
         if total is None:
             raise ValueError(
                 f"{ENTROPY} needs the number of tuples: declare total, or buy a table of all"

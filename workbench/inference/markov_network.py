@@ -185,6 +185,14 @@ class NetworkProblem:
         dual = replace(dual, box=variances / dual.total**2)
         return cls(codes, whole, dual, tree, rows, len(answers) - len(rows))
 
+    def at(self, total: float) -> NetworkProblem:
+        """The same answers, taken for those of another number of tuples."""
+        ratio = self.dual.total / total
+        dual = replace(
+            self.dual, total=total, pi=self.dual.pi * ratio, box=self.dual.box * ratio**2
+        )
+        return replace(self, dual=dual)
+
     @property
     def _products(self) -> int:
         """How many products a fit may take."""
