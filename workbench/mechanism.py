@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -43,6 +45,8 @@ from workbench.shares import (
 )
 from workbench.table import Bound, SparseTable
 from workbench.value import not_allowed, parameter, sealed, value
+
+_MAKERS = ("read", "from_frame", "from_table", "from_values")
 
 
 class Mechanism(Protocol):
@@ -87,8 +91,10 @@ class Mechanism(Protocol):
     idealised: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """What its file promises is part of its help."""
+        """Add what its file promises to its help, and refuse data of another class when it is called."""
         super().__init_subclass__(**kwargs)
+        if "__call__" in vars(cls):
+            type.__setattr__(cls, "__call__", _refusing_other_data(vars(cls)["__call__"]))
         promises = promises_of(cls)
         if promises and "__doc__" in vars(cls):
             cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{promises}"
@@ -145,6 +151,29 @@ class Mechanism(Protocol):
                 f"a table of bound {table.bound!r} is not allowed: {type(self).__name__} protects "
                 "each tuple by itself, so need one tuple a unit, l1 = 1"
             )
+
+
+def refuse_other_data(mechanism: Any, data: Any) -> None:
+    """A ValueError for data of another class than a mechanism `takes`, which says how to make them."""
+    takes = getattr(mechanism, "takes", None)
+    if not isinstance(takes, type) or isinstance(data, takes):
+        return
+    makers = [f"{takes.__name__}.{name}" for name in _MAKERS if hasattr(takes, name)]
+    how = f": make them with {' or '.join(makers)}" if makers else ""
+    raise ValueError(
+        f"{type(mechanism).__name__} takes {takes.__name__}, not {type(data).__name__}{how}"
+    )
+
+
+def _refusing_other_data(call: Callable[..., Release]) -> Callable[..., Release]:
+    """The call of a mechanism, which first checks the class of its data."""
+
+    @wraps(call)
+    def checked(self: Any, data: Any, *args: Any, **kwargs: Any) -> Release:
+        refuse_other_data(self, data)
+        return call(self, data, *args, **kwargs)
+
+    return checked
 
 
 def promises_of(cls: type) -> str:

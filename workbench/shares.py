@@ -19,13 +19,12 @@ from workbench.table import Bound
 from workbench.transform import Basis, Cells
 
 
-def private_bound(table: Any, takes: type | None = None) -> Bound:
+def private_bound(table: Any) -> Bound:
     """The bound of a private table.
 
     Parameters
     ----------
     table : private data with a `bound`.
-    takes : the class that it must have, if given.
 
     Returns
     -------
@@ -35,10 +34,8 @@ def private_bound(table: Any, takes: type | None = None) -> Bound:
     Raises
     ------
     ValueError
-        If the table is public, or of another class.
+        If the table is public.
     """
-    if takes and not isinstance(table, takes):
-        raise ValueError(f"{table!r} is not what this mechanism takes: need {takes.__name__}")
     if not isinstance(table.bound, Bound):
         raise ValueError(
             "the table is PUBLIC: it can be shown as it is, and cannot be spent on (a private table "
@@ -47,9 +44,9 @@ def private_bound(table: Any, takes: type | None = None) -> Bound:
     return table.bound
 
 
-def sensitivity(table: Any, takes: type | None = None) -> float:
+def sensitivity(table: Any) -> float:
     """How far one unit moves all counts together: the l1 of `private_bound`."""
-    return private_bound(table, takes).l1
+    return private_bound(table).l1
 
 
 def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:

@@ -61,6 +61,16 @@ def bases():
     yield In(mechanisms.PrioritySampling, transform=Dyadic(split="geometric"), size=96)
 
 
+@every
+def test_a_mechanism_says_what_it_takes_and_how_to_make_it(cls):
+    takes = cls.takes.__name__
+    budget = DP(1.0, 1e-6 if cls.spends_delta else 0) if cls.accepts_dp else ZCDP(1.0)
+    with pytest.raises(
+        ValueError, match=rf"takes {takes}, not dict: make them with {takes}\.read or"
+    ):
+        cls.example(budget)({"a": [1]})
+
+
 def options():
     """Mechanisms with other fields, which do more or less than the example."""
     yield In(mechanisms.FPA, k=5)

@@ -62,7 +62,7 @@ class BasicAdaptiveHistogram(shared.AdaptiveHistogram):
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        bound = private_bound(records, Records)
+        bound = private_bound(records)
         l1 = bound.l1
         shared.refuse_depth_above(self, records.hierarchy.digits.depth)
         self.empty_split_probability(records.hierarchy, l1)

@@ -120,7 +120,7 @@ class DirectSynthesis(Mechanism):
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the synthetic records."""
-        bound = private_bound(records, Records)
+        bound = private_bound(records)
         l1 = bound.l1
         tree = records.hierarchy
         if self.split and not hasattr(tree, "axes"):

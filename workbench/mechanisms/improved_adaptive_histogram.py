@@ -115,7 +115,7 @@ class ImprovedAdaptiveHistogram(shared.StructuredHistogram):
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        bound = private_bound(records, Records)
+        bound = private_bound(records)
         stopped, structure = self._structure(records, bound.l1, rng)
         budget = self.budgets().leaves
         leaves, receipt = shared.noisy_leaves(records, stopped, bound.l1, budget, rng)

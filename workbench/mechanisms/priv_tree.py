@@ -65,7 +65,7 @@ class PrivTree(shared.StructuredHistogram):
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
         """Release the leaves and their noisy counts."""
-        bound = private_bound(records, Records)
+        bound = private_bound(records)
         l1 = bound.l1
         budgets = self.budgets()
         beta = _branching(records.hierarchy)

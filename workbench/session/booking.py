@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.enclosures import round_down, round_up
 from workbench.interactions import Interactions
-from workbench.mechanism import Release
+from workbench.mechanism import Release, refuse_other_data
 from workbench.privacy import (
     ADD_REMOVE,
     DP,
@@ -146,9 +146,7 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
         )
     if data is None:
         return
-    takes = getattr(mechanism, "takes", None)
-    if isinstance(takes, type) and not isinstance(data, takes):
-        raise ValueError(f"{name} takes {takes.__name__}, not {type(data).__name__}")
+    refuse_other_data(mechanism, data)
     if about == ADD_REMOVE and isinstance(data, SparseTable | Records | Interactions):
         with suppress(_FirstDraw):
             mechanism(_without_records(data), _Undrawn())
