@@ -6,6 +6,7 @@ import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from html import unescape
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +15,14 @@ import pyarrow.parquet as parquet
 import pytest
 
 from workbench import DP, Bound, Domain, Release, SparseTable, noise
+from workbench.cli.release_text import print_release
 from workbench.mechanisms import (
     HighPassFilter,
     PrioritySampling,
 )
 from workbench.release.file_records import receipt_of_file
+from workbench.release.words import described, warnings
+from workbench.release_files import read_record
 
 DOMAIN = Domain(
     ("home", "year", "n"), (3, 5, 4), (("Ä", "b c", "44001"), range(2000, 2005), None)
@@ -51,6 +55,40 @@ def test_the_file_carries_its_guarantee(tmp_path):
         and "HighPassFilter" in told["mechanism"]
     )
     assert {"dp-workbench", "numpy", "python"} <= set(told["versions"])
+
+
+def test_python_shows_the_warnings_and_sentences_of_the_command_line(tmp_path, capsys):
+    wide = Domain(("home", "work"), (401, 401))
+    bound = Bound(4, 1).enforced("a patient")
+    table = SparseTable.from_keys(wide, [1], [900], bound)
+    release = PrioritySampling(DP(0.5), 50)(table)  # theta is 0 by default
+    shown = unescape(release._repr_html_())
+    assert "most of it may be noise" in repr(release)
+    print_release(release, release.save(tmp_path / "x.parquet"))
+    printed = " ".join(capsys.readouterr().out.split())
+    for text in (*warnings(release), *dict(described(release)).values(), bound.in_words):
+        assert text in shown and text in printed
+    assert len(described(release)) == 4 and len(warnings(release)) == 1
+    one = HighPassFilter(DP(0.5), 400)(table)  # noise passes with probability 1e-16
+    assert "noise" not in repr(one) and "<strong>" not in one._repr_html_()
+    answers = one.answer([{"home": 0}, {"home": 1}], error=True)
+    for (count, spread, cells, most), line in zip(
+        answers.in_words(), repr(answers).split("; "), strict=True
+    ):
+        assert f"{count} {spread} (noise), {cells} absent cells hold {most}" in line
+        assert "± " in spread and "at most " in most and "nan" not in line
+
+
+def test_a_file_says_what_counts_of_a_truncated_table_are_about(tmp_path):
+    sentence = (
+        "Enforced: each patient adds at most 1 to each of 4 cells. The rest was left out at random: "
+        "counts and error bars are about what was kept."
+    )
+    for bound, told in ((Bound(4, 1).enforced("a patient"), sentence), (Bound(4, 1), "")):
+        release = MECHANISMS[0](SparseTable.from_keys(DOMAIN, [0], [40], bound))
+        path = release.save(tmp_path / "x.csv", force=True)
+        assert read_record(path).get("counts", "") == told
+        assert Release.load(path).counts_what == told
 
 
 def test_a_release_shows_its_guarantee_and_nothing_private():

@@ -53,7 +53,10 @@ def test_a_user_with_most_trips_moves_the_table_by_the_bound_and_no_more(run):
         assert "Enforced: each user (column user_id) adds at most 3 to each of 2 cells" in said
         assert "if the records of a user (column user_id) are added or removed" in said
         assert release.estimate.weights().sum() <= 61 * 6
-    assert "Enforced: each user (column user_id)" in run("show o.parquet").stdout
+    for told in ("show o.parquet", "answer o.parquet '*'", "answer o.parquet '*' --error"):
+        said = " ".join(run(told).stdout.split())
+        assert "Enforced: each user (column user_id)" in said
+        assert "error bars are about what was kept" in said
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from workbench.estimates import Projection, Sketch, hashes
 from workbench.mechanisms import ALP, CountSketch
 from workbench.noise import unary
 from workbench.noise.bits import word_source as source
+from workbench.release.words import cells_from_nothing
 
 B = DP(1.0)
 DOMAIN = Domain(("x",), (2**62,))
@@ -404,7 +405,7 @@ def test_a_loaded_sketch_is_read_only_and_shown(mechanism, tmp_path):
     back = Release.load(mechanism(TABLE).save(tmp_path / "x.parquet"))
     with pytest.raises(ValueError, match="read-only"):
         back.estimate.hash_parameters[0, 0] = 0
-    assert release_text.cells_from_nothing(back) == ""
+    assert cells_from_nothing(back) == ""
     assert release_text.sizes(back, tmp_path / "x.parquet")
 
 

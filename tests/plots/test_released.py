@@ -47,6 +47,18 @@ def test_one_ordered_attribute_is_a_series_with_both_parts_of_its_error():
     assert set(texts) == {"count", "± 2 deviations of noise"}
 
 
+def test_a_picture_says_what_counts_of_a_truncated_table_are_about():
+    table = SparseTable.from_keys(
+        Domain(("x",), (9,)), [1], [50], Bound(4, 1).enforced("a patient")
+    )
+    release = HighPassFilter(DP(1.0), theta=5)(table)
+    fig = plots.release_picture(release)
+    heading = fig.get_suptitle()
+    assert release.counts_what in heading.replace("\n", " ")
+    fig.canvas.draw()
+    assert fig._suptitle.get_window_extent().x1 <= fig.bbox.x1
+
+
 def test_a_long_series_is_added_up():
     release = released(Domain(("minute",), (5000,)))
     ax, texts = drawn(release)

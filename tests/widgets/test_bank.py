@@ -166,7 +166,12 @@ def test_an_empty_bank_and_a_bank_of_one_answer(tmp_path):
     one = labelled_queries(DOMAIN, {"sex": "F"})
     with opened(tmp_path, DP(1.0), [(one, {"epsilon": 0.5})]) as session:
         view = BankView(session)
-        assert "Recalled" in view.answer("sex=F").html and view.map("?q=")
+        said = view.answer("sex=F").html
+        assert "Recalled" in said and view.map("?q=")
+        assert (
+            "adds at most 1 to one cell. If the owner left out the rest, counts and bars"
+            in said
+        )
         assert "sex" in view.contents() and "cannot tell" in view.answer("town").html
 
 

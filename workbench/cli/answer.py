@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
 from pathlib import Path
 from typing import Annotated
 
@@ -47,12 +46,10 @@ def answer(
     if not error:
         counts = [(query, number(x)) for query, x in zip(queries, answers, strict=True)]
         screen.table("Answers, in counts", ["query", "count"], counts, right=["count"])
+        if release.counts_what:
+            screen.paragraph(release.counts_what)
         return
-    parts = (answers.values, answers.noise, answers.absent_cells, answers.absent)
-    rows = [
-        (query, number(x), *_bars(*bars))
-        for query, x, *bars in zip(queries, *parts, strict=True)
-    ]
+    rows = [(query, *row) for query, row in zip(queries, answers.in_words(), strict=True)]
     columns = ["query", "count", "noise", "absent", "which hold"]
     screen.table("Answers, in counts", columns, rows, right=columns[1:])
     screen.paragraph(
@@ -60,18 +57,9 @@ def answer(
         f"{release.estimate.contents if release.absent_at_most >= 0 else 'cells'} of the query that were "
         "not released, which hold no more than is said, together: the true count may be higher by it."
     )
+    if release.counts_what:
+        screen.paragraph(release.counts_what)
     if release.estimate.why_unknown:
         screen.paragraph(f"unknown: {release.estimate.why_unknown}")
     if answers.belief:
         screen.warn(f"absent: 0 {answers.belief}")
-
-
-def _bars(noise: float, absent_cells: float, absent: float) -> tuple[str, str, str]:
-    """Both parts of what may be wrong, in words."""
-    from workbench.wording import format_number, number
-
-    spread = "unknown" if noise != noise else f"± {format_number(noise)}"
-    cells = "unknown" if absent_cells != absent_cells else number(absent_cells)
-    if absent != absent:
-        return spread, cells, "unknown"
-    return spread, cells, f"at most {number(ceil(absent))}" if absent else "0"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from math import ceil, exp, inf, log
+from math import exp, inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.cli import screen
 from workbench.privacy import DP
-from workbench.wording import cell, counted, format_number, number, stated
+from workbench.release.words import described, promises_nothing, users_cut_in_words, warnings
+from workbench.wording import cell, format_number, number, stated
 
 if TYPE_CHECKING:
     from workbench.cli.budget import Account
     from workbench.mechanism import Release
     from workbench.privacy import Receipt
-    from workbench.table import Bound
 
 
 _AGAIN = "every release of the same data adds its ε or ρ, also one that replaces another"
@@ -33,7 +33,7 @@ def print_release(
     if at_delta:
         screen.say(at_delta)
     if release.bound:
-        screen.say(screen.plain(bound_in_words(release.bound)))
+        screen.say(screen.plain(release.bound.in_words))
     users_cut = users_cut_in_words(release)
     if users_cut:
         screen.say(users_cut)
@@ -48,11 +48,7 @@ def print_release(
     lines = [
         ("Mechanism", screen.plain(release.mechanism)),
         ("Size", sizes(release, file)),
-        ("Noise", noise_in_words(release)),
-        ("Unknown", release.estimate.why_unknown),
-        ("Sampled", sampled_in_words(release)),
-        ("Absent", absent_in_words(release)),
-        ("By chance", cells_from_nothing(release)),
+        *described(release),
         ("Versions", screen.plain(_versions(file))),
     ]
     for name, text in lines:
@@ -109,24 +105,6 @@ def print_largest(release: Release, top: int) -> None:
     screen.table(title, columns, rows, right=["count", "noise"])
 
 
-def noise_in_words(release: Release) -> str:
-    """The noise on a released value: exact, from the law that the file names."""
-    import numpy as np
-
-    deviations = np.atleast_1d(release.deviations())
-    deviations = deviations[np.isfinite(deviations)]
-    if not len(deviations):
-        return ""
-    low = format_number(deviations.min())
-    high = format_number(deviations.max())
-    spread = f"± {low}" if low == high else f"± {low} to ± {high}"
-    sampled = ", the sampling of cells included" if getattr(release.estimate, "tau", 0) else ""
-    return (
-        f"{spread} on each of the {release.estimate.contents} (one standard deviation{sampled}); two of "
-        "them cover it some 19 times in 20"
-    )
-
-
 def guarantee(release: Release) -> str:
     """What the release promises, for someone who has not read the papers."""
     from workbench import privacy
@@ -172,27 +150,6 @@ def guarantee_at(release: Release, delta: float) -> str:
     )
 
 
-def promises_nothing(release: Release) -> bool:
-    """Whether a part of it was read off the data without protection."""
-    return getattr(release.privacy, "epsilon", 0.0) == inf
-
-
-def warnings(release: Release) -> list[str]:
-    """Why the release is not fit to publish, or to be read as data."""
-    reasons = []
-    if release.simulated:
-        reasons.append(
-            "Simulated: anyone with the seed can take the noise off. Do not publish it."
-        )
-    if promises_nothing(release):
-        reasons.append("No guarantee: the release must be handled like the data itself.")
-    if release.mostly_noise:
-        reasons.append(
-            "Most of it may be noise: of an empty table half as many cells would stand out, or more."
-        )
-    return reasons
-
-
 def sizes(release: Release, file: Path) -> str:
     """Cells and bytes, against the table with every cell of the domain."""
     estimate = release.estimate
@@ -205,90 +162,3 @@ def sizes(release: Release, file: Path) -> str:
         held = f"{len(estimate):,} of {cells:,} cells"
     dense_size = screen.size(dense)
     return f"{held} in {screen.size(written)}, {saved} than the dense table's {dense_size}"
-
-
-def bound_in_words(bound: Bound) -> str:
-    """What the guarantee rests on."""
-    from workbench.table import BELIEVED, ENFORCED
-
-    if bound.l0 == 1:
-        limit = f"{number(bound.linf)} to one cell"
-    else:
-        limit = f"{number(bound.linf)} to each of {number(bound.l0)} cells"
-    if bound.l1 != bound.l0 * bound.linf:
-        limit = f"{limit}, {number(bound.l1)} in all"
-    unit = bound.unit
-    if bound.status == ENFORCED:
-        each = unit.partition(" ")[2] if unit.startswith(("a ", "an ")) else unit
-        return (
-            f"Enforced: each {each or 'user'} adds at most {limit}; what one has beyond that was left out, "
-            "at random."
-        )
-    one = f"one unit ({unit})" if unit else "one unit"
-    if bound.status == BELIEVED:
-        return f"Believed, not enforced: {one} adds at most {limit}. Whoever adds more is protected less."
-    return f"As stated, {one} adds at most {limit}."
-
-
-def users_cut_in_words(release: Release) -> str:
-    """How many users lost anything to the bound, where that was paid for."""
-    from workbench.release import USERS_CUT
-
-    costs: list[Any] = [r.cost for r in release.ledger if r.name == USERS_CUT]  # in ε
-    paid = [cost.epsilon for cost in costs]
-    if release.users_cut is None or not paid:
-        return ""
-    alpha = exp(-paid[0])
-    within = max(0, ceil(log(0.05 * (1 + alpha) / 2) / -paid[0]) - 1)
-    return (
-        f"Users who lost anything to the bound: {number(release.users_cut)}, in 95 of 100 cases within "
-        f"± {number(within)}."
-    )
-
-
-def sampled_in_words(release: Release) -> str:
-    """Why a count may stand above its noisy value."""
-    tau = getattr(release.estimate, "tau", 0)
-    if not tau:
-        return ""
-    return (
-        f"of the {release.estimate.contents} below τ = {number(tau)} a part: each stands for τ, so that "
-        "sums are unbiased"
-    )
-
-
-def absent_in_words(release: Release) -> str:
-    """What was not released may hold so much: the second part of what may be wrong."""
-    from workbench.estimates import Summary
-
-    estimate = release.estimate
-    if not isinstance(estimate, Summary) or not estimate.absent_cells:
-        return ""
-    most = release.absent_at_most
-    absent = counted(estimate.absent_cells, f"other {estimate.contents[:-1]}")
-    if most != most:
-        return f"{absent}, of which the file does not tell what they may hold"
-    if not most:
-        return f"{absent}, whose noisy value is 0"
-    why = f"{'τ' if estimate.tau > estimate.theta else 'θ'} = {format_number(estimate.cut)}"
-    return (
-        f"{absent} of at most {number(ceil(most))} each ({why} and three deviations of noise)"
-    )
-
-
-def cells_from_nothing(release: Release) -> str:
-    """How many cells noise alone would have released; from the file alone, on average an upper bound."""
-    expected = release.cells_from_nothing
-    what = release.estimate.contents
-    if expected is None:
-        return ""
-    if expected == len(release.estimate):
-        return f"of an empty table as many {what} would be released: they say nothing by being there"
-    if not expected:
-        return f"of an empty table no {what} would be released"
-    shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
-    said = f"of an empty table, the same thresholds would keep about {shown} {what}"
-    released = len(release.estimate)
-    if expected >= released:
-        return f"{said}: all of these {released:,} may be noise alone"
-    return f"{said}: on average at most so many of these {released:,} are noise alone"

@@ -8,12 +8,15 @@ its variance, and where only positive values pass by its mean.
 
 from __future__ import annotations
 
+from math import ceil, isnan
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Float
+from workbench.wording import format_number, number
 
+_SHOWN = 10
 BELIEFS = {"empty": "if absent cells are empty (believed)"}
 
 
@@ -63,6 +66,30 @@ class Answers(tuple[Any, ...]):
         pair.absent = np.zeros_like(bars.absent) if belief else bars.absent
         pair.belief = BELIEFS[belief] if belief else ""
         return pair
+
+    def __repr__(self) -> str:
+        rows = [
+            f"{count} {noise} (noise), {cells} absent cells hold {most}"
+            for count, noise, cells, most in self.in_words(_SHOWN)
+        ]
+        more = [f"and {len(self.values) - _SHOWN:,} more"] if len(self.values) > _SHOWN else []
+        return f"<Answers: {'; '.join([*rows, *more])}>"
+
+    def in_words(self, most: int | None = None) -> list[tuple[str, str, str, str]]:
+        """Count, noise, absent cells, and what these hold, of each of the first `most` answers."""
+        parts = (self.values, self.noise, self.absent_cells, self.absent)
+        rows = []
+        for count, noise, cells, absent in zip(*(x[:most] for x in parts), strict=True):
+            hold = "unknown" if isnan(absent) else f"at most {number(ceil(absent))}"
+            rows.append(
+                (
+                    number(count),
+                    "unknown" if isnan(noise) else f"± {format_number(noise)}",
+                    "unknown" if isnan(cells) else number(cells),
+                    hold if absent else "0",
+                )
+            )
+        return rows
 
     @property
     def values(self) -> Float[np.ndarray, " queries"]:

@@ -27,6 +27,7 @@ _BLOCKS = 48  # of a map along an axis: codes beyond are added up
 _STEPS = 160  # of a series
 _BARS = 14
 _TICKS = 8
+_LETTERS = 17  # of the heading in an inch
 _LONGEST = 18  # letters of a label
 _NAME = 30  # letters of a bar's name in a line beside bars as wide as a column; on a page twice as many
 _COLOR = SERIES_STYLES["filter"][0]
@@ -73,7 +74,12 @@ def release_picture(release: Any) -> Figure:
         fig = _series(release, domain)
     else:
         fig = _largest(release, domain)
-    fig.suptitle(_heading(release), fontsize=7, x=0.01, ha="left")
+    heading = _heading(release)
+    if release.counts_what:
+        heading += "\n" + fill(
+            release.counts_what.replace("$", r"\$"), int(_LETTERS * fig.get_figwidth())
+        )
+    fig.suptitle(heading, fontsize=7, x=0.01, ha="left")
     return fig
 
 

@@ -62,8 +62,11 @@ class Answering(Priced):
         Returns
         -------
         float64[queries], or estimates.bars.Answers
-            An answer for each query, in counts. With `error=True` a pair: answers and standard errors; its
-            `noise`, `absent_cells` and `absent` say in two parts what may be wrong.
+            An answer for each query, in counts. With `error=True` a pair of answers and standard errors
+            that is shown as the command line shows it: `noise`, `absent_cells` and `absent` give the two
+            parts of an error. A standard error is NaN if cells below a threshold were left out, because
+            they bias the answer by an unknown amount. `counts_what` says whether counts and error bars
+            are about a truncated table, for example of patients who are in at most 4 cells each.
 
         Raises
         ------
@@ -136,6 +139,11 @@ class Answering(Priced):
             )
         return domain
 
+    @property
+    def counts_what(self) -> str:
+        """What counts and error bars are about if units were truncated to the bound; else ""."""
+        return self.bound.counts_what if self.bound else ""
+
     def deviations(self) -> Float[np.ndarray, " released"] | float:
         """The standard deviation of the noise on what was released.
 
@@ -206,6 +214,14 @@ class Answering(Priced):
 
     def to_frame(self, error: bool = False) -> pd.DataFrame:
         """The estimate as a table with labels.
+
+        Where a release keeps some of its noisy cells, `noisy` is the count with its noise, and `count` is
+        the weight that makes sums unbiased. The two are the same unless cells were sampled. For example,
+        at τ = 500 a cell with the noisy value 80 is kept with probability 80/500 and then has the count
+        500. Sum `count`, and look at `noisy` for single cells.
+
+        If users were truncated to a bound, counts and error bars are about what was kept of them, for
+        example about patients who are in at most 4 cells each. `counts_what` says so in a sentence.
 
         Parameters
         ----------

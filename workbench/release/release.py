@@ -22,6 +22,7 @@ from workbench.release.file_records import (
     receipt_record,
     users_cut_of_file,
 )
+from workbench.release.words import described, warnings
 from workbench.release_files import read_release, refuse_place, write_release
 from workbench.table import PUBLIC, Bound
 from workbench.wording import cell, format_number, number
@@ -90,13 +91,15 @@ class Release(Answering):
             warn_if_large(self.privacy)
 
     def __repr__(self) -> str:
-        simulated = ", simulated" if self.simulated else ""
-        return f"<Release {self.privacy}{simulated}: {self.estimate!r} by {self.mechanism}>"
+        marks = ", simulated" if self.simulated else ""
+        if self.mostly_noise:
+            marks += ", most of it may be noise"
+        return f"<Release {self.privacy}{marks}: {self.estimate!r} by {self.mechanism}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the guarantee, and every measurement that was paid for."""
+        """The guarantee, its measurements, warnings and largest cells, for notebooks."""
         if self.simulated:
-            drawn = "simulated: replayable, not to be published"
+            drawn = "simulated"
         elif self.idealised:
             drawn = "drawn with floating point: idealised, not to be published"
         else:
@@ -106,19 +109,22 @@ class Release(Answering):
             f"<br><code>{escape(str(self.mechanism))}</code>"
         )
         if self.bound:
-            caption += f"<br>{escape(repr(self.bound))}, {self.bound.status}"
-            if self.bound.unit:
-                caption += f": {escape(self.bound.unit)}"
+            caption += f"<br>{escape(self.bound.in_words)}"
+        for warning in warnings(self):
+            caption += f"<br><strong>{escape(warning)}</strong>"
         rows = "".join(
             f"<tr><td>{escape(r.description)}</td><td>{escape(str(r.cost))}</td>"
             f"<td>{escape(r.relation)}</td></tr>"
             for r in self.ledger
         )
+        sentences = "".join(
+            f"<li>{name}: {escape(text)}</li>" for name, text in described(self)
+        )
         return (
             f"<table><caption>{caption}</caption><thead><tr>"
             '<th scope="col">measurement</th><th scope="col">cost</th>'
             '<th scope="col">neighbours</th></tr>'
-            f"</thead><tbody>{rows}</tbody></table>{self._largest_as_html()}"
+            f"</thead><tbody>{rows}</tbody></table>{self._largest_as_html()}<ul>{sentences}</ul>"
         )
 
     def _largest_as_html(self) -> str:
@@ -255,6 +261,7 @@ class Release(Answering):
             "guarantee": str(self.privacy),
             "ledger": [receipt_record(r) for r in self.ledger],
             "bound": self.bound and bound_record(self.bound),
+            **({"counts": self.counts_what} if self.counts_what else {}),
             **({} if self.users_cut is None else {"users_cut": self.users_cut}),
             "simulated": self.simulated,
             "mechanism": str(self.mechanism),

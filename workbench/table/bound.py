@@ -8,6 +8,7 @@ from math import sqrt
 from typing import cast
 
 from workbench.value import not_allowed
+from workbench.wording import number
 
 STATED = "as stated"
 ENFORCED = "enforced"
@@ -61,9 +62,9 @@ class Bound:
             need = f"need words on one line, at most {_LONGEST_UNIT} characters"
             raise not_allowed(self, "unit", need)
         for name in ("l0", "linf", "l1"):
-            number = getattr(self, name)
-            if hasattr(number, "item"):  # numpy's integers wrap
-                object.__setattr__(self, name, number.item())
+            limit = getattr(self, name)
+            if hasattr(limit, "item"):  # numpy's integers wrap
+                object.__setattr__(self, name, limit.item())
         in_range = isinstance(self.l0, int | float) and 1 <= self.l0 <= _LARGEST_MOVE
         if isinstance(self.l0, bool) or not in_range or self.l0 != int(self.l0):
             raise not_allowed(self, "l0", "need a whole number >= 1")
@@ -106,6 +107,33 @@ class Bound:
     def enforced(self, unit: str) -> Bound:
         """The same bound, to which each unit was cut."""
         return replace(self, unit=unit, status=ENFORCED)
+
+    @property
+    def in_words(self) -> str:
+        """What one unit adds at most, in a sentence, and what was done about it."""
+        limit = f"{number(self.linf)} to one cell"
+        if self.l0 != 1:
+            limit = f"{number(self.linf)} to each of {number(self.l0)} cells"
+        if self.l1 != self.l0 * self.linf:
+            limit = f"{limit}, {number(self.l1)} in all"
+        if self.status == ENFORCED:
+            unit = self.unit.removeprefix("a ").removeprefix("an ")
+            return (
+                f"Enforced: each {unit or 'user'} adds at most {limit}. The rest was left out at random: "
+                "counts and error bars are about what was kept."
+            )
+        one = f"one unit ({self.unit})" if self.unit else "one unit"
+        if self.status == BELIEVED:
+            return (
+                f"Believed, not enforced: {one} adds at most {limit}. Whoever adds more is protected "
+                "less."
+            )
+        return f"As stated, {one} adds at most {limit}."
+
+    @property
+    def counts_what(self) -> str:
+        """What counts and error bars are about where units were truncated to the bound; else ""."""
+        return self.in_words if self.status == ENFORCED else ""
 
     @property
     def l2(self) -> float:

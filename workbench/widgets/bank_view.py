@@ -220,10 +220,18 @@ class BankView:
         last = len(columns) - 1
         table = _table("Recalled, at no cost", columns, rows, numbers=(last - 1, last))
         note = (
-            "<p>The truth is meant to lie within twice the bar, some 19 times in 20.</p>"
+            "<p>The truth is meant to lie within twice the bar, some 19 times in 20."
+            f"{escape(self._truncation())}</p>"
             f"<p><b>By {escape(recalled.by)}</b>: {escape(recalled.why)}.</p>"
         )
         return Answered(f"{table}{note}{costs}", question, price)
+
+    def _truncation(self) -> str:
+        """What counts are about if the owner truncated units, which the bank does not say."""
+        bound = self.session.bound
+        if bound is None:
+            return ""
+        return f" {bound.in_words} If the owner left out the rest, counts and bars are about what was kept."
 
     def _costs(
         self, queries: Selections, errors: np.ndarray, error: float | None
