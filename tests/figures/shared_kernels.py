@@ -1,14 +1,12 @@
 """`workbench reproduce` with few kernels: each runs one notebook after another, emptied between them.
 
-It saves every notebook but a kernel's first the start and the imports, and all the pictures between
-cells, some 8 s of processor time a notebook. Figures are drawn and saved as always, as PNG alone: the
-other kinds are half of what saving takes.
+Only the first notebook of a kernel pays for its start and imports, some 8 s of processor time. Figures are
+drawn as always, but saved as PNG alone, because the other kinds are half of what saving takes.
 
     python -m tests.figures.shared_kernels RESULTS '[[["hay2010_fig5"], ["seeds=1"]], …]'
 """
 
 import json
-import os
 import sys
 import threading
 from contextlib import ExitStack, contextmanager
@@ -66,7 +64,6 @@ def main(results, groups):
 
 
 if __name__ == "__main__":
-    os.environ["MPLBACKEND"] = "agg"
     _Batch._kernel = _shared_kernel
     with _kernels:
         sys.exit(main(Path(sys.argv[1]), json.loads(sys.argv[2])))

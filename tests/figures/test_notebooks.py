@@ -222,6 +222,17 @@ def test_every_notebook_leaves_its_figure_rows_and_manifest(figure, reproduced, 
 
 
 @run_once
+@pytest.mark.parametrize(
+    "figure", [id for id in NOTEBOOKS if "draw(" in NOTEBOOKS[id].read_text()]
+)
+def test_every_executed_notebook_that_draws_holds_its_picture(figure, reproduced):
+    results, folders, _ = reproduced
+    executed = results / "quick" / folders[figure] / f"{folders[figure]}.ipynb"
+    outputs = [output for cell in cells(executed, "code") for output in cell["outputs"]]
+    assert any("image/png" in output.get("data", ()) for output in outputs)
+
+
+@run_once
 def test_no_row_moved(reproduced):
     """Of figures that ran on the data that was at hand when their rows were recorded."""
     results, folders, _ = reproduced

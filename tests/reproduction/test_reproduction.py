@@ -65,6 +65,12 @@ def text(path):
     return "".join(o.get("text", "") for c in cells for o in c.get("outputs", ()))
 
 
+def pictures(path):
+    cells = nbformat.read(path, as_version=4).cells
+    outputs = [o for c in cells for o in c.get("outputs", ())]
+    return [o.data["image/png"] for o in outputs if "image/png" in o.get("data", ())]
+
+
 def test_runs_in_the_notebooks_folder_with_its_parameters(tmp_path, go):
     book(
         tmp_path, "fig1", "import os, sys; print(profile, results, os.getcwd(), sys.executable)"
@@ -339,6 +345,14 @@ def test_kernels_are_forked_where_there_are_several(tmp_path, go):
     assert len(set(parents)) == 1 and parents[0] != str(os.getpid())
     assert len(set(folders)) == 3 and set(loaded) == {"True"}
     _until(lambda: not _alive(int(parents[0])))
+
+
+def test_the_notebooks_of_a_batch_hold_their_pictures(tmp_path, go):
+    book(tmp_path, "a", "from matplotlib import pyplot as plt\nplt.plot([1, 2]);")
+    book(tmp_path, "b", "import matplotlib.pyplot\nfig, ax = matplotlib.pyplot.subplots()")
+    runs = go(workers=1)
+    assert states(runs) == {"a": "done", "b": "done"}
+    assert [len(pictures(run.notebook)) for run in runs] == [1, 1]
 
 
 @pytest.mark.skipif(not CAN_FORK, reason="kernels are forked on Linux alone")

@@ -205,4 +205,8 @@ def _run_kernel(arguments: Sequence[str], env: Mapping[str, str], cwd: str, log:
 
     from ipykernel.kernelapp import IPKernelApp
 
-    IPKernelApp.launch_instance()
+    kernel = IPKernelApp.instance()
+    kernel.initialize()
+    inline = import_module("matplotlib_inline.backend_inline")
+    inline._enable_matplotlib_integration()  # at import there was no shell to show figures after cells
+    kernel.start()
