@@ -115,6 +115,13 @@ def test_marks_and_strips_stand_in_the_table():
     assert [v.outcome for v in opened] == [claims.UNDECIDED, claims.HOLDS, claims.UNTESTABLE]
 
 
+@pytest.mark.parametrize("holds", [True, False, None])
+def test_only_what_holds_follows_from_the_definition(holds):
+    forced = Statement("x-1.1", "It.", lambda *_: Finding(holds, "m"), by_definition=True)
+    (verdict,) = claims.Claim("x-1", "page 3", "It.", (forced,)).judge([ROWS], 0.95)
+    assert verdict.mark == (claims.BY_DEFINITION if holds else "")
+
+
 def test_what_the_paper_prints_stands_beside_what_was_measured():
     point = claims.Printed("about 15 %", 0.1, 0.2)
     numbers = claims.exact(pd.Series([0.15]))

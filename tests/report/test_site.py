@@ -34,6 +34,7 @@ def top(tmp_path_factory):
     tour = tmp_path / "quick" / "00_tour"
     notebook(tour, "# The tour", "Welcome")
     status(tour)
+    figure(tmp_path, "04_accounting", fig=None, cells=["# A tutorial that judges statements"])
     for exact, note in ((0.9, ""), (None, "not enumerated: a <b>")):
         measured = Audit(
             "Filter(theta=3)", "0 ↔ 1", 1.0, 0.0, 0.5, runs=900, exact=exact, note=note
@@ -76,6 +77,7 @@ def test_the_front_page_counts_what_holds_by_paper_with_what_is_hollow_apart(top
         "The committed paper profile", "permute and flip", "1 notebook failed",
     ):  # fmt: skip
         assert words in front, words
+    assert "what 3 figures of papers show" in front  # the tutorial is not among them
 
 
 def test_a_figure_stands_with_what_is_said_of_it(top):
@@ -93,7 +95,7 @@ def test_a_figure_stands_with_what_is_said_of_it(top):
     assert "of an earlier run" in text(top, "report/cormode2012_fig3.html")
     assert "Welcome" in text(top, "report/00_tour.notebook.html")
     statements = Seen(top / "report" / "statements.html").all("tr")
-    assert sum("data-outcome" in row for row in statements) == 18
+    assert sum("data-outcome" in row for row in statements) == 24
 
 
 def test_audits_have_a_page(top):
@@ -112,7 +114,7 @@ def test_pages_lead_to_the_next_and_every_link_leads_somewhere(top):
         following[page.name] = after
     assert following["cormode2012_fig2.html"] == ["cormode2012_fig3.html"]
     assert following["cormode2012_fig3.html"] == ["cormode2012_fig10.html"]
-    assert following["00_tour.html"] == []
+    assert following["04_accounting.html"] == []
 
 
 def test_nothing_is_fetched_and_no_page_runs_what_came_with_a_notebook(top):
@@ -199,11 +201,11 @@ def _search(tab):
     tab.keyboard.type("sparse")
     tab.keyboard.press("Enter")
     rows = tab.locator("tr[data-outcome]:visible")
-    tab.get_by_text("3 of 18 statements").wait_for()
-    assert rows.count() == 3
+    tab.get_by_text("4 of 24 statements").wait_for()
+    assert rows.count() == 4
     tab.locator("[name=words]").fill("")
     tab.locator("[value='holds']").uncheck()
-    tab.get_by_text("15 of 18 statements").wait_for()
+    tab.get_by_text("20 of 24 statements").wait_for()
 
 
 def _luminance(color):

@@ -183,7 +183,7 @@ class Claim:
             "; ".join(filter(None, whys)),
             claim=self.id,
             page=statement.page or self.page,
-            mark=BY_DEFINITION if statement.by_definition else "",
+            mark=BY_DEFINITION if statement.by_definition and outcome == HOLDS else "",
             strip=finding.strip,
             printed=finding.printed,
         )
@@ -218,7 +218,7 @@ class Verdict:
     claim, page : str
         The claim that it is part of, and where the paper says it.
     mark : str
-        `claims.BY_DEFINITION` where arithmetic forces the result.
+        `claims.BY_DEFINITION` where the statement holds because arithmetic forces it.
     strip : Strip, optional
         By the value of what the paper does not print.
     printed : str

@@ -96,24 +96,31 @@ class Site:
         return [entry for entry in self.entries if entry.failed]
 
     @property
+    def of_papers(self) -> list[Group]:
+        """The groups of papers, without the tutorials."""
+        return [group for group in self.papers if group.name]
+
+    @property
     def judged(self) -> int:
-        """How many figures and tables have statements."""
-        return sum(bool(entry.statements) for entry in self.entries)
+        """Number of figures and tables of papers that have statements."""
+        return sum(bool(e.statements) for group in self.of_papers for e in group.entries)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many statements ended how, those that follow from the definition left out."""
-        return _added(group.counts for group in self.papers)
+        """Number of the papers' statements by outcome, without those that follow from the definition."""
+        return _added(group.counts for group in self.of_papers)
 
     @property
     def hollow(self) -> int:
-        """How many statements follow from the definition."""
-        return sum(group.hollow for group in self.papers)
+        """Number of the papers' statements that follow from the definition."""
+        return sum(group.hollow for group in self.of_papers)
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """The same, with those."""
-        return self.counts | {claims.BY_DEFINITION: self.hollow}
+        """Number of all statements by outcome, those of tutorials included."""
+        hollow = sum(group.hollow for group in self.papers)
+        counts = _added(group.counts for group in self.papers)
+        return counts | {claims.BY_DEFINITION: hollow}
 
     @property
     def theorems(self) -> list[str]:
