@@ -5,6 +5,7 @@ What a command prints can be pasted back: each function that prints stands besid
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable
 from dataclasses import MISSING, Field, fields
@@ -148,9 +149,9 @@ def option_need(f: Field[Any]) -> str:
     else:
         need = "whole number" if declared["integer"] else "number"
         if declared["low"] is not None:
-            need += f" {'>' if declared['strict'] else '>='} {declared['low']}"
+            need += f" {'>' if declared['strict'] else '≥'} {declared['low']}"
         if declared["high"] is not None:
-            need += f"{' and' if declared['low'] is not None else ''} <= {declared['high']}"
+            need += f"{' and' if declared['low'] is not None else ''} ≤ {declared['high']}"
     if declared["unit"]:
         need += f" {declared['unit']}"
     return need
@@ -178,25 +179,39 @@ def parse_option(name: str, f: Field[Any], text: str) -> Any:
 def parameter_text(x: Any, between: str = ",") -> str:
     """The value of a parameter as it is typed; a list's members with `between` between them.
 
-    >>> parameter_text(0.5), parameter_text((10, 20)), parameter_text("Dyadic()")
-    ('0.5', '10,20', 'Dyadic()')
+    A member that holds a comma is quoted where commas separate members.
+
+    >>> parameter_text(0.5), parameter_text((10, 20)), parameter_text("Dyadic()"), parameter_text(None)
+    ('0.5', '10,20', 'Dyadic()', 'none')
+    >>> parameter_text(("Adult", "Adult, training"))
+    'Adult,"Adult, training"'
     """
     if isinstance(x, tuple | list):
-        return between.join(map(str, x))
-    return str(x)
+        members: Iterable[str] = map(str, x)
+        if between == ",":
+            members = (
+                f'"{m.replace(chr(34), 2 * chr(34))}"' if "," in m else m for m in members
+            )
+        return between.join(members)
+    return "none" if x is None else str(x)
 
 
 def parse_parameter(f: Field[Any], x: Any) -> Any:
     """The value that is meant: of its own type already, or text as it is typed.
 
-    A list may stand in brackets; a whole number may have been typed as 1e5.
+    A list may stand in brackets, and a whole number may have been typed as 1e5. `none` is None where the
+    default is None, and for effort, whose None is the profile's own.
     """
+    may_be_none = f.default is None or f.metadata["kind"] == "effort"
+    if may_be_none and (x is None or isinstance(x, str) and x.strip().lower() == "none"):
+        return None
     if f.metadata["many"]:
         if isinstance(x, str):
             bare = x.strip()
             if bare[:1] + bare[-1:] in ("[]", "()"):
                 bare = bare[1:-1]
-            x = [part.strip(" '\"") for part in bare.split(",") if part.strip()]
+            parts = next(csv.reader([bare], skipinitialspace=True), [])
+            x = [part.strip(" '") for part in parts if part.strip()]
         members = x if isinstance(x, list | tuple) else [x]
         return tuple(_parse_member(f, member) for member in members)
     return _parse_member(f, x)

@@ -137,12 +137,12 @@ def test_a_notebook_refuses_what_its_figure_lacks(sources, says):
 
 def test_the_cell_of_parameters_holds_every_field_with_a_comment():
     cell = figures.parameters_cell(Fig1)
-    assert "epsilon = 0.1  # privacy budget ε: number >= 1e-06 and <= 1000" in cell
+    assert "epsilon = 0.1  # privacy budget ε: number ≥ 1e-06 and ≤ 1000" in cell
     assert (
-        "seeds = None  # releases of each mechanism: whole number >= 1; None: 50 (paper), 3"
+        "seeds = None  # releases of each mechanism: whole number ≥ 1; None: 50 (paper), 3"
         in cell
     )
-    assert "size = 100  # s: whole number >= 1; the paper does not print it" in cell
+    assert "size = 100  # s: whole number ≥ 1; the paper does not print it" in cell
     names = {}
     exec(cell, names)  # it is literals alone
     assert Fig1.at("quick", **{name: names[name] for name in Fig1.parameters()}) == Fig1.at(

@@ -162,7 +162,8 @@ class Figure:
             "quick" (minutes) or "paper" (the paper's own sizes).
         **given
             Values by the name of a parameter: of its type, or text as it is typed (`"10,20"` for a
-            list). None is the profile's own.
+            list). None is the profile's own. The text `none` is the value None where a parameter
+            can have it.
 
         Raises
         ------
@@ -176,8 +177,11 @@ class Figure:
         values = dict(cls.quick) if profile == "quick" else {}
         try:
             for name, x in given.items():
-                if x is not None:
-                    values[name] = option_grammar.parse_parameter(known[name], x)
+                if x is None:
+                    continue
+                parsed = option_grammar.parse_parameter(known[name], x)
+                if parsed is not None or known[name].default is None:
+                    values[name] = parsed
             return cls(**values)
         except ValueError as e:
             message = str(e).removeprefix(f"{cls.__name__}.")

@@ -163,7 +163,8 @@ def parameters_cell(cls: type[Figure]) -> str:
         comment = parameter_help(f)
         if effort:
             quick = cls.quick.get(f.name, f.default)
-            comment += f"; None: {f.default!r}"
+            usual = '"none"' if f.default is None else repr(f.default)
+            comment += f"; None: {usual}"
             if quick != f.default:
                 comment += f" (paper), {quick!r} (quick)"
         elif f.metadata["kind"] != SETTING:

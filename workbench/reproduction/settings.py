@@ -86,5 +86,5 @@ def grid(cls: type[Figure], settings: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _plain(x: Any) -> Any:
-    """A value as papermill writes it."""
-    return list(x) if isinstance(x, tuple) else x
+    """A value as papermill writes it: the text `none`, because a notebook's None is the profile's own."""
+    return list(x) if isinstance(x, tuple) else "none" if x is None else x
