@@ -16,6 +16,7 @@ from typing import Any
 
 WITH = "WORKBENCH_WITH"  # modules that `--with` named, for the processes that a command starts
 KINDS = ("mechanisms", "datasets", "figures")
+found: list[Any] = []  # what this process has asked for and got
 
 
 def find(kind: str, name: str) -> Any:
@@ -33,6 +34,13 @@ def find(kind: str, name: str) -> Any:
     ValueError
         If a module cannot be imported, or lacks the name after the colon.
     """
+    x = _find(kind, name)
+    if x is not None and x not in found:
+        found.append(x)
+    return x
+
+
+def _find(kind: str, name: str) -> Any:
     module_name, colon, member = name.partition(":")
     if colon:
         module = load_module(module_name)

@@ -28,6 +28,7 @@ from workbench.datasets import (
     SocialNetworkTwin,
     Surnames,
 )
+from workbench.datasets._kinds import GENERATOR
 from workbench.experiment import first_available
 from workbench.figures import parameters
 from workbench.figures.data import other_dataset
@@ -98,6 +99,7 @@ def at_hand(names: Sequence[str], in_order: bool = False) -> dict[str, Any]:
 class _MadeUp:
     """Public counts over one attribute."""
 
+    kind: ClassVar[str] = GENERATOR
     truth_public: ClassVar[bool] = True
     attribute: ClassVar[str] = "rank"
     cells: int

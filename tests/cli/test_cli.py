@@ -369,7 +369,7 @@ def book(stem, *cells):
 
 @pytest.mark.slow
 def test_reproduce_runs_reports_and_says_what_failed(run, monkeypatch):
-    monkeypatch.setattr(reproduction.batch, "source_hashes", lambda project: {})
+    monkeypatch.setattr(reproduction.batch, "source_hashes", lambda project, store: {})
     book("bad", "raise ValueError('no od.csv.gz')")
     book("good", "1")
     where = "--notebooks notebooks --results results"

@@ -25,7 +25,7 @@ from workbench import (
     metrics,
     run,
 )
-from workbench.experiment import store
+from workbench.experiment import inputs, store
 from workbench.mechanisms import (
     FPA,
     GeometricHistogram,
@@ -144,7 +144,7 @@ def test_a_metric_of_somebodys_module_is_keyed_by_its_sources_and_may_return_row
     tmp_path, monkeypatch
 ):
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(store, "_STARTED", time() + 60)
+    monkeypatch.setattr(inputs, "STARTED", time() + 60)
     folder = tmp_path / "outside_curves"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -156,15 +156,17 @@ def test_a_metric_of_somebodys_module_is_keyed_by_its_sources_and_may_return_row
     assert rows.level.tolist() == [1, 2, 1, 2] and rows.value.tolist() == [3.0, 6.0, 3.0, 6.0]
     kept = run(Sweep([DATA], [A], [metric], seeds=2), tmp_path / "store")
     assert kept.seconds.equals(rows.seconds)
-    before = store._source_hash.__wrapped__(frozenset({"outside_curves.metric"}))
+    before = inputs.source_hash.__wrapped__(frozenset({"outside_curves.metric"}))
     (folder / "metric_scale.py").write_text("SCALE = 4.0")
-    assert store._source_hash.__wrapped__(frozenset({"outside_curves.metric"})) != before
+    assert inputs.source_hash.__wrapped__(frozenset({"outside_curves.metric"})) != before
 
 
 def test_sources_are_followed_through_imports(monkeypatch):
     read, seen = Path.read_text, []
-    monkeypatch.setattr(Path, "read_text", lambda self: seen.append(str(self)) or read(self))
-    store._source_hash.__wrapped__(frozenset({HighPassFilter.__module__}))
+    monkeypatch.setattr(
+        Path, "read_text", lambda self, **k: seen.append(str(self)) or read(self, **k)
+    )
+    inputs.source_hash.__wrapped__(frozenset({HighPassFilter.__module__}))
     for needed in (
         "high_pass_filter",
         "noise/__init__",
@@ -243,8 +245,8 @@ DECIDE += "estimates/summary experiment/sweep experiment/running".split()
 
 @pytest.mark.parametrize("room", DECIDE)
 def test_a_row_is_renamed_when_a_source_that_decides_it_changes(tmp_path, monkeypatch, room):
-    sources, read = store._source_hash.__wrapped__, Path.read_text
-    monkeypatch.setattr(store, "_source_hash", sources)  # without what it remembers
+    sources, read = inputs.source_hash.__wrapped__, Path.read_text
+    monkeypatch.setattr(inputs, "source_hash", sources)  # without what it remembers
     laborious = Laborious(B)
     place = lambda: store.row_file(Trial(DATA, laborious, 0), sweep(laborious), tmp_path)  # noqa: E731
     before, changed = place(), f"workbench/{room}.py"
@@ -286,7 +288,7 @@ def test_trials_of_one_seed_share_no_noise():
 
 
 def test_code_edited_in_a_running_process_is_not_cached(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "_STARTED", 0.0)
+    monkeypatch.setattr(inputs, "STARTED", 0.0)
     with pytest.warns(UserWarning, match="changed since it was imported"):
         run(sweep(A, seeds=1), tmp_path)
     assert not list(tmp_path.iterdir())

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
@@ -30,7 +31,7 @@ file.write_text("id,says,outcome,measured,why\\n1,a,holds,,\\n2,b,differs,,")
 GO = """
 from pathlib import Path
 from workbench.reproduction import batch, reproduce
-batch.source_hashes = lambda project: {{}}
+batch.source_hashes = lambda project, store: {{}}
 where = dict(notebooks=Path("notebooks"), results=Path("results"))
 print(*(run.state for run in reproduce(**where, workers={workers})))
 """
@@ -51,7 +52,7 @@ def states(runs):
 @pytest.fixture
 def go(tmp_path, monkeypatch):
     """Run a project's notebooks; other people's edits of the package do not count here."""
-    monkeypatch.setattr(batch, "source_hashes", lambda project: {"fixed": "sources"})
+    monkeypatch.setattr(batch, "source_hashes", lambda project, store: {"fixed": "sources"})
 
     def go(*stems, **more):
         where = dict(notebooks=tmp_path / "notebooks", results=tmp_path / "results")
@@ -127,13 +128,13 @@ def test_other_sources_or_data_make_another_key(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "experiments" / "fig1.py").write_text("TITLE = 1")
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "elsewhere"))
-    before = source_hashes(tmp_path)
+    before = source_hashes(tmp_path, tmp_path / "store")
     assert "workbench/reproduction/batch.py" in before and "experiments/fig1.py" in before
     (tmp_path / "experiments" / "results" / "x.py").write_text("not a source")
-    assert source_hashes(tmp_path) == before
+    assert source_hashes(tmp_path, tmp_path / "store") == before
     for file in ("experiments/fig1.py", "data/raw/od.csv.gz", "elsewhere/od.csv.gz"):
-        (tmp_path / file).write_text("changed")
-        after = source_hashes(tmp_path)
+        (tmp_path / file).write_text(f"changed {file}")
+        after = source_hashes(tmp_path, tmp_path / "store")
         assert after != before
         before = after
 
@@ -211,7 +212,7 @@ def test_only_what_failed_or_what_it_has_loaded_changed_is_run(tmp_path, go, mon
     book(tmp_path, "fig1", FIGURE.format("fig1") + manifest)
     book(tmp_path, "fig2", "1 / 0")
     sources = {"w/a.py": "1", "w/b.py": "1", "data": "1"}
-    monkeypatch.setattr(batch, "source_hashes", lambda project: dict(sources))
+    monkeypatch.setattr(batch, "source_hashes", lambda project, store: dict(sources))
     assert states(go()) == {"fig1": "done", "fig2": "failed"}
     assert states(go(only_failed=True)) == {"fig2": "failed"}
     sources["w/b.py"] = "2"
@@ -377,3 +378,98 @@ def test_a_folder_that_cannot_be_written_and_a_profile_that_there_is_not_are_ref
         ValueError, match="profile = 'explorer' is not allowed: need one of quick"
     ):
         reproduce(notebooks=notebooks, results=tmp_path / "results", profile="explorer")
+
+
+PLUGIN = {
+    "ex_noise.py": "FACTOR = 1",
+    "ex_mechanism.py": """
+from ex_noise import FACTOR
+from workbench.mechanisms import GeometricHistogram
+from workbench.privacy import DP
+from workbench.value import value
+
+@value
+class Ex(GeometricHistogram):
+    def __call__(self, table, rng=None):
+        return GeometricHistogram(DP(FACTOR))(table, rng)
+""",
+    "ex_data.py": """
+from pathlib import Path
+import numpy as np
+from workbench import Bound, Domain, SparseTable
+from workbench.value import value
+
+CELLS = 8
+
+@value
+class Cities:
+    truth_public = True
+    def files(self):
+        return (Path(__file__).with_name("cities.csv"),)
+    def load(self):
+        lines = self.files()[0].read_text().split()
+        counts = np.resize([int(x) for x in lines], CELLS)
+        return SparseTable.from_dense(Domain(("city",), (CELLS,)), counts, Bound(1), truth_public=True)
+""",
+    "ex_figure.py": """
+from ex_data import Cities
+from ex_mechanism import Ex
+from workbench import DP, RandomRanges, Sweep
+from workbench.figures import Figure
+from workbench.figures.parameters import seeds
+from workbench.metrics import MeanAbsoluteError
+from workbench.plots import Panel
+from workbench.value import value
+
+@value
+class Fig(Figure):
+    id = "ex_figure"
+    seeds: int = seeds(2)
+    def sweeps(self):
+        metrics = [MeanAbsoluteError(RandomRanges(2, 5, seed=0))]
+        return {"ex": Sweep([Cities()], [Ex(DP(1))], metrics, seeds=self.seeds)}
+    def panels(self, rows):
+        return [Panel("ex", {"panel": "ex"}, "seed")]
+""",
+    "cities.csv": "5\n6\n7\n800\n",
+}
+
+
+@pytest.mark.slow
+def test_results_of_a_users_own_code_and_data_do_not_go_stale(tmp_path, go, monkeypatch):
+    for name, content in PLUGIN.items():
+        (tmp_path / name).write_text(content)
+    book(tmp_path, "other", "1")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("WORKBENCH_WITH", "ex_figure")
+
+    def again(**more):
+        (run,) = go("ex_figure", **more)
+        assert run.state in ("done", "kept"), run.error
+        rows = pd.read_csv(tmp_path / "results/quick/ex_figure/rows.csv")
+        return run.state, rows.value.tolist(), rows.seconds.tolist()
+
+    def edit(name, before, after):
+        (tmp_path / name).write_text(PLUGIN[name].replace(before, after))
+
+    _, values, drawn = again()
+    assert again() == again(changed=True) == ("kept", values, drawn)
+    os.utime(tmp_path / "cities.csv", (1, 1))
+    assert again() == ("kept", values, drawn)
+    seen = [drawn]
+    state, same, drawn = again(force=True)
+    assert state == "done" and same == values and drawn not in seen
+    for change in (
+        ("ex_noise.py", "1", "1000"),
+        ("ex_data.py", "CELLS = 8", "CELLS = 16"),
+        ("cities.csv", "7\n800\n", ""),
+    ):
+        seen.append(drawn)
+        edit(*change)
+        state, _, drawn = again(changed=True)
+        assert state == "done" and drawn not in seen, change  # the seconds of each trial
+        assert again()[0] == "kept"
+    seen.append(drawn)
+    edit("cities.csv", "6\n7\n800\n", "")
+    state, _, drawn = again(force=True)
+    assert state == "done" and drawn not in seen

@@ -63,7 +63,9 @@ def reproduce(
     results: Annotated[
         Path | None, typer.Option(help="Where to.", show_default="experiments/results")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Run what is up to date too.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run what is up to date too, and draw rows anew.")
+    ] = False,
     only_failed: Annotated[
         bool, typer.Option("--only-failed", help="Run only what failed last time.")
     ] = False,
@@ -93,8 +95,8 @@ def reproduce(
 ) -> None:
     """Reproduce figures: pictures, rows and verdicts, and one report of all of them.
 
-    What has not changed since it last ran is not run again, and finished trials are never repeated,
-    so a run that was stopped continues. The exit code is 1 if a notebook fails.
+    A figure that has not changed since it last ran is not run again, and finished trials are kept, so
+    a run that was stopped continues. `--force` draws all anew. The exit code is 1 if a notebook fails.
     """
     from workbench import reproduction
     from workbench.figures import find_notebooks, project_folder, results_folder

@@ -2,8 +2,8 @@
 
 A trial's `repr` is its whole configuration: paste it and it runs. Its random stream is seeded from
 that text, so trials may be added, removed or reordered freely. Its rows are kept under a name made of
-that text, the sources of every workbench module that decides them, the data files as they are, and
-the numpy and scipy versions.
+that text, the sources of every module that decides them, the content of the data, and the versions
+of numpy, scipy and the packages that those modules import.
 """
 
 from workbench.experiment.columns import mechanism_columns as mechanism_columns

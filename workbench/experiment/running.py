@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from workbench.experiment.columns import mechanism_columns, metric_columns
+from workbench.experiment.inputs import data_states
 from workbench.experiment.store import read_rows, row_file, write_rows
 from workbench.experiment.sweep import Dataset, Sweep, Trial
 from workbench.threads import limited_threads
@@ -73,8 +74,9 @@ def run(
         str, list[dict[str, Any]]
     ] = {}  # by text: 1 and 1.0 are equal, and seed differently
     missing: dict[Dataset, list[tuple[Trial, Path | None]]] = {}
+    states = {repr(dataset): data_states(dataset, store) for dataset in sweep.datasets}
     for trial in sweep.trials():
-        file = row_file(trial, sweep, store)
+        file = row_file(trial, sweep, store, states[repr(trial.dataset)])
         rows[repr(trial)] = read_rows(file)
         if not rows[repr(trial)]:
             missing.setdefault(trial.dataset, []).append((trial, file))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from workbench.experiment.inputs import located
 from workbench.mechanism import Mechanism, Release
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def first_available(*datasets: Dataset | None) -> Dataset | None:
         try:
             files: Any = getattr(dataset, "files", tuple)
             for file in files():
-                file.find()
+                located(file)
         except FileNotFoundError:
             continue
         return dataset

@@ -41,7 +41,7 @@ def noise_of(rows: pd.DataFrame, no_data: bool) -> str:
 
 def public_files(figure: Figure) -> dict[str, str]:
     """The sha256 of the published files that a figure rests on, by name; of private ones nothing."""
-    from workbench.datasets.readers.compressed import file_on_disk
+    from workbench.experiment.inputs import located
 
     hashes: dict[str, str] = {}
     with suppress(FileNotFoundError, ValueError):  # rows of a machine that has them
@@ -49,7 +49,7 @@ def public_files(figure: Figure) -> dict[str, str]:
             if getattr(unwrapped(dataset), "truth_public", False) is not True:
                 continue
             for file in dataset.files() if hasattr(dataset, "files") else ():
-                path = file_on_disk(file.find())
+                path = located(file)
                 hashes[path.name] = _sha256(path, path.stat().st_mtime_ns)
     return hashes
 

@@ -20,7 +20,7 @@ from functools import cached_property, partial
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from workbench import claims, provenance
+from workbench import claims, plugins, provenance
 from workbench.figures.figure import PROFILES, Figure, describe
 from workbench.figures.records import (
     SIMULATED,
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 FOLDERS = (*PROFILES, "explorer")  # folders of results; the last holds what panels export
 IMAGES = ("pdf", "svg", "png")
+INPUTS = (
+    ".inputs.json"  # beside the manifest, which may be published: hashes of private files too
+)
 DPI = 200  # of the PNG
 
 # No random ids in the bytes; text in PDF and SVG stays text.
@@ -178,6 +181,8 @@ def save(
     for name, frame in {"rows.csv": rows, "verdicts.csv": claims.to_frame(verdicts)}.items():
         to_csv = partial(frame.to_csv, index=False, lineterminator="\n")
         sha256[name] = write_atomically(target / name, to_csv)
+    if isinstance(spec, Figure):
+        write_json(target / INPUTS, _inputs(spec, Path(results).resolve() / "store"))
     write_json(target / "manifest.json", record | _circumstances(rows) | {"sha256": sha256})
     return target
 
@@ -364,6 +369,22 @@ def _circumstances(rows: pd.DataFrame) -> dict[str, Any]:
         "modules": _modules(),
         "written": now.isoformat(timespec="seconds"),
     }
+
+
+def _inputs(figure: Figure, store: Path) -> dict[str, str]:
+    """The states of what the figure rests on outside the project: other people's code, and data files."""
+    from workbench.experiment import inputs
+
+    inputs.note_sources(inputs.modules_of([figure, *plugins.found]))
+    for x in plugins.found:
+        if hasattr(x, "load"):
+            inputs.data_states(x() if isinstance(x, type) else x, store)
+    for name in figure.parameters():
+        x = getattr(figure, name)
+        if isinstance(x, str) and Path(x).is_file():
+            path = str(Path(x).resolve())
+            inputs.seen[path] = inputs.state(path, store)
+    return dict(inputs.seen)
 
 
 def _modules() -> list[str]:

@@ -18,9 +18,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter, sleep, time
 from typing import TYPE_CHECKING, Any
 
+from workbench.experiment.inputs import state
 from workbench.figures import (
     default_notebook,
     figure_folder,
@@ -28,6 +29,7 @@ from workbench.figures import (
     find_notebooks,
     versions,
 )
+from workbench.figures.saved import INPUTS
 from workbench.libraries import load_nbformat
 from workbench.reproduction.notebooks import (
     check_parameters,
@@ -97,7 +99,7 @@ def reproduce(
     workers : int, optional
         Notebooks at once; one a core unless it is given.
     force : bool
-        Run what is up to date too.
+        Run what is up to date too, and draw all rows anew.
     only_failed : bool
         Run only what failed last time.
     changed : bool
@@ -213,7 +215,9 @@ class _Batch:
         self.kernels: dict[Kernel, Job] = {}
         self.parent: KernelParent | None = None
         self.over: dict[Job, str] = {}
-        self.sources = source_hashes(self.notebooks.parent)
+        self.began = time()
+        self.store = self.results / "store"
+        self.sources = source_hashes(self.notebooks.parent, self.store)
         self.parameters = {"profile": self.profile, "results": str(self.results)}
 
     def start_parent(self, threads: int) -> None:
@@ -295,7 +299,8 @@ class _Batch:
                 return NotebookRun(stem, "kept", status["seconds"])
             check_parameters(notebook, parameters)
             self.on_change(NotebookRun(stem, "running"))
-            (folder / "status.json").unlink(missing_ok=True)
+            for file in ("status.json", INPUTS):
+                (folder / file).unlink(missing_ok=True)
             log.begin(f"{task.id}, {self.profile} profile, {counted(threads, 'thread')}")
             self._execute(job, notebook, partial, parameters, threads, log)
             os.replace(partial, folder / f"{stem}.ipynb")
@@ -323,6 +328,8 @@ class _Batch:
             return False
         name = "own_key" if self.changed else "key"
         same = status.get(name) == self._keys(notebook, setting, folder)[name]
+        others = read_json(folder / INPUTS)
+        same = same and all(state(x, self.store) == others[x] for x in others)
         return same and all((folder / file).exists() for file in status["files"])
 
     def _keys(self, notebook: NotebookNode, setting: list[Any], folder: Path) -> dict[str, str]:
@@ -385,7 +392,10 @@ class _Batch:
         for _attempt in range(_ATTEMPTS):
             with temporary_folder(socket_folder()) as home:
                 parent = None if job.alone else self.parent
-                kernel = Kernel.at(home, threads, self.notebooks.parent, job.alone, parent)
+                since = self.began if self.force else 0
+                kernel = Kernel.at(
+                    home, threads, self.notebooks.parent, job.alone, parent, since
+                )
                 self.kernels[kernel] = job
                 try:
                     why = "stopped"

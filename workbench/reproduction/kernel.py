@@ -16,6 +16,7 @@ from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 
 from workbench.experiment.running import BATCH, SCHEDULER
+from workbench.experiment.store import ROWS_SINCE
 from workbench.reproduction.forks import KernelParent
 
 _START = 60  # seconds a kernel may take to answer
@@ -57,11 +58,17 @@ class Kernel(AsyncKernelManager):
         project: Path,
         alone: bool = False,
         forked_by: KernelParent | None = None,
+        rows_since: float = 0,
     ) -> Kernel:
-        """A kernel not yet started, with its share of the cores; one that is `alone` has no cluster."""
+        """A kernel not yet started, with its share of the cores; one that is `alone` has no cluster.
+
+        It draws rows anew that were kept before `rows_since`.
+        """
         specs = _ThisPython()
         specs.env = environment(threads, project)
         specs.env["TMPDIR"] = str(folder)  # what a kernel leaves goes with it
+        if rows_since:
+            specs.env[ROWS_SINCE] = repr(rows_since)
         if alone:
             specs.env[SCHEDULER] = ""  # it measures times
         ipc = {"transport": "ipc", "ip": str(folder / "k")} if os.name == "posix" else {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from workbench.experiment.inputs import state
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -38,8 +39,11 @@ def runs_alone(path: Path) -> bool:
         return False  # not a notebook; running it says so
 
 
-def source_hashes(project: Path) -> dict[str, str]:
-    """What notebooks reach: hashes of workbench and experiments, and sizes of the data at hand."""
+def source_hashes(project: Path, store: Path) -> dict[str, str]:
+    """Hashes of what notebooks reach: workbench, experiments, and the data in their folders.
+
+    Data is named as it is looked for, so that it may move. `store` keeps hashes of large files.
+    """
     package = Path(__file__).resolve().parents[1]
     hashes = {}
     for folder in (package, project / "experiments"):
@@ -47,10 +51,11 @@ def source_hashes(project: Path) -> dict[str, str]:
             relative = path.relative_to(folder)
             if "results" not in relative.parts:
                 name = f"{folder.name}/{relative.as_posix()}"
-                hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+                hashes[name] = state(str(path))
     stated = os.environ.get("WORKBENCH_DATA")
-    for data in (*([Path(stated)] if stated else []), project / "data" / "raw"):
+    for data in (*([Path(stated).expanduser()] if stated else []), project / "data" / "raw"):
         for path in sorted(data.rglob("*")):
             if path.is_file():
-                hashes[str(path)] = str(path.stat().st_size)
+                name = f"data: {path.relative_to(data).as_posix()}"
+                hashes.setdefault(name, state(str(path.resolve()), store))
     return hashes
