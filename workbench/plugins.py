@@ -98,5 +98,5 @@ def load_module(name: str) -> ModuleType:
         if e.name is not None and name.startswith(e.name):
             raise ValueError(f"--with {name}: there is no such module") from None
         raise ValueError(f"--with {name}: {e}") from None
-    except ImportError as e:
-        raise ValueError(f"--with {name}: {e}") from None
+    except Exception as e:  # another author's module may raise anything
+        raise ValueError(f"--with {name}: {type(e).__name__}: {e}") from None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli.commands import run_command
 from workbench import plugins
 from workbench.cli import app
 
@@ -162,6 +163,27 @@ def test_datasets_of_a_module_are_listed_and_no_other_class_of_it(table, monkeyp
     assert plugins.other_datasets() == [("Diary", "diaries")]
     listed = CliRunner().invoke(app, ["data", "list"])
     assert listed.exit_code == 0 and "Diary" in listed.output
+
+
+@pytest.mark.parametrize(
+    "name, text, why",
+    [
+        ("nosuchmodule", None, "--with nosuchmodule: there is no such module"),
+        ("halfwritten", "def f(:", "--with halfwritten: SyntaxError"),
+        ("failing", "1 / 0", "--with failing: ZeroDivisionError"),
+    ],
+)
+@pytest.mark.parametrize("command", ["data path Adult", "advise", "--help"])
+def test_a_command_stops_at_once_at_a_module_that_cannot_be_imported(
+    table, monkeypatch, command, name, text, why
+):
+    monkeypatch.chdir(table)
+    for variable in (plugins.WITH, "PYTHONPATH"):
+        monkeypatch.setenv(variable, os.environ.get(variable, ""))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    if text:
+        Path(f"{name}.py").write_text(text)
+    assert why in run_command(f"{command} --with {name}", 2).stderr
 
 
 @pytest.mark.slow

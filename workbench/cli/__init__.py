@@ -60,7 +60,11 @@ class _Commands(TyperGroup):
             else:
                 rest.append(word)
         if modules:
-            use_modules(modules)
+            try:
+                use_modules(modules)
+            except ValueError as e:
+                screen.complain(str(e))
+                raise typer.Exit(2) from None
         with _one_line(ctx):
             return super().parse_args(ctx, rest)
 
@@ -111,14 +115,15 @@ def _one_line(ctx: Any) -> Iterator[None]:
 
 
 def use_modules(names: list[str]) -> None:
-    """Let names be looked for in these modules too, which may stand in the current folder."""
-    from workbench.plugins import WITH, use_current_folder
+    """Import these modules, perhaps from the current folder, and look for names in them too."""
+    from workbench.plugins import WITH, stated_modules, use_current_folder
 
     here = use_current_folder()
     os.environ["PYTHONPATH"] = os.pathsep.join(
         filter(None, [here, os.environ.get("PYTHONPATH")])
     )
     os.environ[WITH] = ",".join(names)
+    stated_modules()
 
 
 app = typer.Typer(
