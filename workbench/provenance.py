@@ -109,8 +109,9 @@ def _is_changed(path: Path, record: dict[str, Any]) -> bool:
 
 
 def comment(kind: str, record: dict[str, Any]) -> str:
-    """A record as a line that LaTeX, or else Markdown, does not show."""
+    """A record as a line that LaTeX and BibTeX, or else Markdown, do not show."""
     text = to_text(record).replace("--", r"-\u002d")  # which would end a comment
+    text = text.replace("@", r"\u0040")  # which would begin an entry of BibTeX
     return f"% {_KEY}: {text}" if kind == "tex" else f"<!-- {_KEY}: {text} -->"
 
 

@@ -89,6 +89,16 @@ def test_a_bibliography_grows_by_what_is_cited(tmp_path):
     assert {"dpworkbench"} <= {*entries} <= {"dpworkbench", "cormode2012", "hay2010"}
 
 
+def test_a_bibliography_says_which_command_wrote_it(tmp_path):
+    for command in ("workbench export a@b", "workbench export c@d"):
+        spec = replace(SPEC, command=command)
+        written(tmp_path, replace(EXPORT, description=spec), formats=["tex"])
+        file = tmp_path / "workbench.bib"
+        assert provenance.read(file)["command"].startswith(command)
+        head, _, rest = file.read_text().partition("@")
+        assert head.startswith("% workbench: {") and head.count("\n") == 2 and rest
+
+
 def test_rows_agree_to_nine_digits_and_whatever_time_they_took():
     again = ROWS.assign(seconds=9.0, value=ROWS.value * (1 + 1e-14))
     assert row_digest(again) == row_digest(ROWS)

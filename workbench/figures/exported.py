@@ -227,7 +227,7 @@ class _Writer:
         known = latex.entries(self.export.cite)
         if path.is_file():
             known = latex.parse_entries(path.read_text(encoding="utf-8")) | known
-        text = latex.bibliography(known)
+        text = f"{provenance.comment('tex', self.record)}\n\n{latex.bibliography(known)}"
         write_atomically(path, lambda draft: draft.write_text(text, encoding="utf-8"))
         return [*files, path]
 
