@@ -325,7 +325,7 @@ def test_movielens_1m(folder, monkeypatch, suffix, where):
         (1, 3952, "Saturday"),
         (2, 1, "Sunday"),
     ]
-    assert [f.name for f in days.files()] == ["ml-1m/ratings.dat"]
+    assert [f.name for f in days.files()] == ["ml-1m/ratings.dat", "ml-1m/movies.dat"]
     assert MovieLens().titles() == {1: "Toy Story (1995)", 1193: "Cuckoo's Nést\x85 (1975)"}
 
 

@@ -107,11 +107,10 @@ class MovieLens:
         return Domain(("item", "context"), (len(films), len(contexts)), (films, contexts))
 
     def files(self) -> tuple[File, ...]:
-        """What is read: ratings, users where their groups are asked for, films where listed."""
+        """Ratings, users where their groups are asked for, and the films with their titles."""
         form = self._form
         users = [form.users] if self._grouped else []
-        films = [] if form.last_film else [form.films]
-        return tuple(self._file(name) for name in [form.ratings, *users, *films])
+        return tuple(self._file(name) for name in [form.ratings, *users, form.films])
 
     def titles(self) -> dict[int, str]:
         """What the films are called, by their numbers."""
