@@ -3,10 +3,13 @@
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from experiments import verdicts
+from workbench import provenance
 from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNDECIDED, UNTESTABLE
+from workbench.figures.records import row_digest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -24,6 +27,13 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
     asked = names["Ranges"]([0, 4001], [4001, 9_100_000])
     assert abs(names["release"].answer(asked) - [250, 1275]).max() < 100  # e^-50 by chance
     assert (tmp_path / "commuters.parquet").exists()
+
+
+def test_the_picture_is_drawn_from_the_recorded_rows_of_the_quick_run():
+    record = provenance.read(ROOT / "experiments" / "verdicts" / "cormode2012_fig2.png")
+    assert record["command"] in README.replace("\n", " ")
+    rows = pd.read_csv(ROOT / "tests" / "rows" / f"{record['id']}.csv.xz")
+    assert record["rows"] == row_digest(rows)
 
 
 def test_the_counts_of_verdicts_are_those_of_the_committed_ones():
