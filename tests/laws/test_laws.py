@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from workbench import (
 )
 from workbench.estimates import Histogram, Summary
 from workbench.laws import LAWS, Subject, check_laws, releases, values
-from workbench.laws.subject import answers
+from workbench.laws.subject import Broken, answers
 from workbench.privacy import ADD_REMOVE
 from workbench.value import value
 
@@ -306,3 +307,23 @@ def test_laws_find_what_is_broken_and_go_on():
     broken = {o.law.partition(":")[0]: o.broken for o in outcomes if o.broken}
     assert {"Neighbours are hard to tell apart"} <= set(broken), broken
     assert "likelier" in broken["Neighbours are hard to tell apart"]
+
+
+@value
+class Useless(mechanisms.LaplaceHistogram):
+    """It releases noise of the same size at every ε, and bars that are ten times too short."""
+
+    def __call__(self, table, rng=None):
+        release = super().__call__(table, rng)
+        noisy = table.dense().ravel() + rng.normal(scale=10.0, size=table.domain.size)
+        return dataclasses.replace(release, estimate=Histogram(table.domain, noisy, 1.0))
+
+
+@pytest.mark.parametrize("law", [releases.error_vanishes, releases.error_bars_fit])
+def test_a_broken_law_prints_numbers_as_people_write_them(law):
+    with pytest.raises(Broken) as caught:
+        law(Subject(Useless))
+    text = str(caught.value)
+    assert "errors are" in text and "float64" not in text and "[" not in text
+    numbers = re.findall(r"\d[\d,]*\.?\d*", text)
+    assert numbers and max(len(digits.replace(",", "")) for digits in numbers) <= 7, text

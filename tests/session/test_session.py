@@ -101,6 +101,13 @@ def test_recall_and_price_need_no_table(path):
     assert json.loads(texts[0]) == [[1, {"a": [0, 1]}]]
 
 
+def test_a_price_that_is_too_high_says_what_remains_as_people_write_it(path):
+    with begin(path) as session:
+        session.ask(Marginals(1), 0.2)
+        with pytest.raises(ValueError, match=r"but 0\.8 remain of 1-DP"):
+            session.price(Marginals(1), 1e-3)
+
+
 def test_queries_by_label_are_asked_recalled_and_priced(path):
     with begin(path) as session:
         assert len(session.ask("a=0..1", 0.5).estimate) == 1

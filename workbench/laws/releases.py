@@ -17,6 +17,7 @@ from workbench.privacy import ADD_REMOVE, ZCDP, Receipt, exact_rho
 from workbench.release import Release
 from workbench.shares import amount
 from workbench.table import PUBLIC, Bound, SparseTable
+from workbench.wording import number
 from workbench.workload import RandomRanges, Ranges
 
 COUNTS = (9, 1, 4, 400, 7)
@@ -145,8 +146,9 @@ def error_vanishes(subject: Subject) -> None:
     errors = []
     for epsilon in (0.1, 1e8):
         release = subject.release(table, seeded(), epsilon)
-        errors.append(np.abs(release.answer(CELLS, weights="raw") - truth).sum())
-    demand(errors[1] < 1e-6 < errors[0], f"errors are {errors} at ε = 0.1 and 10⁸")
+        errors.append(float(np.abs(release.answer(CELLS, weights="raw") - truth).sum()))
+    says = f"errors are {number(errors[0])} at ε = 0.1 and {number(errors[1])} at ε = 10⁸"
+    demand(errors[1] < 1e-6 < errors[0], says)
 
 
 def price_is_fixed(subject: Subject) -> None:
@@ -157,7 +159,7 @@ def price_is_fixed(subject: Subject) -> None:
         exact_rho(subject.release(subject.table(counts), seeded(seed)).ledger)
         for seed, counts in enumerate(([], [9, 1, 4], [900] * 9))
     }
-    demand(len(prices) == 1, f"its receipts say {prices}")
+    demand(len(prices) == 1, f"its receipts say ρ = {', '.join(map(number, prices))}")
 
 
 def receipts_are_kept(subject: Subject) -> None:
@@ -263,5 +265,6 @@ def error_bars_fit(subject: Subject) -> None:
         fits = np.abs(foreseen - seen) <= within * seen
         if (often | (count == 0)).all() and fits.all():
             return
-    says = f"squared errors are {seen}, and squared bars {foreseen}"
+    says = f"squared errors are {', '.join(map(number, seen))}, and squared bars "
+    says += ", ".join(map(number, foreseen))
     demand(fits.all(), says)

@@ -16,7 +16,7 @@ from workbench.privacy.conversions import (
     shift_for_epsilon,
 )
 from workbench.value import parameter, value
-from workbench.wording import stated
+from workbench.wording import stated, stated_at_most
 
 LARGE_EPSILON = 10
 LARGE = (
@@ -50,6 +50,8 @@ class DP:
 
     >>> DP(0.5) + DP(0.5, delta=1e-6)
     DP(epsilon=1.0, delta=1e-06)
+    >>> print(DP(0.1 + 0.2, delta=6.07896203477883e-07))  # δ to four digits, rounded up
+    (0.3, 6.079e-07)-DP
     >>> DP(float("nan"))
     Traceback (most recent call last):
     ValueError: DP.epsilon = nan is not allowed: need a number >= 0 (inf promises nothing)
@@ -69,7 +71,9 @@ class DP:
         if self.epsilon == inf:
             return "no privacy guarantee (ε = ∞)"
         epsilon = stated(self.epsilon)  # never rounded: it is a promise
-        return f"({epsilon}, {stated(self.delta)})-DP" if self.delta else f"{epsilon}-DP"
+        return (
+            f"({epsilon}, {stated_at_most(self.delta)})-DP" if self.delta else f"{epsilon}-DP"
+        )
 
     def covers(self, spent: DP | ZCDP) -> bool:
         """Whether a budget of this size pays for `spent`, of a `ZCDP` at the ε that it implies."""
@@ -174,7 +178,7 @@ class ZCDP:
 
     def __str__(self) -> str:
         text = f"{stated(self.rho)}-zCDP"
-        return f"{stated(self.delta)}-approximate {text}" if self.delta else text
+        return f"{stated_at_most(self.delta)}-approximate {text}" if self.delta else text
 
     def covers(self, spent: DP | ZCDP) -> bool:
         """Whether a budget of this size pays for `spent`, of a `DP` at the ρ that it implies."""

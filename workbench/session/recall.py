@@ -200,7 +200,8 @@ class Recall(Spending):
                 cost *= price(wanted) / price(noise_variance) * (1 + 1e-9)
         if cost > remaining:
             best = sqrt(variance_left(variance(remaining) if remaining else LARGE_VARIANCE))
-            message = f"error = {error!r} costs {self._price} = {cost:.6g}, but {remaining!r} "
+            message = f"error = {error!r} costs {self._price} = {cost:.6g}, "
+            message += f"but {stated(remaining)} "
             message += f"remain of {self.budget}" if rho is None else "may be spent"
             if best**2 < LARGE_VARIANCE / 2:
                 message += f": spending that leaves an error of {best:.6g}"
