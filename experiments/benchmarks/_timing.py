@@ -1,11 +1,16 @@
-"""How benchmarks measure: in turns, several times, in processor time of one process."""
+"""How benchmarks measure: calls take turns, several times, and the clock counts.
+
+A limit of time is a ratio to a peer, or a number of sorts that are timed in the same run, because seconds
+differ between machines.
+"""
 
 from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable, Collection
+from functools import cache, partial
 from statistics import median
-from time import process_time_ns
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -20,7 +25,7 @@ COLUMNS = ["what", "ours", "peer", "ratio", "limit", "met"]
 def seconds_in_turns(
     *calls: Callable, repeat: int, cold: Collection[Callable] = ()
 ) -> list[list[float]]:
-    """Processor seconds of each call, `repeat` times; they take turns.
+    """Seconds by the clock of each call, `repeat` times; they take turns.
 
     Right before each timed run the call runs once without being timed, so that nothing is compiled
     and no table made, and caches hold what it left there and not what another call did. Those in
@@ -31,17 +36,28 @@ def seconds_in_turns(
         for call, seconds in zip(calls, times, strict=True):
             if call not in cold:
                 call()
-            start = process_time_ns()
+            start = perf_counter_ns()
             call()
-            seconds.append((process_time_ns() - start) / 1e9)
+            seconds.append((perf_counter_ns() - start) / 1e9)
     return times
 
 
 def median_seconds(
     *calls: Callable, repeat: int, cold: Collection[Callable] = ()
 ) -> list[float]:
-    """Median processor seconds of each call, out of `seconds_in_turns`."""
+    """Median seconds of each call, out of `seconds_in_turns`."""
     return [median(times) for times in seconds_in_turns(*calls, repeat=repeat, cold=cold)]
+
+
+@cache
+def _seconds_of_a_sort() -> float:
+    values = np.random.default_rng(0).integers(0, 2**62, 10**6)
+    return min(seconds_in_turns(partial(np.sort, values, kind="stable"), repeat=9)[0])
+
+
+def at_most_sorts(seconds: float, sorts: float) -> dict[str, Any]:
+    """The part of a row that limits a time to so many stable sorts of 10⁶ integers, on one thread."""
+    return at_most(seconds / _seconds_of_a_sort(), sorts, " sorts of 10⁶")
 
 
 def peak_bytes(call: Callable) -> tuple[int, Any]:

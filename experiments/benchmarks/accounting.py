@@ -11,11 +11,11 @@ from workbench.libraries import pd
 from workbench.noise.structure import geometric_rho
 from workbench.privacy import rho_above
 
-LIMIT = 20.0  # milliseconds
+SORTS = 0.4
 
 
 def main() -> pd.DataFrame:
-    """Processor time of a conversion; numbers are others each time, so that none is remembered."""
+    """Time of a conversion; numbers are others each time, so that none is remembered."""
     tiny = count(1)
     same = [Receipt("geometric", DP(0.1)), Receipt("gaussian", ZCDP(0.02))] * 50
     others = [Receipt("geometric", DP(0.01 + i / 1e5)) for i in range(20)] * 5
@@ -36,7 +36,7 @@ def main() -> pd.DataFrame:
     rows = []
     for name, call in calls.items():
         (seconds,) = timing.median_seconds(call, repeat=9)
-        limit = timing.at_most(1000 * seconds, LIMIT, " ms")
+        limit = timing.at_most_sorts(seconds, SORTS)
         rows.append(timing.row(name, timing.format_seconds(seconds), **limit))
     return timing.to_frame(rows)
 

@@ -22,7 +22,7 @@ LEAST = 1 / 3  # of numpy's rate
 
 
 def main():
-    """Processor time a key, one row."""
+    """Time a key, one row."""
     rng = np.random.default_rng(0)
     keys = rng.integers(0, M, N)
     counts = rng.integers(1, 100, N)

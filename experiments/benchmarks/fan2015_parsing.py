@@ -24,7 +24,7 @@ POLARS = 1  # times as long as ours, at least
 
 
 def main():
-    """Processor time."""
+    """Time by the clock."""
     with TemporaryDirectory() as folder:
         path = write(Path(folder) / "combined_data_1.txt")
         check(path)

@@ -19,7 +19,7 @@ OPENDP = 100
 
 
 def main():
-    """Processor time and memory."""
+    """Time and memory."""
     noisy = np.random.default_rng(0).normal(size=2**25 - 1)
     ours, copy = timing.median_seconds(partial(tree_least_squares, noisy), noisy.copy, repeat=5)
     peak, _ = timing.peak_bytes(partial(tree_least_squares, noisy))

@@ -19,7 +19,7 @@ EPSILONS = {1.0: True, 0.1: True, 0.01: False}  # whether a limit is set
 
 
 def main():
-    """Processor time a value."""
+    """Time a value."""
     values = np.random.default_rng(0).integers(0, 200, N)
     rows = []
     for epsilon, judged in EPSILONS.items():

@@ -1,0 +1,36 @@
+import importlib
+import pkgutil
+import time
+
+import pytest
+
+from experiments import benchmarks
+from experiments.benchmarks import _timing, recall
+
+NAMES = [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name[0] != "_"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_benchmark_can_be_imported(name):
+    assert callable(importlib.import_module(f"experiments.benchmarks.{name}").main)
+
+
+def test_times_are_by_the_clock_and_not_of_processors():
+    assert _timing.median_seconds(lambda: time.sleep(0.01), repeat=1)[0] >= 0.01
+
+
+def test_limits_of_time_are_numbers_of_sorts_in_the_same_run(monkeypatch):
+    monkeypatch.setattr(_timing, "_seconds_of_a_sort", lambda: 0.5)
+    assert _timing.at_most_sorts(1.0, 2) == dict(limit="≤ 2 sorts of 10⁶", met=True)
+    assert not _timing.at_most_sorts(1.1, 2)["met"]
+
+
+def test_a_table_whose_files_are_missing_is_left_out(monkeypatch):
+    monkeypatch.setattr(recall, "first_available", lambda x: x if x == recall.TWIN else None)
+    monkeypatch.setattr(recall, "rows_of", lambda name, *_: [_timing.row(f"{name}: measured")])
+    assert recall.main().what.tolist() == [
+        "Adult, 7 attributes: left out, its files are missing",
+        "Adult, 16 yes-or-no: left out, its files are missing",
+        "simulated people: measured",
+        "Census Income: left out, its files are missing",
+    ]
