@@ -11,7 +11,7 @@ import pytest
 from tests.agreement import RARE, fits, runs, same_runs
 from tests.reference import geometric as literal
 from workbench import DP, noise
-from workbench.noise import bits, laws, parts, priorities
+from workbench.noise import bits, laws, parts, priorities, source, summaries
 from workbench.noise.drawing import Prioritised, best
 from workbench.noise.measurement import Measurement
 from workbench.threads import limited_threads
@@ -125,6 +125,7 @@ def test_large_tables_are_drawn_by_several_threads_and_small_or_seeded_ones_are_
     monkeypatch.setattr(
         ThreadPoolExecutor, "__init__", lambda self, n: seen.append(n) or original(self, n)
     )
+    monkeypatch.setattr(summaries, "CELLS_FOR_THREADS", 2**20)
     keys = np.arange(0, 3 * 2**20, 2)
     counts = np.full(len(keys), 90)
     blocks = [(2**50, 1, 0.5)]
@@ -181,13 +182,22 @@ def test_streams_of_one_key_never_meet():
     assert np.concatenate([again(10), again(990)]).tolist() == first.tolist()
 
 
-def test_large_vectors_are_drawn_by_several_threads_with_the_same_law():
+def test_large_vectors_are_drawn_by_several_threads_with_the_same_law(monkeypatch):
     """By chance at most once in 10⁹ runs; sees a variance that is off by 1.3 %."""
+    monkeypatch.setattr(source, "CELLS_FOR_THREADS", 2**20)
     values = np.zeros(2**20 + 5, np.int64)
+    seen = []
+    original = laws.TwoSidedGeometric.add
+    monkeypatch.setattr(
+        laws.TwoSidedGeometric,
+        "add",
+        lambda law, out, words: seen.append(words) or original(law, out, words),
+    )
     with limited_threads(3):
         noisy, receipt = noise.geometric(values, l1=1, epsilon=0.5)
     alpha = np.exp(-0.5)
     assert fits(noisy, lambda x: literal.pmf(x, alpha)) > RARE and not receipt.simulated
+    assert len({id(words) for words in seen}) == 6
     thirds = np.array_split(noisy, 6)
     assert not any(np.array_equal(a[:100], b[:100]) for a, b in pairwise(thirds))
     seeded = []
