@@ -159,7 +159,8 @@ def price_is_fixed(subject: Subject) -> None:
         exact_rho(subject.release(subject.table(counts), seeded(seed)).ledger)
         for seed, counts in enumerate(([], [9, 1, 4], [900] * 9))
     }
-    demand(len(prices) == 1, f"its receipts say ρ = {', '.join(map(number, prices))}")
+    says = " and ".join(f"ρ = {number(float(rho))}" for rho, _ in sorted(prices))
+    demand(len(prices) == 1, f"its receipts say {says}")
 
 
 def receipts_are_kept(subject: Subject) -> None:
