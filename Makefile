@@ -30,8 +30,9 @@ test: .venv/installed
 types: .venv/installed
 	$(BIN)/mypy
 
+# Tests of one file share what they prepare, so one worker runs them all.
 quick-tests: .venv/installed
-	$(PYTEST) -n $(WORKERS) $(SAME) -m 'not slow and not long'
+	$(PYTEST) -n $(WORKERS) --dist loadfile $(SAME) -m 'not slow and not long'
 
 test-all: .venv/installed
 	$(PYTEST) -n $(WORKERS) $(SAME) -m 'slow and not long'

@@ -187,6 +187,7 @@ def test_wide_noise_is_summed_by_integrals():
     assert np.allclose(wide.wave(t), summed.wave(t), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_summary_may_be_best_with_one_noise_and_another_with_the_other():
     domain = Domain(("x",), (2**20,))
     asked = dict(density=0.001, mean=1000, spread=300, bound=Bound(20, 1))
@@ -308,6 +309,7 @@ def test_it_is_exported_and_knows_no_table():
             assert "SparseTable" not in source and "default_rng" not in source, file.name
 
 
+@pytest.mark.slow
 def test_large_domains_take_little_memory():
     domain = Domain(("x",), (10**12,))
     tracemalloc.start()

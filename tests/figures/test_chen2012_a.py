@@ -268,6 +268,7 @@ def test_fits_over_alpha_that_did_not_converge_decide_nothing():
     assert undecided == set(TRUE_OF_2) - {"n-2b.1", "n-2b.2"}, "those of kernel PCA"
 
 
+@pytest.mark.slow
 def test_figure_2_is_drawn_and_told_with_its_union():
     world = fig2()
     figure = chen2012_fig2.Fig2()

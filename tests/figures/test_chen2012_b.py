@@ -211,7 +211,11 @@ def test_sampling_errs_as_much_as_it_does():
 
 @pytest.mark.parametrize(
     "figure, world",
-    [(chen2012_fig4.Fig4, fig4), (chen2012_fig6.Fig6, fig6), (chen2012_fig7.Fig7, fig7)],
+    [
+        pytest.param(chen2012_fig4.Fig4, fig4, marks=pytest.mark.slow),
+        (chen2012_fig6.Fig6, fig6),
+        (chen2012_fig7.Fig7, fig7),
+    ],
 )
 def test_what_is_published_is_told_and_drawn(figure, world):
     rows = world().assign(by_cells=world().get("cells", 1))

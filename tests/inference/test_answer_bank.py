@@ -529,6 +529,7 @@ def test_codes_that_no_answer_tells_apart_are_one_to_a_tree(monkeypatch):
         assert own == pytest.approx(theirs, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_ranges_of_many_codes_at_very_different_epsilon_are_judged():
     """An ε of 10⁻⁶ hides nothing that others tell, and no array of a tree is as long as the codes."""
     table, asked, history = ranges_of_many_codes(100_000, [1e-6, 1.0, 1e3])
@@ -554,6 +555,7 @@ def test_a_price_beside_maximum_entropy_fits_no_model(tmp_path, monkeypatch):
         session.recall(Marginals(1), by=ENTROPY)
 
 
+@pytest.mark.slow
 def test_pairs_of_attributes_of_a_hundred_thousand_values_are_recalled():
     """10¹⁰ cells of both together are never laid out."""
     wide = Domain(("x", "y", "z"), (100_000, 100_000, 3))

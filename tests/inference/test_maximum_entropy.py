@@ -79,7 +79,7 @@ def test_the_exact_fit_is_the_references_optimum(alpha, prior):
     )
 
 
-@pytest.mark.parametrize("alpha", [0.002, 0.05])
+@pytest.mark.parametrize("alpha", [pytest.param(0.002, marks=pytest.mark.slow), 0.05])
 def test_marginals_that_agree_reach_the_references_optimum(alpha):
     answers = history(Marginals(2))
     problem = DualProblem.of(answers, N, alpha, None, True)

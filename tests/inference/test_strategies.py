@@ -172,6 +172,7 @@ def test_ranges_err_less_than_by_the_consistent_tree_and_by_privelet():
     assert optimised_strategy(every, line, L2).share > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [L1, L2])
 def test_the_bound_of_wide_questions_needs_no_cells(norm, monkeypatch):
     domain = Domain(("x", "y"), (300, 3))
