@@ -94,7 +94,7 @@ class Synthetic:
     def __call__(self, answers: NoisyAnswers) -> Database:
         """The database."""
         model = self.fit(answers)
-        return Database(model.synthetic(self.size, self.fit.seed), **convergence(model))
+        return Database(model.synthetic(self.size, self.fit.seed).table, **convergence(model))
 
 
 @value

@@ -12,7 +12,8 @@ import numpy as np
 from experiments.chen2012.data import PAST, RECIPES, Bank
 from experiments.chen2012.shared import ENTROPY, KERNEL, TOLERANCE, convergence
 from workbench import SparseTable
-from workbench.estimates import Model, NoisyAnswers
+from workbench.estimates import NoisyAnswers
+from workbench.estimates.model import Model
 from workbench.inference import KernelPCA, MaximumEntropy, cross_validated_errors, select_alpha
 from workbench.libraries import pd
 from workbench.metrics import rmse

@@ -8,7 +8,7 @@ import pytest
 
 from tests.report.saved import ROWS, figure, notebook, status
 from workbench import report
-from workbench.audit.rows import Audit, add_row
+from workbench.audit.measure import Audit
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OUTCOMES = ("holds", "differs", "depends", "undecided", "untestable", "hollow")
@@ -35,12 +35,11 @@ def top(tmp_path_factory):
     notebook(tour, "# The tour", "Welcome")
     status(tour)
     figure(tmp_path, "04_accounting", fig=None, cells=["# A tutorial that judges statements"])
-    for exact, note in ((0.9, ""), (None, "not enumerated: a <b>")):
-        measured = Audit(
-            "Filter(theta=3)", "0 ↔ 1", 1.0, 0.0, 0.5, runs=900, exact=exact, note=note
-        )
-        add_row(measured, tmp_path / "audit.csv")
-    report.write(tmp_path, "quick")
+    audits = [
+        Audit("Filter(theta=3)", "0 ↔ 1", 1.0, 0.0, 0.5, runs=900, exact=exact, note=note)
+        for exact, note in ((0.9, ""), (None, "not enumerated: a <b>"))
+    ]
+    report.write(tmp_path, "quick", audits)
     return tmp_path / "quick"
 
 

@@ -144,6 +144,7 @@ def reproduce(
         raise typer.Exit(130) from None
 
     from workbench import report
+    from workbench.audit.rows import read_rows
 
     if only_failed and not runs:
         screen.say("Nothing failed last time.")
@@ -157,7 +158,8 @@ def reproduce(
         names = [task.name for task in chosen if task.id == id]
         if len(names) > 1:
             screen.say(f"Compared: {report.write_comparison(results, profile, id, names)}")
-    screen.say(f"Report: {report.write(results, profile)}")
+    audits = read_rows(Path(results) / "audit.csv")
+    screen.say(f"Report: {report.write(results, profile, audits)}")
     if failed:
         raise typer.Exit(1)
 

@@ -10,7 +10,6 @@ from workbench.estimates.item_edge_counts import ItemEdgeCounts
 from workbench.estimates.law import Law
 from workbench.estimates.leaves import Leaves
 from workbench.estimates.microdata import Microdata
-from workbench.estimates.model import Model
 from workbench.estimates.noisy_answers import NoisyAnswers
 from workbench.estimates.partition import Partition
 from workbench.estimates.projection import Projection
@@ -22,7 +21,7 @@ from workbench.transform import Basis, Cells
 
 ALL = (
     Summary, TransformedSummary, Sketch, Projection, Histogram, HierarchicalSums, ItemEdgeCounts,
-    Leaves, Partition, NoisyAnswers, Model, Microdata, Reports, BitReports,
+    Leaves, Partition, NoisyAnswers, Microdata, Reports, BitReports,
 )  # fmt: skip
 
 

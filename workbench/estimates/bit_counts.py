@@ -1,11 +1,35 @@
-"""Compiled loops over reports of bits: how many reports have given bits set."""
+"""The layout of reports of bits, and compiled loops that count the reports with given bits set."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from workbench.arrays import Int, UInt64
 from workbench.compiled import njit
+from workbench.domain import Domain
+
+_MAX_BITS = 2**16  # of a report
+
+
+class BitLayout(NamedTuple):
+    """Where each attribute's bits start, −1 for those of one code, which have none; and words a row."""
+
+    starts: Int[np.ndarray, " attributes"]
+    words: int
+
+
+def bit_layout(domain: Domain) -> BitLayout:
+    """The bits of a report over a domain, one a code; a ValueError if there are too many."""
+    bits = [n if n > 1 else 0 for n in domain.shape]
+    if sum(bits) > _MAX_BITS:
+        raise ValueError(
+            f"a domain of {domain.shape} codes is not allowed: one bit a code makes {sum(bits)}, at "
+            f"most {_MAX_BITS} are possible"
+        )
+    starts = np.cumsum([0, *bits])[:-1]
+    return BitLayout(np.where(np.array(bits) > 0, starts, -1), -(-sum(bits) // 64))
 
 
 @njit(cache=True, nogil=True)

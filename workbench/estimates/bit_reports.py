@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.arrays import Float, Int, UInt64, outer_rows
+from workbench.arrays import Float, UInt64, outer_rows
 from workbench.domain import Domain
 from workbench.estimates import bit_counts
+from workbench.estimates.bit_counts import bit_layout
 from workbench.estimates.estimate import DOMAIN, Stored
 from workbench.estimates.joints import Joints
 from workbench.estimates.reports import RandomisedReports
@@ -25,30 +26,10 @@ from workbench.value import read_only
 from workbench.workload import Products, TableQueries, Together
 from workbench.workload.linear import Linear
 
-_MAX_BITS = 2**16  # of a report
 _REPORTS_OF_PRODUCTS = 2**13  # that are laid out at a time
 _REPORTS_OF_TABLES = 256
 _TERMS = 512
 _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
-
-
-class BitLayout(NamedTuple):
-    """Where each attribute's bits start, −1 for those of one code, which have none; and words a row."""
-
-    starts: Int[np.ndarray, " attributes"]
-    words: int
-
-
-def bit_layout(domain: Domain) -> BitLayout:
-    """The bits of a report over a domain, one a code; a ValueError if there are too many."""
-    bits = [n if n > 1 else 0 for n in domain.shape]
-    if sum(bits) > _MAX_BITS:
-        raise ValueError(
-            f"a domain of {domain.shape} codes is not allowed: one bit a code makes {sum(bits)}, at "
-            f"most {_MAX_BITS} are possible"
-        )
-    starts = np.cumsum([0, *bits])[:-1]
-    return BitLayout(np.where(np.array(bits) > 0, starts, -1), -(-sum(bits) // 64))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,9 +14,9 @@ from workbench.arrays import Float
 from workbench.domain import Domain
 from workbench.estimates.estimate import DOMAIN, Estimate, Stored, without_errors
 from workbench.estimates.gibbs import Chains
+from workbench.estimates.microdata import Microdata
 from workbench.estimates.schema import refuse_unless, refuse_unless_finite
 from workbench.libraries import pd
-from workbench.table import PUBLIC, SparseTable
 from workbench.value import read_only, sealed
 from workbench.workload import Margins, Recipe, TableMargins, linear_queries
 from workbench.workload.linear import Prior
@@ -161,10 +161,10 @@ class Model(Estimate):
         return sealed(distribution.probabilities)
 
     @cached_property
-    def _drawn(self) -> SparseTable:
+    def _drawn(self) -> Microdata:
         return self.synthetic(_ANSWERING_TUPLES)
 
-    def synthetic(self, size: int, seed: int = 0) -> SparseTable:
+    def synthetic(self, size: int, seed: int = 0) -> Microdata:
         """Tuples of the model, each from a chain of its own.
 
         Chains start at tuples of the tree of attributes with the model's margins; `sweeps` times they
@@ -179,8 +179,8 @@ class Model(Estimate):
 
         Returns
         -------
-        SparseTable
-            A public one.
+        Microdata
+            The tuples, public.
 
         Raises
         ------
@@ -200,7 +200,7 @@ class Model(Estimate):
         for k, n in enumerate(shape):
             keys *= n
             keys += states[:, k]
-        return SparseTable.from_keys(self.domain, keys, np.ones(len(keys), np.int64), PUBLIC)
+        return Microdata(self.domain, np.sort(keys), self.gap, self.lacks)
 
     @property
     def why_unknown(self) -> str:
@@ -257,7 +257,7 @@ class _ExpectedMargins(Margins):
 
     @cached_property
     def _table(self) -> TableMargins:
-        table = self.model._drawn
+        table = self.model._drawn.table
         return TableMargins(self.domain, table.keys, table.counts / table.total)
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:

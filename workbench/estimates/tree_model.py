@@ -10,8 +10,8 @@ import numpy as np
 
 from workbench.arrays import Float
 from workbench.estimates.junction_tree import CalibratedTree, JunctionTree
+from workbench.estimates.microdata import Microdata
 from workbench.estimates.model import Model, refuse_size
-from workbench.table import PUBLIC, SparseTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class TreeModel(Model):
         """
         return self.tree.margin(axes)
 
-    def synthetic(self, size: int, seed: int = 0) -> SparseTable:
+    def synthetic(self, size: int, seed: int = 0) -> Microdata:
         """Independent tuples of the model.
 
         Parameters
@@ -51,8 +51,8 @@ class TreeModel(Model):
 
         Returns
         -------
-        SparseTable
-            A public one.
+        Microdata
+            The tuples, public.
 
         Raises
         ------
@@ -61,5 +61,4 @@ class TreeModel(Model):
         """
         refuse_size(size)
         codes = self.tree.draw(int(size), np.random.default_rng(seed))
-        keys = self.domain.keys(codes)
-        return SparseTable.from_keys(self.domain, keys, np.ones(len(keys), np.int64), PUBLIC)
+        return Microdata(self.domain, np.sort(self.domain.keys(codes)), self.gap, self.lacks)

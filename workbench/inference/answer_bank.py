@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Float
-from workbench.estimates import Model
+from workbench.estimates.model import Model
 from workbench.inference.bank_fits import (
     ENTROPY,
     KERNEL,

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from workbench.arrays import Bool, Float, Int
-from workbench.estimates import Model, NoisyAnswers
+from workbench.estimates import NoisyAnswers
+from workbench.estimates.model import Model
 from workbench.inference.bank_marginals import BankMarginals, largest_sets, used_attributes
 from workbench.inference.cell_least_squares import CellCounts, CellProblem
 from workbench.inference.eigenqueries import Eigenqueries

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from workbench.arrays import Float, Int
-from workbench.estimates import Model
 from workbench.estimates.gibbs import Chains
+from workbench.estimates.model import Model
 from workbench.inference.dual_problem import DualProblem
 from workbench.inference.quadratic_step import quadratic_step
 from workbench.inference.sampled_covariance import SampledCovariance

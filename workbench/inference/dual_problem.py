@@ -25,8 +25,8 @@ import numpy as np
 
 from workbench.arrays import Float, Int
 from workbench.domain import Domain
-from workbench.estimates import Model, NoisyAnswers
-from workbench.estimates.model import flattened, outer_product
+from workbench.estimates import NoisyAnswers
+from workbench.estimates.model import Model, flattened, outer_product
 from workbench.inference.priors import prior_vectors
 from workbench.inference.query_terms import QueryTerms, terms_by_axes
 from workbench.inference.reconciliation import reconciled_shares

@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.arrays import Float
-from workbench.estimates import Model, NoisyAnswers
-from workbench.estimates.model import CellProbabilities, cell_probabilities
+from workbench.estimates import NoisyAnswers
+from workbench.estimates.model import CellProbabilities, Model, cell_probabilities
 from workbench.inference.chain_ascent import ascend_dual
 from workbench.inference.dual_problem import DualProblem
 from workbench.inference.kernel_pca import check_alpha

@@ -13,8 +13,9 @@ import numpy as np
 
 from workbench.arrays import Int
 from workbench.compiled import njit
-from workbench.estimates import Model, NoisyAnswers
+from workbench.estimates import NoisyAnswers
 from workbench.estimates.gibbs import Chains
+from workbench.estimates.model import Model
 from workbench.inference.dual_problem import DualProblem
 from workbench.inference.maximum_entropy import likelihood_weight, total_field
 from workbench.inference.priors import normalised_prior, prior_field

@@ -18,7 +18,8 @@ from typing import Any, Self
 import numpy as np
 
 from workbench import noise
-from workbench.estimates import Microdata, Model, NoisyAnswers
+from workbench.estimates import NoisyAnswers
+from workbench.estimates.model import Model
 from workbench.inference import MaximumEntropy
 from workbench.inference.maximum_entropy import NotConverged
 from workbench.mechanism import (
@@ -90,10 +91,7 @@ class MaximumEntropySynthesis(Mechanism):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)  # the estimate says how near it came
             model = self._fit(rows, bought.estimate)
-        records = model.synthetic(rows)
-        keys = np.repeat(records.keys, records.counts)
-        microdata = Microdata(table.domain, keys, model.gap, model.lacks)
-        return Release(microdata, (*paid, *bought.ledger), self, bound)
+        return Release(model.synthetic(rows), (*paid, *bought.ledger), self, bound)
 
     def _fit(self, rows: int, bought: NoisyAnswers) -> Model:
         """The model of so many records: the box of each count's weight is α·rows/scale wide."""

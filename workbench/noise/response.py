@@ -18,7 +18,7 @@ import numpy as np
 from workbench.arrays import Int, UInt64
 from workbench.compiled import njit
 from workbench.domain import Domain
-from workbench.estimates.bit_reports import bit_layout
+from workbench.estimates.bit_counts import bit_layout
 from workbench.noise.arguments import check_counts, decay
 from workbench.noise.bits import Words
 from workbench.noise.exact import Interval, Real, accept, exp_neg

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -13,7 +13,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from workbench import claims, figures
-from workbench.audit.rows import Audit, read_rows
 from workbench.report import sources
 from workbench.report.entries import Entry, collect, count, duration
 from workbench.report.markup import markdown
@@ -22,7 +21,6 @@ from workbench.report.thumbnails import write_thumbnail
 from workbench.wording import cell, counted
 
 PAGES = "report"  # the folder of all pages but the first
-AUDITS = "audit.csv"  # in the folder of all results: what `workbench audit --out` wrote
 _ROWS = 40  # of a table, that a page shows
 _LONG = 260  # characters of what was measured, that stand without being opened
 _KINDS = dict(
@@ -82,7 +80,7 @@ class Site:
     profile: str
     papers: list[Group]
     now: str
-    audits: list[Audit]
+    audits: list[Any]
     title: str = "Reproduction report"
 
     @property
@@ -142,7 +140,7 @@ class Site:
         return f"{', '.join(parts)}."
 
 
-def write(results: str | Path, profile: str) -> Path:
+def write(results: str | Path, profile: str, audits: Sequence[Any] = ()) -> Path:
     """Write `<results>/<profile>/report.html` and its pages from what lies there.
 
     Parameters
@@ -151,6 +149,8 @@ def write(results: str | Path, profile: str) -> Path:
         The folder of all results.
     profile : str
         "quick" or "paper".
+    audits : sequence of audit.Audit
+        Audits to show, in any order.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def write(results: str | Path, profile: str) -> Path:
         images = entry.figure.images if entry.figure else {}
         if "png" in images:
             entry.thumbnail = write_thumbnail(images["png"], folder / f"{entry.stem}.png")
-    audits = sorted(read_rows(top.parent / AUDITS), key=lambda a: (a.name, a.pair, a.epsilon))
+    audits = sorted(audits, key=lambda a: (a.name, a.pair, a.epsilon))
     site = Site(profile, _groups(entries, profile), _now(), audits)
     written = {
         "style.css": _source("style.css"),

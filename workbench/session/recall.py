@@ -301,7 +301,7 @@ class Recall(Spending):
         doubts = bank.doubts(tree)
         if doubts:
             guarantee["doubts"] = "; ".join(doubts)
-        return SyntheticRows(model.synthetic(n, seed), model, guarantee)
+        return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
         """How well the bank answers cells of each pair of attributes, at no cost: a map.

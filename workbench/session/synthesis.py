@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.estimates import Model
+from workbench.estimates.model import Model
 from workbench.libraries import pa, pd
 from workbench.release_files import write_release
 from workbench.table import SparseTable
