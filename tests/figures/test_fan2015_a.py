@@ -55,7 +55,8 @@ def test_twins_stand_in_and_files_take_their_place(tmp_path):
     for folder, name in (("movielens/ml-1m", "ratings.dat"), ("gowalla", "Gowalla_train.txt")):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / name).write_text("1\n")
-    (tmp_path / "movielens/ml-1m/users.dat").write_text("1\n")
+    for name in ("users", "movies"):
+        (tmp_path / f"movielens/ml-1m/{name}.dat").write_text("1\n")
     for name in ("tune", "test", "poi_coos"):
         (tmp_path / f"gowalla/Gowalla_{name}.txt").write_text("1\n")
     found = cases()
