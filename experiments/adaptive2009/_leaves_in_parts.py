@@ -57,7 +57,7 @@ class InParts(ImprovedAdaptiveHistogram):
 
     def __call__(self, records: Records, rng: np.random.Generator) -> Release:
         """Release leaves that can be read in their order only, over and over."""
-        bound = private_bound(records, Records)
+        bound = private_bound(records)
         l1, epsilon = bound.l1, self.budgets().leaves
         stopped, structure = self._structure(records, l1, rng)
         for i, (level, keys) in enumerate(stopped):

@@ -292,7 +292,7 @@ class LeavesAReceiptOut(GeometricHistogram):
         half = GeometricHistogram(DP(self.budget.epsilon / 2))
         first, second = half(table, rng), half(table, rng)
         both = replace(first.estimate, values=first.estimate.values + second.estimate.values)
-        return replace(first, estimate=both)
+        return replace(first, estimate=both, ledger=tuple(first.ledger))
 
 
 class OwesOther(LeavesAReceiptOut):

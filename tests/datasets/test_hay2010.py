@@ -581,13 +581,13 @@ def test_ranked_is_the_sorted_counts_of_any_dataset():
 
 def test_rows_of_a_ranked_dataset_follow_the_sources_of_what_it_wraps(tmp_path, monkeypatch):
     from workbench import DP, Sweep, run
-    from workbench.experiment import store
+    from workbench.experiment import inputs
     from workbench.mechanisms import UnattributedHistogram
     from workbench.metrics import SquaredError
 
     asked = []
-    monkeypatch.setattr(store, "_source_hash", lambda modules: asked.append(modules) or "")
-    monkeypatch.setattr(store, "_edited", lambda modules: "")
+    monkeypatch.setattr(inputs, "source_hash", lambda modules: asked.append(modules) or "")
+    monkeypatch.setattr(inputs, "edited", lambda modules: "")
     data = datasets.Ranked(datasets.NetTraceTwin())
     sweep = Sweep([data], [UnattributedHistogram(DP(1.0))], [SquaredError()], 1)
     assert len(run(sweep, tmp_path)) == 1

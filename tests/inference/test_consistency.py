@@ -344,11 +344,11 @@ def test_sorted_counts_may_move_in_more_places_than_one():
     assert data.ranked().bound == Bound(5, 5, 5) and table([1, 2]).ranked().bound == Bound()
 
 
-@pytest.mark.parametrize("bound, epsilon", [(Bound(1, 1e-9), 1e300), (Bound(1, 1e-300), 1e100)])
-def test_the_largest_prices_leave_the_counts_alone(bound, epsilon):
+@pytest.mark.parametrize("epsilon", [1e300, 1e100])
+def test_the_largest_prices_leave_the_counts_alone(epsilon):
     for law in ("laplace", "geometric"):
         release = HierarchicalHistogram(DP(epsilon), noise=law)(
-            table([3, 0, 5], bound), seeded()
+            table([3, 0, 5], Bound(1, 1)), seeded()
         )
         assert release.answer(Ranges([0], [3]))[0] == 8
     with pytest.raises(ValueError, match="too small"):

@@ -776,7 +776,7 @@ CANNOT_BE = (
     (lambda: Records.from_keys(TREE, [0] * 2049, [2**53] * 2049, Bound()), "sum to at most"),
     (lambda: PrivTree(DP(1e-20))(records(TREE, FEW)), "epsilon"),
     (lambda: ImprovedAdaptiveHistogram(DP(1e-320), 1e6), "epsilon"),
-    (lambda: PrivTree(DP(1.0))(TABLE), "need Records"),
+    (lambda: PrivTree(DP(1.0))(TABLE), "takes Records"),
     (lambda: WORD.answer(Boxes([[0]], [[1]])), "ask Nodes"),
     (lambda: DirectSynthesis(DP(1.0), 2, 9, "exponential")(WORD), "attributes"),
     (lambda: DirectSynthesis(DP(1.0), 2, 10**8)(FAR), "children"),

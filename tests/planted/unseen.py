@@ -560,7 +560,7 @@ UNSEEN = (
     Mistake(
         "users whom nobody cuts",
         "cli",
-        "return {'user': R.user, 'rng': R.rng('users')}",
+        "return {'user': R.user, 'user_type': R.user_type, 'rng': R.rng('users')}",
         "return {}",
         "cli/test_people.py::test_a_user_with_most_trips_moves_the_table_by_the_bound_and_no_more",
         "a bound is said to be enforced, and each row is taken for somebody else",

@@ -118,7 +118,10 @@ def test_the_same_key_cuts_alike_however_rows_are_spread(user, count, folder, tm
     shuffled[40:].write_csv(tmp_path / "1.csv")
     with closing(sqlite3.connect(tmp_path / "rows.sqlite")) as database, database:
         names = shuffled.columns
-        database.execute(f"CREATE TABLE trips ({', '.join(names)})")
+        columns = ", ".join(
+            f"{name} {'TEXT' if name == 'name' else 'INTEGER'}" for name in names
+        )
+        database.execute(f"CREATE TABLE trips ({columns})")
         marks = ", ".join("?" * len(names))
         database.executemany(f"INSERT INTO trips VALUES ({marks})", shuffled.rows())
     spread = [

@@ -139,7 +139,7 @@ class DuckDbTable(DatabaseTable):
 
 
 class SqliteTable(DatabaseTable):
-    """A table of a SQLite file; all its values are read as text."""
+    """A table of a SQLite file; its values are read as text, except users declared as integers."""
 
     tables = (
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' "
@@ -162,13 +162,16 @@ class SqliteTable(DatabaseTable):
         """So many rows at a time."""
         import sqlite3
 
+        is_whole = user in columns and self.types().get(str(user)) == pa.int64()
         with self._connection() as connection:
             cursor = self._run(connection, self._select(columns))
             try:
                 while rows := cursor.fetchmany(_ROWS):
                     fields = zip(columns, zip(*rows, strict=True), strict=True)
                     yield {
-                        name: pa.array([self._as_text(name, x) for x in field], pa.string())
+                        name: self._whole_users(name, field)
+                        if name == user and is_whole
+                        else pa.array([self._as_text(name, x) for x in field], pa.string())
                         for name, field in fields
                     }
             except sqlite3.Error as e:
@@ -191,6 +194,15 @@ class SqliteTable(DatabaseTable):
             return connection.execute(sql)
         except sqlite3.Error as e:
             raise self._damaged(e) from None
+
+    def _whole_users(self, name: str, field: Sequence[Any]) -> pa.Array:
+        """Users of a column that is declared to hold integers; anything else in it is refused by itself."""
+        for x in field:
+            if not (x is None or isinstance(x, int)):
+                raise ValueError(
+                    f"{self}, column {shown(name)}: found {shown(x)}, need an integer as declared"
+                )
+        return pa.array(field, pa.int64())
 
     def _as_text(self, name: str, x: Any) -> str | None:
         """A value as text, by itself: SQLite keeps a type with each value, not with a column."""

@@ -48,6 +48,8 @@ class RecordsByUser:
         The rows.
     """
 
+    stands_for = Interactions
+
     def __init__(self, dealt: Dealt):
         self.domain = dealt.rows.domain
         self.bound = UNBOUNDED

@@ -19,6 +19,7 @@ from workbench.scale.counting import Range, cells_of_range
 from workbench.scale.rows import Rows
 from workbench.scale.spill import Segments, Spilled
 from workbench.scale.work import Tasks
+from workbench.table import SparseTable
 from workbench.transform import Basis
 from workbench.workload.linear import Linear
 
@@ -48,6 +49,8 @@ class Dealt:
     ready : callable, optional
         Called once, when all rows were read and none was refused.
     """
+
+    stands_for = SparseTable
 
     def __init__(
         self,
