@@ -269,7 +269,7 @@ class UserNumbers:
         if not pa.types.is_dictionary(values.type):
             return values, slice(None)
         names = values.dictionary
-        if values.null_count or names.null_count or _kind(names.type) != _TEXT:
+        if values.null_count or names.null_count or _kind(names.type) not in (_TEXT, _BYTES):
             return values.dictionary_decode(), slice(None)
         return names, values.indices.to_numpy()
 
