@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from workbench import Bound, Domain, Release, SparseTable
-from workbench.advice import Advice
 from workbench.datasets import GaussianSparse
-from workbench.datasets.readers.own_file import OwnFile, bound_field
+from workbench.datasets.own_file import OwnFile, bound_field
+from workbench.estimates.files import process_folder
 from workbench.inference import refilter
 from workbench.mechanisms import PrioritySampling
-from workbench.option_grammar import release_options
-from workbench.preparation.domain_file import states_public_truth
-from workbench.temporary import process_folder
+from workbench.mechanisms.options import release_options
+from workbench.owner.advice import Advice
+from workbench.spaces.domain import states_public_truth
 from workbench.value import parameter, value
 
 ZONES = [f"zone {k:03}" for k in range(1, 121)]

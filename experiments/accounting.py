@@ -11,16 +11,16 @@ from math import sqrt
 import numpy as np
 
 from workbench import DP, ZCDP, Bound, Domain, Dyadic, Haar, SparseTable, guarantee
-from workbench.claims import Claim, Finding, format_number
-from workbench.estimates import Law
+from workbench.compiled import pd
 from workbench.figures import Figure
-from workbench.figures.parameters import epsilon, number, whole, wholes
-from workbench.libraries import pd
+from workbench.figures.figure import epsilon, number, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import HighPassFilter
-from workbench.plots import Panel
-from workbench.shares import law_within
-from workbench.transform import basis_of
-from workbench.value import value
+from workbench.mechanisms.protocol import law_within
+from workbench.noise.law import Law
+from workbench.queries import basis_of
+from workbench.trials.claims import Claim, Finding
+from workbench.value import format_number, value
 
 UNIT = Bound()
 PURE = "geometric, ε added up"

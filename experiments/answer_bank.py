@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench import DP, Session, SparseTable
-from workbench.claims import Claim, Finding, format_number
+from workbench.compiled import pd
 from workbench.datasets import Adult, IPUMSTwin, Projected
-from workbench.experiment import first_available
+from workbench.estimates.files import process_folder
 from workbench.figures import Figure
-from workbench.figures.parameters import choice, epsilon, number, numbers, whole
-from workbench.libraries import pd
-from workbench.plots import Panel
-from workbench.temporary import process_folder
-from workbench.value import value
-from workbench.workload import Marginals, NamedMarginals, Products, labelled_queries
+from workbench.figures.figure import choice, epsilon, number, numbers, whole
+from workbench.figures.plots import Panel
+from workbench.queries import Marginals, NamedMarginals, Products, labelled_queries
+from workbench.trials import first_available
+from workbench.trials.claims import Claim, Finding
+from workbench.value import format_number, value
 
 ADULT = "Adult"
 TWIN = "IPUMS twin"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench import DP, RandomRanges, Sweep, plots
-from workbench.claims import ALIKE, Claim, Finding, check_between, paired_ratios
+from workbench import DP, RandomRanges, Sweep
+from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import Figure
-from workbench.figures.parameters import epsilons, number, queries, seeds, whole
-from workbench.libraries import pd
+from workbench.figures import Figure, plots
+from workbench.figures.figure import epsilons, number, queries, seeds, whole
+from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
-from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel
+from workbench.trials.claims import ALIKE, Claim, Finding, check_between, paired_ratios
+from workbench.trials.metrics import MeanAbsoluteError
 from workbench.value import value
 
 ERROR = "error"

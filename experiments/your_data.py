@@ -30,10 +30,16 @@ from experiments._own_table import (
     usual_queries,
 )
 from experiments.answer_bank import refusal
-from workbench import DP, Bound, Domain, Products, RandomRanges, Release, Sweep, plots
-from workbench.advice import Advice, advise, predict_errors
-from workbench.advice.errors import mean_log_error
-from workbench.claims import (
+from workbench import DP, Bound, Domain, Products, RandomRanges, Release, Sweep
+from workbench.compiled import pd
+from workbench.datasets import GaussianSparse
+from workbench.figures import Figure, plots
+from workbench.figures.figure import epsilon, epsilons, number, seeds, whole, wholes
+from workbench.figures.plots import Panel
+from workbench.owner.advice import Advice, advise, predict_errors
+from workbench.owner.advice.summaries import mean_log_error
+from workbench.spaces.domain import states_public_truth
+from workbench.trials.claims import (
     Claim,
     Finding,
     all_of,
@@ -43,13 +49,7 @@ from workbench.claims import (
     means,
     paired_ratios,
 )
-from workbench.datasets import GaussianSparse
-from workbench.figures import Figure
-from workbench.figures.parameters import epsilon, epsilons, number, seeds, whole, wholes
-from workbench.libraries import pd
-from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel
-from workbench.preparation.domain_file import states_public_truth
+from workbench.trials.metrics import MeanAbsoluteError
 from workbench.value import value
 
 BELIEVED = "As believed"

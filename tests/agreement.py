@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from workbench.laws.releases import excess_probability
+from workbench.mechanisms.laws import excess_probability
 
 RARE = 1e-9  # the false-alarm rate of a test on the system's randomness
 

@@ -16,13 +16,9 @@ import pytest
 
 from workbench import DP, Bound, Domain, Release, SparseTable, noise
 from workbench.cli.release_text import print_release
-from workbench.mechanisms import (
-    HighPassFilter,
-    PrioritySampling,
-)
-from workbench.release.file_records import receipt_of_file
-from workbench.release.words import described, warnings
-from workbench.release_files import read_record
+from workbench.estimates.answering import cautions, described
+from workbench.estimates.release_files import read_record, receipt_of_file
+from workbench.mechanisms import HighPassFilter, PrioritySampling
 
 DOMAIN = Domain(
     ("home", "year", "n"), (3, 5, 4), (("Ä", "b c", "44001"), range(2000, 2005), None)
@@ -66,9 +62,9 @@ def test_python_shows_the_warnings_and_sentences_of_the_command_line(tmp_path, c
     assert "most of it may be noise" in repr(release)
     print_release(release, release.save(tmp_path / "x.parquet"))
     printed = " ".join(capsys.readouterr().out.split())
-    for text in (*warnings(release), *dict(described(release)).values(), bound.in_words):
+    for text in (*cautions(release), *dict(described(release)).values(), bound.in_words):
         assert text in shown and text in printed
-    assert len(described(release)) == 4 and len(warnings(release)) == 1
+    assert len(described(release)) == 4 and len(cautions(release)) == 1
     one = HighPassFilter(DP(0.5), 400)(table)  # noise passes with probability 1e-16
     assert "noise" not in repr(one) and "<strong>" not in one._repr_html_()
     answers = one.answer([{"home": 0}, {"home": 1}], error=True)

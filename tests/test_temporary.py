@@ -9,20 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from workbench import DP, Bound, Domain, Release, SparseTable, temporary
+from workbench import DP, Bound, Domain, Release, SparseTable
+from workbench.estimates import files
+from workbench.estimates.files import Draft, temporary_folder
 from workbench.mechanisms import LaplaceHistogram
-from workbench.temporary import Draft, temporary_folder
 
 TABLE = SparseTable.from_dense(Domain(("x",), (3,)), [5, 6, 7], Bound())
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from workbench import temporary, release_files
+from workbench.estimates import files
 from tests.test_temporary import LaplaceHistogram, DP, TABLE
 path, killed_in, named, force = Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
 if named == "named":
-    temporary._unnamed = lambda folder: None
+    files._unnamed = lambda folder: None
 
 def after(*_, **__):
     os.kill(os.getpid(), 9)
@@ -61,7 +62,7 @@ def test_a_killed_save_leaves_no_noisy_copy_behind_the_next_one(
     left = os.listdir(tmp_path)
     killed(tmp_path / name, killed_in, "named", force)
     assert os.listdir(tmp_path)
-    if killed_in != "replace" and temporary._unnamed(tmp_path) is not None:
+    if killed_in != "replace" and files._unnamed(tmp_path) is not None:
         assert not left
     path = LaplaceHistogram(DP(1.0))(TABLE).save(tmp_path / name, force=True)
     assert Release.load(path).estimate.domain == TABLE.domain
@@ -70,12 +71,12 @@ def test_a_killed_save_leaves_no_noisy_copy_behind_the_next_one(
 
 def test_a_killed_draft_has_no_name_or_is_removed_by_the_next_one(tmp_path):
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom workbench import temporary\n"
-        "if sys.argv[2] == 'named':\n    temporary._unnamed = lambda folder: None\n"
-        "temporary.Draft(Path(sys.argv[1])).path.write_text('noisy')\n"
+        "import os, sys\nfrom pathlib import Path\nfrom workbench.estimates import files\n"
+        "if sys.argv[2] == 'named':\n    files._unnamed = lambda folder: None\n"
+        "files.Draft(Path(sys.argv[1])).path.write_text('noisy')\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    without_names = temporary._unnamed(tmp_path) is not None
+    without_names = files._unnamed(tmp_path) is not None
     for how, left in (("unnamed", 0 if without_names else 1), ("named", 1)):
         subprocess.run([sys.executable, "-c", code, str(tmp_path / "x"), how])
         assert len(os.listdir(tmp_path)) == left
@@ -86,7 +87,7 @@ def test_a_killed_draft_has_no_name_or_is_removed_by_the_next_one(tmp_path):
 @pytest.mark.parametrize("unnamed", [True, False])
 def test_a_draft_that_somebody_writes_stays(tmp_path, monkeypatch, unnamed):
     if not unnamed:
-        monkeypatch.setattr(temporary, "_unnamed", lambda folder: None)
+        monkeypatch.setattr(files, "_unnamed", lambda folder: None)
     one, other = Draft(tmp_path / "x"), Draft(tmp_path / "x")
     one.path.write_text("one")
     other.path.write_text("other")
@@ -103,7 +104,7 @@ def test_a_draft_that_somebody_writes_stays(tmp_path, monkeypatch, unnamed):
 
 def test_folders_of_the_dead_are_removed_and_those_of_the_living_stay(tmp_path):
     code = (
-        "import os, sys\nfrom workbench.temporary import temporary_folder\n"
+        "import os, sys\nfrom workbench.estimates.files import temporary_folder\n"
         "with temporary_folder(sys.argv[1]) as folder:\n"
         "    (folder / 'progress').write_text('1')\n"
         "    os.kill(os.getpid(), 9)\n"
@@ -134,7 +135,7 @@ def test_a_folder_is_gone_though_somebody_writes_to_it_meanwhile(tmp_path, monke
 
 
 def test_what_another_one_removes_meanwhile_is_made_again(tmp_path, monkeypatch):
-    hold, removed = temporary._hold, []
+    hold, removed = files._hold, []
 
     def slow(path):
         if not removed:
@@ -142,8 +143,8 @@ def test_what_another_one_removes_meanwhile_is_made_again(tmp_path, monkeypatch)
             removed.append(path)
         return hold(path)
 
-    monkeypatch.setattr(temporary, "_unnamed", lambda folder: None)
-    monkeypatch.setattr(temporary, "_hold", slow)
+    monkeypatch.setattr(files, "_unnamed", lambda folder: None)
+    monkeypatch.setattr(files, "_hold", slow)
     draft = Draft(tmp_path / "x")
     draft.path.write_text("whole")
     draft.replace(tmp_path / "x")
@@ -155,14 +156,14 @@ def test_without_locks_nothing_is_taken_for_abandoned(tmp_path, monkeypatch):
     def unsupported(*_):
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(temporary.fcntl, "flock", unsupported)
+    monkeypatch.setattr(files.fcntl, "flock", unsupported)
     with temporary_folder(str(tmp_path)) as first, temporary_folder(str(tmp_path)):
         assert first.is_dir()
 
 
 def test_a_folder_of_a_process_ends_with_it_and_not_with_its_forks(tmp_path):
     code = (
-        "import os, sys\nfrom workbench.temporary import process_folder\n"
+        "import os, sys\nfrom workbench.estimates.files import process_folder\n"
         "folder = process_folder()\n"
         "if os.fork() == 0:\n    sys.exit()\n"
         "os.wait()\nprint(folder.is_dir(), folder.parent)\n"

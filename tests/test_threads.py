@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from workbench import DP, UNBOUNDED, Bound, Domain, Interactions, Ranges, SparseTable, Subsets
-from workbench.inference import least_squares, tree_least_squares
-from workbench.interactions import sampling
+from workbench.compiled import limited_threads, on_threads, slices, thread_count
+from workbench.data import sampling
+from workbench.inference import consistency, tree_least_squares
 from workbench.mechanisms import CountSketch
-from workbench.threads import limited_threads, on_threads, slices, thread_count
-from workbench.transform import level_sizes
+from workbench.queries import level_sizes
 
 
 def test_threads_are_as_many_as_somebody_says(monkeypatch):
@@ -35,8 +35,8 @@ def test_results_come_in_the_order_of_their_items():
 
 @pytest.mark.parametrize("leaves, branching, varied", [(4096, 2, False), (3001, 3, True)])
 def test_a_consistent_tree_does_not_depend_on_threads(monkeypatch, leaves, branching, varied):
-    monkeypatch.setattr(least_squares, "_NODES_FOR_THREADS", 8)
-    monkeypatch.setattr(least_squares, "_BLOCK", 30)
+    monkeypatch.setattr(consistency, "_NODES_FOR_THREADS", 8)
+    monkeypatch.setattr(consistency, "_BLOCK", 30)
     rng = np.random.default_rng(0)
     sizes = level_sizes(leaves, branching)
     noisy = rng.normal(size=sum(sizes))
@@ -73,7 +73,7 @@ def test_a_sample_of_users_records_does_not_depend_on_threads(monkeypatch, how):
 
 
 def test_answers_do_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr("workbench.threads.PLACES_FOR_THREADS", 8)
+    monkeypatch.setattr("workbench.compiled.PLACES_FOR_THREADS", 8)
     rng = np.random.default_rng(0)
     domain = Domain(("x",), (10**6,))
     table = SparseTable.from_keys(

@@ -25,10 +25,9 @@ from workbench.mechanisms import (
     LaplaceQueries,
     PrioritySampling,
 )
-from workbench.metrics import MeanAbsoluteError
-from workbench.session import Session
-from workbench.transform import Dyadic
-from workbench.workload import RandomRanges
+from workbench.owner import Session
+from workbench.queries import Dyadic, RandomRanges
+from workbench.trials.metrics import MeanAbsoluteError
 
 
 def publish(folder: Path) -> float:

@@ -8,31 +8,35 @@ judges them. Names are loaded on first use.
 from importlib import import_module
 from typing import Any
 
-_ROOMS = (
-    "advice audit claims cli compiled datasets domain estimates experiment figures hierarchy "
-    "inference interactions mechanism mechanisms metrics noise option_grammar plots preparation privacy "
-    "records release report reproduction session shares table transform value widgets workload"
+_PACKAGES = (
+    "cli compiled data datasets estimates figures inference mechanisms noise owner privacy queries "
+    "spaces trials value widgets"
 ).split()
+_INSIDE = {  # packages in packages, which programs import from here
+    "advice": "owner.advice",
+    "audit": "owner.audit",
+    "claims": "trials.claims",
+    "laws": "mechanisms.laws",
+    "metrics": "trials.metrics",
+    "plots": "figures.plots",
+    "scale": "owner.scale",
+}
 _NAMES = {
     "privacy": "DP Receipt ZCDP compose guarantee",
-    "domain": "Domain",
-    "hierarchy": "Attributes Prefixes Quadtree Taxonomy",
-    "workload": (
-        "Boxes First Level Marginals NamedMarginals Nodes Products RandomBoxes "
+    "spaces": "Attributes Bins Cross Domain Labels Map Prefixes Quadtree Taxonomy TimePart",
+    "queries": (
+        "Boxes Dyadic First Haar Level Marginals NamedMarginals Nodes Products RandomBoxes "
         "RandomMarginalRanges RandomRanges RandomSubsets RandomTables Ranges Subsets TableQueries"
     ),
-    "transform": "Dyadic Haar",
-    "table": "PUBLIC UNBOUNDED Bound SparseTable",
-    "records": "Records",
-    "interactions": "Interactions",
+    "data": "PUBLIC UNBOUNDED Bound Interactions Records SparseTable",
     "noise": "Aligned",
-    "mechanism": "Mechanism",
-    "release": "Release",
-    "mechanisms.maximum_entropy_synthesis": "MaximumEntropySynthesis",
-    "claims": "Claim Verdict",
-    "advice": "Advice advise",
-    "experiment": "Sweep Trial run",
-    "session": "Session",
+    "estimates.release": "Release",
+    "mechanisms.protocol": "Mechanism",
+    "mechanisms": "MaximumEntropySynthesis",
+    "trials.claims": "Claim Verdict",
+    "trials": "Sweep Trial run",
+    "owner": "Session",
+    "owner.advice": "Advice advise",
 }
 _HOME = {name: room for room, names in _NAMES.items() for name in names.split()}
 
@@ -43,8 +47,8 @@ __all__ = sorted([*_HOME, "datasets", "inference", "mechanisms", "metrics"])
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"workbench.{_HOME[name]}"), name)
-    if name in _ROOMS:
-        return import_module(f"workbench.{name}")
+    if name in _PACKAGES or name in _INSIDE:
+        return import_module(f"workbench.{_INSIDE.get(name, name)}")
     raise AttributeError(f"module 'workbench' has no attribute {name!r}")
 
 

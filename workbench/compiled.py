@@ -1,15 +1,27 @@
-"""Loops that cannot be arrays: compiled when first called, and kept with the virtual environment."""
+"""Code that is loaded, compiled or run in threads when it is first used; plug-ins and the project folder.
+
+A name of ours is ours. Any other is looked for in the modules that `--with` names, then among the entry
+points `workbench.mechanisms`, `workbench.datasets` and `workbench.figures` of installed packages, which
+are not read before. A release file never names code to load, and nothing here is asked when one is read.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import update_wrapper
+from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+# Compiled
 
 try:
     import fcntl
@@ -99,3 +111,277 @@ def _locked(file: Path) -> Iterator[None]:
             yield
         finally:
             fcntl.flock(held, fcntl.LOCK_UN)  # a child forked meanwhile has the file open too
+
+
+# Libraries
+
+if TYPE_CHECKING:
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv as csv
+    import pyarrow.parquet as parquet
+else:
+
+    class _Library:
+        def __init__(self, name: str):
+            self._name = name
+
+        def __getattr__(self, attribute: str) -> Any:
+            return getattr(import_module(self._name), attribute)
+
+    mpl = _Library("matplotlib")
+    plt = _Library("matplotlib.pyplot")
+    pd = _Library("pandas")
+    pl = _Library("polars")
+    pa = _Library("pyarrow")
+    pc = _Library("pyarrow.compute")
+    csv = _Library("pyarrow.csv")
+    parquet = _Library("pyarrow.parquet")
+
+
+def load_nbformat() -> Any:
+    """The library of notebooks, for whoever imports it, papermill or nbconvert next.
+
+    It loads jsonschema, which would take two seconds to compile how links are written; where that
+    grammar is not to be had jsonschema does without, and nothing asks it about links.
+    """
+    grammar = "rfc3987_syntax"
+    if "jsonschema" not in sys.modules and grammar not in sys.modules:
+        vars(sys)["modules"][grammar] = (
+            None  # who imports it meanwhile is told that it is not there
+        )
+        try:
+            import_module("jsonschema")
+        finally:
+            del sys.modules[grammar]
+    return import_module("nbformat")
+
+
+# Threads
+
+VARIABLE = "WORKBENCH_THREADS"
+PLACES_FOR_THREADS = 2**18
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_limit: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def thread_count(threads: int | None = None) -> int:
+    """So many threads, or as many as `limited_threads`, WORKBENCH_THREADS or the cores allow.
+
+    Parameters
+    ----------
+    threads : int, optional
+        What a caller asks for.
+
+    Returns
+    -------
+    int
+        At least 1; where nothing says how many, the cores that this process may use.
+
+    Raises
+    ------
+    ValueError
+        A number below 1, or a variable that is none.
+
+    Examples
+    --------
+    >>> with limited_threads(1):
+    ...     thread_count()
+    1
+    """
+    if threads is None:
+        threads = _limit.get()
+    if threads is not None:
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise ValueError(f"threads = {threads!r} is not allowed: need a whole number >= 1")
+        return threads
+    stated = os.environ.get(VARIABLE)
+    if not stated:
+        return _cores()
+    if not stated.isdecimal() or int(stated) < 1:
+        raise ValueError(f"{VARIABLE} = {stated!r} is not allowed: need a whole number >= 1")
+    return int(stated)
+
+
+@contextmanager
+def limited_threads(threads: int) -> Iterator[None]:
+    """Have what is called inside the block take at most so many threads.
+
+    Parameters
+    ----------
+    threads : int
+        At least 1.
+    """
+    token = _limit.set(thread_count(threads))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def limit_process(threads: int) -> None:
+    """Have this process, and those that it starts, take at most so many threads."""
+    os.environ[VARIABLE] = str(threads)
+
+
+def on_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> list[Result]:
+    """The function of each item, in order; compiled loops that release the lock run at once."""
+    items = list(items)
+    threads = min(threads, len(items))
+    if threads <= 1:
+        return list(map(function, items))
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, items))
+
+
+def slices(size: int, parts: int) -> list[slice]:
+    """So many runs of places, as equal as can be, that follow each other.
+
+    >>> slices(5, 2)
+    [slice(0, 2, None), slice(2, 5, None)]
+    """
+    return [slice(size * i // parts, size * (i + 1) // parts) for i in range(parts)]
+
+
+def in_slices(function: Callable[[slice], object], size: int, least: int | None = None) -> None:
+    """Call the function of all places, or on as many threads as there are of a part of them each.
+
+    Parameters
+    ----------
+    function : of a slice of places.
+    size : how many places there are.
+    least : fewer places are one's; by default `PLACES_FOR_THREADS`.
+    """
+    least = PLACES_FOR_THREADS if least is None else least
+    threads = thread_count() if size >= least else 1
+    on_threads(function, slices(size, threads), threads)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "process_cpu_count"):
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# Plugins
+
+WITH = "WORKBENCH_WITH"  # modules that `--with` named, for the processes that a command starts
+KINDS = ("mechanisms", "datasets", "figures")
+found: list[Any] = []  # what this process has asked for and got
+
+
+def find(kind: str, name: str) -> Any:
+    """What has this name, or None.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    name : str
+        Of a class, of a figure's id, of an entry point, or `module:Name`.
+
+    Raises
+    ------
+    ValueError
+        If a module cannot be imported, or lacks the name after the colon.
+    """
+    x = _find(kind, name)
+    if x is not None and x not in found:
+        found.append(x)
+    return x
+
+
+def _find(kind: str, name: str) -> Any:
+    module_name, colon, member = name.partition(":")
+    if colon:
+        module = load_module(module_name)
+        if not hasattr(module, member):
+            raise ValueError(f"{name}: module {module_name} has no {member}")
+        return getattr(module, member)
+    for module in stated_modules():
+        for x in vars(module).values():
+            if isinstance(x, type) and name in (x.__name__, getattr(x, "id", None)):
+                return x
+    for entry in entry_points(group=f"workbench.{kind}"):
+        if entry.name == name:
+            try:
+                return entry.load()
+            except (ImportError, AttributeError) as e:
+                raise ValueError(f"{name}: its package does not load it: {e}") from None
+    return None
+
+
+def other_datasets() -> list[tuple[str, str]]:
+    """Names of datasets that are not ours, and the modules that they are from.
+
+    Of the modules that `--with` names the classes that say whether their truth is public; of installed
+    packages the entry points, which are not loaded.
+    """
+    stated = [
+        (x.__name__, module.__name__)
+        for module in stated_modules()
+        for x in vars(module).values()
+        if isinstance(x, type) and hasattr(x, "load") and hasattr(x, "truth_public")
+        if not x.__module__.startswith("workbench.")
+    ]
+    entries = entry_points(group="workbench.datasets")
+    return stated + [(entry.name, entry.module) for entry in entries]
+
+
+def use_current_folder() -> str:
+    """Let modules of the current folder be found, which a console script leaves out; returns it."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    return here
+
+
+def stated_modules() -> list[ModuleType]:
+    """The modules that `--with` names."""
+    return [load_module(name) for name in filter(None, os.environ.get(WITH, "").split(","))]
+
+
+def load_module(name: str) -> ModuleType:
+    """A module by its name; a ValueError says why it is not there."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as e:
+        if e.name is not None and name.startswith(e.name):
+            raise ValueError(f"--with {name}: there is no such module") from None
+        raise ValueError(f"--with {name}: {e}") from None
+    except Exception as e:  # another author's module may raise anything
+        raise ValueError(f"--with {name}: {type(e).__name__}: {e}") from None
+
+
+# Project
+
+
+def project_folder() -> Path:
+    """The current folder or the nearest above it that holds notebooks and specs.
+
+    Where there is none: the checkout that this package stands in, or else the current folder.
+    """
+    here = Path.cwd()
+    checkout = Path(__file__).resolve().parents[1]
+    for folder in (here, *here.parents, checkout):
+        if (folder / "notebooks").is_dir() and (folder / "experiments").is_dir():
+            return folder
+    return here
+
+
+def template_folder() -> Path:
+    """What a new project is copied from: a part of the installed package, or the checkout."""
+    installed = Path(__file__).resolve().parent / "_project"
+    return installed if installed.is_dir() else Path(__file__).resolve().parents[1]

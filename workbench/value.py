@@ -1,15 +1,18 @@
-"""What a configuration is: a frozen value whose text can be pasted, and which checks its fields."""
+"""Frozen values with checked fields, numbers as people write them, and types of arrays."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from decimal import ROUND_CEILING, Context
 from difflib import get_close_matches
 from inspect import formatannotation
-from math import inf
-from typing import Any, dataclass_transform
+from math import floor, inf, isfinite, log10, ulp
+from typing import TYPE_CHECKING, Any, dataclass_transform
 from unicodedata import category
+
+# Value
 
 _SHOWN = 60  # characters of a long value in an error
 
@@ -211,3 +214,186 @@ def _parameters_text(declared: list[Field[Any]]) -> str:
     return "\n".join(
         [*lines, "", "Raises", "------", "ValueError", "    For a value not allowed."]
     )
+
+
+# Wording
+
+_MINUS = str.maketrans("-", "−")
+_COMPARED = 20_000  # names among which the nearest is looked for
+_LONGEST = 60  # letters of such a name
+_LISTED = 6
+
+
+def number(x: float, digits: int = 6) -> str:
+    """A number with at most so many digits, thousands parted, no binary dust and no exponent on its own.
+
+    >>> number(0.9999999999999999), number(1_000_000), number(0.30000000000000004)
+    ('1', '1,000,000', '0.3')
+    >>> number(1e-9), number(2.5e20), number(-3), number(float("inf"))
+    ('10⁻⁹', '2.5·10²⁰', '−3', '∞')
+    """
+    if isinstance(x, int) or (isfinite(x) and float(x).is_integer() and abs(x) < 1e15):
+        return f"{int(x):,}".translate(_MINUS)
+    if not isfinite(x):
+        return _not_finite(x)
+    if 1e-4 <= abs(x) < 1e15:
+        decimals = max(digits - 1 - floor(log10(abs(x))), 0)
+        text = f"{x:,.{decimals}f}"
+        return (text.rstrip("0").rstrip(".") if "." in text else text).translate(_MINUS)
+    return power_of_ten(x, digits)
+
+
+def stated(x: float) -> str:
+    """A number of which no digit is dropped but binary dust: a promise is never rounded.
+
+    >>> stated(0.9999999999999999), stated(0.1 + 0.2), stated(0.123456789012), stated(2.0)
+    ('1', '0.3', '0.123456789012', '2')
+    """
+    clean = float(f"{x:.14g}")
+    shown = clean if abs(clean - x) <= 4 * ulp(x) else float(x)
+    return repr(shown).removesuffix(".0")
+
+
+def stated_at_most(x: float, digits: int = 4) -> str:
+    """The least number of so many digits that is no less: a weaker promise, which is easier to read.
+
+    >>> stated_at_most(2.141938928385474), stated_at_most(0.1 + 0.2), stated_at_most(12345.0)
+    ('2.142', '0.3', '12350')
+    """
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(stated(x))
+    return stated(float(rounded))
+
+
+def format_number(x: float) -> str:
+    """Three digits, as sentences have them.
+
+    >>> format_number(0.01234), format_number(-20749.8), format_number(999.9), format_number(5.38e-52)
+    ('0.0123', '−20,700', '1,000', '5.38·10⁻⁵²')
+    """
+    if not isfinite(x):
+        return _not_finite(x)
+    if 999.5 <= abs(x) < 1e15:
+        return f"{round(x, 2 - floor(log10(abs(x)))):,.0f}".translate(_MINUS)
+    if x and not 1e-4 <= abs(x) < 1e15:
+        return power_of_ten(x)
+    return f"{x:.3g}".translate(_MINUS)
+
+
+def _not_finite(x: float) -> str:
+    return "∞" if x > 0 else "−∞" if x < 0 else "unknown"
+
+
+def power_of_ten(x: float, digits: int = 3) -> str:
+    """A number by its power of ten.
+
+    >>> power_of_ten(1e6), power_of_ten(-2.5e-7)
+    ('10⁶', '−2.5·10⁻⁷')
+    """
+    mantissa, _, exponent = f"{x:.{digits - 1}e}".partition("e")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return {"1": f"10{raised}", "-1": f"−10{raised}"}.get(
+        mantissa, f"{mantissa}·10{raised}".replace("-", "−", 1)
+    )
+
+
+def counted(n: float, one: str, several: str = "") -> str:
+    """How many of a thing, in words, with three digits where it is no whole number.
+
+    >>> counted(1, "count"), counted(2_000, "count"), counted(2, "query", "queries")
+    ('1 count', '2,000 counts', '2 queries')
+    """
+    text = number(n) if float(n).is_integer() else format_number(n)
+    return f"{text} {one if text == '1' else several or f'{one}s'}"
+
+
+def cell(x: Any) -> str:
+    """What a cell of a table says: numbers as people write them, nothing for what is missing."""
+    if x is None or x != x:
+        return ""
+    if isinstance(x, bool) or not hasattr(x, "__float__"):
+        return str(x)
+    return number(int(x) if float(x).is_integer() and abs(x) < 1e15 else float(x))
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """The names nearest to one that is none of them, else the first few, to end a sentence with.
+
+    >>> nearest("Bren", ["Bern", "Genf"]), nearest("x", ["Bern", "Genf"])
+    ('the nearest is Bern', 'there are Bern, Genf')
+    """
+    by_lower = {other.lower(): other for other in names[:_COMPARED] if len(other) <= _LONGEST}
+    near = get_close_matches(name[:_LONGEST].lower(), by_lower, n=3, cutoff=0.6)
+    if near:
+        verb = "is" if len(near) == 1 else "are"
+        return f"the nearest {verb} {plain(', '.join(by_lower[other] for other in near))}"
+    shown = ", ".join(other[:_LONGEST] for other in names[:_LISTED])
+    more = f", and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return f"there {'is' if len(names) == 1 else 'are'} {plain(shown)}{more}"
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The names nearest to one that does not exist, else all of them, to end a sentence with."""
+    names = list(names)
+    near = get_close_matches(name, names, n=3, cutoff=0.6)
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    return f"; there are: {', '.join(names)}"
+
+
+# Arrays
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jaxtyping import Bool, Complex, Float, Int, Num, UInt8, UInt32, UInt64
+else:
+
+    class _Shaped:
+        def __class_getitem__(cls, item: Any) -> Any:
+            return item[0]
+
+    Bool = Complex = Float = Int = Num = UInt8 = UInt32 = UInt64 = _Shaped
+
+
+def outer_rows(
+    left: Num[np.ndarray, "rows m"], right: Num[np.ndarray, "rows n"]
+) -> Num[np.ndarray, "rows mn"]:
+    """The outer product of each row with the same row of another array, as a row."""
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+
+
+def number_array(
+    name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
+) -> Float[np.ndarray, "..."]:
+    """The values as floats of so many dimensions, or a ValueError."""
+    import numpy as np
+
+    try:
+        values = np.asarray(values, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {np.asarray(values).dtype}") from None
+    if dimensions is not None and values.ndim != dimensions:
+        raise ValueError(
+            f"{name} of shape {values.shape} is not allowed: need a plain sequence"
+        )
+    return values
+
+
+def finite_array(
+    name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
+) -> Float[np.ndarray, "..."]:
+    """The values as floats, or a ValueError that names the first that is none."""
+    import numpy as np
+
+    values = number_array(name, values, dimensions)
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum()):  # then all are, in one pass
+            return values
+    bad = ~np.isfinite(values)
+    if bad.any():  # finite numbers may have a sum that is not
+        at = int(np.flatnonzero(bad.ravel())[0])
+        raise ValueError(
+            f"{name}[{at}] = {values.ravel()[at]} is not allowed: need finite numbers"
+        )
+    return values

@@ -1,4 +1,4 @@
-"""The reference: a page a room, with what of it is public."""
+"""The reference: one page per package, with what of it is public."""
 
 from __future__ import annotations
 
@@ -16,59 +16,61 @@ import typer
 from docs.pages import text
 from workbench import mechanisms
 from workbench.cli import app
-from workbench.option_grammar import parameter_help
+from workbench.mechanisms.options import parameter_help
 
-ROOMS = (
-    "privacy domain preparation hierarchy workload transform table records interactions datasets "
-    "mechanisms scale mechanism noise release estimates inference advice session metrics experiment claims "
-    "plots figures widgets laws audit"
+PACKAGES = (
+    "privacy spaces queries data noise estimates inference mechanisms mechanisms.protocol "
+    "mechanisms.laws datasets trials trials.metrics trials.claims figures figures.plots owner "
+    "owner.advice owner.audit owner.scale widgets"
 ).split()
 FORMULA = re.compile(r"([*|\\]|(?<=\w)_(?!\w))")
 
 
 def write(folder: Path) -> None:
-    """Write `<room>.md` for each room, and the page of the command line."""
-    for room in ROOMS:
-        (folder / f"{room}.md").write_text(page(import_module(f"workbench.{room}")), "utf-8")
+    """Write `<package>.md` for each package, and the page of the command line."""
+    for package in PACKAGES:
+        (folder / f"{package}.md").write_text(
+            page(import_module(f"workbench.{package}")), "utf-8"
+        )
     (folder / "command_line.md").write_text(command_line(), "utf-8")
 
 
-def page(room: ModuleType) -> str:
-    """What a room is for, and its public names."""
-    parts = [f"# {room.__name__}", text.markdown(room.__doc__ or "")]
-    members = public(room)
-    if room is mechanisms:
+def page(package: ModuleType) -> str:
+    """What a package is for, and its public names."""
+    parts = [f"# {package.__name__}", text.markdown(package.__doc__ or "")]
+    members = public(package)
+    if package is mechanisms:
         parts.append(
             "Each has [a page of its own](/mechanisms.md), but for those composed of others."
         )
         members = ((cls.__name__, cls) for cls in mechanisms.COMPOSED)
-    directives = [f".. currentmodule:: {room.__name__}"]
+    directives = [f".. currentmodule:: {package.__name__}"]
     for name, member in members:
         kind = "class" if inspect.isclass(member) else "function"
         options = ["   :members:"] if kind == "class" else []
-        if kind == "class" and any(is_private(base, room) for base in member.__mro__[1:]):
+        if kind == "class" and any(is_private(base, package) for base in member.__mro__[1:]):
             options.append("   :inherited-members:")
         directives.append("\n".join([f".. auto{kind}:: {name}", *options]))
     return "\n\n".join([*parts, "```{eval-rst}", *directives, "```"]) + "\n"
 
 
-def public(room: ModuleType) -> Iterator[tuple[str, Any]]:
-    """The classes and functions that are at home in a room."""
-    for name in sorted(dir(room), key=str.lower):
-        member = getattr(room, name)
+def public(package: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The classes and functions that are at home in a package."""
+    for name in sorted(dir(package), key=str.lower):
+        member = getattr(package, name)
         documented = inspect.isclass(member) or inspect.isfunction(member)
-        if documented and not name.startswith("_") and at_home(member, room):
+        if documented and not name.startswith("_") and at_home(member, package):
             yield name, member
 
 
-def at_home(member: Any, room: ModuleType) -> bool:
-    """Whether a class or function is defined in the room's file, or in its folder."""
-    return f"{member.__module__}.".startswith(f"{room.__name__}.")
+def at_home(member: Any, package: ModuleType) -> bool:
+    """Whether a class or function is defined in the package's file, or in its folder."""
+    return f"{member.__module__}.".startswith(f"{package.__name__}.")
 
 
-def is_private(base: type, room: ModuleType) -> bool:
-    """Whether a base class is at home in a room that does not show it: its methods are shown below."""
-    return at_home(base, room) and not hasattr(room, base.__name__)
+def is_private(base: type, package: ModuleType) -> bool:
+    """Whether a base class is at home in a package that does not show it: its methods are shown below."""
+    return at_home(base, package) and not hasattr(package, base.__name__)
 
 
 def command_line() -> str:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from docs.pages.text import escape
 from workbench import figures
-from workbench.report.entries import natural_order
-from workbench.report.thumbnails import write_thumbnail
+from workbench.figures.entries import natural_order, write_thumbnail
 
 PAPERS = {
     "cormode2012": "Cormode et al. 2012",

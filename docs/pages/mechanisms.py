@@ -7,15 +7,14 @@ import tomllib
 from dataclasses import MISSING, Field, fields
 from inspect import getdoc, getmembers, isfunction, signature
 from pathlib import Path
-from sys import modules
 
 import workbench
 from docs.pages import pictures
 from docs.pages.text import capitalised, cell, markdown
 from workbench import Interactions, Records, SparseTable, mechanisms
-from workbench.laws import Subject
-from workbench.mechanism import Mechanism, promises_of
-from workbench.option_grammar import option_need, release_options
+from workbench.mechanisms.laws import Subject
+from workbench.mechanisms.options import option_need, release_options
+from workbench.mechanisms.protocol import Mechanism, promises_of
 from workbench.privacy import ADD_REMOVE, LOCAL, REPLACE
 
 DOCS = Path(__file__).parents[1]
@@ -69,8 +68,8 @@ def summary(cls: type) -> str:
 
 
 def sections(cls: type) -> dict[str, str]:
-    """The five sections of the docstring of a mechanism's file."""
-    doc = modules[cls.__module__].__doc__ or ""
+    """The five sections of a mechanism's docstring."""
+    doc = getdoc(cls) or ""
     return {name: capitalised(markdown(text)) for name, text in SECTION.findall(doc)}
 
 

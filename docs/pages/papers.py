@@ -14,7 +14,8 @@ import pandas as pd
 from docs.pages.gallery import PAPERS, ids, picture
 from docs.pages.text import escape
 from experiments import verdicts
-from workbench import claims, figures
+from workbench import figures
+from workbench.trials import claims
 
 SHORT = 240  # characters of what was measured that are shown at once
 

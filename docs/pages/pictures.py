@@ -21,8 +21,8 @@ from workbench import (
     Records,
     SparseTable,
 )
-from workbench.laws import Subject
-from workbench.plots.style import with_style
+from workbench.figures.plots.style import with_style
+from workbench.mechanisms.laws import Subject
 from workbench.privacy import REPLACE
 
 CELLS, ITEMS, CONTEXTS = 64, 16, 4

@@ -10,8 +10,9 @@ import numpy as np
 from experiments.adaptive2009._commutes import REAL
 from experiments.adaptive2009._shapes import BREADTHS, DEPTHS, SHORT
 from experiments.adaptive2009._strings import NAMES
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     ALIKE,
     OFTEN,
     Finding,
@@ -21,7 +22,6 @@ from workbench.claims import (
     check_between,
     paired_ratios,
 )
-from workbench.libraries import pd
 
 JUDGED = ("uniform", "proportional", "progressive", "fractional")
 POINT = ["panel", "epsilon"]

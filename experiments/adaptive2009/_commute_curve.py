@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from workbench.libraries import pd
-from workbench.metrics import CommuteDistances
+from workbench.compiled import pd
+from workbench.trials.metrics import CommuteDistances
 from workbench.value import value
 
 GAP = "CommuteDistances"

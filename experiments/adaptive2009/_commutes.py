@@ -15,13 +15,13 @@ from experiments.adaptive2009._unprinted import (
     unpacked,
     whose_epsilon,
 )
-from workbench.claims import MissingPoints
+from workbench.compiled import pd
 from workbench.datasets import CommuteTwin, OnTheMap
-from workbench.experiment import first_available
 from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.parameters import epsilons, seeds, selection, whole
-from workbench.libraries import pd
-from workbench.mechanism import Mechanism
+from workbench.figures.figure import epsilons, seeds, selection, whole
+from workbench.mechanisms.protocol import Mechanism
+from workbench.trials import first_available
+from workbench.trials.claims import MissingPoints
 from workbench.value import value
 
 REAL = "Rhode Island"

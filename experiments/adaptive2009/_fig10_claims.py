@@ -8,8 +8,8 @@ from experiments.adaptive2009._real_strings import BY_SYMBOL, REAL
 from experiments.adaptive2009._strings import of_log
 from experiments.adaptive2009._techniques import IMPROVED
 from experiments.adaptive2009._unprinted import check_over
-from workbench.claims import EVERYWHERE, OFTEN, Finding, check_between, means
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials.claims import EVERYWHERE, OFTEN, Finding, check_between, means
 
 FREQUENT = 500
 FEWEST = 10  # strings of a first symbol

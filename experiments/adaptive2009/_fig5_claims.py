@@ -13,7 +13,8 @@ from experiments.adaptive2009._commutes import REAL, Commutes, decisive
 from experiments.adaptive2009._levels import DISTANCE, ExpectedResampling, NodeError
 from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED
 from experiments.adaptive2009._unprinted import TOTAL, check_against_both, check_over
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     ALIKE,
     OFTEN,
     ORDERS,
@@ -24,11 +25,10 @@ from workbench.claims import (
     check_between,
     check_lower,
     check_similar,
-    format_number,
     means,
     paired_ratios,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 EPSILONS = Commutes.epsilons
 FEWEST = 10  # nodes of a level

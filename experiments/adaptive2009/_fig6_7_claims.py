@@ -10,7 +10,8 @@ from experiments.adaptive2009._commute_curve import GAP
 from experiments.adaptive2009._commutes import POPULOUS, SPARSE, decisive
 from experiments.adaptive2009._techniques import IMPROVED
 from experiments.adaptive2009._unprinted import check_over, check_over_both
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     Finding,
     all_of,
     any_of,
@@ -19,7 +20,6 @@ from workbench.claims import (
     means,
     paired_ratios,
 )
-from workbench.libraries import pd
 
 WIDTHS = {"1%": 0.01, "2%": 0.02, "5%": 0.05}  # of a drawn line, as a part of the axis
 MATCHED = "matched"

@@ -26,7 +26,8 @@ from experiments.adaptive2009._unprinted import (
     check_over,
     check_over_both,
 )
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     ALIKE,
     OFTEN,
     Finding,
@@ -36,7 +37,6 @@ from workbench.claims import (
     means,
     paired_ratios,
 )
-from workbench.libraries import pd
 
 EPSILONS = (10.0, 1.0, 0.1)
 TECHNIQUES = (IMPROVED, DIRECT, BASIC)

@@ -9,13 +9,15 @@ from itertools import pairwise
 
 import numpy as np
 
+from workbench import noise
+from workbench.data import Records
+from workbench.data.frontier import LevelKeys
 from workbench.estimates import Leaves
-from workbench.hierarchy import Keys, argsort_keys, searchsorted_keys
-from workbench.mechanism import Release, noise, private_bound
+from workbench.estimates.release import Release
 from workbench.mechanisms import ImprovedAdaptiveHistogram
-from workbench.mechanisms._adaptive import noisy_leaves
-from workbench.records import Records
-from workbench.records.frontier import LevelKeys
+from workbench.mechanisms.adaptive import noisy_leaves
+from workbench.mechanisms.protocol import private_bound
+from workbench.spaces import Keys, argsort_keys, searchsorted_keys
 from workbench.value import value
 
 

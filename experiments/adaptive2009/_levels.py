@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from workbench.compiled import pd
+from workbench.data import Records
 from workbench.estimates import Leaves
 from workbench.inference import project_to_simplex
-from workbench.libraries import pd
-from workbench.metrics import EarthMover
-from workbench.records import Records
+from workbench.trials.metrics import EarthMover
 from workbench.value import value
 
 DISTANCE = "EarthMover"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from experiments.adaptive2009._commutes import MILE, origins
-from workbench.libraries import pd
-from workbench.metrics import CommuteDistances
-from workbench.plots import project
+from workbench.compiled import pd
+from workbench.figures.plots import project
+from workbench.trials.metrics import CommuteDistances
 from workbench.value import value
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from experiments.adaptive2009._leaves_in_parts import LeavesInParts
+from workbench.compiled import pd
+from workbench.data import Records
 from workbench.estimates import Leaves
-from workbench.hierarchy import keys_above, searchsorted_keys
-from workbench.libraries import pd
-from workbench.metrics import match_strings
-from workbench.records import Records
+from workbench.spaces import keys_above, searchsorted_keys
+from workbench.trials.metrics import match_strings
 from workbench.value import value
 
 REAL = "RealFraction"

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.claims import format_number
-from workbench.libraries import pd
-from workbench.metrics import RecoveredFraction, match_strings, recovered_by_frequency
-from workbench.records import Records
-from workbench.table import PUBLIC
-from workbench.value import value
+from workbench.compiled import pd
+from workbench.data import PUBLIC, Records
+from workbench.trials.metrics import RecoveredFraction, match_strings, recovered_by_frequency
+from workbench.value import format_number, value
 
 RECOVERED = "Recovered"
 SHARE = "RecoveredShare"

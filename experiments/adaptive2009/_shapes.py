@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.compiled import pd
+from workbench.data import Records
 from workbench.estimates import Leaves
-from workbench.hierarchy import Prefixes
-from workbench.libraries import pd
-from workbench.records import Records
+from workbench.spaces import Prefixes
 from workbench.value import value
 
 DEEPEST = "deepest leaf with a record"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.adaptive2009._unprinted import drawn_of, settings_field, unpacked
-from workbench.claims import MissingPoints
+from workbench.compiled import pd
+from workbench.data import Records
 from workbench.datasets import QueryLogTwin, Surnames
-from workbench.experiment import first_available
 from workbench.figures import EFFORT
-from workbench.figures.parameters import number, selection, whole
-from workbench.libraries import pd
-from workbench.records import Records
+from workbench.figures.figure import number, selection, whole
+from workbench.trials import first_available
+from workbench.trials.claims import MissingPoints
 from workbench.value import value
 
 NAMES = "surnames"

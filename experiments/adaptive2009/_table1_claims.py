@@ -10,7 +10,8 @@ import numpy as np
 from experiments.adaptive2009._commutes import Commutes, decisive
 from experiments.adaptive2009._maps import AWAY, SQUARES
 from experiments.adaptive2009._techniques import DIRECT, SOURCE
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     Finding,
     all_of,
     check_between,
@@ -18,7 +19,6 @@ from workbench.claims import (
     means,
     paired_ratios,
 )
-from workbench.libraries import pd
 
 EPSILONS = Commutes.epsilons
 

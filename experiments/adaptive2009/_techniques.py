@@ -6,9 +6,8 @@ from math import inf
 from typing import ClassVar
 
 from workbench import DP
-from workbench.mechanism import Release
-from workbench.records import Records
-from workbench.table import PUBLIC
+from workbench.data import PUBLIC, Records
+from workbench.estimates.release import Release
 from workbench.value import value
 
 SOURCE = "source"

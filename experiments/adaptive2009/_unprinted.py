@@ -10,16 +10,17 @@ from math import ceil, log
 from typing import Any
 
 from experiments.adaptive2009._techniques import BASIC, IMPROVED
-from workbench import DP, claims
-from workbench.claims import Finding
+from workbench import DP
+from workbench.compiled import pd
 from workbench.figures import EFFORT
-from workbench.figures.parameters import selection
-from workbench.libraries import pd
+from workbench.figures.figure import selection
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,
     ImprovedAdaptiveHistogram,
 )
+from workbench.trials import claims
+from workbench.trials.claims import Finding
 
 TOTAL = "total"  # ε is that of the whole release
 EACH = "each"  # ε is that of one noisy count, as in the code of figures 11 to 13

@@ -24,13 +24,13 @@ from experiments.adaptive2009._commutes import CHILDREN, REAL, TWIN
 from experiments.adaptive2009._shapes import BREADTHS, DEPTHS, SHORT, Shape
 from experiments.adaptive2009._strings import LOG, LONGEST, NAMES, SYMBOLS, Thinned
 from experiments.adaptive2009._unprinted import SETTINGS, improved
-from workbench import Sweep, claims
+from workbench import Sweep
+from workbench.compiled import pd
 from workbench.datasets import CommuteTwin, OnTheMap, QueryLogTwin, Surnames
-from workbench.experiment import first_available
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import choice, epsilons, seeds, whole
-from workbench.libraries import pd
-from workbench.plots import Panel
+from workbench.figures.figure import choice, epsilons, seeds, whole
+from workbench.figures.plots import Panel
+from workbench.trials import claims, first_available
 from workbench.value import value
 
 SCHEMES = (*JUDGED, "skip")

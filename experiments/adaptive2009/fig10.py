@@ -27,12 +27,13 @@ from experiments.adaptive2009._real_strings import (
 from experiments.adaptive2009._strings import SYMBOLS, Strings
 from experiments.adaptive2009._techniques import IMPROVED
 from experiments.adaptive2009._unprinted import basic, improved
-from workbench import DP, Sweep, claims
+from workbench import DP, Sweep
+from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, seeds, whole, wholes
-from workbench.libraries import pd
+from workbench.figures.figure import epsilon, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
-from workbench.plots import Panel
+from workbench.trials import claims
 from workbench.value import value
 
 ENDED = f"{IMPROVED}, known to end"

@@ -45,14 +45,14 @@ from experiments.adaptive2009._techniques import (
     SecondRelease,
 )
 from experiments.adaptive2009._unprinted import TOTAL
-from workbench import Sweep, claims
+from workbench import Sweep
+from workbench.compiled import pd
 from workbench.figures import Figure
-from workbench.figures.parameters import seeds
-from workbench.libraries import pd
+from workbench.figures.figure import seeds
+from workbench.figures.plots import Panel
 from workbench.noise import variance
-from workbench.plots import Panel
-from workbench.value import value
-from workbench.wording import format_number
+from workbench.trials import claims
+from workbench.value import format_number, value
 
 NODE = NodeError.__name__
 THEORY = ExpectedResampling.__name__
@@ -126,7 +126,7 @@ class Fig5(Commutes, Figure):
 
     def plot(self, rows: pd.DataFrame):
         """Rows whose series have what a panel varies in their names."""
-        from workbench import plots
+        from workbench.figures import plots
 
         own = rows[rows.drawn]
         redrawn = own.setting.isna()

@@ -22,12 +22,13 @@ from experiments.adaptive2009._commute_curve import CDF, GAP, CommuteCurve
 from experiments.adaptive2009._commutes import MILE, REAL, Commutes, origins
 from experiments.adaptive2009._fig6_7_claims import CHECKS, MATCHED
 from experiments.adaptive2009._techniques import IMPROVED, Source
-from workbench import Sweep, claims
+from workbench import Sweep
+from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import number, whole
-from workbench.libraries import pd
-from workbench.metrics import CommuteDistances
-from workbench.plots import Panel
+from workbench.figures.figure import number, whole
+from workbench.figures.plots import Panel
+from workbench.trials import claims
+from workbench.trials.metrics import CommuteDistances
 from workbench.value import value
 
 PEOPLE = 10**8  # of the paper's release
@@ -90,7 +91,7 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
 
     def plot(self, rows: pd.DataFrame):
         """Curves alone, whose series have their printed ε."""
-        from workbench import plots
+        from workbench.figures import plots
 
         curves = rows[
             (rows.metric == CDF) & (rows.setting.isna() | (rows.setting == self.drawn()))

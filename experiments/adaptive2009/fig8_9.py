@@ -43,13 +43,14 @@ from experiments.adaptive2009._recovery import (
 from experiments.adaptive2009._strings import LOG, SYMBOLS, Strings
 from experiments.adaptive2009._techniques import TREE, Source
 from experiments.adaptive2009._unprinted import basic, direct, improved, whose_epsilon
-from workbench import DP, Sweep, claims
+from workbench import DP, Sweep
+from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilons, seeds, whole, wholes
-from workbench.libraries import pd
-from workbench.mechanism import Mechanism
+from workbench.figures.figure import epsilons, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
-from workbench.plots import Panel
+from workbench.mechanisms.protocol import Mechanism
+from workbench.trials import claims
 from workbench.value import value
 
 NEAR = 0.95  # of the truth, in the table
@@ -124,7 +125,7 @@ class Fig8_9(Strings, Figure):  # noqa: N801
 
     def plot(self, rows: pd.DataFrame):
         """What is drawn, its ε in the names of series; panels whose titles have two lines."""
-        from workbench import plots
+        from workbench.figures import plots
 
         own = self._drawn(rows)
         named = own.series + own.epsilon.map(", ε = {:g}".format)

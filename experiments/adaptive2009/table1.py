@@ -36,11 +36,12 @@ from experiments.adaptive2009._techniques import (
     Source,
 )
 from experiments.adaptive2009._unprinted import TOTAL, direct, improved
-from workbench import Sweep, claims
+from workbench import Sweep
+from workbench.compiled import pd
 from workbench.datasets import OnTheMap
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import number
-from workbench.libraries import pd
+from workbench.figures.figure import number
+from workbench.trials import claims
 from workbench.value import value
 
 LABELS = {SOURCE: "source", RESAMPLE: "source, drawn anew"}
@@ -86,7 +87,7 @@ class Table1(Commutes, Figure):
 
     def plot(self, rows: pd.DataFrame):
         """A line of direct synthesis and one of improved histograms, the least noise first."""
-        from workbench import plots
+        from workbench.figures import plots
 
         maps = rows[rows.metric == MAP]
         frames = []

@@ -27,17 +27,17 @@ from experiments.adaptive2009._losses import (
     theorem_discount,
     worst_by_splits,
 )
-from workbench import claims
-from workbench.claims import Finding, Printed, check_between, exact, format_number
+from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import number, numbers, whole, wholes
-from workbench.hierarchy import Quadtree
-from workbench.libraries import pd
+from workbench.figures.figure import number, numbers, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
-from workbench.mechanisms.improved_adaptive_histogram import certified_discount, structural_loss
-from workbench.plots import Panel
+from workbench.mechanisms.adaptive import certified_discount, structural_loss
 from workbench.privacy import DP
-from workbench.value import value
+from workbench.spaces import Quadtree
+from workbench.trials import claims
+from workbench.trials.claims import Finding, Printed, check_between, exact
+from workbench.value import format_number, value
 
 LOSS = "StructuralLoss"
 TREE_LOSS = "TreeLoss"

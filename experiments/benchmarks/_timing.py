@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from workbench import Bound, SparseTable
-from workbench.domain import Domain
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.spaces import Domain
 
 COLUMNS = ["what", "ours", "peer", "ratio", "limit", "met"]
 

@@ -7,8 +7,8 @@ from itertools import count
 
 from experiments.benchmarks import _timing as timing
 from workbench import DP, ZCDP, Receipt, guarantee
-from workbench.libraries import pd
-from workbench.noise.structure import geometric_rho
+from workbench.compiled import pd
+from workbench.noise.additive import geometric_rho
 from workbench.privacy import rho_above
 
 SORTS = 0.4

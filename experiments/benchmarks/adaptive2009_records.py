@@ -15,10 +15,10 @@ import numpy as np
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_most, at_most_sorts, format_seconds, row
 from workbench import DP, Bound
-from workbench.hierarchy import SYMBOLS, Prefixes, Quadtree
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.data import Records
 from workbench.mechanisms import ImprovedAdaptiveHistogram
-from workbench.records import Records
+from workbench.spaces import SYMBOLS, Prefixes, Quadtree
 
 N = 10**7
 SORTS = 0.6  # for 10⁶ records

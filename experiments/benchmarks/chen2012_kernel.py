@@ -16,7 +16,7 @@ from workbench.datasets import IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, product_prior, select_alpha
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload.inner import inner_products
+from workbench.queries.inner import inner_products
 
 QUERIES = 5000
 TOTAL = 500_000

@@ -13,7 +13,9 @@ import numpy as np
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_least, format_seconds, power_of_ten, row
 from workbench import Domain, Ranges
-from workbench.estimates import Law, Sketch, hashes
+from workbench.estimates import Sketch
+from workbench.noise import hashes
+from workbench.noise.law import Law
 
 N = 10**7
 M = 2**62

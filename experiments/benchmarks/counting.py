@@ -21,7 +21,7 @@ from experiments.benchmarks._timing import (
     row,
 )
 from workbench import Bound, Domain, SparseTable
-from workbench.libraries import pa, parquet, pd
+from workbench.compiled import pa, parquet, pd
 
 FRAME_ROWS = 10**7
 PARQUET_ROWS = 2 * 10**7

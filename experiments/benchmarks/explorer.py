@@ -15,8 +15,9 @@ from pathlib import Path
 from statistics import median
 
 from experiments.benchmarks import _timing as timing
-from workbench import plots, widgets
-from workbench.project import project_folder
+from workbench import widgets
+from workbench.compiled import project_folder
+from workbench.figures import plots
 
 PAINT = 1.0  # seconds
 DRAG = 0.15

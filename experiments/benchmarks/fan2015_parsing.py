@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_least, format_seconds, power_of_ten, row
-from workbench.datasets.readers.netflix_ratings import (
+from workbench.datasets.netflix_ratings import (
     CUSTOMERS,
     FIRST_DAY,
     LAST_DAY,

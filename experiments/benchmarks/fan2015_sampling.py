@@ -21,8 +21,8 @@ import polars as pl
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_least, at_most, at_most_sorts, format_seconds, row
 from workbench import DP, UNBOUNDED, Domain, Interactions
+from workbench.compiled import pd
 from workbench.datasets import InteractionsTwin
-from workbench.libraries import pd
 from workbench.mechanisms import HPA, SRA
 
 TWIN = InteractionsTwin.netflix()

@@ -15,7 +15,7 @@ from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import format_seconds, row
 from workbench import DP, ZCDP
 from workbench.mechanisms import HighPassFilter
-from workbench.noise import bits
+from workbench.noise import source as bits
 from workbench.noise.discrete_gaussian import discrete_gaussian
 
 SIGMAS = (0.3, 10, 100, 512, 1000, 1e9, 1e15)

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import lsmr
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_least, at_most, format_seconds, row
 from workbench.inference import tree_least_squares
-from workbench.transform import level_sizes
+from workbench.queries import level_sizes
 
 COPIES = 8
 MEMORY = 3

@@ -17,7 +17,8 @@ from experiments.benchmarks._timing import format_seconds, power_of_ten, row
 from experiments.benchmarks.noise import numpy_geometric
 from workbench import DP, noise
 from workbench.mechanisms import HighPassFilter
-from workbench.noise import bits, laws
+from workbench.noise import laws
+from workbench.noise import source as bits
 
 EPSILON = 0.1
 SIZES = ((10**6, 9), (10**7, 5), (10**8, 3))  # m, repetitions

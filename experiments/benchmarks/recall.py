@@ -16,13 +16,14 @@ import numpy as np
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_most, row
 from workbench import DP, Domain, Marginals, RandomMarginalRanges, SparseTable
+from workbench.compiled import pd
 from workbench.datasets import Adult, CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
-from workbench.experiment import first_available
-from workbench.inference.answer_bank import KERNEL, SQUARES, TREE, AnswerBank
-from workbench.libraries import pd
+from workbench.inference.answer_bank import AnswerBank
+from workbench.inference.bank_fits import KERNEL, SQUARES, TREE
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import NamedMarginals, Workload
+from workbench.queries import NamedMarginals, Workload
+from workbench.trials import first_available
 
 SEEDS = 2
 LIMIT = 1.05

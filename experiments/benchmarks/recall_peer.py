@@ -18,10 +18,10 @@ from experiments.benchmarks._timing import at_most, format_seconds, row
 from experiments.benchmarks.recall import TEN, TWIN, yes_or_no
 from workbench import DP, SparseTable
 from workbench.datasets import Adult
-from workbench.experiment import first_available
 from workbench.inference.markov_network import MarkovNetwork
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import NamedMarginals
+from workbench.queries import NamedMarginals
+from workbench.trials import first_available
 
 EPSILON = 1.0
 STRENGTH = 1.0  # tuples

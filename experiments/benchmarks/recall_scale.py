@@ -17,7 +17,7 @@ from workbench.inference.answer_bank import AnswerBank
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.inference.kernel_pca import Posterior
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import linear_queries
+from workbench.queries import linear_queries
 
 PAID = 5000
 RECALLED = 10**5

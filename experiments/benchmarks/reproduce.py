@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from experiments.benchmarks import _timing as timing
-from workbench.figures.project import find_notebooks
-from workbench.project import project_folder
-from workbench.reproduction import read_status
+from workbench.compiled import project_folder
+from workbench.figures import find_notebooks
+from workbench.figures.status import read_status
 
 SORTS = 4800
 CORES = 2

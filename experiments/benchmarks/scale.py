@@ -25,9 +25,9 @@ import numpy as np
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_least, at_most, power_of_ten, row
 from workbench import DP, Bound, Domain, SparseTable
-from workbench.libraries import pa, parquet
+from workbench.compiled import pa, parquet
 from workbench.mechanisms import HighPassFilter
-from workbench.scale import Rows, release
+from workbench.owner.scale import Rows, release
 
 ROWS = int(float(os.environ.get("WORKBENCH_ROWS", "1e8")))
 FILES = 20
@@ -159,7 +159,7 @@ def out_of_core(path: str, home: str, user: str | None = None, workers: int = 1)
 
 def on_dask(path: str, home: str) -> None:
     """The same by the workers of `dask_workers`."""
-    from workbench.scale.dask import connect
+    from workbench.owner.scale.dask import connect
 
     rows = Rows.read(path, DOMAIN, Bound())
     with connect(f"{home}/scheduler.json") as executor:

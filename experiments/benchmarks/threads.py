@@ -14,11 +14,11 @@ import numpy as np
 from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_least, format_seconds, row
 from workbench import DP, Ranges, noise
+from workbench.compiled import limited_threads
 from workbench.datasets import InteractionsTwin
 from workbench.inference import tree_least_squares
 from workbench.mechanisms import HPA, SRA, HighPassFilter, PrioritySampling
-from workbench.threads import limited_threads
-from workbench.transform import Dyadic
+from workbench.queries import Dyadic
 
 THREADS = 2
 REPEAT = 7

@@ -20,22 +20,17 @@ from jaxtyping import Float
 
 from experiments.chen2012.data import TWIN, data_parameter, datasets, people_of
 from experiments.chen2012.shared import ENTROPY, TOLERANCE, convergence, of_case, unless_far
-from workbench import DP, Marginals, SparseTable, Sweep, claims
-from workbench.claims import (
-    EVERYWHERE,
-    Finding,
-    all_of,
-    check_lower,
-    paired_ratios,
-)
+from workbench import DP, Marginals, SparseTable, Sweep
+from workbench.compiled import pd
 from workbench.estimates import NoisyAnswers
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, seeds, whole
+from workbench.figures.figure import epsilon, number, seeds, whole
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
-from workbench.libraries import pd
 from workbench.mechanisms import Flipping, LaplaceQueries, RetentionReplacement
+from workbench.queries import Workload
+from workbench.trials import claims
+from workbench.trials.claims import EVERYWHERE, Finding, all_of, check_lower, paired_ratios
 from workbench.value import value
-from workbench.workload import Workload
 
 PRINTED = "SGD as printed"
 NOISY = "noisy marginals"

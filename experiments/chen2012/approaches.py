@@ -12,12 +12,12 @@ import numpy as np
 from experiments.chen2012.data import PAST, RECIPES, Bank
 from experiments.chen2012.shared import ENTROPY, KERNEL, TOLERANCE, convergence
 from workbench import SparseTable
+from workbench.compiled import pd
 from workbench.estimates import NoisyAnswers
-from workbench.estimates.model import Model
 from workbench.inference import KernelPCA, MaximumEntropy, cross_validated_errors, select_alpha
-from workbench.libraries import pd
-from workbench.metrics import rmse
-from workbench.metrics.refusal import refuse_private
+from workbench.inference.model import Model
+from workbench.trials.metrics import rmse
+from workbench.trials.metrics.answers import refuse_private
 from workbench.value import value
 
 ALONE = "new"

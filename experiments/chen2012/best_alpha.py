@@ -12,7 +12,8 @@ import numpy as np
 
 from experiments.chen2012.data import PAST, RECIPES, WITH, WITHOUT
 from experiments.chen2012.shared import ENTROPY, KERNEL, TOLERANCE, unless_far
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     ALIKE,
     OFTEN,
     Finding,
@@ -22,7 +23,6 @@ from workbench.claims import (
     check_lower,
     paired_ratios,
 )
-from workbench.libraries import pd
 
 
 def finite(curve) -> pd.DataFrame:

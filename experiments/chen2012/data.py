@@ -21,21 +21,22 @@ import numpy as np
 from workbench import DP, Domain
 from workbench.datasets import CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
-from workbench.experiment import first_available
-from workbench.figures import EFFORT, parameters
-from workbench.figures.data import other_dataset
+from workbench.estimates.release import Release
+from workbench.figures import EFFORT, figure
+from workbench.figures.figure import other_dataset
 from workbench.inference import product_prior
-from workbench.mechanism import Mechanism, Release
 from workbench.mechanisms import LaplaceQueries
-from workbench.value import parameter, value
-from workbench.workload import (
+from workbench.mechanisms.protocol import Mechanism
+from workbench.queries import (
     Marginals,
     RandomMarginalRanges,
     RandomTables,
     Workload,
     workload_sensitivity,
 )
-from workbench.workload.inner import means
+from workbench.queries.inner import means
+from workbench.trials import first_available
+from workbench.value import parameter, value
 
 CENSUS = "Census Income"
 TWIN = "IPUMS twin"
@@ -50,7 +51,7 @@ WITH = "with prior"
 def data_parameter() -> Any:
     """The parameter `data` of a figure."""
     names = (CENSUS, TWIN)
-    return parameters.datasets(names, names, "datasets", kind=EFFORT)
+    return figure.datasets(names, names, "datasets", kind=EFFORT)
 
 
 def datasets(names: tuple[str, ...], people: int = TOTALS[TWIN]) -> dict[str, Any]:

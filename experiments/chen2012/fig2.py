@@ -33,13 +33,13 @@ from experiments.chen2012.approaches import (
 from experiments.chen2012.data import PAST, RECIPES, TWIN, QueryBank, UnionBank, datasets
 from experiments.chen2012.shared import KERNEL
 from experiments.chen2012.tradeoff import CHECKS
-from workbench import Sweep, claims
-from workbench.claims import format_number
+from workbench import Sweep
+from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.parameters import numbers, queries, seeds, whole, wholes
-from workbench.libraries import pd
-from workbench.plots import Panel
-from workbench.value import value
+from workbench.figures.figure import numbers, queries, seeds, whole, wholes
+from workbench.figures.plots import Panel
+from workbench.trials import claims
+from workbench.value import format_number, value
 
 PAST_PANELS = {"ranges": "a", "tables": "b"}
 COLUMNS = ["case", "panel", "asked", "bought"]

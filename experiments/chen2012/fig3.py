@@ -33,8 +33,13 @@ from experiments.chen2012.validated import (
     CrossValidated,
     FromGeneral,
 )
-from workbench import Sweep, claims
-from workbench.claims import (
+from workbench import Sweep
+from workbench.compiled import pd
+from workbench.figures import EFFORT, UNPRINTED
+from workbench.figures.figure import number, queries, seeds, whole
+from workbench.figures.plots import Panel
+from workbench.trials import claims
+from workbench.trials.claims import (
     ALIKE,
     OFTEN,
     Finding,
@@ -43,15 +48,10 @@ from workbench.claims import (
     check_lower,
     check_similar,
     decide,
-    format_number,
     mean_curve,
     paired_ratios,
 )
-from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.parameters import number, queries, seeds, whole
-from workbench.libraries import pd
-from workbench.plots import Panel
-from workbench.value import value
+from workbench.value import format_number, value
 
 TRUTHS = {"ranges": "", "general queries": GENERAL}  # by what the past queries are
 BESIDE = 3  # seeds, at most, of what is not judged

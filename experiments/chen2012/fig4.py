@@ -30,22 +30,22 @@ from experiments.chen2012.shared import (
     open_where_far,
     unless_far,
 )
-from workbench import Sweep, claims
-from workbench.claims import (
+from workbench import Sweep
+from workbench.compiled import pd
+from workbench.figures import EFFORT
+from workbench.figures.figure import numbers, queries, seeds, whole, wholes
+from workbench.figures.plots import Panel
+from workbench.trials import claims
+from workbench.trials.claims import (
     ALIKE,
     OFTEN,
     Finding,
     Intervals,
     check_between,
     check_lower,
-    format_number,
     paired_ratios,
 )
-from workbench.figures import EFFORT
-from workbench.figures.parameters import numbers, queries, seeds, whole, wholes
-from workbench.libraries import pd
-from workbench.plots import Panel
-from workbench.value import value
+from workbench.value import format_number, value
 
 TITLES = {
     "queries": "past queries",

@@ -35,18 +35,18 @@ from experiments.chen2012.shared import (
     fewer_attributes,
     fewer_codes,
 )
-from workbench import DP, SparseTable, Trial, claims
+from workbench import DP, SparseTable, Trial
+from workbench.compiled import pd
 from workbench.datasets import IPUMSTwin
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, whole, wholes
+from workbench.figures.figure import epsilon, number, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.inference import KernelPCA, MaximumEntropy
-from workbench.libraries import pd
 from workbench.mechanisms import LaplaceQueries
-from workbench.option_grammar import parameter_text
-from workbench.plots import Panel
-from workbench.value import value
-from workbench.wording import format_number, power_of_ten
-from workbench.workload import RandomMarginalRanges
+from workbench.mechanisms.options import parameter_text
+from workbench.queries import RandomMarginalRanges
+from workbench.trials import claims
+from workbench.value import format_number, power_of_ten, value
 
 SLOW = 1000  # queries; above, kernel PCA is slow
 REPEAT_SLOW = 2

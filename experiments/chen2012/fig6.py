@@ -35,8 +35,13 @@ from experiments.chen2012._published import (
 from experiments.chen2012.data import CENSUS, TWIN
 from experiments.chen2012.joints import JointErrors, couples
 from experiments.chen2012.shared import of_case, of_neither
-from workbench import Sweep, claims
-from workbench.claims import (
+from workbench import Sweep
+from workbench.compiled import pd
+from workbench.figures import EFFORT
+from workbench.figures.figure import whole
+from workbench.figures.plots import Panel
+from workbench.trials import claims
+from workbench.trials.claims import (
     OFTEN,
     Finding,
     all_of,
@@ -44,15 +49,10 @@ from workbench.claims import (
     check_lower,
     decide,
     exact,
-    format_number,
     means,
     paired_ratios,
 )
-from workbench.figures import EFFORT
-from workbench.figures.parameters import whole
-from workbench.libraries import pd
-from workbench.plots import Panel
-from workbench.value import value
+from workbench.value import format_number, value
 
 SMALL = 50  # cells
 LARGE = 500

@@ -21,17 +21,17 @@ import numpy as np
 from experiments.chen2012._published import PublishedFigure, check_below_rivals, over_gammas
 from experiments.chen2012.data import TWIN
 from experiments.chen2012.shared import convergence
-from workbench import Domain, SparseTable, Sweep, claims
-from workbench.claims import format_number
+from workbench import Domain, SparseTable, Sweep
+from workbench.compiled import pd
 from workbench.estimates import NoisyAnswers
 from workbench.figures import UNPRINTED
-from workbench.figures.parameters import queries, wholes
-from workbench.libraries import pd
-from workbench.metrics import rmse
-from workbench.metrics.refusal import refuse_private
-from workbench.plots import Panel
-from workbench.value import value
-from workbench.workload import RandomMarginalRanges, Workload
+from workbench.figures.figure import queries, wholes
+from workbench.figures.plots import Panel
+from workbench.queries import RandomMarginalRanges, Workload
+from workbench.trials import claims
+from workbench.trials.metrics import rmse
+from workbench.trials.metrics.answers import refuse_private
+from workbench.value import format_number, value
 
 
 @dataclass(frozen=True)

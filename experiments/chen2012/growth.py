@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from experiments.chen2012.shared import ENTROPY, KERNEL
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     ALIKE,
     ORDERS,
     Finding,
@@ -17,9 +18,8 @@ from workbench.claims import (
     all_of,
     check_between,
     exact,
-    format_number,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 BUYING = "buying the answers"
 CARRIED = "kernel PCA, carried on"

@@ -11,8 +11,8 @@ import numpy as np
 from experiments.chen2012._published import SHORT, joint_shares
 from experiments.chen2012.shared import convergence
 from workbench import Domain, SparseTable
-from workbench.libraries import pd
-from workbench.metrics.refusal import refuse_private
+from workbench.compiled import pd
+from workbench.trials.metrics.answers import refuse_private
 from workbench.value import value
 
 MANY = 50  # values of an attribute

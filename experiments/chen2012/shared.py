@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from workbench import Domain, SparseTable
-from workbench.claims import Finding, Intervals, MissingPoints, format_number
-from workbench.libraries import pd
-from workbench.value import value
+from workbench.compiled import pd
+from workbench.trials.claims import Finding, Intervals, MissingPoints
+from workbench.value import format_number, value
 
 KERNEL = "kernel PCA"
 ENTROPY = "maximum entropy"

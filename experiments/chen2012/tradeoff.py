@@ -29,8 +29,9 @@ from experiments.chen2012.shared import (
     open_where_far,
     unless_far,
 )
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     SOMEWHERE,
     Finding,
     Intervals,
@@ -39,7 +40,6 @@ from workbench.claims import (
     check_lower,
     paired_ratios,
 )
-from workbench.libraries import pd
 
 CURVE = ["approach", "prior", "bought", "asked"]
 DATA = (TWIN, CENSUS)

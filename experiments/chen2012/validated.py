@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.chen2012.data import Bank
+from workbench.compiled import pd
 from workbench.inference import select_alpha
 from workbench.inference.kernel_ridge import ridge_or_eigenqueries
-from workbench.libraries import pd
-from workbench.metrics import rmse
-from workbench.metrics.refusal import refuse_private
+from workbench.trials.metrics import rmse
+from workbench.trials.metrics.answers import refuse_private
 from workbench.value import value
 
 ESTIMATED = ", cross-validated"

@@ -20,18 +20,19 @@ from experiments.cormode2012.c6_claims import CHECKS, ESTIMATES, HELD, WIDTHS, c
 from experiments.cormode2012.c6_panels import panels
 from experiments.cormode2012.c6_theory import parts, variance
 from experiments.cormode2012.shared import Counts, format_size
-from workbench import DP, RandomRanges, Sweep, claims
+from workbench import DP, RandomRanges, Sweep
+from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, queries, seeds, whole, wholes
-from workbench.libraries import pd
+from workbench.figures.figure import epsilon, queries, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     CountSketch,
     GeometricHistogram,
     HighPassFilter,
     PrioritySampling,
 )
-from workbench.metrics import MeanAbsoluteError, MeanSquaredError
-from workbench.plots import Panel
+from workbench.trials import claims
+from workbench.trials.metrics import MeanAbsoluteError, MeanSquaredError
 from workbench.value import value
 
 

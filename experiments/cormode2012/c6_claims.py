@@ -9,9 +9,10 @@ from math import inf
 
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE, format_size
-from workbench import claims
-from workbench.claims import OFTEN, Finding, Printed, check_lower, format_number
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import OFTEN, Finding, Printed, check_lower
+from workbench.value import format_number
 
 PAPER = {
     "depth": Printed("small values of d, such as d = 1", 1, 1, value=1, axis="x"),

@@ -7,7 +7,7 @@ from itertools import product
 
 from experiments.cormode2012.c6_claims import HELD, SQUARED, held
 from experiments.cormode2012.shared import ABSOLUTE, metric_panel
-from workbench.plots import Panel
+from workbench.figures.plots import Panel
 
 
 def panels(widths: Sequence[int], theory: Callable[[str, int], Callable]) -> list[Panel]:

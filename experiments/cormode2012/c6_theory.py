@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from workbench import DP
+from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.libraries import pd
 from workbench.mechanisms import CountSketch
 
 THEORY = "theory"

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench import RandomRanges, Sweep, plots
+from workbench import RandomRanges, Sweep
+from workbench.compiled import pd
 from workbench.datasets import Adult, CensusIncome, CommutingFlows, OnTheMap, OnTheMapTwin
-from workbench.datasets.onthemap import FIPS
-from workbench.domain import Domain
-from workbench.experiment import first_available
-from workbench.figures import UNPRINTED, parameters
-from workbench.figures.data import other_dataset
-from workbench.figures.parameters import numbers
-from workbench.libraries import pd
-from workbench.metrics import MeanAbsoluteError
+from workbench.datasets.commuting import FIPS
+from workbench.figures import UNPRINTED, figure, plots
+from workbench.figures.figure import numbers, other_dataset
+from workbench.spaces import Domain
+from workbench.trials import first_available
+from workbench.trials.metrics import MeanAbsoluteError
 
 ONTHEMAP = "OnTheMap"
 JUDGED = "OnTheMap twin"
@@ -71,7 +70,7 @@ def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
     if JUDGED in names and ONTHEMAP not in names:
         names = (ONTHEMAP, *names)
     doc = "tables; those whose files are not at hand are left out"
-    return parameters.datasets(names, choices, doc)
+    return figure.datasets(names, choices, doc)
 
 
 def query_shares(default: tuple[float, ...], doc: str) -> Any:

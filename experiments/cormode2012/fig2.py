@@ -21,10 +21,11 @@ from experiments.cormode2012.fig2_rows import LENGTHS, SAMPLES, SMALL, name_rows
 from experiments.cormode2012.fig2_theory import tau_of_size, theory_rows
 from experiments.cormode2012.measures import OverEstimates, RoundedUp
 from experiments.cormode2012.shared import Counts
-from workbench import DP, RandomRanges, RandomSubsets, Sweep, claims, plots
-from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
-from workbench.libraries import pd
+from workbench import DP, RandomRanges, RandomSubsets, Sweep
+from workbench.compiled import pd
+from workbench.figures import UNPRINTED, Figure, plots
+from workbench.figures.figure import epsilon, number, queries, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -32,13 +33,13 @@ from workbench.mechanisms import (
     ThresholdSampling,
     UniformSampling,
 )
-from workbench.metrics import (
+from workbench.trials import claims
+from workbench.trials.metrics import (
     HeldCells,
     MeanAbsoluteError,
     MeanSignedError,
     MedianRelativeError,
 )
-from workbench.plots import Panel
 from workbench.value import value
 
 

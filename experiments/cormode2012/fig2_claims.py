@@ -28,18 +28,18 @@ from experiments.cormode2012.paired import (
     to_best,
 )
 from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     ALIKE,
     Finding,
     all_of,
     check_between,
     check_similar,
     decide,
-    format_number,
     means,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 # ---- (b): samples
 

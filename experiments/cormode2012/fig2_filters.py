@@ -23,8 +23,9 @@ from experiments.cormode2012.paired import (
     select,
 )
 from experiments.cormode2012.shared import RELATIVE
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     ALIKE,
     OFTEN,
     ORDERS,
@@ -33,10 +34,9 @@ from workbench.claims import (
     check_between,
     check_lower,
     decide,
-    format_number,
     means,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 
 def by_size(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

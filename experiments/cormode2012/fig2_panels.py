@@ -12,7 +12,7 @@ from experiments.cormode2012.shared import (
     expected_geometric_error,
     metric_panel,
 )
-from workbench.plots import Panel
+from workbench.figures.plots import Panel
 
 
 def panels(length: int, epsilon: float) -> list[Panel]:

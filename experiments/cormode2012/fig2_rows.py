@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import ABSOLUTE
-from workbench.claims import Printed
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials.claims import Printed
 
 PAPER = {
     "a": Printed("consistently around 1 %", 0, 0.015),

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from experiments.cormode2012.measures import held_shares
 from workbench import DP, RandomRanges
+from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.libraries import pd
 from workbench.mechanisms import ThresholdSampling
 
 

@@ -6,15 +6,9 @@ from functools import partial
 
 from experiments.cormode2012.fig2_rows import LENGTH, SIGNED, errors
 from experiments.cormode2012.paired import ratios, select
-from workbench import claims
-from workbench.claims import (
-    SOMEWHERE,
-    Finding,
-    check_lower,
-    check_similar,
-    format_number,
-    means,
-)
+from workbench.trials import claims
+from workbench.trials.claims import SOMEWHERE, Finding, check_lower, check_similar, means
+from workbench.value import format_number
 
 
 def _rounding(rows, level, length: int = 1, rounded: str = "lower") -> Finding:

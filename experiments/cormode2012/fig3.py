@@ -19,14 +19,15 @@ from experiments.cormode2012.fig3_panels import panels
 from experiments.cormode2012.fig3_rows import TWICE
 from experiments.cormode2012.measures import theta_of_size
 from experiments.cormode2012.shared import Counts
-from workbench import DP, RandomSubsets, Sweep, claims, plots
+from workbench import DP, RandomSubsets, Sweep
+from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, queries, seeds, whole, wholes
-from workbench.libraries import pd
+from workbench.figures import UNPRINTED, Figure, plots
+from workbench.figures.figure import epsilon, number, queries, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
-from workbench.metrics import HeldCells, MeanAbsoluteError, MedianRelativeError
-from workbench.plots import Panel
+from workbench.trials import claims
+from workbench.trials.metrics import HeldCells, MeanAbsoluteError, MedianRelativeError
 from workbench.value import value
 
 

@@ -24,8 +24,9 @@ from experiments.cormode2012.fig3_rows import (
 )
 from experiments.cormode2012.paired import lower_from, ratios, select
 from experiments.cormode2012.shared import RELATIVE
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     ALIKE,
     OFTEN,
     SOMEWHERE,
@@ -39,7 +40,6 @@ from workbench.claims import (
     means,
     steps,
 )
-from workbench.libraries import pd
 
 # ---- (a), (b)
 

@@ -18,8 +18,8 @@ from experiments.cormode2012.fig3_rows import (
     over_filters,
 )
 from experiments.cormode2012.paired import lower_from, ratios, select
-from workbench import claims
-from workbench.claims import OFTEN, Finding, check_between, check_lower, decide
+from workbench.trials import claims
+from workbench.trials.claims import OFTEN, Finding, check_between, check_lower, decide
 
 
 def _much_worse(rows, level, theta) -> Finding:

@@ -13,7 +13,7 @@ from experiments.cormode2012.shared import (
     metric_panel,
 )
 from workbench.datasets import GaussianSparse
-from workbench.plots import Panel
+from workbench.figures.plots import Panel
 
 
 def panels(

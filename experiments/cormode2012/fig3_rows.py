@@ -6,8 +6,9 @@ import numpy as np
 
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     ALIKE,
     OFTEN,
     Finding,
@@ -15,9 +16,8 @@ from workbench.claims import (
     Printed,
     check_between,
     check_lower,
-    format_number,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 PAPER = {
     "a": Printed("around 5 % for subsets of size 100", 0, 0.055, at=100),

@@ -23,11 +23,12 @@ from experiments.benchmarks.noise import numpy_geometric
 from experiments.cormode2012.fig4_claims import CHECKS, USUAL
 from experiments.cormode2012.shared import format_size
 from experiments.cormode2012.throughput import throughput_over, throughput_rows
-from workbench import DP, Trial, claims, plots
+from workbench import DP, Trial
+from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, numbers, whole, wholes
-from workbench.libraries import pd
+from workbench.figures import EFFORT, UNPRINTED, Figure, plots
+from workbench.figures.figure import epsilon, number, numbers, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -35,9 +36,8 @@ from workbench.mechanisms import (
     PrioritySampling,
     ThresholdSampling,
 )
-from workbench.plots import Panel
-from workbench.value import value
-from workbench.wording import format_number
+from workbench.trials import claims
+from workbench.value import format_number, value
 
 LABORIOUS = "priority, laborious"
 

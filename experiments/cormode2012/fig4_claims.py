@@ -7,9 +7,17 @@ from functools import partial
 
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.throughput import span
-from workbench import claims
-from workbench.claims import ALIKE, OFTEN, ORDERS, Finding, check_between, check_similar, exact
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
+    ALIKE,
+    OFTEN,
+    ORDERS,
+    Finding,
+    check_between,
+    check_similar,
+    exact,
+)
 
 USUAL = "geometric, numpy"
 OURS = "geometric"

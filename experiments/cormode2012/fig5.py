@@ -40,13 +40,14 @@ from experiments.cormode2012.shared import (
     summaries,
     thetas,
 )
-from workbench import DP, Dyadic, Haar, RandomRanges, Sweep, claims
+from workbench import DP, Dyadic, Haar, RandomRanges, Sweep
+from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, numbers, queries, seeds, whole, wholes
-from workbench.libraries import pd
+from workbench.figures.figure import epsilon, numbers, queries, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
-from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel
+from workbench.trials import claims
+from workbench.trials.metrics import MeanAbsoluteError
 from workbench.value import value
 
 

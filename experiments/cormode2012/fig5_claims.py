@@ -43,17 +43,17 @@ from experiments.cormode2012.shared import (
 )
 from experiments.cormode2012.throughput import span
 from experiments.cormode2012.trees import VARIANCE
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     Finding,
     check_between,
     check_lower,
     check_similar,
     compare_with_paper,
     exact,
-    format_number,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 # ---- (a): uniform data
 

@@ -22,8 +22,8 @@ from experiments.cormode2012.shared import (
     both,
     consistency_ratios,
 )
-from workbench import claims
-from workbench.claims import OFTEN, Finding, Intervals, check_between
+from workbench.trials import claims
+from workbench.trials.claims import OFTEN, Finding, Intervals, check_between
 
 
 def _improves(rows, level, regions) -> Finding:

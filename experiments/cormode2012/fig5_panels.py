@@ -7,7 +7,7 @@ from functools import partial
 from experiments.cormode2012.fig5_rows import PAPER, of_regions
 from experiments.cormode2012.fig5_theory import expected_dyadic_error
 from experiments.cormode2012.shared import ABSOLUTE, CUT, format_size, metric_panel
-from workbench.plots import Panel
+from workbench.figures.plots import Panel
 
 
 def panels(m: int, epsilon: float, regions: int) -> list[Panel]:

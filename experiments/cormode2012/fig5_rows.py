@@ -5,9 +5,9 @@ from __future__ import annotations
 from experiments.cormode2012.fig5_theory import FROM
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE, CELLS, FACTOR, FACTORS, FILTER, FULL
-from workbench import claims
-from workbench.claims import OFTEN, Finding, Intervals, Printed, check_lower
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import OFTEN, Finding, Intervals, Printed, check_lower
 
 REGIONS = (1, 10, 100)
 PAPER = {

@@ -19,8 +19,9 @@ from experiments.cormode2012.trees import (
     greatest_variances,
     nodes_per_count,
 )
-from workbench.claims import ALIKE, Finding, check_between, check_similar, exact, format_number
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials.claims import ALIKE, Finding, check_between, check_similar, exact
+from workbench.value import format_number
 
 FROM = 10_000
 

@@ -10,8 +10,8 @@ from experiments.benchmarks.noise import numpy_geometric
 from experiments.cormode2012.fig5_times import DENSE_SUMS, NUMPY, OUR_SUMS
 from experiments.cormode2012.shared import DYADIC, name_factors, summaries, thetas
 from experiments.cormode2012.throughput import throughput_rows
+from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.libraries import pd
 
 
 def throughput(

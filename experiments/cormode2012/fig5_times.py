@@ -7,8 +7,8 @@ from dataclasses import replace
 from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import FACTORS, FILTER, FULL, PRIORITY, both
 from experiments.cormode2012.throughput import if_timed, span
-from workbench.claims import Finding, Printed, check_between, exact
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials.claims import Finding, Printed, check_between, exact
 
 SPARSE = (0.01, 0.001)
 TIMED = 21  # releases, of which the fastest decides

@@ -22,14 +22,15 @@ from experiments.cormode2012.data import (
 )
 from experiments.cormode2012.fig6a_claims import CHECKS, PAPER, THETAS, comparison
 from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
-from workbench import DP, RandomSubsets, claims
-from workbench.domain import Domain
+from workbench import DP, RandomSubsets
+from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, queries, seeds, whole, wholes
-from workbench.libraries import pd
+from workbench.figures.figure import epsilon, queries, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
-from workbench.metrics import MeanAbsoluteError, MedianRelativeError
-from workbench.plots import Panel
+from workbench.spaces import Domain
+from workbench.trials import claims
+from workbench.trials.metrics import MeanAbsoluteError, MedianRelativeError
 from workbench.value import value
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from experiments.cormode2012.data import judged
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     OFTEN,
     Finding,
     Intervals,
@@ -21,10 +22,9 @@ from workbench.claims import (
     check_lower,
     compare_with_paper,
     decide,
-    format_number,
     means,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 THETAS = (1, 2, 5, 10, 20)
 TIMES = (1.25, 1.5, 2.0, 3.0)

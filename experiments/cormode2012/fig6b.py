@@ -31,11 +31,11 @@ from experiments.cormode2012.fig6b_claims import (
 )
 from experiments.cormode2012.shared import FACTOR, name_factors, summaries, thetas
 from experiments.cormode2012.trees import THEORY, full_tables
-from workbench import claims
+from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, numbers, queries, seeds, whole
-from workbench.libraries import pd
-from workbench.plots import Panel
+from workbench.figures.figure import epsilon, numbers, queries, seeds, whole
+from workbench.figures.plots import Panel
+from workbench.trials import claims
 from workbench.value import value
 
 

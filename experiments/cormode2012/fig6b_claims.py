@@ -6,17 +6,17 @@ from experiments.cormode2012.data import judged
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE, CELLS, FILTER, FULL
 from experiments.cormode2012.trees import CROSSING, THEORY, VARIANCE
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     OFTEN,
     Finding,
     Printed,
     check_lower,
     compare_with_paper,
     crossing,
-    format_number,
     mean_curve,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 FROM = 0.01
 PAPER = {"from": Printed.approximately("around 1 % of the data size", FROM, 0.005, axis="x")}

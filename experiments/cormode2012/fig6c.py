@@ -26,13 +26,13 @@ from experiments.cormode2012.shared import (
     error_cut,
     largest_factor,
 )
-from workbench import claims
-from workbench.claims import OFTEN, Finding, Printed, check_between, format_number
+from workbench.compiled import pd
 from workbench.figures import UNPRINTED
-from workbench.figures.parameters import numbers
-from workbench.libraries import pd
-from workbench.plots import Panel
-from workbench.value import value
+from workbench.figures.figure import numbers
+from workbench.figures.plots import Panel
+from workbench.trials import claims
+from workbench.trials.claims import OFTEN, Finding, Printed, check_between
+from workbench.value import format_number, value
 
 PAPER = {"cut": Printed("about 10 %, or more", 0.05, 1.0)}
 

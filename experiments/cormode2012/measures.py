@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Float, Int
+from workbench.data import SparseTable
 from workbench.datasets import GaussianSparse
 from workbench.estimates import Histogram, Summary, TransformedSummary
 from workbench.inference import consistent
-from workbench.table import SparseTable
-from workbench.value import value
-from workbench.workload import RandomRanges
+from workbench.queries import RandomRanges
+from workbench.value import Float, Int, value
 
 
 @value

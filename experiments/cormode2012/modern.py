@@ -24,13 +24,13 @@ from functools import partial
 
 from experiments.cormode2012.modern_panels import best_releases, by_family, panels
 from experiments.cormode2012.modern_releases import of_no_size, of_size
-from workbench import DP, ZCDP, RandomRanges, Sweep, plots
+from workbench import DP, ZCDP, RandomRanges, Sweep
+from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import number, numbers, seeds, whole, wholes
-from workbench.libraries import pd
-from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel
+from workbench.figures import EFFORT, UNPRINTED, Figure, plots
+from workbench.figures.figure import number, numbers, seeds, whole, wholes
+from workbench.figures.plots import Panel
+from workbench.trials.metrics import MeanAbsoluteError
 from workbench.value import value
 
 NO_PLACES = ("GeometricHistogram", "GaussianHistogram", "CountSketch", "ALP")

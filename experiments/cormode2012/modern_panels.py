@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from workbench import RandomRanges
-from workbench.claims import format_number
+from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.libraries import pd
-from workbench.plots import Panel
+from workbench.figures.plots import Panel
+from workbench.value import format_number
 
 GAUSSIAN = "Gaussian noise"  # of a ρ, whatever the mechanism
 FAMILIES = {  # of mechanisms, each with the series of others that stand beside it

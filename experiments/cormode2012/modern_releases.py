@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench import DP, ZCDP, Dyadic, Haar
+from workbench.data import SparseTable
 from workbench.mechanisms import (
     ALP,
     CountSketch,
@@ -14,7 +15,6 @@ from workbench.mechanisms import (
     StabilityHistogram,
     ThresholdSampling,
 )
-from workbench.table import SparseTable
 
 BASES = (None, Dyadic(), Dyadic(split="geometric"), Haar())
 

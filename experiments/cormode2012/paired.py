@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import inf, isnan
 
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     Intervals,
     MissingPoints,
     check_between,
@@ -12,7 +13,6 @@ from workbench.claims import (
     decide,
     paired_ratios,
 )
-from workbench.libraries import pd
 
 
 def select(rows: pd.DataFrame, **where) -> pd.DataFrame:

@@ -45,18 +45,19 @@ from experiments.cormode2012.sec45_panels import panels
 from experiments.cormode2012.sec45_priors import least_priors, prior_shares
 from experiments.cormode2012.shared import ABSOLUTE
 from experiments.cormode2012.work_places import SynthesisByWorkPlace
-from workbench import DP, claims
-from workbench.domain import Domain
+from workbench import DP
+from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, numbers, queries, seeds, whole
-from workbench.libraries import pd
+from workbench.figures.figure import epsilon, number, numbers, queries, seeds, whole
+from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     DirichletSynthesis,
     GeometricHistogram,
     HighPassFilter,
     PrioritySampling,
 )
-from workbench.plots import Panel
+from workbench.spaces import Domain
+from workbench.trials import claims
 from workbench.value import value
 
 

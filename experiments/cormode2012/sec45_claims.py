@@ -8,10 +8,11 @@ from experiments.cormode2012.data import judged
 from experiments.cormode2012.paired import ratios, select
 from experiments.cormode2012.shared import ABSOLUTE, ratio_of_means
 from experiments.cormode2012.work_places import SynthesisByWorkPlace
-from workbench import claims
-from workbench.claims import OFTEN, Finding, Intervals, Printed, check_between, format_number
-from workbench.libraries import pd
+from workbench.compiled import pd
 from workbench.privacy import ADD_REMOVE, REPLACE
+from workbench.trials import claims
+from workbench.trials.claims import OFTEN, Finding, Intervals, Printed, check_between
+from workbench.value import format_number
 
 PAPER = {
     "ratio": Printed("over three times the absolute error of geometric", 3, 4, at=1.0),

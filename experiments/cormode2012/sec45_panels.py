@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from experiments.cormode2012.data import TRACTS
 from experiments.cormode2012.sec45_claims import GEOMETRIC, PAPER, REPLACED
 from experiments.cormode2012.shared import ABSOLUTE
-from workbench.libraries import pd
-from workbench.plots import Panel
+from workbench.compiled import pd
+from workbench.figures.plots import Panel
 
 
 def panels(

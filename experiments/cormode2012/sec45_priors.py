@@ -7,7 +7,7 @@ from math import exp, inf, isfinite
 from typing import Any
 
 from experiments.cormode2012.sec45_claims import CONDITION
-from workbench.libraries import pd
+from workbench.compiled import pd
 from workbench.mechanisms import DirichletSynthesis
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from experiments.benchmarks._timing import power_of_ten
 from experiments.cormode2012.paired import ratios
 from workbench import DP, Dyadic
-from workbench.claims import Intervals
+from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.domain import Domain
-from workbench.figures.parameters import number, whole
-from workbench.libraries import pd
+from workbench.figures.figure import number, whole
+from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
-from workbench.plots import Panel
+from workbench.spaces import Domain
+from workbench.trials.claims import Intervals
 from workbench.value import value
 
 ABSOLUTE = "MeanAbsoluteError"

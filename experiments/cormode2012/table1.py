@@ -36,10 +36,10 @@ from experiments.cormode2012.data import (
     published_tables,
 )
 from experiments.cormode2012.table1_claims import CHECKS, PAPER
-from workbench import claims, plots
-from workbench.figures import Figure
-from workbench.libraries import pd
-from workbench.table import SparseTable
+from workbench.compiled import pd
+from workbench.data import SparseTable
+from workbench.figures import Figure, plots
+from workbench.trials import claims
 from workbench.value import value
 
 OF_ONTHEMAP = (JUDGED, TRACT2, TRACTS, BLOCKS, COUNTIES)

@@ -11,10 +11,10 @@ from experiments.cormode2012.data import (
     JUDGED,
     ONTHEMAP,
 )
-from workbench import claims
-from workbench.claims import Finding, MissingPoints, Printed
-from workbench.libraries import pd
-from workbench.wording import number
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import Finding, MissingPoints, Printed
+from workbench.value import number
 
 PAPER = {
     "density": (

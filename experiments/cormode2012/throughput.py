@@ -7,10 +7,11 @@ from dataclasses import replace
 from statistics import median
 
 from experiments.benchmarks._timing import seconds_in_turns
-from workbench.claims import Finding, format_number
+from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.experiment.columns import mechanism_columns
-from workbench.libraries import pd
+from workbench.trials import mechanism_columns
+from workbench.trials.claims import Finding
+from workbench.value import format_number
 
 
 def throughput_rows(

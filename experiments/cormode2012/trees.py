@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.cormode2012.shared import CELLS, FULL
-from workbench.estimates.law import geometric_variance
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.noise.law import geometric_variance
 
 THEORY = "theory"
 NODES = "MeanNodes"

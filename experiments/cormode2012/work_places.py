@@ -9,12 +9,14 @@ from math import expm1
 import numpy as np
 
 from workbench import noise
-from workbench.domain import Domain
+from workbench.data import Bound, SparseTable
 from workbench.estimates import Summary
-from workbench.mechanism import Mechanism, Release, approximate_budget, value
+from workbench.estimates.release import Release
 from workbench.mechanisms import DirichletSynthesis
+from workbench.mechanisms.protocol import Mechanism, approximate_budget
 from workbench.privacy import DP, REPLACE
-from workbench.table import Bound, SparseTable
+from workbench.spaces import Domain
+from workbench.value import value
 
 
 @value

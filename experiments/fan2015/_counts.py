@@ -28,14 +28,13 @@ from experiments.fan2015.data import (
     users_of_netflix,
 )
 from experiments.fan2015.unreleased import TopItems
-from workbench import DP, Sweep, plots, run
-from workbench.claims import format_number
-from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.parameters import epsilon, seeds, whole
-from workbench.libraries import pd
-from workbench.metrics import KLDivergence, MeanSquaredCountError, TopPrecision
-from workbench.plots import Panel
-from workbench.value import value
+from workbench import DP, Sweep, run
+from workbench.compiled import pd
+from workbench.figures import EFFORT, UNPRINTED, plots
+from workbench.figures.figure import epsilon, seeds, whole
+from workbench.figures.plots import Panel
+from workbench.trials.metrics import KLDivergence, MeanSquaredCountError, TopPrecision
+from workbench.value import format_number, value
 
 TOPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 

@@ -17,7 +17,7 @@ from typing import Any
 from experiments.fan2015.data import Case
 from experiments.fan2015.unreleased import EqualCounts
 from workbench import DP
-from workbench.libraries import pd
+from workbench.compiled import pd
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
 
 OURS = ("SRA", "HPA")

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.fan2015.data import panel_of
-from workbench import claims
-from workbench.claims import Claim, MissingPoints
-from workbench.claims.finding import Check
+from workbench.compiled import pd
 from workbench.figures import Figure
-from workbench.libraries import pd
+from workbench.trials import claims
+from workbench.trials.claims import Claim, MissingPoints
+from workbench.trials.claims.claim import Check
 from workbench.value import value
 
 FILES = {  # what statements need, by the panel that has it

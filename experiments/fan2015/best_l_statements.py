@@ -11,7 +11,8 @@ from experiments.fan2015._five_methods import OURS, SQUARED
 from experiments.fan2015._paper import rows_of
 from experiments.fan2015.count_statements import swept
 from experiments.fan2015.data import one_law
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     SOMEWHERE,
     Finding,
     Intervals,
@@ -22,8 +23,7 @@ from workbench.claims import (
     paired_ratios,
     steps,
 )
-from workbench.libraries import pd
-from workbench.wording import format_number
+from workbench.value import format_number
 
 PRINTED_UP_TO = 100
 FOURSQUARE = ["Foursquare"]

@@ -27,7 +27,8 @@ from experiments.fan2015._five_methods import (
 from experiments.fan2015._paper import rows_of
 from experiments.fan2015.data import AS_BUILT, CUT, FILE, one_law
 from experiments.fan2015.unreleased import TopItems
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     ALIKE,
     OFTEN,
     Finding,
@@ -39,7 +40,6 @@ from workbench.claims import (
     over,
     paired_ratios,
 )
-from workbench.libraries import pd
 
 SAMPLED = {name: f"{name}, sampled" for name in OURS}  # before noise
 FOUR = ("Gowalla", "Foursquare", "Netflix", "MovieLens")

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from workbench import DP, Domain
+from workbench.compiled import pd
+from workbench.data import Interactions
 from workbench.datasets import (
     Foursquare,
     Gowalla,
@@ -29,14 +31,11 @@ from workbench.datasets import (
     NetflixPrize,
     OnlineRetail,
 )
-from workbench.datasets.ranked import OfDataset, check_dataset
-from workbench.experiment import first_available
-from workbench.figures import EFFORT, UNPRINTED, parameters
-from workbench.figures.data import other_dataset
-from workbench.figures.parameters import numbers, whole
-from workbench.interactions import Interactions
-from workbench.libraries import pd
+from workbench.datasets.synthetic import OfDataset, check_dataset
+from workbench.figures import EFFORT, UNPRINTED, figure
+from workbench.figures.figure import numbers, other_dataset, whole
 from workbench.mechanisms import HPA, SRA
+from workbench.trials import first_available
 from workbench.value import parameter, sealed, value
 
 BUDGET = DP(1.0)
@@ -128,7 +127,7 @@ def datasets(without: Collection[str] = ()) -> Any:
     usual = tuple(name for name in DATASETS if name not in without)
     twins = tuple(of + TWIN for of in _TWINS if of not in without)
     doc = "datasets; those that are not at hand are left out, the paper's four have twins"
-    return parameters.datasets(usual, usual + twins, doc)
+    return figure.datasets(usual, usual + twins, doc)
 
 
 def users_of_netflix() -> Any:

@@ -16,12 +16,12 @@ from experiments.fan2015._paper import FanFigure, rows_of, statements
 from experiments.fan2015.data import Case, cases, datasets, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep
-from workbench.claims import ORDERS, Finding
+from workbench.compiled import pd
+from workbench.data import Interactions
 from workbench.figures import UNPRINTED
-from workbench.figures.parameters import whole
-from workbench.interactions import Interactions
-from workbench.libraries import pd
-from workbench.plots import Panel
+from workbench.figures.figure import whole
+from workbench.figures.plots import Panel
+from workbench.trials.claims import ORDERS, Finding
 from workbench.value import parameter, value
 
 FEW = 0.2  # of the users, the most active

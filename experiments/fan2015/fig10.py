@@ -19,11 +19,12 @@ from experiments.fan2015.data import (
 )
 from experiments.fan2015.table4 import TABLE
 from experiments.fan2015.unreleased import AllRecords, KeptRecords, Sizes
-from workbench import Sweep, plots
-from workbench.claims import Finding, Printed
-from workbench.figures.parameters import whole
-from workbench.libraries import pd
-from workbench.plots import Panel
+from workbench import Sweep
+from workbench.compiled import pd
+from workbench.figures import plots
+from workbench.figures.figure import whole
+from workbench.figures.plots import Panel
+from workbench.trials.claims import Finding, Printed
 from workbench.value import value
 
 ORIGINAL = AllRecords.series

@@ -24,7 +24,10 @@ from experiments.fan2015.data import (
 )
 from experiments.fan2015.unreleased import SHORT, AllRecords, Habits, KeptRecords, Week
 from workbench import DP, Sweep, run
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.figures.figure import epsilon, seeds, whole
+from workbench.figures.plots import Panel
+from workbench.trials.claims import (
     Finding,
     check_between,
     check_lower,
@@ -33,9 +36,6 @@ from workbench.claims import (
     over,
     paired_ratios,
 )
-from workbench.figures.parameters import epsilon, seeds, whole
-from workbench.libraries import pd
-from workbench.plots import Panel
 from workbench.value import value
 
 ORIGINAL = AllRecords.series

@@ -29,16 +29,16 @@ from experiments.fan2015.data import (
 )
 from experiments.fan2015.unreleased import Unreleased
 from workbench import DP, Sweep
-from workbench.claims import Finding, Printed, check_printed, format_number, mean_curve, means
+from workbench.compiled import pd
+from workbench.data import Interactions
 from workbench.estimates import Histogram, ItemEdgeCounts
-from workbench.figures.parameters import epsilon, number, seeds, whole, wholes
-from workbench.interactions import Interactions
-from workbench.libraries import pd
+from workbench.figures.figure import epsilon, number, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import HPA
-from workbench.metrics import TopPrecision, weighted_counts
 from workbench.noise import variance
-from workbench.plots import Panel
-from workbench.value import parameter, value
+from workbench.trials.claims import Finding, Printed, check_printed, mean_curve, means
+from workbench.trials.metrics import TopPrecision, weighted_counts
+from workbench.value import format_number, parameter, value
 
 PAPER = {
     "Foursquare": (

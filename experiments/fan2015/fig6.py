@@ -31,14 +31,14 @@ from experiments.fan2015.data import (
 )
 from experiments.fan2015.sampling_theory import CORRECTED, EXACT, OF, PRINTED, SamplingTheory
 from experiments.fan2015.unreleased import AllRecords
-from workbench import Sweep, plots, run
-from workbench.claims import Printed, format_number, interpolate_log_log, mean_curve
-from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.parameters import epsilon, epsilons, seeds, whole, wholes
-from workbench.libraries import pd
-from workbench.metrics import MeanSquaredCountError
-from workbench.plots import Panel
-from workbench.value import value
+from workbench import Sweep, run
+from workbench.compiled import pd
+from workbench.figures import EFFORT, UNPRINTED, plots
+from workbench.figures.figure import epsilon, epsilons, seeds, whole, wholes
+from workbench.figures.plots import Panel
+from workbench.trials.claims import Printed, interpolate_log_log, mean_curve
+from workbench.trials.metrics import MeanSquaredCountError
+from workbench.value import format_number, value
 
 THIN = (1, 2, 5, 10, 20, 30, 50, 100, 300, 1000, 3000, 10_000)
 DENSE = (

@@ -39,12 +39,11 @@ from experiments.fan2015.unreleased import (
     TopItems,
 )
 from workbench import DP, Sweep, run
-from workbench.claims import format_number
+from workbench.compiled import pd
 from workbench.figures import EFFORT
-from workbench.figures.parameters import whole
-from workbench.libraries import pd
-from workbench.metrics import KLDivergence
-from workbench.value import value
+from workbench.figures.figure import whole
+from workbench.trials.metrics import KLDivergence
+from workbench.value import format_number, value
 
 OF = "items"
 PARTS = ItemErrorParts.__name__

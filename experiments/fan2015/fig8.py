@@ -44,8 +44,8 @@ from experiments.fan2015.top_statements import (
 )
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep, run
-from workbench.claims import ALIKE, OFTEN, Finding, check_between, paired_ratios
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials.claims import ALIKE, OFTEN, Finding, check_between, paired_ratios
 from workbench.value import value
 
 OF = "edges"

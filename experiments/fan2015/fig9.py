@@ -15,10 +15,10 @@ from experiments.fan2015._five_methods import PRECISION, READINGS, TEN
 from experiments.fan2015._paper import statements
 from experiments.fan2015.data import one_law
 from experiments.fan2015.precision_statements import AHEAD, CHECKS, LAST
-from workbench import plots
-from workbench.figures.parameters import wholes
-from workbench.libraries import pd
-from workbench.plots import Panel
+from workbench.compiled import pd
+from workbench.figures import plots
+from workbench.figures.figure import wholes
+from workbench.figures.plots import Panel
 from workbench.value import value
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from experiments.fan2015._five_methods import PRECISION, TEN
+from workbench.compiled import pd
+from workbench.data import Interactions
 from workbench.estimates import Histogram, ItemEdgeCounts
-from workbench.interactions import Interactions
-from workbench.libraries import pd
-from workbench.metrics import TopPrecision
+from workbench.trials.metrics import TopPrecision
 from workbench.value import parameter, value
 
 OWN, COMMON = "of its own ten", "of everybody's ten"

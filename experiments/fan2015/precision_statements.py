@@ -16,7 +16,8 @@ from experiments.fan2015._counts import TOPS
 from experiments.fan2015._five_methods import OTHERS, OURS, TEN
 from experiments.fan2015.count_statements import swept
 from experiments.fan2015.top_statements import ABOVE_ZERO, differences, mean_differences
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials.claims import (
     OFTEN,
     Finding,
     Intervals,
@@ -27,7 +28,6 @@ from workbench.claims import (
     decide,
     means,
 )
-from workbench.libraries import pd
 
 FIRST = TOPS[0]
 AHEAD = 100

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from workbench import DP
-from workbench.interactions import Interactions
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.data import Interactions
 from workbench.mechanisms import SRA
-from workbench.metrics import sampling_error
 from workbench.noise import variance
+from workbench.trials.metrics import sampling_error
 from workbench.value import parameter, value
 
 OF = ("items", "edges")

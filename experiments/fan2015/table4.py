@@ -16,10 +16,11 @@ from functools import partial
 from experiments.fan2015._paper import FanFigure, rows_of, statements
 from experiments.fan2015.data import Case, cases, datasets, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
-from workbench import Sweep, plots
-from workbench.claims import Finding, Printed
-from workbench.interactions import Interactions
-from workbench.libraries import pd
+from workbench import Sweep
+from workbench.compiled import pd
+from workbench.data import Interactions
+from workbench.figures import plots
+from workbench.trials.claims import Finding, Printed
 from workbench.value import value
 
 COUNTS = ("users", "items", "records", "max", "min")

@@ -31,13 +31,13 @@ from experiments.fan2015._paper import FanFigure, rows_of, statements
 from experiments.fan2015.data import Case, cases
 from experiments.fan2015.groups import GroupFilms
 from experiments.fan2015.unreleased import AllRecords
-from workbench import DP, Sweep, plots
-from workbench.claims import Finding, check_between, confidence_intervals, means, over
-from workbench.datasets.movielens import GROUPS
-from workbench.figures import UNPRINTED
-from workbench.figures.parameters import choice, epsilon, seeds, whole, wholes
-from workbench.libraries import pd
-from workbench.plots import Panel
+from workbench import DP, Sweep
+from workbench.compiled import pd
+from workbench.datasets.ratings import GROUPS
+from workbench.figures import UNPRINTED, plots
+from workbench.figures.figure import choice, epsilon, seeds, whole, wholes
+from workbench.figures.plots import Panel
+from workbench.trials.claims import Finding, check_between, confidence_intervals, means, over
 from workbench.value import value
 
 TRUTH = AllRecords.series

@@ -14,8 +14,8 @@ from experiments.fan2015._five_methods import OTHERS, OURS
 from experiments.fan2015._paper import rows_of
 from experiments.fan2015.data import one_law
 from experiments.fan2015.unreleased import TopItems
-from workbench.claims import Finding, Intervals, check_between, exact, means
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials.claims import Finding, Intervals, check_between, exact, means
 
 ABOVE_ONE = nextafter(1, 2)
 ABOVE_ZERO = nextafter(0, 1)

@@ -14,12 +14,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from workbench import DP
-from workbench.datasets.netflix_prize import WEEKDAYS
+from workbench.compiled import pd
+from workbench.data import Interactions
+from workbench.datasets.delimited import WEEKDAYS
 from workbench.estimates import Histogram, ItemEdgeCounts
-from workbench.interactions import Interactions
-from workbench.libraries import pd
-from workbench.mechanism import series_name
-from workbench.metrics import ContextShare, SampledSize, error_parts
+from workbench.mechanisms.protocol import series_name
+from workbench.trials.metrics import ContextShare, SampledSize, error_parts
 from workbench.value import parameter, value
 
 SHORT = [day[:3] for day in WEEKDAYS]

@@ -29,14 +29,14 @@ from experiments.hay2010.appE_checks import (
 )
 from experiments.hay2010.data import NOISY_TREE, TREE_NOT_ZEROED, Waves
 from experiments.hay2010.equi_depth import EquiDepth, WorstError
-from workbench import DP, Sweep, claims
-from workbench.claims import format_number
+from workbench import DP, Sweep
+from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, number, seeds, whole, wholes
-from workbench.libraries import pd
+from workbench.figures.figure import epsilon, number, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import HierarchicalHistogram
-from workbench.plots import Panel
-from workbench.value import value
+from workbench.trials import claims
+from workbench.value import format_number, value
 
 
 @value

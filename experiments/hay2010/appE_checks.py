@@ -9,8 +9,9 @@ import numpy as np
 from experiments.hay2010.compared import beside, ratios_between
 from experiments.hay2010.data import NOISY_TREE
 from experiments.hay2010.equi_depth import EQUI_DEPTH, QUANTILES
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     EVERYWHERE,
     Finding,
     MissingPoints,
@@ -18,10 +19,9 @@ from workbench.claims import (
     check_lower,
     check_similar,
     decide,
-    format_number,
     paired_ratios,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 DELTA = 0.1
 ACCURACIES = (0.03, 0.01, 0.003, 0.001)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from experiments.hay2010.data import TWIN
-from workbench.claims import Finding, Intervals, MissingPoints, paired_ratios
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials.claims import Finding, Intervals, MissingPoints, paired_ratios
 
 
 def panel_of(rows: pd.DataFrame, name: str, suffix: str = "") -> pd.DataFrame:

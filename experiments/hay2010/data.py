@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench import Bound, Domain, SparseTable
+from workbench.compiled import pd
 from workbench.datasets import (
     KeywordFrequencies,
     KeywordFrequenciesTwin,
@@ -28,15 +29,14 @@ from workbench.datasets import (
     SocialNetworkTwin,
     Surnames,
 )
-from workbench.datasets._kinds import GENERATOR
-from workbench.experiment import first_available
-from workbench.figures import parameters
-from workbench.figures.data import other_dataset
+from workbench.datasets.kinds import GENERATOR
+from workbench.estimates.release import Release
+from workbench.figures import figure
+from workbench.figures.figure import other_dataset
 from workbench.inference import isotonic
-from workbench.libraries import pd
-from workbench.metrics.refusal import refuse_private
 from workbench.privacy import DP
-from workbench.release import Release
+from workbench.trials import first_available
+from workbench.trials.metrics.answers import refuse_private
 from workbench.value import parameter, value
 
 SQUARED = "SquaredError"
@@ -68,7 +68,7 @@ NAMES = (*_REAL, *(name + TWIN for name in _TWINS))
 def datasets(*names: str) -> Any:
     """The parameter `data` of a figure of several datasets."""
     doc = "datasets: where one is not at hand its twin, if it has one"
-    return parameters.datasets(names, NAMES, doc)
+    return figure.datasets(names, NAMES, doc)
 
 
 def at_hand(names: Sequence[str], in_order: bool = False) -> dict[str, Any]:

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from workbench import noise
+from workbench.data import SparseTable
 from workbench.estimates import Histogram
-from workbench.inference.least_squares import tree_sums
-from workbench.mechanism import Mechanism, Release, parameter, pure_budget, sensitivity
-from workbench.metrics.refusal import refuse_private
+from workbench.estimates.release import Release
+from workbench.inference.consistency import tree_sums
+from workbench.mechanisms.protocol import Mechanism, pure_budget, sensitivity
 from workbench.privacy import DP
-from workbench.table import SparseTable
-from workbench.transform import level_sizes
-from workbench.value import sealed, value
+from workbench.queries import level_sizes
+from workbench.trials.metrics.answers import refuse_private
+from workbench.value import parameter, sealed, value
 
 EQUI_DEPTH = "equi-depth"
 QUANTILES = "equi-depth, quantiles"

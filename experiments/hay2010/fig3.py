@@ -22,16 +22,17 @@ from experiments.hay2010.data import (
     RunOfCounts,
     Samples,
 )
-from workbench import DP, Sweep, claims
-from workbench.claims import Finding, check_lower, decide, paired_ratios
+from workbench import DP, Sweep
+from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import epsilon, numbers, seeds, whole
+from workbench.figures.figure import epsilon, numbers, seeds, whole
+from workbench.figures.plots import Panel
 from workbench.inference import isotonic, tree_least_squares
-from workbench.inference.least_squares import tree_sums
-from workbench.libraries import pd
+from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
-from workbench.plots import Panel
+from workbench.trials import claims
+from workbench.trials.claims import Finding, check_lower, decide, paired_ratios
 from workbench.value import value
 
 RUN = 20  # its length

@@ -26,16 +26,17 @@ from experiments.hay2010.data import (
     datasets,
 )
 from experiments.hay2010.fig5_checks import ALL_DIFFERENT, CHECKS, ONE, PRINTED, SOCIAL, SOME
-from workbench import DP, Sweep, claims
-from workbench.claims import format_number, mean_curve
+from workbench import DP, Sweep
+from workbench.compiled import pd
 from workbench.datasets import Ranked
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import epsilons, number, numbers, seeds, wholes
-from workbench.libraries import pd
+from workbench.figures.figure import epsilons, number, numbers, seeds, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import UnattributedHistogram
-from workbench.metrics import SquaredError
-from workbench.plots import Panel
-from workbench.value import value
+from workbench.trials import claims
+from workbench.trials.claims import mean_curve
+from workbench.trials.metrics import SquaredError
+from workbench.value import format_number, value
 
 NOISE = ", noise"  # is the same at every step
 ESTIMATORS = {"noisy": NOISY, "sorted": SORTED, "isotonic": INFERRED}

@@ -7,8 +7,9 @@ from math import log
 
 from experiments.hay2010.compared import beside, panel_of, ratios_between, ratios_by_seed
 from experiments.hay2010.data import INFERRED, NOISY, SORTED
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     EVERYWHERE,
     ORDERS,
     SOMEWHERE,
@@ -17,10 +18,9 @@ from workbench.claims import (
     check_between,
     check_lower,
     check_similar,
-    format_number,
     paired_ratios,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 SOCIAL = "Social Network"
 PRINTED = ", as printed"

@@ -40,16 +40,17 @@ from experiments.hay2010.ranges import (
     laws_of,
 )
 from experiments.hay2010.rounded import WholeAnswers
-from workbench import DP, RandomRanges, Sweep, claims
-from workbench.claims import Finding, format_number, interpolate_log_log
+from workbench import DP, RandomRanges, Sweep
+from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import epsilons, queries, seeds, whole, wholes
+from workbench.figures.figure import epsilons, queries, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.inference import NonnegativeLeastSquares, Zeroed
-from workbench.libraries import pd
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, Privelet
-from workbench.metrics import MeanSquaredError
-from workbench.plots import Panel
-from workbench.value import value
+from workbench.trials import claims
+from workbench.trials.claims import Finding, interpolate_log_log
+from workbench.trials.metrics import MeanSquaredError
+from workbench.value import format_number, value
 
 WIDE = "HB"
 EXACT_H = "non-negative H̄"

@@ -29,8 +29,9 @@ from experiments.hay2010.ranges import (
     WORST,
     by_panel,
 )
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     EVERYWHERE,
     OFTEN,
     SOMEWHERE,
@@ -43,7 +44,6 @@ from workbench.claims import (
     exact,
     paired_ratios,
 )
-from workbench.libraries import pd
 
 ROUNDINGS = {"nothing": "", "answers": ROUNDED}
 LARGER = (512, 1024, 2048, 4096, 8192)

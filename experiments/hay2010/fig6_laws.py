@@ -13,8 +13,9 @@ from experiments.hay2010.ranges import (
     by_panel,
     error_curve,
 )
-from workbench import claims
-from workbench.claims import (
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import (
     EVERYWHERE,
     SOMEWHERE,
     Finding,
@@ -26,10 +27,9 @@ from workbench.claims import (
     check_similar,
     crossing,
     exact,
-    format_number,
     paired_ratios,
 )
-from workbench.libraries import pd
+from workbench.value import format_number
 
 PAPER = {
     "crossing": Printed("larger than about 2000 units", 1024, 4096, axis="x"),

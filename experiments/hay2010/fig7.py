@@ -16,16 +16,16 @@ from pathlib import Path
 
 from experiments.hay2010.data import INFERRED, NAMES, PositionErrors, Samples, at_hand
 from experiments.hay2010.fig7_checks import ALL, CHECKS, MIDDLE, SHARE, at_ends, errors, inside
-from workbench import DP, Sweep, claims
-from workbench.claims import format_number
+from workbench import DP, Sweep
+from workbench.compiled import pd
 from workbench.datasets import Ranked
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import choice, epsilons, seeds, whole, wholes
-from workbench.libraries import pd
+from workbench.figures.figure import choice, epsilons, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
-from workbench.plots import Panel
-from workbench.value import value
+from workbench.trials import claims
+from workbench.value import format_number, value
 
 COUNT = "Count"
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from experiments.hay2010.compared import ratios_between
 from experiments.hay2010.data import INFERRED
-from workbench import claims
-from workbench.claims import OFTEN, Finding, all_of, check_between, check_lower
-from workbench.libraries import pd
+from workbench.compiled import pd
+from workbench.trials import claims
+from workbench.trials.claims import OFTEN, Finding, all_of, check_between, check_lower
 
 SHARE = "ErrorShare"
 ALL = "all"

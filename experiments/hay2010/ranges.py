@@ -11,11 +11,11 @@ import numpy as np
 
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED
 from workbench import DP, Bound, RandomRanges, SparseTable
-from workbench.claims import mean_curve
-from workbench.libraries import pd
+from workbench.compiled import pd
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram
 from workbench.noise import variance
-from workbench.transform import level_sizes
+from workbench.queries import level_sizes
+from workbench.trials.claims import mean_curve
 
 BEST = "H̄"
 LEAF_SUMS = "H̄ by leaves"

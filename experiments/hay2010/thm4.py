@@ -28,14 +28,15 @@ from experiments.hay2010.trees import (
     factor,
     least_variances,
 )
-from workbench import DP, Sweep, claims
-from workbench.claims import Finding, Printed, check_between, format_number, mean_curve
+from workbench import DP, Sweep
+from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.parameters import number, seeds, whole, wholes
-from workbench.libraries import pd
+from workbench.figures.figure import number, seeds, whole, wholes
+from workbench.figures.plots import Panel
 from workbench.mechanisms import HierarchicalHistogram
-from workbench.plots import Panel
-from workbench.value import value
+from workbench.trials import claims
+from workbench.trials.claims import Finding, Printed, check_between, mean_curve
+from workbench.value import format_number, value
 
 SMALL = ((2, 4), (2, 5), (3, 3), (4, 3))  # k, ℓ of the trees with rivals
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from experiments.hay2010.data import PoissonCounts
 from workbench import DP, Ranges, SparseTable
+from workbench.compiled import pd
 from workbench.estimates import HierarchicalSums
 from workbench.inference import tree_least_squares
-from workbench.inference.least_squares import tree_sums
-from workbench.libraries import pd
+from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import HierarchicalHistogram
-from workbench.metrics.refusal import refuse_private
 from workbench.noise import variance
-from workbench.transform import level_sizes
+from workbench.queries import level_sizes
+from workbench.trials.metrics.answers import refuse_private
 from workbench.value import value
 
 RATIO = "VarianceRatio"

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workbench import claims, figures
-from workbench.libraries import pd
+from workbench import figures
+from workbench.compiled import pd
+from workbench.trials import claims
 
 RESULTS = Path(__file__).parents[1] / "results"
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"

@@ -8,16 +8,7 @@ import pytest
 
 from tests.cli.commands import run_command
 from workbench import DP, ZCDP, Bound, Domain, Marginals, SparseTable, advise
-from workbench.advice import (
-    advise_boxes,
-    advise_degrees,
-    advise_marginals,
-    advise_top,
-    advise_users,
-    compare_noise,
-    compare_noise_of,
-)
-from workbench.interactions import Interactions
+from workbench.data import Interactions
 from workbench.mechanisms import (
     FPA,
     HPA,
@@ -31,6 +22,15 @@ from workbench.mechanisms import (
     Privelet,
     PrivTree,
     UnattributedHistogram,
+)
+from workbench.owner.advice import (
+    advise_boxes,
+    advise_degrees,
+    advise_marginals,
+    advise_top,
+    advise_users,
+    compare_noise,
+    compare_noise_of,
 )
 
 BUDGET = DP(1.0, 1e-9)

@@ -22,9 +22,9 @@ from workbench import (
     SparseTable,
     noise,
 )
-from workbench.advice import tasks
 from workbench.cli import app
 from workbench.mechanisms import LPA, SRA
+from workbench.owner.advice import tasks
 
 DOMAIN = Domain(("a", "b"), (16, 12))
 BOUND = Bound(2, 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from workbench.mechanism import DP
 from workbench.mechanisms import GeometricHistogram
+from workbench.privacy import DP
 
 
 def coin(table) -> int:

@@ -16,23 +16,30 @@ import pytest
 
 from tests.planted import rewrite
 from workbench import mechanisms
-from workbench.audit import Pair, audit, default_jobs, pairs_for, run_audits, thorough_jobs
-from workbench.audit.enumeration import output_laws
-from workbench.audit.events import bound_of_event, clopper_pearson
-from workbench.audit.outputs import observe
-from workbench.audit.tiles import evidence_of_tiles, is_product
-from workbench.mechanism import DP, ZCDP, Mechanism
+from workbench.data import SparseTable
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
     StabilityHistogram,
     direct_synthesis,
-    laplace_queries,
+    queries,
 )
+from workbench.mechanisms.protocol import Mechanism
 from workbench.noise import geometric
-from workbench.table import SparseTable
-from workbench.transform import Dyadic
-from workbench.workload import Products
+from workbench.owner.audit import (
+    Pair,
+    audit,
+    default_jobs,
+    pairs_for,
+    run_audits,
+    thorough_jobs,
+)
+from workbench.owner.audit.enumeration import output_laws
+from workbench.owner.audit.events import bound_of_event, clopper_pearson
+from workbench.owner.audit.outputs import observe
+from workbench.owner.audit.pairs import evidence_of_tiles, is_product
+from workbench.privacy import DP, ZCDP
+from workbench.queries import Dyadic, Products
 
 RUNS = 300  # show 2.2 where nothing overlaps
 CELLS = 16
@@ -401,7 +408,7 @@ def test_the_delta_of_a_rho_is_that_of_the_literal_law():
 
 
 def test_probabilities_of_parts_add_up_without_cancelling():
-    from workbench.audit.cuts import between, upper_tail
+    from workbench.owner.audit.cuts import between, upper_tail
 
     for rate in (3.0, 0.3, 1e-9):
         for low, high in ((-5, -2), (-5, 0), (-1, 1), (0, 4), (2, 9), (-3, 6)):
@@ -424,7 +431,7 @@ def test_rounding_of_query_terms_is_paid(monkeypatch):
     mechanism = mechanisms.LaplaceQueries(DP(3.0), rounded_queries())
     found = audit(mechanism, method="exact")
     assert found.exact is not None and not found.leaks
-    monkeypatch.setattr(laplace_queries, "terms_of_queries", lambda workload: np.zeros(1, int))
+    monkeypatch.setattr(queries, "terms_of_queries", lambda workload: np.zeros(1, int))
     assert audit(mechanism, method="exact").leaks
 
 
@@ -432,17 +439,17 @@ def test_rounding_of_query_terms_is_paid(monkeypatch):
 def test_total_of_gs_priced_at_one_is_caught(monkeypatch):
     """A mistake that no law saw: the total moves by the bound, and is charged as if by 1."""
     from workbench import noise
-    from workbench.mechanisms import gs
+    from workbench.mechanisms import smoothing
 
     measure = noise.geometric
 
     def mispriced(values, *, l1, epsilon, rng=None):
         return measure(values, l1=1 if len(values) == 1 else l1, epsilon=epsilon, rng=rng)
 
-    mechanism = gs.GS(DP(1.0), bound=3)
+    mechanism = smoothing.GS(DP(1.0), bound=3)
     user = pairs_for(mechanism)[0]
     before = audit(mechanism, user, method="exact")
-    monkeypatch.setattr(gs.noise, "geometric", mispriced)
+    monkeypatch.setattr(smoothing.noise, "geometric", mispriced)
     after = audit(mechanism, user, method="exact")
     assert not before.leaks and after.leaks, (before, after)
 
@@ -454,7 +461,7 @@ def planted(module, name, old, new):
     (place,) = rewrite.places(tree, before)
     rewrite.replace(place, after)
     names = {"__name__": module.__name__}
-    exec(compile(ast.fix_missing_locations(tree), module.__name__, "exec"), names)
+    exec(compile(ast.fix_missing_locations(tree), module.__file__, "exec"), names)
     return names[name]
 
 

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 
 from workbench import DP, ZCDP, Dyadic, Haar
-from workbench.audit import audit, pairs_for
-from workbench.audit.cuts import gaussian_parts, upper_tail
-from workbench.audit.enumeration import output_laws
 from workbench.mechanisms import HighPassFilter, ThresholdSampling
-from workbench.noise import drawing
-from workbench.noise.kinds import empty_cell
+from workbench.noise import empty_cell, parts
+from workbench.owner.audit import audit, pairs_for
+from workbench.owner.audit.cuts import gaussian_parts, upper_tail
+from workbench.owner.audit.enumeration import output_laws
 
 FILTER = HighPassFilter(DP(1.0), theta=4)
 GAUSSIAN = HighPassFilter(ZCDP(0.05), theta=6)
@@ -53,7 +52,7 @@ def test_empty_cells_that_survive_too_rarely_are_a_leak(mechanism, monkeypatch):
     def rarer(law, theta, *rest):
         return empty_cell(law, theta + 4, *rest)
 
-    monkeypatch.setattr(drawing, "empty_cell", rarer)
+    monkeypatch.setattr(parts, "empty_cell", rarer)
     pairs = pairs_for(mechanism)
     found = [audit(mechanism, pairs[place], method="exact") for place in (0, 6)]
     if mechanism.transform is None:  # of nodes a unit moves each by a part of ε alone

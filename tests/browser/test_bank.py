@@ -7,7 +7,7 @@ import pytest
 
 from tests.browser.conftest import CHROMIUM
 from workbench import DP, Bound, Domain, Marginals, Session, SparseTable
-from workbench.widgets.bank_page import BankPage
+from workbench.widgets import BankPage
 
 pytestmark = [
     pytest.mark.xdist_group("browser"),

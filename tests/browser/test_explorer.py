@@ -11,7 +11,7 @@ import pytest
 
 from tests.browser.conftest import CHROMIUM, served
 from workbench import widgets
-from workbench.widgets.panels import Panel
+from workbench.widgets import Panel
 from workbench.widgets.scenes.summaries import Summaries
 
 ROOT = Path(__file__).parents[2]

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workbench import claims
-from workbench.claims import OFTEN, SOMEWHERE, MissingPoints
-from workbench.claims.intervals import _by_seed, _of_logs
+from workbench.trials import claims
+from workbench.trials.claims import OFTEN, SOMEWHERE, MissingPoints
+from workbench.trials.claims.intervals import _by_seed, _of_logs
 
 
 def rows_of(series, points=(0,)):

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from workbench import claims
-from workbench.claims import Finding, MissingPoints, Statement, Strip
+from workbench.trials import claims
+from workbench.trials.claims import Finding, MissingPoints, Statement, Strip
 
 CLAIM = """
 [[claim]]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tests.cli.commands import last_options
 from workbench.cli import app
-from workbench.plugins import WITH
+from workbench.compiled import WITH
 
 HEAD = "who,home,age,day,x,y,word,n"
 ROWS = """\

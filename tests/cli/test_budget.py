@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.mechanism import Release
+from workbench.estimates.release import Release
+from workbench.owner import Session
 from workbench.privacy import DP
-from workbench.session import Session
 
 NEW = ["budget", "new", "b.sqlite", "--people", "customers of shop X", "--unit"]
 ROWS = "--domain domain.json --count n --bound 1,1 --mechanism HighPassFilter --theta 20"
@@ -133,8 +133,8 @@ def test_bad_input_is_one_line_and_costs_nothing(run, unit, line, says):
 
 
 def test_a_session_of_one_table_is_no_budget_of_people(run):
-    from workbench.domain import Domain
-    from workbench.table import Bound, SparseTable
+    from workbench.data import Bound, SparseTable
+    from workbench.spaces import Domain
 
     table = SparseTable.from_keys(Domain(("x",), (4,)), [0], [3], Bound())
     Session.open("b.sqlite", table, DP(1.0))

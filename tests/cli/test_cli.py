@@ -19,9 +19,12 @@ from nbformat.v4 import new_code_cell, new_notebook
 from typer.testing import CliRunner
 
 from tests.cli.commands import last_options
-from workbench import figures, provenance, reproduction
+from workbench import compiled
 from workbench.cli import app
-from workbench.mechanism import Release
+from workbench.estimates import files
+from workbench.estimates.release import Release
+from workbench.figures import batch as reproduction_batch
+from workbench.figures.status import NotebookRun, read_status
 from workbench.mechanisms import HighPassFilter
 
 BIN = Path(sys.executable).parent
@@ -336,7 +339,7 @@ def test_data_lists_fetches_finds_and_verifies(run, monkeypatch):
 
 
 def test_data_list_says_what_figures_use_and_each_remedy_once(run, monkeypatch):
-    from workbench.figures import data
+    from workbench.figures import figure as data
 
     remedy = "it stands in for a file that nobody publishes, " + "as far as anybody knows " * 3
     uses = [
@@ -369,7 +372,7 @@ def book(stem, *cells):
 
 @pytest.mark.slow
 def test_reproduce_runs_reports_and_says_what_failed(run, monkeypatch):
-    monkeypatch.setattr(reproduction.batch, "source_hashes", lambda project, store: {})
+    monkeypatch.setattr(reproduction_batch, "source_hashes", lambda project, store: {})
     book("bad", "raise ValueError('no od.csv.gz')")
     book("good", "1")
     where = "--notebooks notebooks --results results"
@@ -395,12 +398,10 @@ def test_the_screen_shows_a_line_a_notebook():
 
     progress = _Progress({})
     progress.live = True  # as if on a screen
-    progress.update(reproduction.NotebookRun("fig1"))
-    progress.update(reproduction.NotebookRun("fig2", state="running"))
-    progress.update(
-        reproduction.NotebookRun("fig3", state="done", seconds=2, verdicts={"holds": 3})
-    )
-    progress.update(reproduction.NotebookRun("fig4", state="failed", error="KeyError: [x]"))
+    progress.update(NotebookRun("fig1"))
+    progress.update(NotebookRun("fig2", state="running"))
+    progress.update(NotebookRun("fig3", state="done", seconds=2, verdicts={"holds": 3}))
+    progress.update(NotebookRun("fig4", state="failed", error="KeyError: [x]"))
     console = Console(width=80, record=True, file=open(os.devnull, "w"))
     console.print(progress.lines())
     text = console.export_text().splitlines()
@@ -484,7 +485,7 @@ def test_ctrl_c_stops_a_run_and_says_what_is_kept(run, tmp_path):
     assert err.startswith("stopped\n0 of 1 notebooks are finished") and "Traceback" not in err
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
-    assert reproduction.read_status(Path("results/quick/fig1")) == {}, "the next run runs it"
+    assert read_status(Path("results/quick/fig1")) == {}, "the next run runs it"
 
 
 def test_ctrl_c_elsewhere_is_one_line_too(run, monkeypatch):
@@ -590,7 +591,7 @@ def test_export_says_what_is_wrong_in_one_line(run, words, why, tmp_path):
 def recorded(path, **more):
     """A file that says that of itself."""
     record = {"command": "workbench export summaries", "noise": "simulated", "rows": "x"} | more
-    path.write_text(provenance.comment("md", record))
+    path.write_text(files.comment("md", record))
     return path
 
 
@@ -659,7 +660,7 @@ def test_explore_writes_one_page_or_says_what_it_needs(run, tmp_path, monkeypatc
 
 
 def test_bench_prints_ratios_and_goes_on_after_a_failure(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "project_folder", lambda: tmp_path)
+    monkeypatch.setattr(compiled, "project_folder", lambda: tmp_path)
     top = tmp_path / "experiments" / "benchmarks"
     assert "holds no benchmarks" in complaint(run("bench", code=2))
     top.mkdir(parents=True)

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from workbench import DP, Bound, Domain, Release, SparseTable
 from workbench.cli import app
+from workbench.data import check_table, draft_domain
 from workbench.mechanisms import HighPassFilter
-from workbench.reading import check_table, draft_domain
 
 TRIPS = """\
 person,town,start,age,price,n

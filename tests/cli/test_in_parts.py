@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from tests.cli.commands import run_command
-from workbench.mechanism import Release
-from workbench.session import Session
+from workbench.estimates.release import Release
+from workbench.owner import Session
 
 
 @pytest.fixture

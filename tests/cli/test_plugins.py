@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.commands import run_command
-from workbench import plugins
+from workbench import compiled
 from workbench.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -34,12 +34,12 @@ packages = ["outsiders"]
 """
 FIGURE = '''
 from workbench import DP, RandomRanges, Sweep
-from workbench.claims import Claim, Finding
+from workbench.trials.claims import Claim, Finding
 from workbench.datasets import GaussianSparse
 from workbench.figures import Figure
-from workbench.figures.parameters import epsilon, seeds
-from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel
+from workbench.figures.figure import epsilon, seeds
+from workbench.trials.metrics import MeanAbsoluteError
+from workbench.figures.plots import Panel
 from workbench.value import value
 
 from outsiders.histogram import OutsiderHistogram
@@ -119,7 +119,7 @@ def test_a_module_that_is_named_is_known_and_no_other(table):
 
 
 FILTER = """
-from workbench.mechanism import value
+from workbench.mechanisms.protocol import value
 from workbench.mechanisms import HighPassFilter
 
 @value
@@ -155,12 +155,12 @@ class Diary:
 
 def test_datasets_of_a_module_are_listed_and_no_other_class_of_it(table, monkeypatch):
     (table / "diaries.py").write_text(DATASET)
-    monkeypatch.setattr("workbench.datasets.readers.published.status", list)
-    monkeypatch.setattr("workbench.figures.data.data_in_use", list)
+    monkeypatch.setattr("workbench.datasets.published.status", list)
+    monkeypatch.setattr("workbench.figures.figure.data_in_use", list)
     monkeypatch.syspath_prepend(table)
-    assert plugins.other_datasets() == []
-    monkeypatch.setenv(plugins.WITH, "diaries")
-    assert plugins.other_datasets() == [("Diary", "diaries")]
+    assert compiled.other_datasets() == []
+    monkeypatch.setenv(compiled.WITH, "diaries")
+    assert compiled.other_datasets() == [("Diary", "diaries")]
     listed = CliRunner().invoke(app, ["data", "list"])
     assert listed.exit_code == 0 and "Diary" in listed.output
 
@@ -178,7 +178,7 @@ def test_a_command_stops_at_once_at_a_module_that_cannot_be_imported(
     table, monkeypatch, command, name, text, why
 ):
     monkeypatch.chdir(table)
-    for variable in (plugins.WITH, "PYTHONPATH"):
+    for variable in (compiled.WITH, "PYTHONPATH"):
         monkeypatch.setenv(variable, os.environ.get(variable, ""))
     monkeypatch.setattr(sys, "path", list(sys.path))
     if text:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.commands import last_options, run_command
 from workbench import Domain, Marginals, NamedMarginals, Taxonomy
-from workbench.mechanism import Release
-from workbench.workload import stated
+from workbench.estimates.release import Release
+from workbench.queries import stated
 
 DOMAIN = {"film": 6, "day": ["mon", "tue"]}
 HEAD = "user_id,film,day,x,y,word,icd"

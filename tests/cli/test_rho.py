@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.mechanism import Release
+from workbench.estimates.release import Release
+from workbench.owner import Session
 from workbench.privacy import DP, ZCDP
-from workbench.session import Session
 
 PEOPLE = ["--people", "customers of shop X", "--unit", "a user"]
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from tests.cli.commands import run_command
 from workbench.cli import app, screen
-from workbench.mechanism import Release
+from workbench.estimates.release import Release
 
 TRIPS = pd.DataFrame({"zone": [*range(5)] * 40, "who": [*range(100)] * 2})
 ASK = "--domain domain.json --bound 1,1 --mechanism HighPassFilter --theta 5 --force"

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from workbench import DP, PUBLIC, Bound, Domain, Release, SparseTable
+from workbench.data import BELIEVED, ENFORCED, STATED
 from workbench.mechanisms import HighPassFilter
-from workbench.table import BELIEVED, ENFORCED, STATED
 
 DOMAIN = Domain(("from", "to"), (6, 5))
 KEY = bytes(32)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from workbench import Bound
-from workbench.contributions import UserNumbers, Users, bounded_contributions, cut_key, seeds
-from workbench.contributions.users import user_column
+from workbench.data import UserNumbers, Users, bounded_contributions, cut_key, seeds
+from workbench.data.users import user_column
 
 KEY = bytes(range(32))
 FALSE_ALARM = 1e-9

@@ -12,12 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from workbench import DP, UNBOUNDED, Bound, Domain, Interactions, Records, SparseTable
-from workbench.contributions import UserNumbers
-from workbench.contributions.users import user_column
-from workbench.hierarchy import Prefixes
+from workbench.data import UserNumbers, check_table
+from workbench.data.users import user_column
 from workbench.mechanisms import HighPassFilter
-from workbench.reading import check_table
-from workbench.scale import Rows, release
+from workbench.owner.scale import Rows, release
+from workbench.spaces import Prefixes
 
 KEY = bytes(range(32))
 BOUND = Bound(3, 1)

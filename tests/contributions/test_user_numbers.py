@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.contributions import UserNumbers
-from workbench.contributions import names as named
+from workbench.data import UserNumbers, users
 
 
 def named_alike(text):
@@ -23,9 +22,9 @@ NAMES = st.lists(st.text(max_size=3).map(named_alike) | st.just("é" * 300), max
 @given(batches=st.lists(NAMES, max_size=5))
 @settings(max_examples=40, deadline=None)
 def test_one_number_a_name_whatever_the_hashes(different_hashes, batches):
-    real = named._hashes
+    real = users._hashes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(named, "_hashes", lambda *x: real(*x) % different_hashes)
+        patch.setattr(users, "_hashes", lambda *x: real(*x) % different_hashes)
         column = UserNumbers("who")
         numbers = {}
         for names in batches:

@@ -33,11 +33,11 @@ from workbench import (
     SparseTable,
     Sweep,
     datasets,
-    metrics,
     run,
 )
-from workbench.figures.saved import load
+from workbench.figures import load
 from workbench.mechanisms import GeometricHistogram
+from workbench.trials import metrics
 
 TABLE = SparseTable.from_keys(Domain(("x", "y"), (40, 40)), [1, 5, 900], [5, 2, 9], Bound())
 EPSILON = 2.0**-10

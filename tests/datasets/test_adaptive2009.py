@@ -6,6 +6,7 @@ import pytest
 
 from tests.datasets.test_datasets import pack, real, refuses
 from workbench import datasets
+from workbench.data import PUBLIC, Bound
 from workbench.datasets import (
     CommutePoints,
     CommuteTwin,
@@ -15,13 +16,12 @@ from workbench.datasets import (
     Surnames,
     SurnameStrings,
     Towns,
-    commute_twin,
-    query_log_twin,
+    commuting_twins,
+    delimited,
 )
-from workbench.datasets.commute_points import POPULATION
-from workbench.datasets.readers import delimited
-from workbench.hierarchy import SYMBOLS, Prefixes, Quadtree
-from workbench.table import PUBLIC, Bound
+from workbench.datasets import strings as query_log_twin
+from workbench.datasets.commuting import POPULATION
+from workbench.spaces import SYMBOLS, Prefixes, Quadtree
 
 
 def held(records) -> dict[str, int]:
@@ -224,9 +224,9 @@ def test_real_points():
 def test_the_commute_twin_has_its_statistics(monkeypatch):
     """Seeded: never by chance; sees a mean distance that is off by 0.3 km, a Zipf slope by 0.02."""
     made = []
-    keep = commute_twin._commutes
+    keep = commuting_twins._commutes
     monkeypatch.setattr(
-        commute_twin, "_commutes", lambda *of: made.append((of[0], keep(*of))) or made[-1][1]
+        commuting_twins, "_commutes", lambda *of: made.append((of[0], keep(*of))) or made[-1][1]
     )
     twin = CommuteTwin(300_000)
     records = twin.load()
@@ -234,7 +234,7 @@ def test_the_commute_twin_has_its_statistics(monkeypatch):
     assert records.counts is None and records.bound == Bound(1) and records.truth_public
     ((city, points),) = made
     assert (points >= twin.hierarchy.low).all() and (points <= twin.hierarchy.high).all()
-    north, east = (points[:, 2:] - points[:, :2]).T * commute_twin.KM
+    north, east = (points[:, 2:] - points[:, :2]).T * commuting_twins.KM
     away = np.hypot(north, east * np.cos(np.radians(points[:, 0])))
     assert abs(np.median(away) - 10) < 0.2 and abs(away.mean() - 16.5) < 0.3
     assert away.max() < 301
@@ -262,7 +262,7 @@ def test_the_commute_twin_is_the_same_for_the_same_parameters():
 
 
 def test_the_commute_twin_is_made_in_parts(monkeypatch):
-    monkeypatch.setattr(commute_twin, "_AT_ONCE", 1000)
+    monkeypatch.setattr(commuting_twins, "_AT_ONCE", 1000)
     records = CommuteTwin(10_500).load()
     assert len(records) == 10_500 and (np.diff(records.keys.astype(float)) >= 0).all()
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.fuzz.run import limited, looked_for_in
 from workbench import Bound
+from workbench.data import source
 from workbench.datasets import (
     EventSeries,
     Gowalla,
@@ -22,13 +23,12 @@ from workbench.datasets import (
     NumpyHistogram,
     StringCounts,
     SurnameStrings,
-    gowalla,
-    netflix_prize,
+    checkins,
+    delimited,
+    ratings,
 )
-from workbench.datasets.readers import delimited
-from workbench.datasets.readers.compressed import find_member, opened, read_whole, tar_members
-from workbench.datasets.readers.delimited import field_names, read_blocks, read_lines
-from workbench.reading import source
+from workbench.datasets.compressed import find_member, opened, read_whole, tar_members
+from workbench.datasets.delimited import field_names, read_blocks, read_lines
 
 PACKS = {".gz": gzip.compress, ".xz": lzma.compress}
 
@@ -219,7 +219,7 @@ def test_a_list_that_is_read_at_once_has_a_size(tmp_path):
 def netflix_tar(tmp_path, monkeypatch, *entries):
     """The Netflix Prize in an archive that begins with these bytes."""
     data = looked_for_in(tmp_path, monkeypatch)
-    monkeypatch.setattr(netflix_prize, "PARTS", ((1, 1, 2),))
+    monkeypatch.setattr(ratings, "PARTS", ((1, 1, 2),))
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         film = tarfile.TarInfo("training_set/mv_0000001.txt")
@@ -271,7 +271,7 @@ def test_archives_in_archives_are_opened_once(tmp_path):
 
 def test_ratings_beyond_the_published_ones_are_not_read(tmp_path, monkeypatch):
     data = looked_for_in(tmp_path, monkeypatch)
-    monkeypatch.setattr(netflix_prize, "PARTS", ((1, 1, 2), (2, 2, 1)))
+    monkeypatch.setattr(ratings, "PARTS", ((1, 1, 2), (2, 2, 1)))
     folder = data / "netflix_prize"
     folder.mkdir(parents=True)
     rows = b"".join(b"%d,3,2005-09-06\n" % i for i in range(1, 5))
@@ -283,9 +283,9 @@ def test_ratings_beyond_the_published_ones_are_not_read(tmp_path, monkeypatch):
 def test_check_ins_beyond_the_published_ones_are_not_read(tmp_path, monkeypatch):
     """Their sum, past 2⁶⁴, would come out right, and each be laid out."""
     data = looked_for_in(tmp_path, monkeypatch)
-    monkeypatch.setattr(gowalla, "PLACES", 9)
-    monkeypatch.setattr(gowalla, "CHECKINS", {"train": 3})
-    monkeypatch.setattr(gowalla, "_regions", lambda: np.zeros(9, np.int64))
+    monkeypatch.setattr(checkins, "PLACES", 9)
+    monkeypatch.setattr(checkins, "CHECKINS", {"train": 3})
+    monkeypatch.setattr(checkins, "_regions", lambda: np.zeros(9, np.int64))
     (data / "gowalla").mkdir(parents=True)
     rows = [(0, 2**62), (1, 2**62), (2, 2**62), (3, 2**62), (4, 3)]
     text = "".join(f"0\t{place}\t{count}\n" for place, count in rows)

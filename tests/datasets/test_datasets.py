@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from workbench import datasets
+from workbench.data import Bound
 from workbench.datasets import (
     Adult,
     CensusIncome,
@@ -22,11 +23,13 @@ from workbench.datasets import (
     GaussianSparse,
     OnTheMap,
     OnTheMapTwin,
+    commuting,
+    commuting_twins,
+    delimited,
     published,
 )
-from workbench.datasets._kinds import GENERATOR, REAL_FILE, TWIN, kind_of
-from workbench.datasets.readers import delimited
-from workbench.table import Bound
+from workbench.datasets.census import ADULT_LABELS
+from workbench.datasets.kinds import GENERATOR, REAL_FILE, TWIN, kind_of
 
 
 def real(dataset):
@@ -117,7 +120,7 @@ def test_what_wraps_a_dataset_is_of_its_kind():
 
 def test_files_of_somebody_elses_dataset_are_found_by_its_name(folder, monkeypatch):
     module = """
-from workbench.datasets.readers.published import File
+from workbench.datasets.published import File
 
 
 class Trips:
@@ -240,7 +243,7 @@ def test_the_twin_with_attributes_is_the_same_jobs_in_sparser_cells():
     assert table.density < 0.01 and table.total == plain.total
     home = table.project(("work", "home"))
     assert (home.keys == plain.keys).all() and (home.counts == plain.counts).all()
-    for name, shares in datasets.onthemap_twin.ATTRIBUTES.items():
+    for name, shares in commuting_twins.ATTRIBUTES.items():
         found = table.project((name,)).counts / table.total
         assert abs(found - list(shares.values())).max() < 0.05
 
@@ -530,13 +533,13 @@ def test_commuting_flows_refuses_what_is_not_on_its_list(folder, row, texts):
 
 
 def test_the_list_of_counties_is_the_public_one():
-    counties = datasets.commuting_flows.counties()
+    counties = commuting.counties()
     assert len(counties) == len(set(counties)) == 3221 and list(counties) == sorted(counties)
     in_state = {
         s: sum(c[:2] == s for c in counties) for s in ("48", "13", "11", "10", "15", "72")
     }
     assert in_state == {"48": 254, "13": 159, "11": 1, "10": 3, "15": 5, "72": 78}
-    assert {c[:2] for c in counties} == set(datasets.onthemap.STATES)
+    assert {c[:2] for c in counties} == set(commuting.STATES)
 
 
 # Adult and CensusIncome
@@ -802,7 +805,7 @@ def test_real_adult():
     assert Adult(("Income",)).load().counts.tolist() == [37_155, 11_687]
     with pytest.warns(UserWarning, match="left out 2809 of 48842"):
         assert round(Adult(missing="drop").load().density, 4) == 0.0108
-    assert Adult(tuple(datasets.adult.LABELS)).load().total == 48_842
+    assert Adult(tuple(ADULT_LABELS)).load().total == 48_842
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 
 from tests.datasets.test_datasets import pack, real, refuses
 from workbench import datasets
+from workbench.data import UNBOUNDED, Bound
 from workbench.datasets import (
     Foursquare,
     Gowalla,
@@ -18,16 +19,15 @@ from workbench.datasets import (
     MovieLens,
     NetflixPrize,
     OnlineRetail,
-    foursquare,
-    gowalla,
+    checkins,
+    delimited,
     interactions_twin,
-    movielens,
-    netflix_prize,
-    online_retail,
+    netflix_ratings,
     published,
+    retail,
 )
-from workbench.datasets.readers import delimited, netflix_ratings
-from workbench.table import UNBOUNDED, Bound
+from workbench.datasets import ratings as movielens
+from workbench.datasets import ratings as netflix_prize
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -465,8 +465,8 @@ WHERE = [
 @pytest.fixture
 def places(folder, monkeypatch):
     """Seven places, a region each."""
-    monkeypatch.setattr(gowalla, "PLACES", 7)
-    monkeypatch.setattr(gowalla, "CHECKINS", {"train": 29, "tune": 2, "test": 5})
+    monkeypatch.setattr(checkins, "PLACES", 7)
+    monkeypatch.setattr(checkins, "CHECKINS", {"train": 29, "tune": 2, "test": 5})
     for part, text in PARTS.items():
         pack(folder / f"gowalla/Gowalla_{part}.txt.gz", text)
     text = "\r\n".join(f"{k}\t{lat}\t{lon}" for k, (lat, lon) in enumerate(WHERE))
@@ -476,7 +476,7 @@ def places(folder, monkeypatch):
 
 def test_gowalla_lglmf(places):
     data = Gowalla().load()
-    regions = tuple(gowalla.REGIONS)
+    regions = tuple(checkins.REGIONS)
     assert Counter(sorted_rows(data)) == {
         (0, 1, regions[1]): 28,
         (0, 0, regions[0]): 2,
@@ -559,8 +559,8 @@ CHECKINS = (
 
 def small(monkeypatch, city, check_ins):
     """A collection with so many check-ins."""
-    form = foursquare.FORMS[city]._replace(check_ins=check_ins)
-    monkeypatch.setitem(foursquare.FORMS, city, form)
+    form = checkins.FORMS[city]._replace(check_ins=check_ins)
+    monkeypatch.setitem(checkins.FORMS, city, form)
 
 
 def zipped(path, members):
@@ -677,7 +677,7 @@ C536379,D,Discount,-1,2010-12-02 09:41:00,27.5,14527,UK
 
 
 def test_online_retail(folder, monkeypatch):
-    monkeypatch.setattr(online_retail, "LINES", 4)
+    monkeypatch.setattr(retail, "LINES", 4)
     path = pack(folder / "online_retail/online_retail.csv.xz", SHOP)
     dataset = OnlineRetail()
     data = dataset.load()
@@ -809,7 +809,7 @@ def test_twins_at_the_edges(numbers, contexts, once):
 @pytest.mark.slow
 def test_both_ways_to_draw_without_replacement_have_one_law():
     """Seeded: never by chance; sees a chance that is off by 0.04."""
-    from workbench.datasets import interactions_twin_kernels as kernels
+    from workbench.datasets import interactions_twin as kernels
 
     m = 24
     users = 60_000

@@ -9,6 +9,7 @@ import pytest
 
 from tests.datasets.test_datasets import cells, pack, real, refuses
 from workbench import datasets
+from workbench.data import PUBLIC, Bound
 from workbench.datasets import (
     EventSeries,
     GraphDegrees,
@@ -27,7 +28,6 @@ from workbench.datasets import (
     Surnames,
     published,
 )
-from workbench.table import PUBLIC, Bound
 
 # Hay et al. 2010
 
@@ -581,9 +581,9 @@ def test_ranked_is_the_sorted_counts_of_any_dataset():
 
 def test_rows_of_a_ranked_dataset_follow_the_sources_of_what_it_wraps(tmp_path, monkeypatch):
     from workbench import DP, Sweep, run
-    from workbench.experiment import inputs
     from workbench.mechanisms import UnattributedHistogram
-    from workbench.metrics import SquaredError
+    from workbench.trials import inputs
+    from workbench.trials.metrics import SquaredError
 
     asked = []
     monkeypatch.setattr(inputs, "source_hash", lambda modules: asked.append(modules) or "")
@@ -591,4 +591,4 @@ def test_rows_of_a_ranked_dataset_follow_the_sources_of_what_it_wraps(tmp_path, 
     data = datasets.Ranked(datasets.NetTraceTwin())
     sweep = Sweep([data], [UnattributedHistogram(DP(1.0))], [SquaredError()], 1)
     assert len(run(sweep, tmp_path)) == 1
-    assert "workbench.datasets.hay2010_twins" in asked[0]
+    assert "workbench.datasets.hay2010" in asked[0]

@@ -10,7 +10,6 @@ from experiments.fan2015.data import RatedFilms
 from experiments.hay2010 import fig5, fig6, fig7
 from tests.datasets.test_datasets import pack
 from tests.datasets.test_fan2015 import tarred, zipped
-from workbench.claims import HOLDS, Verdict
 from workbench.datasets import (
     Gowalla,
     InteractionsTwin,
@@ -21,9 +20,10 @@ from workbench.datasets import (
     Ranked,
     SearchLogs,
     SocialNetwork,
-    netflix_prize,
 )
-from workbench.figures.data import uses_of
+from workbench.datasets import ratings as netflix_prize
+from workbench.figures.figure import uses_of
+from workbench.trials.claims import HOLDS, Verdict
 
 
 def counts(size, seed=0):

@@ -37,7 +37,7 @@ def will_be_written(path: Path) -> bool:
         return False
     folder, _, name = path.relative_to(DOCS).as_posix().partition("/")
     names = {
-        "api": [*(f"{room}.md" for room in api.ROOMS), "command_line.md"],
+        "api": [*(f"{package}.md" for package in api.PACKAGES), "command_line.md"],
         "audit": ["table.inc"],
         "gallery": ["index.md"],
         "mechanisms": [f"{cls.__name__}.md" for cls in ALL] + ["table.inc"],
@@ -55,9 +55,9 @@ def test_every_mechanism_has_what_its_page_needs(cls):
     assert mechanisms.proof_sketches()[cls.__name__].endswith(".")
 
 
-def test_every_room_of_the_reference_is_in_its_contents():
-    listed = re.findall(r"^api/(\w+)$", (DOCS / "api.md").read_text(), re.M)
-    assert sorted(listed) == sorted([*api.ROOMS, "command_line"])
+def test_every_package_of_the_reference_is_in_its_contents():
+    listed = re.findall(r"^api/([\w.]+)$", (DOCS / "api.md").read_text(), re.M)
+    assert sorted(listed) == sorted([*api.PACKAGES, "command_line"])
 
 
 def test_nothing_is_said_of_mechanisms_that_are_none():

@@ -10,14 +10,14 @@ import pytest
 from scipy.special import lambertw
 
 from workbench import DP, Bound
-from workbench.hierarchy import Prefixes, Quadtree
+from workbench.data import Records
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,
     ImprovedAdaptiveHistogram,
 )
-from workbench.mechanisms._allotment import centred
-from workbench.records import Records
+from workbench.mechanisms.direct_synthesis import centred
+from workbench.spaces import Prefixes, Quadtree
 
 
 def log_continues(x, b, epsilon):

@@ -11,9 +11,8 @@ from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
 from workbench.mechanisms import Flipping, RetentionReplacement
 from workbench.privacy import ADD_REMOVE, REPLACE
-from workbench.workload import linear_queries
-from workbench.workload.inner import inner_products
-from workbench.workload.sensitivity import workload_sensitivity
+from workbench.queries import linear_queries, workload_sensitivity
+from workbench.queries.inner import inner_products
 
 DOMAIN = Domain(("a", "b", "c"), (5, 3, 4))
 N = DOMAIN.size

@@ -15,7 +15,7 @@ from workbench.mechanisms import (
     PrioritySampling,
     ThresholdSampling,
 )
-from workbench.transform import Dyadic, Haar
+from workbench.queries import Dyadic, Haar
 
 ALPHA = exp(-0.1)
 NOISE = range(-600, 601)  # beyond it lies a mass of 1e-26

@@ -11,8 +11,8 @@ import pytest
 from workbench import DP, UNBOUNDED, Domain, Interactions
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.mechanisms import HPA, LPA, SRA
-from workbench.metrics import KLDivergence
 from workbench.noise import variance
+from workbench.trials.metrics import KLDivergence
 
 
 def sampled_counts(p, records, l):  # noqa: E741

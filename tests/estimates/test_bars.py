@@ -15,7 +15,6 @@ from workbench import (
     datasets,
     mechanisms,
 )
-from workbench.estimates.law import Law, geometric_variance
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -24,7 +23,8 @@ from workbench.mechanisms import (
     ThresholdSampling,
     UniformSampling,
 )
-from workbench.workload import labelled_queries
+from workbench.noise.law import Law, geometric_variance
+from workbench.queries import labelled_queries
 
 DOMAIN = Domain(("town", "hour"), (10, 24), (tuple("ABCDEFGHIJ"), None))
 EPSILON = DP(0.1)  # noise of deviation 14
@@ -161,7 +161,7 @@ def test_what_is_no_query_is_refused():
 
 @pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
 def test_every_release_of_labelled_cells_is_asked_by_label(cls):
-    from workbench.laws import Subject
+    from workbench.mechanisms.laws import Subject
 
     subject = Subject(cls)
     release: Release = subject.release(subject.table([9, 1, 4, 40, 7]), seeded(1))

@@ -23,13 +23,12 @@ from workbench import (
     SparseTable,
     Subsets,
     compose,
-    metrics,
 )
-from workbench.domain import MAX_CELLS
 from workbench.mechanisms import HighPassFilter
-from workbench.preparation.domain_file import states_public_truth
+from workbench.queries import Shuffle
+from workbench.spaces.domain import MAX_CELLS, states_public_truth
+from workbench.trials import metrics
 from workbench.value import parameter, read_only, value
-from workbench.workload import Shuffle
 
 
 @value
@@ -318,7 +317,7 @@ def test_random_subsets_are_subsets_of_their_size():
 @pytest.mark.parametrize("n", [1, 60, 126, 500, 1000])
 def test_random_subsets_sum_what_they_hold_and_forget_what_is_gone(n):
     """Few keys are sorted, many are put in their places; either is kept while its arrays live."""
-    from workbench.workload import shuffle
+    from workbench.queries import ranges as shuffle
 
     domain, rng = Domain(("x",), (1000,)), np.random.default_rng(n)
     loose = np.sort(rng.choice(1000, n, replace=False)), rng.normal(size=n)

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from workbench.estimates.junction_tree import JunctionTree, cliques_of
-from workbench.estimates.model import cell_probabilities
+from workbench.inference.junction_tree import JunctionTree, cliques_of
+from workbench.inference.model import cell_probabilities
 
 SHAPE = (2, 3, 2, 4, 2)
 LISTS = [

@@ -16,11 +16,10 @@ from workbench.estimates.linear_noise import (
     query_variances,
 )
 from workbench.inference import tree_least_squares
-from workbench.inference.least_squares import tree_sums
+from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import FPA, GS, SRA, HierarchicalHistogram, Privelet, UniformSampling
-from workbench.mechanisms._fourier import inverse
-from workbench.transform import Haar
-from workbench.workload import labelled_queries
+from workbench.mechanisms.smoothing import inverse
+from workbench.queries import Haar, labelled_queries
 
 RUNS = 200
 

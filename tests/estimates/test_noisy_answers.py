@@ -18,7 +18,7 @@ from workbench import (
 )
 from workbench.estimates import NoisyAnswers
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import Together, linear_queries, serialise
+from workbench.queries import Together, linear_queries, stated
 
 DOMAIN = Domain(("home", "work", "age"), (3, 4, 5), (tuple("abc"), range(2000, 2004), None))
 
@@ -71,7 +71,7 @@ def test_queries_without_repeats_stay_in_their_order():
     once = answers.without_repeats()
     assert once.values.tolist() == [12.0, 5.0, 1.0]
     assert once.variances == pytest.approx([2 / 3, 3, 4])
-    assert serialise.to_text(once.workload) == serialise.to_text(queries[np.array([0, 1, 3])])
+    assert stated.to_text(once.workload) == stated.to_text(queries[np.array([0, 1, 3])])
 
 
 def test_of_all_cells_any_sums_are_answered():
@@ -85,9 +85,9 @@ def test_of_all_cells_any_sums_are_answered():
 @pytest.mark.parametrize("make", [mixed, lambda: Marginals(2), lambda: Products.of(DOMAIN, [])])
 def test_words_and_files_give_the_same_back(make, tmp_path):
     workload = linear_queries(make(), DOMAIN)
-    texts = serialise.to_text(workload)
-    again = serialise.from_text(DOMAIN, texts)
-    assert serialise.to_text(again) == texts and len(again) == len(workload)
+    texts = stated.to_text(workload)
+    again = stated.from_text(DOMAIN, texts)
+    assert stated.to_text(again) == texts and len(again) == len(workload)
     assert all(json.loads(text) for text in texts)
     keys, values = np.arange(60), np.random.default_rng(0).normal(size=60)
     np.testing.assert_array_equal(
@@ -97,7 +97,7 @@ def test_words_and_files_give_the_same_back(make, tmp_path):
     loaded = NoisyAnswers.from_arrow(answers.to_arrow(), answers.metadata())
     assert (loaded.values == answers.values).all() and loaded.domain == DOMAIN
     assert (loaded.variances == answers.variances).all()
-    assert serialise.to_text(loaded.workload) == texts
+    assert stated.to_text(loaded.workload) == texts
 
 
 def test_a_frame_writes_queries_out():
@@ -118,7 +118,7 @@ def test_words_that_are_none_are_refused():
         '"x"',
     ):
         with pytest.raises(ValueError, match="no query|is not in"):
-            serialise.from_text(DOMAIN, [text])
+            stated.from_text(DOMAIN, [text])
 
 
 def test_bad_values_name_the_field():
@@ -144,7 +144,7 @@ def test_a_history_is_of_one_domain_and_not_empty():
     assert (history.values == np.concatenate([one.values, two.values, one.values])).all()
     part = history[np.array([0, len(one) + 2, len(history) - 1])]
     assert (part.values == history.values[[0, len(one) + 2, -1]]).all()
-    assert serialise.to_text(part.workload)[1] == serialise.to_text(two.workload)[2]
+    assert stated.to_text(part.workload)[1] == stated.to_text(two.workload)[2]
     assert NoisyAnswers.history(one) is one
     for empty in ([], held(Products.of(DOMAIN, []))):
         with pytest.raises(ValueError, match="history is empty"):

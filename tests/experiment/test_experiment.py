@@ -13,19 +13,7 @@ from time import time
 import numpy as np
 import pytest
 
-from workbench import (
-    DP,
-    Bound,
-    Dyadic,
-    RandomRanges,
-    Sweep,
-    Trial,
-    datasets,
-    experiment,
-    metrics,
-    run,
-)
-from workbench.experiment import inputs, store
+from workbench import DP, Bound, Dyadic, RandomRanges, Sweep, Trial, datasets, run, trials
 from workbench.mechanisms import (
     FPA,
     GeometricHistogram,
@@ -33,6 +21,7 @@ from workbench.mechanisms import (
     Laborious,
     PrioritySampling,
 )
+from workbench.trials import inputs, metrics, running
 from workbench.value import value
 
 DATA = datasets.GaussianSparse(m=2000, density=0.05)
@@ -48,8 +37,8 @@ def test_the_first_dataset_whose_files_are_here_is_taken(tmp_path, monkeypatch):
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     missing = datasets.NetTrace()
-    assert experiment.first_available(missing, DATA, missing) is DATA
-    assert experiment.first_available(missing, None) is None
+    assert trials.first_available(missing, DATA, missing) is DATA
+    assert trials.first_available(missing, None) is None
 
 
 def test_resumes_without_running_again(tmp_path):
@@ -168,15 +157,15 @@ def test_sources_are_followed_through_imports(monkeypatch):
     )
     inputs.source_hash.__wrapped__(frozenset({HighPassFilter.__module__}))
     for needed in (
-        "high_pass_filter",
+        "mechanisms/summaries",
         "noise/__init__",
         "noise/laws",
         "noise/kernels",
-        "summary",
-        "workload",
+        "estimates/summary",
+        "workbench/queries",
     ):
         assert any(needed in s for s in seen), needed
-    assert not any("priority_sampling" in s or "datasets" in s for s in seen)
+    assert not any("mechanisms/histograms" in s or "datasets" in s for s in seen)
 
 
 def test_a_damaged_row_is_measured_again(tmp_path):
@@ -229,18 +218,16 @@ def test_another_file_under_the_same_name_is_measured_again(tmp_path, monkeypatc
     folder.mkdir()
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))
     (folder / "adult.data").write_text("a")
-    place = lambda: store.row_file(Trial(datasets.Adult(), B, 0), sweep(B), tmp_path)
+    place = lambda: running.row_file(Trial(datasets.Adult(), B, 0), sweep(B), tmp_path)
     before = place()
     assert place() == before
     (folder / "adult.data").write_text("ab")
     assert place() != before
 
 
-DECIDE = (
-    "mechanisms/priority_sampling mechanisms/laborious noise/priorities noise/kernels".split()
-)
-DECIDE += "datasets/gaussian_sparse metrics/answers workload/queries".split()
-DECIDE += "estimates/summary experiment/sweep experiment/running".split()
+DECIDE = "mechanisms/summaries mechanisms/straw_men noise/priorities noise/kernels".split()
+DECIDE += "datasets/synthetic trials/metrics/answers queries/ranges".split()
+DECIDE += "estimates/summary trials/sweep trials/running".split()
 
 
 @pytest.mark.parametrize("room", DECIDE)
@@ -248,7 +235,7 @@ def test_a_row_is_renamed_when_a_source_that_decides_it_changes(tmp_path, monkey
     sources, read = inputs.source_hash.__wrapped__, Path.read_text
     monkeypatch.setattr(inputs, "source_hash", sources)  # without what it remembers
     laborious = Laborious(B)
-    place = lambda: store.row_file(Trial(DATA, laborious, 0), sweep(laborious), tmp_path)  # noqa: E731
+    place = lambda: running.row_file(Trial(DATA, laborious, 0), sweep(laborious), tmp_path)  # noqa: E731
     before, changed = place(), f"workbench/{room}.py"
     edited = lambda self, *a, **k: read(self, *a, **k) + "#" * str(self).endswith(changed)  # noqa: E731
     assert place() == before
@@ -268,7 +255,7 @@ class _Cut:
 
 def test_rows_of_another_estimator_are_other_rows(tmp_path):
     names = {
-        store.row_file(Trial(DATA, B, 0), sweep(B, estimators=some), tmp_path)
+        running.row_file(Trial(DATA, B, 0), sweep(B, estimators=some), tmp_path)
         for some in ([], [_Cut(3)], [_Cut(4)], [_Cut(4), _Cut(3)])
     }
     assert len(names) == 4

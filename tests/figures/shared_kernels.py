@@ -14,9 +14,8 @@ from pathlib import Path
 
 from jupyter_core.utils import run_sync
 
-from workbench import report
-from workbench.reproduction import reproduce
-from workbench.reproduction.batch import _Batch
+from workbench.figures.batch import _Batch, reproduce
+from workbench.figures.site import write
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 BEFORE = "import workbench.figures.saved\nworkbench.figures.saved.IMAGES = ('png',)"
@@ -59,7 +58,7 @@ def main(results, groups):
         failed += [run for run in runs if run.state != "done"]
     for run in failed:
         print(run.stem, run.state, run.cell, run.error)
-    print(report.write(results, "quick"))
+    print(write(results, "quick"))
     return bool(failed)
 
 

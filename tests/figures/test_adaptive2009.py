@@ -28,10 +28,10 @@ from tests.figures.worlds import (
 )
 from tests.reference import adaptive as reference
 from workbench import DP, Sweep, Trial
-from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNDECIDED, UNTESTABLE
 from workbench.datasets import CommuteTwin
-from workbench.experiment import run
 from workbench.mechanisms import DirectSynthesis
+from workbench.trials import run
+from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNDECIDED, UNTESTABLE
 
 matplotlib.use("Agg")
 

@@ -8,10 +8,10 @@ import pytest
 from experiments.adaptive2009 import _shapes, appA
 from tests.figures.worlds import figure_of, multiplied, noisy, outcome_of, outcomes_of
 from workbench import DP, Bound, Trial
-from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
-from workbench.hierarchy import Prefixes, Quadtree
+from workbench.data import Records
 from workbench.mechanisms import ImprovedAdaptiveHistogram
-from workbench.records import Records
+from workbench.spaces import Prefixes, Quadtree
+from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
 
 APPENDIX = figure_of(appA)
 SHAPES = {"uniform": 8, "proportional": 4, "progressive": 2, "fractional": 1, "skip": 4}

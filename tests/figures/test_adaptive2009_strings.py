@@ -18,11 +18,11 @@ from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED, SOURCE
 from experiments.adaptive2009._unprinted import SETTINGS, basic, improved
 from tests.figures.worlds import figure_of, multiplied, noisy, outcome_of, outcomes_of
 from workbench import Bound, Trial
-from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
-from workbench.hierarchy import Prefixes
-from workbench.metrics import RecoveredFraction
-from workbench.plots import Panel
-from workbench.records import Records
+from workbench.data import Records
+from workbench.figures.plots import Panel
+from workbench.spaces import Prefixes
+from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
+from workbench.trials.metrics import RecoveredFraction
 
 BREAKS = {IMPROVED: 60, DIRECT: 66, BASIC: 90}  # over ε
 LONG = 13  # the power of two below which strings may be long

@@ -22,9 +22,9 @@ from tests.figures.worlds import (
     noisy,
 )
 from workbench import Trial
-from workbench.claims import DEPENDS, DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, UNTESTABLE
 from workbench.datasets import IPUMSTwin
-from workbench.workload import RandomMarginalRanges, workload_sensitivity
+from workbench.queries import RandomMarginalRanges, workload_sensitivity
+from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, UNTESTABLE
 
 CASES = ("Census Income", "IPUMS twin")
 SMALL = IPUMSTwin(records=3000)
@@ -284,14 +284,14 @@ def test_figure_2_is_drawn_and_told_with_its_union():
 @pytest.fixture
 def small(monkeypatch):
     """One small dataset, few queries, two seeds; a model answers from few tuples."""
-    monkeypatch.setattr("workbench.estimates.model._ANSWERING_TUPLES", 2000)
+    monkeypatch.setattr("workbench.inference.model._ANSWERING_TUPLES", 2000)
     for spec in (chen2012_fig2, chen2012_fig3):
         monkeypatch.setattr(spec, "datasets", lambda names: {CASES[1]: SMALL})
     return {"past": 40, "queries": 40, "seeds": 2}
 
 
 def test_data_that_is_not_at_hand_is_left_out(monkeypatch, tmp_path):
-    from workbench.datasets.readers import published
+    from workbench.datasets import published
 
     monkeypatch.setattr(published, "raw", lambda: tmp_path)
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))

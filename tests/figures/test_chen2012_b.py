@@ -15,7 +15,9 @@ from experiments.chen2012 import fig7 as chen2012_fig7
 from experiments.chen2012.data import CENSUS, NEW, PAST, TWIN, WITH, WITHOUT
 from tests.figures.worlds import figure_of, multiplied, noisy
 from workbench import DP, Bound, Domain, Marginals, SparseTable
-from workbench.claims import (
+from workbench.datasets import IPUMSTwin
+from workbench.mechanisms import LaplaceQueries, RetentionReplacement
+from workbench.trials.claims import (
     DEPENDS,
     DIFFERS,
     HOLDS,
@@ -24,8 +26,6 @@ from workbench.claims import (
     UNTESTABLE,
     MissingPoints,
 )
-from workbench.datasets import IPUMSTwin
-from workbench.mechanisms import LaplaceQueries, RetentionReplacement
 
 
 def fig4():

@@ -25,10 +25,12 @@ from experiments.cormode2012 import modern as cormode2012_modern
 from experiments.cormode2012 import sec45 as cormode2012_sec45
 from experiments.cormode2012 import table1 as cormode2012_table1
 from tests.figures.worlds import claims_of, figure_of
-from workbench import DP, Domain, Ranges, SparseTable, claims, figures, plots
-from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, OUTCOMES
+from workbench import DP, Domain, Ranges, SparseTable, figures
+from workbench.data import Bound
 from workbench.datasets import GaussianSparse
-from workbench.table import Bound
+from workbench.figures import plots
+from workbench.trials import claims
+from workbench.trials.claims import DIFFERS, HOLDS, NOT_JUDGED, OUTCOMES
 
 HERE = Path(__file__).parents[2] / "experiments"
 FILES = [
@@ -70,7 +72,7 @@ def test_every_claim_is_judged_once():
 @pytest.fixture
 def no_files(monkeypatch, tmp_path):
     """No published file is at hand, and the twin of OnTheMap is a small table."""
-    from workbench.datasets.readers import published
+    from workbench.datasets import published
 
     monkeypatch.setattr(published, "raw", lambda: tmp_path)
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path))

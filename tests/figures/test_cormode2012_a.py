@@ -22,9 +22,9 @@ from experiments.cormode2012 import (
     work_places,
 )
 from workbench import DP
-from workbench.claims import DEPENDS, HOLDS, UNTESTABLE
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import DirichletSynthesis, GeometricHistogram, HighPassFilter
+from workbench.trials.claims import DEPENDS, HOLDS, UNTESTABLE
 
 RECORDED = Path(__file__).parents[1] / "rows"
 LEVEL = 0.99

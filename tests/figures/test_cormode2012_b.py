@@ -22,9 +22,16 @@ from experiments.cormode2012.fig5_times import DENSE_SUMS, NUMPY, OUR_SUMS
 from experiments.cormode2012.shared import CELLS, DYADIC, FACTORS, FILTER, FULL, PRIORITY, both
 from tests.figures.worlds import noisy
 from workbench import DP, Domain, Haar, Ranges
-from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNDECIDED, UNTESTABLE, MissingPoints
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
+from workbench.trials.claims import (
+    DEPENDS,
+    DIFFERS,
+    HOLDS,
+    UNDECIDED,
+    UNTESTABLE,
+    MissingPoints,
+)
 
 LEVEL = 0.99
 SPREAD = 0.003

@@ -10,11 +10,19 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from workbench import DP, Bound, Domain, SparseTable, provenance
+from workbench import DP, Bound, Domain, SparseTable
+from workbench.estimates import files as provenance
 from workbench.figures import Description, Export
-from workbench.figures.exported import FORMATS, parse_formats, write
-from workbench.figures.latex import escape, markdown_table, parse_entries, table_float
-from workbench.figures.records import noise_of, row_digest
+from workbench.figures.exported import (
+    FORMATS,
+    escape,
+    markdown_table,
+    parse_entries,
+    parse_formats,
+    table_float,
+    write,
+)
+from workbench.figures.saved import noise_of, row_digest
 from workbench.mechanisms import GeometricHistogram
 
 matplotlib.use("Agg")

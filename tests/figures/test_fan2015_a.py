@@ -17,16 +17,12 @@ from experiments.fan2015.data import cases
 from tests.figures.worlds import figure_of
 from tests.reference import sampling
 from workbench import DP, Bound, Domain, Trial
-from workbench.claims import NOT_JUDGED
+from workbench.data import Interactions
 from workbench.datasets import InteractionsTwin
-from workbench.interactions import Interactions
 from workbench.mechanisms import HPA
-from workbench.metrics import (
-    TopPrecision,
-    sampling_error,
-    weighted_counts,
-)
 from workbench.noise import variance
+from workbench.trials.claims import NOT_JUDGED
+from workbench.trials.metrics import TopPrecision, sampling_error, weighted_counts
 
 SMALL = InteractionsTwin(40, 12, 400, 30, contexts="check-in week")
 
@@ -65,7 +61,7 @@ def test_twins_stand_in_and_files_take_their_place(tmp_path):
 
 
 def test_weighted_counts_weigh_each_record_by_its_user(monkeypatch):
-    monkeypatch.setattr("workbench.metrics.sampling._BLOCK", 7)
+    monkeypatch.setattr("workbench.trials.metrics.contributions._BLOCK", 7)
     domain = Domain(("item", "context"), (5, 3))
     rng = np.random.default_rng(0)
     columns = rng.choice([3, 9, 40], 30), rng.integers(5, size=30), rng.integers(3, size=30)

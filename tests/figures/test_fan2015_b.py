@@ -27,12 +27,13 @@ from experiments.fan2015._five_methods import (
 from experiments.fan2015.data import RatedFilms
 from experiments.fan2015.unreleased import EqualCounts, ReleaseTakenApart, TopItems
 from tests.figures.worlds import figure_of, spread
-from workbench import DP, Bound, Domain, Trial, plots
-from workbench.claims import NOT_JUDGED, UNTESTABLE
+from workbench import DP, Bound, Domain, Trial
+from workbench.data import Interactions
 from workbench.datasets import InteractionsTwin
-from workbench.interactions import Interactions
+from workbench.figures import plots
 from workbench.mechanisms import HPA, SRA
-from workbench.metrics import MeanSquaredCountError, TopPrecision
+from workbench.trials.claims import NOT_JUDGED, UNTESTABLE
+from workbench.trials.metrics import MeanSquaredCountError, TopPrecision
 
 SEEDS = 6
 SMALL = InteractionsTwin(300, 120, 6000, 200)

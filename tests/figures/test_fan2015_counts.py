@@ -24,7 +24,7 @@ from experiments.fan2015.fig6 import DENSE
 from experiments.fan2015.fig6 import PAPER as BEST
 from experiments.fan2015.unreleased import TopItems
 from tests.figures.worlds import figure_of, multiplied, noisy
-from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
+from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
 
 SEEDS = 12
 LEVEL = 0.99

@@ -16,8 +16,8 @@ from experiments.fan2015._five_methods import READINGS
 from experiments.fan2015.table4 import TABLE
 from experiments.fan2015.unreleased import Habits
 from tests.figures.worlds import figure_of, multiplied, noisy, outcome_of, outcomes_of
-from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
 from workbench.datasets import InteractionsTwin
+from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
 
 
 def fig1():

@@ -3,10 +3,9 @@
 import pandas as pd
 import pytest
 
-from workbench import claims, figures
-from workbench.claims import Claim, Finding
+from workbench import figures
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.parameters import (
+from workbench.figures.figure import (
     choice,
     epsilon,
     number,
@@ -16,6 +15,8 @@ from workbench.figures.parameters import (
     whole,
     wholes,
 )
+from workbench.trials import claims
+from workbench.trials.claims import Claim, Finding
 from workbench.value import value
 
 CLAIMS = (Claim.of_one("x-1", "It falls.", lambda rows, level: Finding(None, "not settled")),)

@@ -26,13 +26,14 @@ from experiments.hay2010.fig7 import Fig7
 from experiments.hay2010.rounded import WholeAnswers
 from experiments.hay2010.thm4 import Thm4
 from tests.figures.worlds import noisy
-from workbench import DP, Bound, Domain, RandomRanges, Ranges, SparseTable, plots
-from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, UNTESTABLE
+from workbench import DP, Bound, Domain, RandomRanges, Ranges, SparseTable
 from workbench.datasets import SearchLogsTwin
 from workbench.estimates import HierarchicalSums, Histogram
+from workbench.figures import plots
 from workbench.inference import Zeroed, tree_least_squares
-from workbench.inference.least_squares import tree_sums
+from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import HierarchicalHistogram, UnattributedHistogram
+from workbench.trials.claims import DIFFERS, HOLDS, NOT_JUDGED, UNTESTABLE
 
 TWINS = ("NetTrace twin", "Search Logs twin")
 MODULES = {
@@ -516,7 +517,7 @@ def test_two_laws_can_lie_under_one_panel():
 
 
 def test_a_sequence_of_cells_is_compared_with_its_own_domain():
-    from workbench.metrics import MeanSquaredError, SquaredError
+    from workbench.trials.metrics import MeanSquaredError, SquaredError
 
     domain = Domain(("x",), (4,))
     truth = SparseTable.from_keys(domain, [0, 1], [10, 20], Bound(), truth_public=True)

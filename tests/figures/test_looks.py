@@ -7,16 +7,17 @@ import pandas as pd
 import pytest
 
 from tests.figures.worlds import noisy
-from workbench import DP, Sweep, claims
-from workbench.claims import Claim, Finding, Statement, check_lower, paired_ratios
-from workbench.claims.intervals import _of_logs
+from workbench import DP, Sweep
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, Figure
-from workbench.figures.parameters import epsilon, seeds, whole
+from workbench.figures.figure import epsilon, seeds, whole
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
-from workbench.metrics import MeanAbsoluteError
+from workbench.queries import RandomRanges
+from workbench.trials import claims
+from workbench.trials.claims import Claim, Finding, Statement, check_lower, paired_ratios
+from workbench.trials.claims.intervals import _of_logs
+from workbench.trials.metrics import MeanAbsoluteError
 from workbench.value import value
-from workbench.workload import RandomRanges
 
 
 def below(rows, level):

@@ -14,16 +14,10 @@ import pytest
 
 from experiments.verdicts import contradictions
 from tests.rows.check import compare
-from workbench import claims
-from workbench.claims import UNTESTABLE
-from workbench.figures import (
-    SavedFigure,
-    find_figure,
-    find_notebooks,
-    load,
-    parameters_cell,
-)
-from workbench.figures.records import TIMED
+from workbench.figures import SavedFigure, find_figure, find_notebooks, load, parameters_cell
+from workbench.figures.saved import TIMED
+from workbench.trials import claims
+from workbench.trials.claims import UNTESTABLE
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = find_notebooks(ROOT / "notebooks")

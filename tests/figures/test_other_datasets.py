@@ -12,7 +12,7 @@ from experiments.cormode2012.fig6b import Fig6b
 from experiments.fan2015.data import cases
 from experiments.fan2015.fig5 import Fig5 as SignalFigure
 from experiments.hay2010.fig5 import Fig5
-from workbench import Bound, Domain, Interactions, SparseTable, plugins
+from workbench import Bound, Domain, Interactions, SparseTable, compiled
 
 
 class Steps:
@@ -56,7 +56,7 @@ def stated(monkeypatch):
     module = ModuleType("somebodys")
     vars(module).update(Steps=Steps, Flows=Flows, Visits=Visits, Hidden=Hidden)
     monkeypatch.setitem(sys.modules, "somebodys", module)
-    monkeypatch.setenv(plugins.WITH, "somebodys")
+    monkeypatch.setenv(compiled.WITH, "somebodys")
 
 
 def test_a_figure_takes_somebodys_dataset():

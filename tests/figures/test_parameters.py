@@ -10,8 +10,8 @@ from papermill import inspect_notebook
 
 from tests.figures.test_notebooks import NOTEBOOKS, literals_of
 from workbench.figures import PROFILES, find_figure, parameters_cell
-from workbench.option_grammar import parameter_text, parse_parameter
-from workbench.reproduction.settings import tasks
+from workbench.figures.status import tasks
+from workbench.mechanisms.options import parameter_text, parse_parameter
 from workbench.widgets.figure_panel import _Editor
 
 FIGURES = [id for id in NOTEBOOKS if "open_notebook" in NOTEBOOKS[id].read_text()]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from workbench import figures
-from workbench.claims import DIFFERS, HOLDS, Verdict
+from workbench.trials.claims import DIFFERS, HOLDS, Verdict
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402

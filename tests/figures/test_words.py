@@ -3,15 +3,16 @@
 import re
 from functools import partial
 
-from workbench import DP, Sweep, claims
-from workbench.claims import Claim, Printed, Statement, means, paired_ratios
+from workbench import DP, Sweep
 from workbench.datasets import GaussianSparse
 from workbench.figures import Figure
-from workbench.figures.parameters import choice, seeds
+from workbench.figures.figure import choice, seeds
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
-from workbench.metrics import MeanAbsoluteError
+from workbench.queries import RandomRanges
+from workbench.trials import claims
+from workbench.trials.claims import Claim, Printed, Statement, means, paired_ratios
+from workbench.trials.metrics import MeanAbsoluteError
 from workbench.value import value
-from workbench.workload import RandomRanges
 
 DATA = {"few": GaussianSparse(m=300), "many": GaussianSparse(m=3000, density=0.3, mean=20)}
 PAIR = ("HighPassFilter", "GeometricHistogram")

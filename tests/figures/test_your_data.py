@@ -20,16 +20,16 @@ from workbench import (
     Release,
     SparseTable,
     Sweep,
-    experiment,
     noise,
+    trials,
     widgets,
 )
-from workbench.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
-from workbench.mechanism import noise_blocks
 from workbench.mechanisms import HighPassFilter, PrioritySampling
-from workbench.metrics import MeanAbsoluteError
-from workbench.option_grammar import release_options
-from workbench.transform import basis_of
+from workbench.mechanisms.options import release_options
+from workbench.mechanisms.protocol import noise_blocks
+from workbench.queries import basis_of
+from workbench.trials.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
+from workbench.trials.metrics import MeanAbsoluteError
 
 CELLS = json.loads((Path(__file__).parents[2] / "notebooks/02_your_data.ipynb").read_text())[
     "cells"
@@ -277,7 +277,7 @@ def test_where_the_domain_states_it_the_table_itself_is_swept(mine, tmp_path):
     assert dataset.load().total == 8 and dataset.load().truth_public
     mechanisms = [PrioritySampling(DP(epsilon), size=5) for epsilon in figure.epsilons]
     sweep = Sweep([dataset], mechanisms, [MeanAbsoluteError(RandomRanges(7))], 1)
-    rows = experiment.run(sweep, tmp_path / "store")
+    rows = trials.run(sweep, tmp_path / "store")
     assert rows.truth_public.all() and len(rows) == 3 and "mine.csv" in rows.dataset[0]
     assert figure.domain().attributes == ("shop", "day")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from workbench import figures
-from workbench.claims import DIFFERS, HOLDS
+from workbench.trials.claims import DIFFERS, HOLDS
 
 
 def holds(claim, world) -> None:

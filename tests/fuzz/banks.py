@@ -17,9 +17,9 @@ from tests.fuzz.damage import damaged, damaged_json
 from tests.fuzz.format import DOMAIN, Draw
 from workbench import DP, ZCDP, Bound, Marginals, SparseTable, mechanisms
 from workbench.inference.answer_bank import AnswerBank
-from workbench.laws.subject import seeded
-from workbench.session import Session
-from workbench.session.fits import load_fits, save_fits
+from workbench.mechanisms.laws import seeded
+from workbench.owner import Session
+from workbench.owner.price import load_fits, save_fits
 
 STRANGE_CELLS = [None, 0, -1, 1e308, "nan", "{", b"\xff", '["r", 0, 1e99]']  # of a database
 
@@ -62,7 +62,7 @@ def write_session(folder: Path, draw: Draw) -> None:
         record = {n: json.loads(text) for n, text in texts.items() if n != "checksum"}
         record = draw(damaged_json([record]))
         if isinstance(record, dict):
-            from workbench.session import file
+            from workbench.owner import ledger as file
 
             try:
                 db.execute("DELETE FROM about")

@@ -32,13 +32,7 @@ from tests.fuzz.stated import (
     write_domain,
     write_queries,
 )
-from workbench.datasets import (
-    Foursquare,
-    Gowalla,
-    MovieLens,
-    NetflixPrize,
-    OnTheMap,
-)
+from workbench.datasets import Foursquare, Gowalla, MovieLens, NetflixPrize, OnTheMap
 
 FORMATS = {
     "release": Format(write_release, use_release),

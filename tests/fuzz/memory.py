@@ -23,24 +23,23 @@ from tests.fuzz.published import HEAD
 from tests.fuzz.saved import parquet_bytes
 from tests.fuzz.stated import pack_zstd
 from workbench import DP, Bound, Domain, Marginals, Release, SparseTable, mechanisms
+from workbench.data import UNBOUNDED, Interactions
+from workbench.data.reading import open_sources
 from workbench.datasets import (
     Foursquare,
     Gowalla,
     MovieLens,
     NetflixPrize,
     OnTheMap,
-    foursquare,
-    gowalla,
-    netflix_prize,
+    checkins,
+    ratings,
 )
-from workbench.inference.answer_bank import METHODS, AnswerBank
-from workbench.interactions import Interactions
-from workbench.laws.subject import seeded
-from workbench.reading.sources import open_sources
-from workbench.session import Session
-from workbench.session.fits import key_of, load_fits
-from workbench.table import UNBOUNDED
-from workbench.workload.stated import read_queries
+from workbench.inference.answer_bank import AnswerBank
+from workbench.inference.bank_fits import METHODS
+from workbench.mechanisms.laws import seeded
+from workbench.owner import Session
+from workbench.owner.price import key_of, load_fits
+from workbench.queries.stated import read_queries
 
 MB = 2**20
 
@@ -92,7 +91,7 @@ def taken(name: str, shape: str, size: float) -> dict[str, float]:
     """MB of the file, of what it holds, and of memory beyond that for an almost empty one."""
     kind = KINDS[name]
     with pytest.MonkeyPatch.context() as monkeypatch, tempfile.TemporaryDirectory() as folder:
-        monkeypatch.setattr("workbench.datasets.readers.published.raw", lambda: Path(folder))
+        monkeypatch.setattr("workbench.datasets.published.raw", lambda: Path(folder))
         for what in ("small", "large"):
             place = Path(folder) / what
             place.mkdir()
@@ -393,7 +392,7 @@ def _write_movielens(folder: Path, shape: str, size: int) -> int:
 
 def _write_netflix(folder: Path, shape: str, size: int) -> int:
     n = max(1, size // 17)
-    netflix_prize.PARTS = ((1, 1, n),)
+    ratings.PARTS = ((1, 1, n),)
     rows = [b"%d,3,2005-09-06\n" % i for i in range(1, n + 1)]
     folder = folder / "netflix_prize"
     folder.mkdir()
@@ -405,13 +404,13 @@ def _write_gowalla(folder: Path, shape: str, size: int) -> int:
     folder = folder / "gowalla"
     folder.mkdir()
     n = max(1, size // 12)
-    gowalla.PLACES = 1 + n // 5000
-    gowalla.CHECKINS = {"train": n, "tune": 1, "test": 1}
+    checkins.PLACES = 1 + n // 5000
+    checkins.CHECKINS = {"train": n, "tune": 1, "test": 1}
     rows = [f"{i % 5000}\t{i // 5000}\t1\n" for i in range(n)]
     (folder / "Gowalla_train.txt").write_text("".join(rows))
     (folder / "Gowalla_tune.txt").write_text("5001\t0\t1\n")
     (folder / "Gowalla_test.txt").write_text("5002\t0\t1\n")
-    places = (f"{i}\t30.2\t-97.7\n" for i in range(gowalla.PLACES))
+    places = (f"{i}\t30.2\t-97.7\n" for i in range(checkins.PLACES))
     (folder / "Gowalla_poi_coos.txt").write_text("".join(places))
     return sum(p.stat().st_size for p in folder.iterdir())
 
@@ -436,7 +435,7 @@ def _write_foursquare(folder: Path, shape: str, size: int) -> int:
         name = "dataset_TIST2015_Checkins.txt"
     n = max(1, size // 70)
     for city in ("nyc", "world"):
-        foursquare.FORMS[city] = foursquare.FORMS[city]._replace(check_ins=n)
+        checkins.FORMS[city] = checkins.FORMS[city]._replace(check_ins=n)
     venues = n if shape.endswith("venues") else 1
     (folder / name).write_text("".join(row % (1 + i % 1000, i % venues) for i in range(n)))
     return sum(p.stat().st_size for p in folder.iterdir())

@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.damage import damaged
 from tests.fuzz.format import Draw, Format
-from workbench.datasets import (
-    foursquare,
-    gowalla,
-    movielens,
-    netflix_prize,
-)
+from workbench.datasets import checkins, ratings
 
 HEAD = "w_geocode,h_geocode,S000,SA01,SA02,SA03,SE01,SE02,SE03,SI01,SI02,SI03,createdate"
 BLOCKS = ("010010201001000", "010010201001001", "010030102002003")
@@ -63,22 +58,22 @@ TIST = {
 
 def foursquare_as_small(monkeypatch) -> None:
     for city in ("nyc", "world"):
-        form = foursquare.FORMS[city]._replace(check_ins=2)
-        monkeypatch.setitem(foursquare.FORMS, city, form)
+        form = checkins.FORMS[city]._replace(check_ins=2)
+        monkeypatch.setitem(checkins.FORMS, city, form)
 
 
 def movielens_as_small(monkeypatch) -> None:
-    form = movielens.FORMS["1m"]._replace(ratings_in_all=3)
-    monkeypatch.setitem(movielens.FORMS, "1m", form)
+    form = ratings.FORMS["1m"]._replace(ratings_in_all=3)
+    monkeypatch.setitem(ratings.FORMS, "1m", form)
 
 
 def netflix_as_small(monkeypatch) -> None:
-    monkeypatch.setattr(netflix_prize, "PARTS", ((1, 2, 3), (3, 3, 2)))
+    monkeypatch.setattr(ratings, "PARTS", ((1, 2, 3), (3, 3, 2)))
 
 
 def gowalla_as_small(monkeypatch) -> None:
-    monkeypatch.setattr(gowalla, "PLACES", 3)
-    monkeypatch.setattr(gowalla, "CHECKINS", {"train": 29, "tune": 2, "test": 5})
+    monkeypatch.setattr(checkins, "PLACES", 3)
+    monkeypatch.setattr(checkins, "CHECKINS", {"train": 29, "tune": 2, "test": 5})
 
 
 def published(dataset, files: dict[str, bytes], patch=lambda monkeypatch: None) -> Format:

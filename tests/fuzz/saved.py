@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from tests.fuzz.damage import as_text, damaged, damaged_json, damaged_table
 from tests.fuzz.format import DOMAIN, Draw
 from workbench import DP, Bound, Domain, Marginals, Release, SparseTable, mechanisms
+from workbench.data import Records
 from workbench.estimates import Microdata
 from workbench.estimates.estimate import Estimate
-from workbench.hierarchy import Attributes, Prefixes, Taxonomy
 from workbench.inference import MaximumEntropy
-from workbench.laws.subject import Subject, seeded
-from workbench.records import Records
-from workbench.transform import Dyadic, Haar
+from workbench.mechanisms.laws import Subject, seeded
+from workbench.queries import Dyadic, Haar
+from workbench.spaces import Attributes, Prefixes, Taxonomy
 
 
 @cache

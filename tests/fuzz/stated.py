@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.fuzz.damage import as_text, damaged, damaged_json, damaged_table
 from tests.fuzz.format import DOMAIN, Draw, Format
 from workbench import Bound, Domain, SparseTable
-from workbench.interactions import Interactions
-from workbench.workload.stated import read_marginals, read_queries
+from workbench.data import Interactions
+from workbench.queries.stated import read_marginals, read_queries
 
 DOMAINS = [
     {

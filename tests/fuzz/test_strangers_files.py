@@ -29,14 +29,13 @@ from tests.fuzz.run import emptied, limited, looked_for_in
 from tests.fuzz.saved import parquet_bytes, releases
 from tests.fuzz.stated import pack_zstd
 from workbench import DP, Bound, Domain, Release, SparseTable, estimates, mechanisms
+from workbench.data import source
+from workbench.estimates.release_files import read_release
 from workbench.inference.answer_bank import AnswerBank
-from workbench.laws.subject import seeded
-from workbench.reading import source
-from workbench.release_files import read_release
-from workbench.session import Session
-from workbench.session import file as session_file
-from workbench.session.fits import load_fits
-from workbench.workload.stated import read_queries
+from workbench.mechanisms.laws import seeded
+from workbench.owner import Session, ledger
+from workbench.owner.price import load_fits
+from workbench.queries.stated import read_queries
 
 QUICK = {"release": 30, "release-csv": 15, "session": 6}
 
@@ -321,7 +320,7 @@ def test_a_session_whose_total_is_none_is_refused(tmp_path, total):
         texts = dict(db.execute("SELECT name, value FROM about WHERE name <> 'checksum'"))
         db.execute("DELETE FROM about")
         about = {n: json.loads(text) for n, text in texts.items()}
-        session_file._write_about(db, about | {"total": total})
+        ledger._write_about(db, about | {"total": total})
         db.commit()
     with pytest.raises(ValueError, match="total = "):
         Session.open(tmp_path / "a.session")

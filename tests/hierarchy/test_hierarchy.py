@@ -9,12 +9,20 @@ import pandas as pd
 import pytest
 
 from tests.agreement import seeded
-from workbench import PUBLIC, Bound, Boxes, Domain, RandomBoxes, Ranges, SparseTable, hierarchy
-from workbench.estimates import Law, Leaves
-from workbench.hierarchy import Attributes, Digits, Prefixes, Quadtree, Taxonomy
-from workbench.hierarchy.keys import argsort_keys, searchsorted_keys
-from workbench.records import Frontier, Records
-from workbench.workload import Level, Nodes
+from workbench import PUBLIC, Bound, Boxes, Domain, RandomBoxes, Ranges, SparseTable, spaces
+from workbench.data import Frontier, Records
+from workbench.estimates import Leaves
+from workbench.noise.law import Law
+from workbench.queries import Level, Nodes
+from workbench.spaces import (
+    Attributes,
+    Digits,
+    Prefixes,
+    Quadtree,
+    Taxonomy,
+    argsort_keys,
+    searchsorted_keys,
+)
 
 CODES = (
     ("A", None), ("A1", "A"), ("A2", "A"), ("A21", "A2"), ("A22", "A2"), ("A23", "A2"),
@@ -171,7 +179,7 @@ def test_a_string_that_has_ended_is_complete_and_cannot_be_split():
 
 def test_hierarchies_tell_themselves():
     for tree, _ in samples():
-        assert hierarchy.from_dict(hierarchy.to_dict(tree)) == tree
+        assert spaces.from_dict(spaces.to_dict(tree)) == tree
         if not isinstance(tree, Taxonomy):
             names = {"Quadtree": Quadtree, "Prefixes": Prefixes, "Attributes": Attributes}
             assert eval(repr(tree), names | {"Domain": Domain}) == tree

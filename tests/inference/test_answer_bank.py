@@ -9,19 +9,17 @@ from scipy.optimize import minimize, nnls
 
 from workbench import DP, Bound, Domain, Session, SparseTable
 from workbench.estimates import NoisyAnswers
-from workbench.estimates.junction_tree import CalibratedTree
 from workbench.inference import KernelPCA, product_prior
-from workbench.inference.answer_bank import ENTROPY, KERNEL, SQUARES, TREE, AnswerBank
-from workbench.inference.bank_marginals import BankMarginals
-from workbench.inference.cell_least_squares import CellProblem
-from workbench.inference.held_out import HeldOut
-from workbench.inference.judged_fits import unjudged
-from workbench.inference.kernel_answers import KernelBlocks
+from workbench.inference.answer_bank import AnswerBank, unjudged
+from workbench.inference.bank_fits import ENTROPY, KERNEL, SQUARES, TREE, Recalled
+from workbench.inference.cross_validation import HeldOut
+from workbench.inference.junction_tree import CalibratedTree
+from workbench.inference.kernel_pca import KernelBlocks
+from workbench.inference.marginals import BankMarginals, CellProblem
 from workbench.inference.markov_network import MarkovNetwork, NetworkProblem
-from workbench.inference.merged_codes import MergedCodes
-from workbench.inference.recalled import Recalled
+from workbench.inference.query_terms import MergedCodes
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import (
+from workbench.queries import (
     Marginals,
     NamedMarginals,
     Products,
@@ -211,7 +209,7 @@ def test_unbiased_risks_are_so_on_average():
 @pytest.mark.parametrize("alpha", [3.0, 300.0, np.inf])
 @pytest.mark.parametrize("total", [None, 4000.0])
 def test_answers_by_sets_are_those_query_by_query(alpha, total, monkeypatch):
-    monkeypatch.setattr("workbench.inference.kernel_answers._FEW_SHARED", 1)
+    monkeypatch.setattr("workbench.inference.kernel_pca._FEW_SHARED", 1)
     table = chained()
     past = Together(
         (
@@ -362,8 +360,8 @@ def test_a_method_that_is_named_is_fitted_alone_and_answers_the_same(by):
 
 
 def test_a_fit_that_stops_too_early_says_so(monkeypatch):
-    monkeypatch.setattr("workbench.inference.network_descent._STEPS", 1)
-    monkeypatch.setattr("workbench.inference.network_descent._PRODUCTS", 1)
+    monkeypatch.setattr("workbench.inference.markov_network._STEPS", 1)
+    monkeypatch.setattr("workbench.inference.markov_network._PRODUCTS", 1)
     history = bought(chained(), NamedMarginals(tuple(PAIRS[:3])), 5.0)
     recalled = AnswerBank(history, 4000.0).recall(Marginals(1), TREE, error=False)
     assert "did not converge" in recalled.why
@@ -452,7 +450,7 @@ def test_bars_of_maximum_entropy_hold_where_tuples_are_drawn(monkeypatch):
 def test_least_squares_that_stop_too_early_say_so(monkeypatch):
     history = bought(chained(), NamedMarginals(tuple(PAIRS[:3])), 5.0)
     assert "converge" not in AnswerBank(history, 4000.0).recall(Marginals(1), SQUARES).why
-    monkeypatch.setattr("workbench.inference.cell_least_squares._STEPS", 2)
+    monkeypatch.setattr("workbench.inference.marginals._STEPS", 2)
     recalled = AnswerBank(history, 4000.0).recall(Marginals(1), SQUARES, error=False)
     assert "did not converge" in recalled.why
 

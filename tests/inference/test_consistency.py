@@ -20,14 +20,14 @@ from workbench.inference import (
     tree_least_squares,
     zero_negative_subtrees,
 )
-from workbench.inference.least_squares import sizes_of_levels, tree_sums
+from workbench.inference.consistency import sizes_of_levels, tree_sums
 from workbench.mechanisms import (
     HierarchicalHistogram,
     LaplaceHistogram,
     Privelet,
     UnattributedHistogram,
 )
-from workbench.transform import Haar, level_sizes
+from workbench.queries import Haar, level_sizes
 
 TREES = [(1, 2), (2, 2), (8, 2), (5, 2), (13, 3), (27, 3), (100, 4), (7, 5), (6, 2), (33, 2)]
 

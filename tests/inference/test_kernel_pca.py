@@ -18,7 +18,7 @@ from workbench import (
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, cross_validation, product_prior, select_alpha
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import Together, linear_queries
+from workbench.queries import Together, linear_queries
 
 DOMAIN = Domain(("a", "b", "c"), (5, 3, 4))
 KEYS = np.arange(DOMAIN.size)

@@ -7,11 +7,10 @@ from workbench import Domain, Products
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, select_alpha
 from workbench.inference import cross_validation as cross
-from workbench.inference.eigenqueries import Eigenqueries
+from workbench.inference.eigenqueries import Eigenqueries, prior_vectors
 from workbench.inference.kernel_ridge import KernelRidge, ridge_or_eigenqueries
-from workbench.inference.priors import prior_vectors
-from workbench.workload import Marginals, RandomMarginalRanges, RandomTables, Together
-from workbench.workload.inner import inner_products, means
+from workbench.queries import Marginals, RandomMarginalRanges, RandomTables, Together
+from workbench.queries.inner import inner_products, means
 
 DOMAIN = Domain(("a", "b", "c", "d"), (5, 7, 2, 9))
 PRIOR = tuple(tuple(np.random.default_rng(3).dirichlet(np.ones(n))) for n in DOMAIN.shape)

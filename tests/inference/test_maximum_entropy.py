@@ -12,19 +12,19 @@ from tests.reference import kernel_pca
 from tests.reference import maximum_entropy as reference
 from workbench import DP, PUBLIC, Bound, Domain, Marginals, Products, Ranges, SparseTable
 from workbench.estimates import NoisyAnswers
-from workbench.estimates.gibbs import Chains
-from workbench.estimates.model import Model
 from workbench.inference import (
     MaximumEntropy,
     MaximumEntropyAsPrinted,
     NotConverged,
-    chain_ascent,
     cross_validated_errors,
 )
-from workbench.inference.chain_ascent import divergence, estimate_left
+from workbench.inference import maximum_entropy as chain_ascent
 from workbench.inference.dual_problem import DualProblem
+from workbench.inference.gibbs import Chains
+from workbench.inference.maximum_entropy import divergence, estimate_left
+from workbench.inference.model import Model
 from workbench.mechanisms import LaplaceQueries
-from workbench.workload import TableQueries, Together, linear_queries
+from workbench.queries import TableQueries, Together, linear_queries
 
 SHAPE = (3, 4, 2)
 DOMAIN = Domain(("a", "b", "c"), SHAPE)

@@ -5,10 +5,8 @@ import pytest
 
 from workbench import Domain, Products
 from workbench.estimates import NoisyAnswers
-from workbench.inference import chain_ascent
-from workbench.inference.dual_problem import DualProblem
-from workbench.inference.quadratic_step import quadratic_step
-from workbench.inference.sampled_covariance import SampledCovariance
+from workbench.inference import maximum_entropy
+from workbench.inference.dual_problem import DualProblem, SampledCovariance, quadratic_step
 
 DOMAIN = Domain(("a", "b", "c"), (3, 4, 5))
 CODES = np.stack(np.unravel_index(np.arange(60), DOMAIN.shape), axis=1)
@@ -100,9 +98,9 @@ def test_a_stage_that_ends_far_below_is_gone_back_on(monkeypatch):
         return np.where(problem.pi > problem.means(margins), -problem.box, problem.box)
 
     dampings: list[float] = []
-    monkeypatch.setattr(chain_ascent, "quadratic_step", astray)
+    monkeypatch.setattr(maximum_entropy, "quadratic_step", astray)
     rng = np.random.default_rng(0)
-    model = chain_ascent.ascend_dual(problem, 256, 1200, 0.0, rng)
+    model = maximum_entropy.ascend_dual(problem, 256, 1200, 0.0, rng)
     assert dampings == [2.0, 2.0, 2.0] and model.steps == 1200  # after 150, 400 and 850
     assert model.gap < 0.3 * problem.gap(np.zeros(12), problem.prior_margins())
     assert model.lacks == model.gap  # refused moves tell nothing
@@ -110,7 +108,7 @@ def test_a_stage_that_ends_far_below_is_gone_back_on(monkeypatch):
 
 def test_a_later_stage_that_ends_far_below_is_tried_with_more_damping(monkeypatch):
     problem, _ = problem_of(12, 0.0003)
-    right = chain_ascent.quadratic_step
+    right = maximum_entropy.quadratic_step
     dampings: list[float] = []
 
     def astray_later(problem, w, margins, covariance, damping):
@@ -119,23 +117,23 @@ def test_a_later_stage_that_ends_far_below_is_tried_with_more_damping(monkeypatc
             return right(problem, w, margins, covariance, damping)
         return np.where(problem.pi > problem.means(margins), -problem.box, problem.box)
 
-    monkeypatch.setattr(chain_ascent, "quadratic_step", astray_later)
-    model = chain_ascent.ascend_dual(problem, 256, 800, 0.0, np.random.default_rng(0))
+    monkeypatch.setattr(maximum_entropy, "quadratic_step", astray_later)
+    model = maximum_entropy.ascend_dual(problem, 256, 800, 0.0, np.random.default_rng(0))
     assert dampings == [2.0, *(0.5 * 8.0**i for i in range(7))] and model.lacks == model.gap
 
 
 def test_damped_moves_do_not_say_that_the_top_is_near(monkeypatch):
     """Stages that hardly move, as they are damped: what is lacked is the gap, until damping is least."""
     problem, _ = problem_of(12, 0.0003)
-    monkeypatch.setattr(chain_ascent, "quadratic_step", lambda problem, w, *_: w)
-    monkeypatch.setattr(chain_ascent, "_LESS_DAMPING", 1.0)
-    model = chain_ascent.ascend_dual(problem, 256, 1200, 0.0, np.random.default_rng(0))
+    monkeypatch.setattr(maximum_entropy, "quadratic_step", lambda problem, w, *_: w)
+    monkeypatch.setattr(maximum_entropy, "_LESS_DAMPING", 1.0)
+    model = maximum_entropy.ascend_dual(problem, 256, 1200, 0.0, np.random.default_rng(0))
     assert model.lacks == model.gap > 0
 
 
 def test_covariances_of_too_few_tuples_are_not_used(monkeypatch):
     problem, _ = problem_of(12, 0.0003)
-    monkeypatch.setattr(chain_ascent, "_MOST_TUPLES", 95)  # 8 a query are 96
-    monkeypatch.setattr(chain_ascent, "quadratic_step", None)
-    model = chain_ascent.ascend_dual(problem, 256, 400, 0.0, np.random.default_rng(0))
+    monkeypatch.setattr(maximum_entropy, "_MOST_TUPLES", 95)  # 8 a query are 96
+    monkeypatch.setattr(maximum_entropy, "quadratic_step", None)
+    model = maximum_entropy.ascend_dual(problem, 256, 400, 0.0, np.random.default_rng(0))
     assert model.steps == 400 and model.gap < problem.gap(np.zeros(12), problem.prior_margins())

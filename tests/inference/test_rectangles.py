@@ -6,7 +6,7 @@ import pytest
 from workbench import Domain, Products
 from workbench.estimates import NoisyAnswers
 from workbench.inference.dual_problem import DualProblem
-from workbench.workload import Marginals, RandomMarginalRanges, RandomTables, Together
+from workbench.queries import Marginals, RandomMarginalRanges, RandomTables, Together
 
 DOMAIN = Domain(("a", "b", "c", "d"), (5, 7, 2, 9))
 QUERIES = {

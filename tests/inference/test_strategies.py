@@ -4,19 +4,15 @@ import numpy as np
 import pytest
 
 from workbench import ZCDP, Bound, SparseTable
-from workbench.domain import Domain
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
-from workbench.inference.cell_strategies import answers_by_cells, of_line, rows_of_cells
-from workbench.inference.strategies import L1, L2, optimised_strategy
+from workbench.inference.marginal_strategies import L1, L2
+from workbench.inference.query_terms import rows_of_cells
+from workbench.inference.strategies import answers_by_cells, of_line, optimised_strategy
 from workbench.mechanisms import GaussianQueries
-from workbench.session.plan import reconstructed
-from workbench.workload import (
-    Marginals,
-    NamedMarginals,
-    Products,
-    linear_queries,
-)
+from workbench.owner.choosing import reconstructed
+from workbench.queries import Marginals, NamedMarginals, Products, linear_queries
+from workbench.spaces import Domain
 
 MIXED = Domain(("a", "b", "c"), (3, 2, 4))
 BITS = Domain(tuple("abcd"), (2,) * 4)
@@ -104,7 +100,7 @@ def test_a_tree_over_many_codes_errs_as_is_told_or_less(n, norm):
 @pytest.mark.parametrize("n", [16, 37])
 def test_overlapping_trees_err_exactly_as_is_told(n, monkeypatch):
     """By literal least squares from what is asked, which is what their answers are put together by."""
-    monkeypatch.setattr("workbench.inference.cell_strategies._BRANCHINGS", ())
+    monkeypatch.setattr("workbench.inference.strategies._BRANCHINGS", ())
     domain = Domain(("x", "y"), (n, 2))
     every = [(i, j) for i in range(n) for j in range(i + 1, n + 1)]
     workload = Products.of(domain, [{"x": ends} for ends in every])

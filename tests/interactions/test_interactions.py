@@ -10,21 +10,10 @@ import polars as pl
 import pytest
 
 from tests.agreement import fits_chances, seeded
-from workbench import (
-    PUBLIC,
-    UNBOUNDED,
-    Attributes,
-    Bound,
-    Boxes,
-    Domain,
-    Interactions,
-    Ranges,
-)
-from workbench.interactions import checks, reading
+from workbench import PUBLIC, UNBOUNDED, Attributes, Bound, Boxes, Domain, Interactions, Ranges
+from workbench.data import SparseTable, frames, interaction_rows, sampling
 from workbench.mechanisms import HighPassFilter
 from workbench.privacy import DP
-from workbench.reading import parquet_file
-from workbench.table import SparseTable
 
 FILMS = Domain(("film", "day"), (6, 7), (tuple("abcdef"), None))
 FRAME = pd.DataFrame(
@@ -86,15 +75,15 @@ def test_a_frame_is_read_by_naming_three_columns(kind):
 )  # fmt: skip
 @pytest.mark.parametrize("batch", [2, 100])
 def test_users_may_be_called_anything(monkeypatch, batch, who):
-    monkeypatch.setattr(reading, "BATCH", batch)
+    monkeypatch.setattr(interaction_rows, "BATCH", batch)
     data = Interactions.from_frame(FRAME.assign(who=who), **NAMED)
     assert sorted(rows(data).values()) == [[(0, 0), (0, 1), (1, 0)], [(2, 3)], [(5, 6), (5, 6)]]
 
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
 def test_parquet_is_read_as_the_frame_is(tmp_path, monkeypatch, batch):
-    monkeypatch.setattr(reading, "BATCH", batch)
-    monkeypatch.setattr(parquet_file, "BATCH", batch)
+    monkeypatch.setattr(interaction_rows, "BATCH", batch)
+    monkeypatch.setattr(frames, "BATCH", batch)
     path = tmp_path / "ratings.parquet"
     for frame in (FRAME, FRAME.assign(who=[4, 1, 4, 2**35, 4, 1]), FRAME.sort_values("who")):
         frame.to_parquet(path, row_group_size=4)
@@ -132,8 +121,8 @@ def test_many_rows_in_any_order_keep_each_users_order():
 def test_values_outside_the_domain_name_column_row_and_value(
     tmp_path, monkeypatch, batch, change, said
 ):
-    monkeypatch.setattr(reading, "BATCH", batch)
-    monkeypatch.setattr(parquet_file, "BATCH", batch)
+    monkeypatch.setattr(interaction_rows, "BATCH", batch)
+    monkeypatch.setattr(frames, "BATCH", batch)
     frame = FRAME.assign(**change)
     with pytest.raises(ValueError, match=said):
         Interactions.from_frame(frame, **NAMED)
@@ -174,7 +163,7 @@ def test_other_bad_input_is_one_error(tmp_path, monkeypatch):
     (tmp_path / "x.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="not a complete Parquet file"):
         Interactions.from_parquet(tmp_path / "x.parquet", **NAMED)
-    monkeypatch.setattr(checks, "MOST_RECORDS", 2)
+    monkeypatch.setattr(sampling, "MOST_RECORDS", 2)
     with pytest.raises(ValueError, match="more than 2 records"):
         Interactions.from_frame(FRAME, **NAMED)
 

@@ -23,8 +23,8 @@ from workbench import (
     mechanisms,
 )
 from workbench.estimates import Histogram, Summary
-from workbench.laws import LAWS, Subject, check_laws, releases, values
-from workbench.laws.subject import Broken, answers
+from workbench.mechanisms import laws
+from workbench.mechanisms.laws import LAWS, Broken, Subject, answers, check_laws
 from workbench.privacy import ADD_REMOVE
 from workbench.value import value
 
@@ -103,7 +103,7 @@ in_every_basis = pytest.mark.parametrize(
 @in_every_basis
 def test_is_a_frozen_value_whose_text_is_its_configuration(cls):
     subject = Subject(cls)
-    values.frozen_value(subject)
+    laws.frozen_value(subject)
     mechanism = cls.example(subject.budget())
     names = {c.__name__: c for c in (*mechanisms.ALL, DP, ZCDP, Marginals, Dyadic, Haar)}
     assert eval(repr(mechanism), names) == mechanism
@@ -112,23 +112,23 @@ def test_is_a_frozen_value_whose_text_is_its_configuration(cls):
 
 @in_every_basis
 def test_the_ledger_costs_the_budget_and_no_more(cls):
-    releases.costs_its_budget(Subject(cls))
+    laws.costs_its_budget(Subject(cls))
 
 
 @in_every_basis
 def test_all_randomness_comes_from_rng(cls):
-    releases.randomness_is_the_rngs(Subject(cls))
+    laws.randomness_is_the_rngs(Subject(cls))
 
 
 @in_every_basis
 def test_without_rng_it_is_fit_to_publish_and_never_repeats(cls):
-    releases.fit_to_publish(Subject(cls))
+    laws.fit_to_publish(Subject(cls))
 
 
 @in_every_basis
 def test_the_estimate_is_public_and_on_the_tables_domain(cls):
     subject = Subject(cls)
-    releases.estimate_is_public(subject)
+    laws.estimate_is_public(subject)
     release = subject.release(subject.table([9, 1, 4]), seeded())
     if type(release.estimate) is Summary:
         assert list(release.to_frame().columns) == ["home", "work", "count", "noisy"]
@@ -136,12 +136,12 @@ def test_the_estimate_is_public_and_on_the_tables_domain(cls):
 
 @in_every_basis
 def test_what_is_saved_is_what_is_loaded(cls):
-    releases.saved_is_loaded(Subject(cls))
+    laws.saved_is_loaded(Subject(cls))
 
 
 @in_every_basis
 def test_empty_tables_are_tables(cls):
-    releases.empty_tables_are_tables(Subject(cls))
+    laws.empty_tables_are_tables(Subject(cls))
 
 
 @pytest.mark.parametrize("count", [0, 5])
@@ -162,29 +162,29 @@ def test_a_domain_of_one_cell_is_a_domain(count):
 
 @in_every_basis
 def test_recipes_are_answered_as_what_they_draw(cls):
-    releases.recipes_are_their_queries(Subject(cls))
+    laws.recipes_are_their_queries(Subject(cls))
 
 
 @in_every_basis
 def test_a_public_table_cannot_be_spent_on(cls):
-    releases.public_tables_are_refused(Subject(cls))
+    laws.public_tables_are_refused(Subject(cls))
 
 
 @every
 def test_budgets_that_cannot_be_spent_are_refused(cls):
-    values.refuses_budgets(Subject(cls))
+    laws.refuses_budgets(Subject(cls))
 
 
 @every
 def test_numbers_out_of_range_name_field_value_and_range(cls):
-    values.refuses_numbers(Subject(cls))
+    laws.refuses_numbers(Subject(cls))
 
 
 @in_every_basis
 def test_the_error_vanishes_as_epsilon_grows(cls):
     if not getattr(cls, "converges", True):
         pytest.skip("declared as not converging in its own file")
-    releases.error_vanishes(Subject(cls))
+    laws.error_vanishes(Subject(cls))
 
 
 def neighbour_cases():
@@ -207,7 +207,7 @@ def test_neighbours_are_hard_to_tell_apart(cls, bound, runs):
         with pytest.raises(ValueError, match="bound"):
             subject.release(subject.table([1], bound))
         return
-    releases.neighbours_are_alike(subject, bound, runs)
+    laws.neighbours_are_alike(subject, bound, runs)
 
 
 def test_a_wider_bound_buys_wider_noise():
@@ -224,12 +224,14 @@ def test_a_wider_bound_buys_wider_noise():
 def test_no_mechanism_file_is_forgotten():
     files = {p.stem for p in Path(mechanisms.__file__).parent.glob("[!_]*.py")}
     classes = mechanisms.ALL + mechanisms.COMPOSED
-    assert files == {cls.__module__.rpartition(".")[2] for cls in classes}
+    families = {cls.__module__.rpartition(".")[2] for cls in classes}
+    assert families.isdisjoint({"protocol", "laws", "options"})
+    assert files == families | {"protocol", "laws", "options"}
 
 
 @every
 def test_the_file_states_what_it_promises(cls):
-    values.states_promises(Subject(cls))
+    laws.states_promises(Subject(cls))
     assert cls.cite
 
 
@@ -244,18 +246,18 @@ def test_without_rng_all_randomness_is_the_systems(cls, monkeypatch):
 
 @every
 def test_no_cell_is_released_twice_or_from_outside_the_domain(cls):
-    releases.cells_are_released_once(Subject(cls))
+    laws.cells_are_released_once(Subject(cls))
 
 
 @in_every_basis
 def test_every_receipt_that_was_written_is_in_the_ledger(cls):
-    releases.receipts_are_kept(Subject(cls))
-    releases.price_is_fixed(Subject(cls))
+    laws.receipts_are_kept(Subject(cls))
+    laws.price_is_fixed(Subject(cls))
 
 
 @in_every_basis
 def test_error_bars_are_as_wide_as_the_errors_or_not_given(cls):
-    releases.error_bars_fit(Subject(cls))
+    laws.error_bars_fit(Subject(cls))
 
 
 accepting = pytest.mark.parametrize(
@@ -267,14 +269,14 @@ accepting = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     "law",
     [
-        values.frozen_value,
-        values.refuses_budgets,
-        releases.costs_its_budget,
-        releases.receipts_are_kept,
-        releases.saved_is_loaded,
-        releases.error_vanishes,
-        pytest.param(releases.error_bars_fit, marks=pytest.mark.slow),
-        pytest.param(releases.neighbours_are_alike, marks=pytest.mark.long),
+        laws.frozen_value,
+        laws.refuses_budgets,
+        laws.costs_its_budget,
+        laws.receipts_are_kept,
+        laws.saved_is_loaded,
+        laws.error_vanishes,
+        pytest.param(laws.error_bars_fit, marks=pytest.mark.slow),
+        pytest.param(laws.neighbours_are_alike, marks=pytest.mark.long),
     ],
 )
 def test_under_a_rho_the_same_laws_hold(cls, law):
@@ -322,12 +324,10 @@ class Useless(mechanisms.LaplaceHistogram):
         return dataclasses.replace(release, estimate=Histogram(table.domain, noisy, 1.0))
 
 
-@pytest.mark.parametrize(
-    "law", [releases.error_vanishes, releases.error_bars_fit, releases.price_is_fixed]
-)
+@pytest.mark.parametrize("law", [laws.error_vanishes, laws.error_bars_fit, laws.price_is_fixed])
 def test_a_broken_law_prints_numbers_as_people_write_them(law, monkeypatch):
     prices = ((Fraction(k, 3), Fraction(0)) for k in range(9))
-    monkeypatch.setattr(releases, "exact_rho", lambda ledger: next(prices))
+    monkeypatch.setattr(laws, "exact_rho", lambda ledger: next(prices))
     with pytest.raises(Broken) as caught:
         law(Subject(Useless))
     text = str(caught.value)

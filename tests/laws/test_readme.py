@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from experiments import verdicts
-from workbench import provenance
-from workbench.claims import DEPENDS, DIFFERS, HOLDS, UNDECIDED, UNTESTABLE
-from workbench.figures.records import row_digest
+from workbench.estimates import files
+from workbench.figures.saved import row_digest
+from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNDECIDED, UNTESTABLE
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -30,7 +30,7 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
 
 
 def test_the_picture_is_drawn_from_the_recorded_rows_of_the_quick_run():
-    record = provenance.read(ROOT / "experiments" / "verdicts" / "cormode2012_fig2.png")
+    record = files.read(ROOT / "experiments" / "verdicts" / "cormode2012_fig2.png")
     assert record["command"] in README.replace("\n", " ")
     rows = pd.read_csv(ROOT / "tests" / "rows" / f"{record['id']}.csv.xz")
     assert record["rows"] == row_digest(rows)
@@ -68,14 +68,10 @@ def test_it_fits_one_screen():
     assert len(README.splitlines()) <= 80
 
 
-def test_every_room_is_on_the_map():
+def test_every_package_is_on_the_map():
     shown = " ".join(re.findall(r"^\| (`.*?) \|", REFERENCE, re.M))
     for path in (ROOT / "workbench").iterdir():
-        room = path.stem
-        if (
-            room.startswith("_")
-            or path.suffix not in ("", ".py")
-            or room in ("value", "arrays", "libraries", "compiled")
-        ):
+        package = path.stem
+        if package.startswith("_") or path.suffix not in ("", ".py"):
             continue
-        assert f"`{room}" in shown, room
+        assert f"`{package}" in shown, package

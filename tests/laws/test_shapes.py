@@ -11,8 +11,8 @@ from beartype import beartype
 from beartype.door import is_bearable
 
 from workbench import mechanisms, noise
-from workbench.laws import DOMAIN, Subject
-from workbench.mechanism import Bound, SparseTable
+from workbench.data import Bound, SparseTable
+from workbench.mechanisms.laws import DOMAIN, Subject
 
 TABLE = SparseTable.from_keys(DOMAIN, [0, 5, 10], [9, 1, 4], Bound())
 KINDS = ("Bool", "Complex", "Float", "Int", "Num", "UInt8", "UInt64")

@@ -13,25 +13,27 @@ from tests.agreement import fits_chances, runs, same_counts, seeded
 from tests.hierarchy.test_hierarchy import path
 from tests.reference import adaptive, direct_synthesis, privtree
 from workbench import DP, Bound, Boxes, Domain, Ranges, Release, SparseTable, noise
+from workbench.data import Records
 from workbench.estimates import Leaves
-from workbench.estimates.law import Law, geometric_variance
-from workbench.hierarchy import Attributes, Prefixes, Quadtree, Taxonomy
 from workbench.inference import project_to_simplex
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,
     ImprovedAdaptiveHistogram,
     PrivTree,
-    _adaptive,
 )
-from workbench.mechanisms._allotment import centred
-from workbench.mechanisms._discount import STRATEGIES, Discount, level_losses
-from workbench.mechanisms.improved_adaptive_histogram import (
+from workbench.mechanisms import adaptive as _adaptive
+from workbench.mechanisms.adaptive import (
+    STRATEGIES,
+    Discount,
     certified_discount,
+    level_losses,
     structural_loss,
 )
-from workbench.records import Records
-from workbench.workload import Level, Nodes
+from workbench.mechanisms.direct_synthesis import centred
+from workbench.noise.law import Law, geometric_variance
+from workbench.queries import Level, Nodes
+from workbench.spaces import Attributes, Prefixes, Quadtree, Taxonomy
 
 STABLE = STRATEGIES[:-1]
 

@@ -5,9 +5,10 @@ import pytest
 
 from tests.agreement import seeded
 from workbench import DP, UNBOUNDED, Bound, Domain, Interactions
-from workbench.laws import Subject, releases
 from workbench.mechanisms import HPA, LPA, SRA
-from workbench.mechanisms.chosen_contributions import ChosenContributions
+from workbench.mechanisms import laws as releases
+from workbench.mechanisms.chosen import ChosenContributions
+from workbench.mechanisms.laws import Subject
 
 DOMAIN = Domain(("item", "context"), (5, 3))
 B = DP(1.0)

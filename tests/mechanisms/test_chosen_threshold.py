@@ -5,8 +5,9 @@ import pytest
 
 from tests.agreement import seeded
 from workbench import DP, Bound, Domain, Dyadic, SparseTable
-from workbench.laws import Subject, releases
 from workbench.mechanisms import ChosenThreshold, HighPassFilter, PrioritySampling
+from workbench.mechanisms import laws as releases
+from workbench.mechanisms.laws import Subject
 from workbench.privacy import ZCDP
 
 DOMAIN = Domain(("x",), (60,))

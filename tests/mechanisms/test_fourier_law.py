@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from workbench import ZCDP
-from workbench.audit import pairs_for
 from workbench.mechanisms import FPA
 from workbench.noise.discrete_gaussian import DiscreteGaussian
+from workbench.owner.audit import pairs_for
 
 RHO = 0.05
 

@@ -13,9 +13,8 @@ from scipy import stats
 from tests.agreement import RARE, fits_chances, indistinguishable, runs, same_law, seeded
 from tests.reference import fourier, grouping
 from workbench import DP, PUBLIC, UNBOUNDED, Bound, Domain, Interactions, noise
-from workbench.mechanisms import _fourier
-from workbench.mechanisms.fpa import FPA
-from workbench.mechanisms.gs import GS
+from workbench.mechanisms import smoothing
+from workbench.mechanisms.smoothing import FPA, GS
 
 both = pytest.mark.parametrize("cls", [FPA, GS])
 
@@ -225,10 +224,10 @@ def test_with_every_coefficient_or_groups_of_one_the_error_vanishes(mechanism):
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 13, 30, 97])
 def test_coefficients_are_those_of_the_literal_basis(n):
     x = seeded(n).normal(size=n)
-    ours = _fourier.coefficients(x)
+    ours = smoothing.coefficients(x)
     np.testing.assert_allclose(ours, fourier.forward(x), atol=1e-12)
-    np.testing.assert_allclose(_fourier.inverse(ours), x, atol=1e-12)
-    far = _fourier.coefficients(x.astype(np.longdouble))
+    np.testing.assert_allclose(smoothing.inverse(ours), x, atol=1e-12)
+    far = smoothing.coefficients(x.astype(np.longdouble))
     assert far.dtype == np.longdouble
     np.testing.assert_allclose(far.astype(float), ours, atol=1e-13)
 
@@ -273,7 +272,7 @@ def test_the_transform_rounds_less_than_stated(n):
     """Of whole numbers as large as allowed; the exact coefficients by sums of high precision."""
     mechanism = some(FPA, largest=2**24)
     x = seeded(n).integers(0, 2**24, n, endpoint=True)
-    ours = _fourier.coefficients(x.astype(np.longdouble))
+    ours = smoothing.coefficients(x.astype(np.longdouble))
     for f in (0, 1, n // 3):
         with localcontext() as context:
             context.prec = 40
@@ -301,7 +300,7 @@ def test_k_has_the_literal_law(n):
     data, epsilon = crowd(), 4.0
     counts = data.item_counts()
     mechanism, bound = some(FPA), Bound(3, 3, 3)
-    exact = _fourier.coefficients(counts.astype(np.longdouble))
+    exact = smoothing.coefficients(counts.astype(np.longdouble))
     rng = seeded(3)
     drawn = [mechanism._choose(exact, bound, epsilon, 0.7, rng)[0] for _ in range(n)]
     chances = fourier.selection(counts.tolist(), epsilon, 0.7, bound.l2, bound.l1)

@@ -12,7 +12,6 @@ import pytest
 from tests.agreement import same_counts, seeded
 from tests.reference import discrete_gaussian as literal
 from workbench import ZCDP, Bound, Domain, Dyadic, Haar, Marginals, SparseTable
-from workbench.mechanism import blocks_within, law_within
 from workbench.mechanisms import (
     ALP,
     FPA,
@@ -29,10 +28,10 @@ from workbench.mechanisms import (
     PrivTree,
     UnattributedHistogram,
 )
-from workbench.mechanisms._contributions import l2_squared
-from workbench.mechanisms.hierarchical_histogram import tree_l2_squared as of_tree
-from workbench.transform import basis_of
-from workbench.workload import Together, linear_queries, workload_l2_squared
+from workbench.mechanisms.contributions import l2_squared
+from workbench.mechanisms.hierarchical import tree_l2_squared as of_tree
+from workbench.mechanisms.protocol import blocks_within, law_within
+from workbench.queries import Together, basis_of, linear_queries, workload_l2_squared
 
 BOUNDS = [Bound(), Bound(2), Bound(2, 1, 2), Bound(3, 2, 5), Bound(2, 3, 4), Bound(5, 1, 4)]
 RHO = ZCDP(0.125)
@@ -125,7 +124,7 @@ def test_columns_of_workloads_are_as_long_as_they_are_laid_out():
         queries = linear_queries(workload, domain)
         columns = [queries.sums(domain, np.array([t]), one) for t in range(domain.size)]
         assert workload_l2_squared(workload, domain) == longest(columns)
-    from workbench.workload import Products
+    from workbench.queries import Products
 
     signed = Products.moments(domain, [{"x": 1, "y": 2}, {"z": 3}, {"x": 2, "z": 1}])
     both = Together((linear_queries(Marginals(2), domain), signed))
@@ -183,7 +182,7 @@ def test_gaussian_queries_have_the_noise_that_they_state():
 
 
 def test_gaussian_queries_of_real_numbers_pay_for_their_rounding():
-    from workbench.workload import Products
+    from workbench.queries import Products
 
     domain = Domain(("x", "y"), (3, 4))
     thirds = Products.fourier(domain, [("x",), ("x", "y"), ("y",)])

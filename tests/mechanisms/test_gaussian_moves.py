@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 from workbench import Bound, Domain, mechanisms
-from workbench.audit import pairs_for
+from workbench.mechanisms.protocol import blocks_within
 from workbench.noise.discrete_gaussian import DiscreteGaussian
-from workbench.noise.gaussian_cells import GaussianCell
+from workbench.noise.empty_cells import GaussianCell
+from workbench.owner.audit import pairs_for
 from workbench.privacy import ZCDP
-from workbench.shares import blocks_within
-from workbench.transform import Dyadic, Haar
-from workbench.workload import Products
+from workbench.queries import Dyadic, Haar, Products
 
 RHO = 0.02
 NONE = np.zeros(0, np.int64)

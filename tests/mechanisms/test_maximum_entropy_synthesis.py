@@ -14,7 +14,8 @@ from workbench import (
     Release,
     SparseTable,
 )
-from workbench.laws import LAWS, Subject, releases
+from workbench.mechanisms import laws as releases
+from workbench.mechanisms.laws import LAWS, Subject
 
 DOMAIN = Domain(("age", "sex", "job"), (6, 2, 4))
 OTHERS = (
@@ -75,9 +76,9 @@ def test_the_number_of_records_is_stated_or_bought():
 
 
 def test_many_cells_are_fitted_by_chains(monkeypatch):
-    from workbench.mechanisms import maximum_entropy_synthesis
+    from workbench.mechanisms import microdata
 
-    monkeypatch.setattr(maximum_entropy_synthesis, "_EXACT_CELLS", 1)
+    monkeypatch.setattr(microdata, "_EXACT_CELLS", 1)
     private = table()
     release = MaximumEntropySynthesis(DP(1000.0), Marginals(2), rows=4000, weight=1.0)(
         private, seeded()

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from workbench import Bound, Domain, SparseTable
-from workbench.hierarchy import Quadtree
 from workbench.mechanisms import (
     GS,
     HPA,
@@ -17,10 +16,10 @@ from workbench.mechanisms import (
     HighPassFilter,
     UniformSampling,
 )
-from workbench.mechanisms._attribute_boxes import LocatedRecords
-from workbench.mechanisms._beta_binomial import _stirling_rest
-from workbench.mechanisms.dirichlet_synthesis import _round_up
+from workbench.mechanisms.direct_synthesis import LocatedRecords
+from workbench.mechanisms.dirichlet import _round_up, _stirling_rest
 from workbench.privacy import DP, ZCDP
+from workbench.spaces import Quadtree
 
 
 @pytest.mark.parametrize("size", [16, 5, 1])

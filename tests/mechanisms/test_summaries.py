@@ -34,7 +34,7 @@ from workbench.mechanisms import (
     ThresholdSampling,
     UniformSampling,
 )
-from workbench.workload import Marginals, Together
+from workbench.queries import Marginals, Together
 
 EPSILON, M = 0.2, 600
 DOMAIN = Domain(("x",), (M,))

@@ -7,11 +7,11 @@ import pytest
 
 from tests.agreement import seeded
 from tests.reference import exponential as literal
-from workbench import DP, PUBLIC, UNBOUNDED, Domain, Interactions, metrics
+from workbench import DP, PUBLIC, UNBOUNDED, Domain, Interactions
 from workbench.estimates import Histogram, ItemEdgeCounts
-from workbench.mechanisms.fpa import FPA
-from workbench.mechanisms.gs import GS
-from workbench.metrics import (
+from workbench.mechanisms.smoothing import FPA, GS
+from workbench.trials import metrics
+from workbench.trials.metrics import (
     ContextShare,
     KLDivergence,
     MeanSquaredCountError,

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from tests.reference import earth_mover as reference
+from workbench.data import PUBLIC, Bound, Records
 from workbench.estimates import Leaves
-from workbench.hierarchy import Prefixes, Quadtree
-from workbench.metrics import CommuteDistances, EarthMover, great_circle
-from workbench.records import Records
-from workbench.table import PUBLIC, Bound
+from workbench.spaces import Prefixes, Quadtree
+from workbench.trials.metrics import CommuteDistances, EarthMover, great_circle
 
 
 def points(n, dims, seed, clusters=3):

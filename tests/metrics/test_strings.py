@@ -7,15 +7,11 @@ import pytest
 
 from tests.reference import earth_mover as literal
 from workbench import DP, PUBLIC, Bound
+from workbench.data import Records
 from workbench.estimates import Leaves
-from workbench.hierarchy import Prefixes
 from workbench.mechanisms import ImprovedAdaptiveHistogram
-from workbench.metrics import (
-    RecoveredFraction,
-    match_strings,
-    recovered_by_frequency,
-)
-from workbench.records import Records
+from workbench.spaces import Prefixes
+from workbench.trials.metrics import RecoveredFraction, match_strings, recovered_by_frequency
 
 TREE = Prefixes("abc", 4)
 DEEP = Prefixes(depth=24)  # of two words

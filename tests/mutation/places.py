@@ -1,4 +1,4 @@
-"""Every place of some rooms where a small change makes another program, and a seeded draw of them.
+"""Every place of some packages where a small change makes another program, and a seeded draw of them.
 
 A place is named by its function, its text and the change, not by file and line: the draw stays the same
 while files are split and other functions change.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tests.planted.planting import ROOT
 
-FOLDERS = ("noise", "mechanisms", "shares.py", "mechanism_fields.py")
+FOLDERS = ("noise", "mechanisms")
 
 _OTHER = {
     ast.Lt: ("boundary", ast.LtE),
@@ -64,9 +64,9 @@ class Place(NamedTuple):
     @property
     def name(self) -> str:
         """Of the place and the change, without file and line."""
-        room = self.file.parts[1].removesuffix(".py")
+        package = self.file.parts[1]
         again = f" (number {self.count})" if self.count > 1 else ""
-        return f"{room}.{self.scope}: {self.old} → {self.new}{again}"
+        return f"{package}.{self.scope}: {self.old} → {self.new}{again}"
 
 
 def drawn(seed: int, size: int) -> list[Place]:

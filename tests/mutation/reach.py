@@ -1,4 +1,4 @@
-"""Which tests run which lines of the drawn rooms, and for how long: a plugin of pytest.
+"""Which tests run which lines of the drawn packages, and for how long: a plugin of pytest.
 
 `WORKBENCH_REACH` names the file that is written, in JSON: by test, its seconds and `file:line`s. Compiled
 loops run no lines: who tests them is whoever tests the lines that call them.

@@ -6,20 +6,11 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from workbench.noise import (
-    discrete_gaussian,
-    empty_cells,
-    exact,
-    exponential,
-    gaussian_cells,
-    kernels,
-    unary,
-)
+from workbench.noise import discrete_gaussian, empty_cells, exponential, kernels, laws, response
 from workbench.noise.discrete_gaussian import DiscreteGaussian, HalfGaussian
-from workbench.noise.empty_cells import EmptyCell, WeightedGeometric
-from workbench.noise.exact import exp_neg
-from workbench.noise.gaussian_cells import GaussianCell
+from workbench.noise.empty_cells import EmptyCell, GaussianCell, WeightedGeometric
 from workbench.noise.laws import Geometric, two_sided
+from workbench.privacy.enclosures import exp_neg
 
 CELLS = [(1, 0.0, None), (1, 30.0, None), (20, 4.0, None), (3, 9.0, 40.0), (15, 2.0, 50.0)]
 
@@ -36,10 +27,10 @@ def tossed(monkeypatch):
             known = exactly(int(i), 128)
             assert known.lo <= known.hi and abs(float(known) - chance[i]) < 1e-9
         coins.append(len(chance))
-        return exact.accept(chance, exactly, words)
+        return laws.accept(chance, exactly, words)
 
-    for room in (discrete_gaussian, empty_cells, gaussian_cells):
-        monkeypatch.setattr(room, "accept", accept)
+    for module in (discrete_gaussian, empty_cells):
+        monkeypatch.setattr(module, "accept", accept)
     return coins
 
 
@@ -112,7 +103,7 @@ def test_a_candidate_that_does_not_stay_is_no_survivor(monkeypatch):
     stays = np.arange(10) % 3 == 0
     proposed = (np.arange(3000, 3010), stays)
     monkeypatch.setattr(HalfGaussian, "propose", lambda self, n, words: proposed)
-    monkeypatch.setattr(gaussian_cells, "survivor_ranks", lambda *asked: np.arange(10))
+    monkeypatch.setattr(empty_cells, "survivor_ranks", lambda *asked: np.arange(10))
     ranks, values = cell.survivors(100, None)
     assert ranks.tolist() == [0, 3, 6, 9] and values.tolist() == [3000, 3003, 3006, 3009]
 
@@ -141,7 +132,7 @@ def test_places_in_blocks_are_exact_beyond_what_floats_hold():
 
 def test_rounded_counts_stay_below_what_64_bits_hold():
     words = np.random.default_rng(7)
-    rounded = unary.randomised_rounding(
+    rounded = response.randomised_rounding(
         np.array([3, 2**62]),
         Fraction(4),
         lambda n: words.integers(0, 2**64, n, dtype=np.uint64),

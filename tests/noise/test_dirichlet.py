@@ -13,7 +13,7 @@ from tests.agreement import fits_chances, same_counts, same_law
 from tests.reference import dirichlet
 from workbench import DP, PUBLIC, Bound, Domain, Ranges, SparseTable, noise
 from workbench.mechanisms import DirichletSynthesis
-from workbench.mechanisms._beta_binomial import log_mass, tail_bounds
+from workbench.mechanisms.dirichlet import log_mass, tail_bounds
 from workbench.privacy import REPLACE
 
 

@@ -17,7 +17,8 @@ import pytest
 from workbench import noise
 from workbench.noise import exponential, laws, response
 from workbench.noise.empty_cells import EmptyCell, WeightedGeometric, survivor_ranks
-from workbench.noise.exact import accept, exp_neg
+from workbench.noise.laws import accept
+from workbench.privacy.enclosures import exp_neg
 
 P = 2400  # bits to which boundaries are known here
 DIGITS = 800

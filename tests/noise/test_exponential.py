@@ -11,7 +11,7 @@ from tests.agreement import RARE, fits_chances, seeded
 from tests.reference import exponential as literal
 from workbench import noise
 from workbench.noise import exponential
-from workbench.noise.bits import word_source
+from workbench.noise.source import word_source
 
 
 def law(steps, rate, available=None):

@@ -21,9 +21,13 @@ from tests.noise.test_exactness import (
     words_of,
 )
 from tests.reference import discrete_gaussian as literal
-from workbench.noise.bits import word_source
-from workbench.noise.discrete_gaussian import DiscreteGaussian, HalfGaussian
-from workbench.noise.gaussian_sums import normaliser, upper_sums
+from workbench.noise.discrete_gaussian import (
+    DiscreteGaussian,
+    HalfGaussian,
+    normaliser,
+    upper_sums,
+)
+from workbench.noise.source import word_source
 
 SIGMAS = (0.3, 1, 3, 37.5, 300, 513, 1000, 5000, 1e5)
 

@@ -9,11 +9,11 @@ import pytest
 from tests.agreement import fits_chances, same_counts, same_law, seeded
 from tests.noise.test_exactness import power
 from workbench import ZCDP, Bound, noise
-from workbench.estimates import Law
 from workbench.noise import stability
-from workbench.noise.bits import word_source
 from workbench.noise.discrete_gaussian import discrete_gaussian
-from workbench.noise.gaussian_cells import GaussianCell, upper_tail
+from workbench.noise.empty_cells import GaussianCell, upper_tail
+from workbench.noise.law import Law
+from workbench.noise.source import word_source
 
 
 def rate_of(sigma):

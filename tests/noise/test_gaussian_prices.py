@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from workbench import noise
+from workbench.data import Bound
+from workbench.noise import stability_threshold
 from workbench.noise.parts import keys_of_parts
-from workbench.noise.stability import stability_threshold
 from workbench.privacy import ZCDP
-from workbench.table import Bound
 
 
 @pytest.mark.parametrize(("a", "b"), [(4, 9), (2, 3), (0, 5), (Fraction(1, 7), 10**30)])
@@ -32,7 +32,7 @@ def test_rounding_to_a_gaussian_grid_is_paid_for(monkeypatch):
         charged.append((values, l2_squared))
         return values, None
 
-    monkeypatch.setattr(sys.modules["workbench.noise.gaussian"], "gaussian", gaussian)
+    monkeypatch.setattr(sys.modules["workbench.noise.discrete_gaussian"], "gaussian", gaussian)
     grid = 0.25
     for values in (np.full(4, 0.49), np.full(4, 1.01)):
         moved = Fraction(4 * (0.52 * grid) ** 2)

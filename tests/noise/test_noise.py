@@ -23,10 +23,11 @@ from tests.reference import (
     threshold_sampling,
 )
 from workbench import DP, noise
-from workbench.estimates import Law
-from workbench.noise import bits, empty_cells, kernels, laws, priorities, selection
+from workbench.noise import empty_cells, kernels, laws, parts, priorities, source
 from workbench.noise.empty_cells import EmptyCell, survivor_ranks
-from workbench.noise.exact import Interval, accept, exp_neg, is_below
+from workbench.noise.law import Law
+from workbench.noise.laws import accept, is_below
+from workbench.privacy.enclosures import Interval, exp_neg
 
 getcontext().prec = 90
 
@@ -238,7 +239,9 @@ def test_wide_noise_splits_into_blocks_without_changing_its_law(epsilon):
 @pytest.mark.parametrize("ratio", [0.3, 0.9, 0.995, 1 - 1e-6])
 def test_gaps_are_geometric(ratio):
     """Seeded: never by chance; sees a mean that is off by 1 %."""
-    x = laws.Geometric(real(ratio)).sample(200_000, bits.word_source(np.random.default_rng(4)))
+    x = laws.Geometric(real(ratio)).sample(
+        200_000, source.word_source(np.random.default_rng(4))
+    )
     if ratio < 0.999:
         assert fits(x.view(np.int64), lambda k: (1 - ratio) * ratio**k if k >= 0 else 0) > 1e-4
     assert x.mean() == pytest.approx(ratio / (1 - ratio), rel=0.01)
@@ -294,7 +297,7 @@ def test_an_empty_cell_survives_and_is_valued_as_the_literal_process_says(
         passes = lambda v: high_pass_filter.passes(v, theta, sides)  # noqa: E731
         pmf = lambda v: passes(v) * literal.pmf(v, alpha) / survival  # noqa: E731
     assert float(law.survival(192)) == pytest.approx(survival, rel=1e-12)
-    values = law.values(60_000, bits.word_source(np.random.default_rng(5)))
+    values = law.values(60_000, source.word_source(np.random.default_rng(5)))
     assert fits(values, pmf) > 1e-4
 
 
@@ -317,7 +320,7 @@ def test_golden_numbers():
 )
 def test_survivors_are_independent_choices(empty, p):
     """Seeded: never by chance; sees a rate off by five standard errors, a variance off by half."""
-    words = bits.word_source(np.random.default_rng(6))
+    words = source.word_source(np.random.default_rng(6))
     drawn = [survivor_ranks(empty, real(p), words) for _ in range(300)]
     assert all((np.diff(r) > 0).all() and (r < empty).all() and (r >= 0).all() for r in drawn)
     sizes, mean = np.array([len(r) for r in drawn]), empty * Fraction(p)
@@ -332,7 +335,7 @@ def test_survivors_are_independent_choices(empty, p):
 
 def test_rare_survivors_come_at_their_rate_and_anywhere():
     """Seeded: never by chance; sees a rate that is off by five standard errors (20 %)."""
-    words = bits.word_source(np.random.default_rng(7))
+    words = source.word_source(np.random.default_rng(7))
     drawn = [survivor_ranks(10**6, real(1e-7), words) for _ in range(6000)]
     found = np.concatenate(drawn)
     assert len(found) == pytest.approx(600, abs=5 * 600**0.5)
@@ -344,7 +347,7 @@ def test_rare_survivors_come_at_their_rate_and_anywhere():
 
 
 def test_priorities_of_equal_first_bits_are_told_apart():
-    pool = priorities.Candidates(np.full(6, 50), bits.word_source(np.random.default_rng(8)))
+    pool = priorities.Candidates(np.full(6, 50), source.word_source(np.random.default_rng(8)))
     pool.drawn[:] = 2**40 + 1
     pool.inverse[:] = pool.inverse[0]
     taken, tau = priorities.largest_priorities([pool], 3)
@@ -354,7 +357,9 @@ def test_priorities_of_equal_first_bits_are_told_apart():
 
 
 def test_tau_is_the_next_priority_rounded_down_to_the_grid():
-    pool = priorities.Candidates(np.arange(1, 200), bits.word_source(np.random.default_rng(9)))
+    pool = priorities.Candidates(
+        np.arange(1, 200), source.word_source(np.random.default_rng(9))
+    )
     taken, tau = priorities.largest_priorities([pool], 50)
     exact = sorted(1 / pool.bounds(i, 0)[1] for i in range(199))[-51]
     assert tau == int(exact * priorities.GRID) / priorities.GRID and taken.sum() == 50
@@ -498,7 +503,7 @@ def test_an_extension_draws_what_did_not_enter_before(theta, sides, tau, above):
     assert float(law.survival(192)) == pytest.approx((p - q) / (1 - q), rel=1e-11)
     first, second = (threshold_sampling.value_pmf, threshold_sampling.value_pmf)
     pmf = lambda v: (p * first(v, alpha, *now) - q * second(v, alpha, *before)) / (p - q)  # noqa: E731
-    values = law.values(60_000, bits.word_source(np.random.default_rng(14)))
+    values = law.values(60_000, source.word_source(np.random.default_rng(14)))
     assert fits(values, pmf) > 1e-4
 
 
@@ -528,7 +533,7 @@ def test_ranks_among_the_cells_left_are_ranks_among_all():
 
 def test_priorities_whose_bits_hardly_differ_are_told_apart():
     pool = priorities.Candidates(np.arange(40, 52), lambda n: np.zeros(n, np.uint64))
-    pool.words = bits.word_source(np.random.default_rng(17))  # 64 bits say: all below 2^-64
+    pool.words = source.word_source(np.random.default_rng(17))  # 64 bits say: all below 2^-64
     taken, _ = priorities.largest_priorities([pool], 6)
     last = max(pool.bounds(i, 64)[1] for i in np.flatnonzero(taken))
     assert last <= min(pool.bounds(i, 64)[0] for i in np.flatnonzero(~taken))
@@ -538,7 +543,7 @@ def test_priorities_whose_bits_hardly_differ_are_told_apart():
 def test_a_law_is_the_same_wherever_its_tail_starts(monkeypatch, epsilon):
     """Tails are drawn again from the start; where they really start they are too rare to be seen."""
     monkeypatch.setattr(laws, "_TAIL", 5.0)
-    words, alpha, n = bits.word_source(np.random.default_rng(18)), exp(-epsilon), 10**6
+    words, alpha, n = source.word_source(np.random.default_rng(18)), exp(-epsilon), 10**6
     law, x = laws.TwoSidedGeometric(epsilon), np.zeros(n, np.int64)
     law.add(x, words)
     assert folded(x, lambda k: literal.pmf(k, alpha), alpha) > 1e-4
@@ -564,7 +569,7 @@ def test_a_sampled_tail_starts_anywhere_too(monkeypatch):
     alpha, theta = exp(-0.25), 3
     law = empty_cells.WeightedGeometric(laws.two_sided(Fraction(1, 4)).alpha, theta)
     assert law.table and law.tail == 4
-    x = law.sample(300_000, bits.word_source(np.random.default_rng(19))).view(np.int64)
+    x = law.sample(300_000, source.word_source(np.random.default_rng(19))).view(np.int64)
     total = theta / (1 - alpha) + alpha / (1 - alpha) ** 2
     assert fits(x, lambda k: (theta + k) * alpha**k / total if k >= 0 else 0) > 1e-4
 
@@ -577,9 +582,9 @@ def test_what_a_byte_of_coin_settles_was_sure(ratio):
 
 @pytest.mark.parametrize("n", [3, 5, 2**70 // 3])
 def test_a_whole_number_below_n_is_uniform(n):
-    words = bits.word_source(np.random.default_rng(20))
+    words = source.word_source(np.random.default_rng(20))
     thirds = np.bincount(
-        [3 * bits.uniform_below(n, words) // n for _ in range(6000)], minlength=3
+        [3 * source.uniform_below(n, words) // n for _ in range(6000)], minlength=3
     )
     expected = np.bincount([3 * k // n for k in range(n)]) if n < 9 else np.ones(3)
     assert fits_chances(thirds, expected / expected.sum()) > 1e-4
@@ -596,7 +601,7 @@ def test_a_filter_keeps_the_values_that_reach_its_cut(theta):
 
 
 def test_a_refusal_depends_on_public_numbers_alone(monkeypatch):
-    monkeypatch.setattr(selection, "MAX_RELEASED_CELLS", 100)
+    monkeypatch.setattr(parts, "MAX_RELEASED_CELLS", 100)
     said = set()
     for n in (0, 1, 60, 110):
         with pytest.raises(ValueError, match="empty table of 110 cells") as told:
@@ -631,7 +636,7 @@ def test_places_of_survivors_are_exact_on_the_largest_domains(empty):
     more, _ = kernels.advance(gaps[:1], np.uint64(start), np.uint64(2**63), out, 0)
     assert more and int(out[0]) == int(start) + int(gaps[0])
     drawn = survivor_ranks(
-        empty, real(Fraction(3000, empty)), bits.word_source(np.random.default_rng(1))
+        empty, real(Fraction(3000, empty)), source.word_source(np.random.default_rng(1))
     )
     if empty > 2**60:
         assert np.bincount(drawn % 256, minlength=256).max() < 60  # no low bits are lost
@@ -646,7 +651,7 @@ def test_places_lean_to_no_side_of_a_large_domain():
 def test_coins_of_tiny_decay_are_as_exact_as_said():
     alpha = laws.two_sided(Fraction(1e-9)).alpha
     law = EmptyCell(alpha, 2**40, 2, 2.0**40, 2.0**40 + 1e7)
-    assert (law.values(200, bits.word_source(np.random.default_rng(0))) != 0).all()
+    assert (law.values(200, source.word_source(np.random.default_rng(0))) != 0).all()
 
 
 @pytest.mark.parametrize("l1", [np.int64(513), 513, 513.0, Fraction(513)])

@@ -11,10 +11,10 @@ import pytest
 from tests.agreement import RARE, fits, runs, same_runs
 from tests.reference import geometric as literal
 from workbench import DP, noise
-from workbench.noise import bits, laws, parts, priorities, source, summaries
-from workbench.noise.drawing import Prioritised, best
+from workbench.compiled import limited_threads
+from workbench.noise import laws, measurement, parts, priorities, source
 from workbench.noise.measurement import Measurement
-from workbench.threads import limited_threads
+from workbench.noise.parts import Prioritised, best
 
 KEY = bytes(range(32))
 CELLS = 96
@@ -125,7 +125,7 @@ def test_large_tables_are_drawn_by_several_threads_and_small_or_seeded_ones_are_
     monkeypatch.setattr(
         ThreadPoolExecutor, "__init__", lambda self, n: seen.append(n) or original(self, n)
     )
-    monkeypatch.setattr(summaries, "CELLS_FOR_THREADS", 2**20)
+    monkeypatch.setattr(measurement, "CELLS_FOR_THREADS", 2**20)
     keys = np.arange(0, 3 * 2**20, 2)
     counts = np.full(len(keys), 90)
     blocks = [(2**50, 1, 0.5)]
@@ -176,9 +176,9 @@ def test_refined_boundaries_change_as_one():
 
 
 def test_streams_of_one_key_never_meet():
-    first = bits.Keystream(KEY, 0)(1000)
-    assert not np.isin(bits.Keystream(KEY, 1)(1000), first).any()
-    again = bits.Keystream(KEY)
+    first = source.Keystream(KEY, 0)(1000)
+    assert not np.isin(source.Keystream(KEY, 1)(1000), first).any()
+    again = source.Keystream(KEY)
     assert np.concatenate([again(10), again(990)]).tolist() == first.tolist()
 
 

@@ -10,21 +10,14 @@ from scipy import stats
 
 from tests.agreement import RARE, fits, seeded
 from tests.reference import local
-from workbench import (
-    DP,
-    PUBLIC,
-    Bound,
-    Domain,
-    Marginals,
-    Products,
-    SparseTable,
-)
-from workbench.estimates.joints import clip_to_total
+from workbench import DP, PUBLIC, Bound, Domain, Marginals, Products, SparseTable
+from workbench.estimates.reports import clip_to_total
 from workbench.mechanisms import Flipping, RetentionReplacement
-from workbench.noise import bits, response
-from workbench.noise.exact import Interval
+from workbench.noise import response
+from workbench.noise import source as bits
 from workbench.privacy import LOCAL
-from workbench.workload import TableQueries, Together
+from workbench.privacy.enclosures import Interval
+from workbench.queries import TableQueries, Together
 
 DOMAIN = Domain(("a", "one", "b"), (2, 1, 3))
 both = pytest.mark.parametrize("cls", [RetentionReplacement, Flipping])

@@ -12,10 +12,10 @@ from scipy import stats
 from tests.agreement import RARE, fits, same_law
 from tests.reference import stability as literal
 from workbench import DP, Bound, Domain, Ranges, SparseTable, noise
-from workbench.estimates import Law
+from workbench.estimates import answering
 from workbench.mechanisms import StabilityHistogram
 from workbench.noise import stability
-from workbench.release import words
+from workbench.noise.law import Law
 
 getcontext().prec = 90
 BOUNDS = [
@@ -184,7 +184,9 @@ def test_a_release_of_it_is_shown():
     data = SparseTable.from_keys(DOMAIN, [7, 30], [900, 800], Bound(2, 1))
     release = StabilityHistogram(DP(1.0, 1e-6))(data)
     assert release.estimate.keys.tolist() == [7, 30] and 0 < release.privacy.delta <= 1e-6
-    assert words.cells_from_nothing(release) == "of an empty table no cells would be released"
+    assert (
+        answering.cells_from_nothing(release) == "of an empty table no cells would be released"
+    )
     assert np.isnan(release.answer(Ranges([0], [1000]), error=True)[1]).all()
 
 

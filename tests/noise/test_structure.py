@@ -20,7 +20,7 @@ from workbench import (
     mechanisms,
     noise,
 )
-from workbench.noise.structure import choice_rho, geometric_rho
+from workbench.noise.additive import choice_rho, geometric_rho
 from workbench.privacy import rho_above
 
 ORDERS = ("1.0001", "1.3", "2", "5.5", "40", "300")

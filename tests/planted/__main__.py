@@ -50,7 +50,7 @@ def main():
 
 
 def row(mistake, verdict):
-    """Name, room, what is wrong, by what it is caught, and in how many seconds."""
+    """Name, package, what is wrong, by what it is caught, and in how many seconds."""
     who = "read" if mistake in MISTAKES else "unseen"
     cells = [mistake.name, mistake.where, who, mistake.why, f"`{mistake.test}`"]
     return " | ".join([*cells, f"{verdict.seconds:.0f}" if verdict.caught else "not"])

@@ -10,9 +10,11 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.planted.planting import ROOT, plant_in, room
+from tests.planted.planting import ROOT, package, plant_in
 
-_JUDGED = r"^E +(assert|AssertionError|Failed: DID NOT RAISE|workbench\.laws\.subject\.Broken)"
+_JUDGED = (
+    r"^E +(assert|AssertionError|Failed: DID NOT RAISE|workbench\.mechanisms\.laws\.Broken)"
+)
 _OPTIONS = "-x -q --tb=short -p no:cacheprovider -p no:xdist --hypothesis-profile=ci".split()
 
 
@@ -40,7 +42,7 @@ def load_libraries():
 
 def judge(mistake, tests=None):
     """What becomes of the mistake's own tests, or of others, once it is planted."""
-    file, tree = plant_in(mistake, room(mistake.where))
+    file, tree = plant_in(mistake, package(mistake.where))
     module = ".".join(file.with_suffix("").parts).removesuffix(".__init__")
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -55,11 +57,11 @@ def judge(mistake, tests=None):
 
 
 def _keep_other_loops(changed, folder):
-    """What is compiled for other folders stays; `interactions` calls loops of `contributions`."""
+    """What is compiled for other folders stays: no loop calls a loop of another folder."""
     import numba
 
     for cache in Path(numba.config.CACHE_DIR).iterdir():
-        if cache.name.rpartition("_")[0] not in (changed, "interactions"):
+        if cache.name.rpartition("_")[0] != changed:
             (folder / cache.name).symlink_to(cache)
     numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(folder)
 

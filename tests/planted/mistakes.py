@@ -1,7 +1,7 @@
 """Mistakes that people really make here, each with the test that must see it; `test_planted` runs them.
 
-Each silently breaks privacy, a law, a receipt or the cache, and crashes nothing. `where` is a room of
-`workbench/`, or a public name of one, in which `old` stands exactly once. Capital letters are holes (see
+Each silently breaks privacy, a law, a receipt or the cache, and crashes nothing. `where` is a package
+of `workbench/`, or a public name of one, in which `old` stands exactly once. Capital letters are holes (see
 `rewrite`): no name of a variable, a private function or a file matters. `test` lies in `tests/`.
 """
 
@@ -86,7 +86,7 @@ MISTAKES = (
     ),
     Mistake(
         "rows of an older mechanism",
-        "experiment",
+        "trials",
         "[T.dataset, T.mechanism, *A]",
         "[T.dataset, *A]",
         "experiment/test_experiment.py::"
@@ -103,7 +103,7 @@ MISTAKES = (
     ),
     Mistake(
         "as many levels as the paper counts",
-        "transform",
+        "queries",
         "NodeBlock(self.size, len(L), S, W)",
         "NodeBlock(self.size, max(1, len(L) - 1), S, W)",
         "transform/test_transform.py::"
@@ -112,7 +112,7 @@ MISTAKES = (
     ),
     Mistake(
         "a wavelet without its total",
-        "transform",
+        "queries",
         "NodeBlock(N, H + 1, S, W)",
         "NodeBlock(N, max(1, H), S, W)",
         "transform/test_transform.py::"
@@ -172,7 +172,7 @@ MISTAKES = (
     ),
     Mistake(
         "children that are never empty",
-        "records",
+        "data",
         "E = np.ones(self.N, bool)\nE[S] = False",
         "E = np.ones(self.N, bool)",
         "mechanisms/test_adaptive.py::test_empty_nodes_that_are_split_leave_a_partition",
@@ -188,15 +188,15 @@ MISTAKES = (
     ),
     Mistake(
         "a bound that is believed",
-        "interactions",
-        "B = F(G(N, L))\nS = sampling.sample_records(C, T, min(B, M), R)",
-        "B = F(G(N, L))\nS = sampling.sample_records(C, T, min(L, M), R)",
+        "data",
+        "B = F(G(N, L))\nS = sample_records(C, T, min(B, M), R)",
+        "B = F(G(N, L))\nS = sample_records(C, T, min(L, M), R)",
         "mechanisms/test_contributions.py::test_a_bound_that_is_not_true_is_made_true",
         "noise is for as many records as the caller says that a user has, not for what is counted",
     ),
     Mistake(
         "users by their place in the table",
-        "contributions",
+        "data",
         "seeds(K, U.ids_of(N))",
         "seeds(K, U._replace(ids=None).ids_of(N))",
         "contributions/test_contributions.py::"
@@ -205,7 +205,7 @@ MISTAKES = (
     ),
     Mistake(
         "one stream over all users",
-        "contributions",
+        "data",
         "mark_some(N, L, S[U], T)",
         "mark_some(N, L, S[0], T)",
         "contributions/test_contributions.py::"
@@ -214,7 +214,7 @@ MISTAKES = (
     ),
     Mistake(
         "a cap one too high",
-        "contributions",
+        "data",
         "if C[I] > L:\n    C[I] = L\n    K[U] = True",
         "if C[I] > L + 1:\n    C[I] = L\n    K[U] = True",
         "contributions/test_bounded_tables.py::"
@@ -255,7 +255,7 @@ MISTAKES = (
     ),
     Mistake(
         "rows that one attribute drops",
-        "preparation",
+        "spaces",
         "K = S if K is None else K & S",
         "K = S",
         "preparation/test_rules.py::"
@@ -264,7 +264,7 @@ MISTAKES = (
     ),
     Mistake(
         "a bin that loses its edge",
-        "preparation",
+        "spaces",
         'P: Q = "right" if self.closed == "left" else "left"',
         'P: Q = "left" if self.closed == "left" else "right"',
         "preparation/test_rules.py::test_a_number_falls_into_the_bin_that_holds_it",

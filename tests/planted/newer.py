@@ -167,7 +167,7 @@ NEWER = (
     ),
     Mistake(
         "users by their place in a range",
-        "scale",
+        "owner",
         "Interactions(R, C, I, K, UNBOUNDED, user_ids=U)",
         "Interactions(R, C, I, K, UNBOUNDED)",
         "scale/test_scale.py::test_what_stays_of_a_user_depends_on_nobody_in_the_same_range[user]",
@@ -175,7 +175,7 @@ NEWER = (
     ),
     Mistake(
         "a user in several ranges",
-        "scale",
+        "owner",
         "F.add(user_range(I, B), C)",
         "F.add(np.arange(len(I)) % (1 << B), C)",
         "scale/test_scale.py::test_users_of_many_ranges_are_cut_alike",
@@ -183,7 +183,7 @@ NEWER = (
     ),
     Mistake(
         "noise before all rows are read",
-        "scale",
+        "owner",
         "self.rows.refuse_changed()\nself.R()",
         "self.R()",
         "scale/test_scale.py::test_a_file_that_changes_is_noticed",
@@ -231,7 +231,7 @@ NEWER = (
     ),
     Mistake(
         "nodes that a unit moves as cells",
-        "transform",
+        "queries",
         "sum((B.merged(W).l2_squared for W in self.widths), Fraction(0))",
         "sum((B.l2_squared for W in self.widths), Fraction(0))",
         "mechanisms/test_gaussian.py::test_what_a_unit_moves_is_found_by_trying_all[Bound(l0=2, linf=1, l1=2)0]",
@@ -239,7 +239,7 @@ NEWER = (
     ),
     Mistake(
         "a rest that a table does not move",
-        "table.Bound",
+        "data.Bound",
         "F * L**2 + R**2",
         "F * L**2",
         "mechanisms/test_gaussian_moves.py::test_what_a_unit_moves_costs_no_more_than_rho[GaussianHistogram]",
@@ -247,7 +247,7 @@ NEWER = (
     ),
     Mistake(
         "the largest column of half the queries",
-        "workload",
+        "queries",
         "L(Q, D, power=2)",
         "L(Q, D, power=1)",
         "mechanisms/test_gaussian.py::test_columns_of_workloads_are_as_long_as_they_are_laid_out",
@@ -295,7 +295,7 @@ NEWER = (
     ),
     Mistake(
         "each line from the whole budget",
-        "session",
+        "owner",
         "F = L = self.R(D)\nfor A, W in X:\n    P, E = refuse_unpaid(A, L, self.budget)\n    ...",
         "F = L = self.R(D)\nfor A, W in X:\n    P, E = refuse_unpaid(A, F, self.budget)\n    ...",
         "session/test_budget.py::test_what_promises_nothing_is_never_booked",
@@ -303,7 +303,7 @@ NEWER = (
     ),
     Mistake(
         "answers that are recalled as they are",
-        "session",
+        "owner",
         "if D.execute(S, (Q,)).fetchone() != X:\n    ...",
         "pass",
         "session/test_budget.py::test_no_flipped_bit_changes_what_is_recalled_or_left[25]",
@@ -311,7 +311,7 @@ NEWER = (
     ),
     Mistake(
         "a total that nobody bought",
-        "session",
+        "owner",
         "AnswerBank(F(A), self.total, self.P)",
         "AnswerBank(F(A), self._table.total if self._table else self.total, self.P)",
         "session/test_rho.py::test_questions_at_a_rho_are_answered_with_gaussian_noise",
@@ -343,15 +343,15 @@ NEWER = (
     ),
     Mistake(
         "users by their place in a dictionary",
-        "contributions.NumberedNames",
-        "self.S = kernels.number_names(*A)\nreturn N",
-        "self.S = kernels.number_names(*A)\nreturn np.arange(len(N))",
+        "data.NumberedNames",
+        "self.S = user_kernels.number_names(*A)\nreturn N",
+        "self.S = user_kernels.number_names(*A)\nreturn np.arange(len(N))",
         "contributions/test_bounded_tables.py::test_users_of_files_with_other_dictionaries_are_other_people",
         "users at one place of two dictionaries share a bound, and one user has several",
     ),
     Mistake(
         "choices that know how many people there are",
-        "session",
+        "owner",
         "(S.total if B is None else B.marginals.total) or 0.0",
         "(S.total if B is None else B.marginals.total) or float(S._table.total)",
         "session/test_plan.py::"
@@ -360,7 +360,7 @@ NEWER = (
     ),
     Mistake(
         "boxes charged for half of their levels",
-        "transform.DyadicBasis",
+        "queries.DyadicBasis",
         "W = tuple(map(self.F, self.levels))",
         "W = tuple(map(self.F, self.levels[:: len(self.axes)]))",
         "mechanisms/test_gaussian_moves.py::"

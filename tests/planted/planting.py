@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @cache
-def room(where):
-    """The files of the room of `where`, parsed, by their paths in the package; nobody changes them."""
+def package(where):
+    """The files of the package of `where`, parsed, by their paths in the package; nobody changes them."""
     top = ROOT / "workbench" / where.partition(".")[0]
     paths = sorted(top.rglob("*.py")) if top.is_dir() else [top.with_suffix(".py")]
     return {

@@ -1,4 +1,4 @@
-"""Mistakes whose tests are quick, from many rooms: `make test-all` plants these."""
+"""Mistakes whose tests are quick, from many packages: `make test-all` plants these."""
 
 SAMPLE = [
     "popularity without its noise",

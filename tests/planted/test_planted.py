@@ -14,7 +14,7 @@ import pytest
 from tests.planted import rewrite
 from tests.planted.mistakes import MISTAKES
 from tests.planted.newer import NEWER
-from tests.planted.planting import ROOT, plant_in, room
+from tests.planted.planting import ROOT, package, plant_in
 from tests.planted.sample import SAMPLE
 from tests.planted.unseen import UNSEEN
 
@@ -43,10 +43,10 @@ def test_all_planted_mistakes_are_seen():
 
 @pytest.mark.parametrize("mistake", EVERY, ids=lambda m: m.name.replace(" ", "-"))
 def test_a_mistake_can_be_planted(mistake):
-    """Its pattern stands once in its room, and what is planted is other Python."""
-    path, tree = plant_in(mistake, room(mistake.where))
+    """Its pattern stands once in its package, and what is planted is other Python."""
+    path, tree = plant_in(mistake, package(mistake.where))
     text = ast.unparse(tree)
-    assert text != ast.unparse(room(mistake.where)[path])
+    assert text != ast.unparse(package(mistake.where)[path])
     compile(text, path, "exec")
     file, _, test = mistake.test.partition("::")
     tests = (ROOT / "tests" / file).read_text(encoding="utf-8")
@@ -55,19 +55,19 @@ def test_a_mistake_can_be_planted(mistake):
 
 @pytest.mark.parametrize(
     ("old", "why"),
-    [("T.not_there", "at 0 places in shares"), ("return R", r"shares\.py:\d+', '")],
+    [("T.not_there", "at 0 places in value"), ("return R", r"value\.py:\d+', '")],
 )
 def test_a_pattern_that_stands_nowhere_or_twice_is_refused(old, why):
-    mistake = MISTAKES[0]._replace(where="shares", old=old)
+    mistake = MISTAKES[0]._replace(where="value", old=old)
     with pytest.raises(AssertionError, match=why):
-        plant_in(mistake, room(mistake.where))
+        plant_in(mistake, package(mistake.where))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", EVERY, ids=lambda m: m.name.replace(" ", "-"))
 def test_names_and_layout_do_not_matter(mistake):
     """A mistake planted in code whose local and private names are others is the same mistake."""
-    trees = room(mistake.where)
+    trees = package(mistake.where)
     path, tree = plant_in(mistake, trees)
     other = plant_in(mistake, trees | {path: renamed(trees[path])})
     assert other[0] == path and ast.unparse(other[1]) == ast.unparse(renamed(tree))

@@ -229,7 +229,7 @@ UNSEEN = (
     ),
     Mistake(
         "the last share is a whole",
-        "shares",
+        "mechanisms",
         "R -= Fraction(P[-1])",
         "pass",
         "transform/test_transform.py::test_the_shares_of_the_budget_add_up_whatever_a_unit_moves[1-shape0-geometric]",
@@ -237,7 +237,7 @@ UNSEEN = (
     ),
     Mistake(
         "a last share rounded up",
-        "shares",
+        "mechanisms",
         "[*P, round_down(R)]",
         "[*P, float(R)]",
         "transform/test_transform.py::test_the_shares_of_the_budget_add_up_whatever_a_unit_moves[2-shape1-geometric]",
@@ -245,7 +245,7 @@ UNSEEN = (
     ),
     Mistake(
         "nodes that share one price",
-        "shares",
+        "mechanisms.noise_blocks",
         "Fraction(L) * N.nodes_per_count",
         "Fraction(L)",
         "laws/test_laws.py::test_neighbours_are_hard_to_tell_apart[one cell-HighPassFilter {'theta': 1, 'transform': Dyadic(), 'consistent': True}]",
@@ -341,7 +341,7 @@ UNSEEN = (
     ),
     Mistake(
         "intervals that round inwards",
-        "enclosures.Interval",
+        "privacy.Interval",
         "-(-self.hi * O.hi >> self.bits)",
         "self.hi * O.hi >> self.bits",
         "noise/test_noise.py::test_intervals_enclose_every_operation",
@@ -469,7 +469,7 @@ UNSEEN = (
     ),
     Mistake(
         "users cut, exactly",
-        "release.Release",
+        "estimates.Release",
         "N, R = noise.geometric(np.array([U]), **K)\n...\n"
         "return replace(self, ledger=L, users_cut=int(N[0]))",
         "N, R = noise.geometric(np.array([U]), **K)\n...\n"
@@ -479,7 +479,7 @@ UNSEEN = (
     ),
     Mistake(
         "users cut, for nothing",
-        "release.Release",
+        "estimates.Release",
         "(*self.ledger, R)",
         "self.ledger",
         "cli/test_people.py::test_how_many_users_were_cut_is_told_for_a_receipt_and_nothing_else_is",
@@ -487,7 +487,7 @@ UNSEEN = (
     ),
     Mistake(
         "a float law that is saved",
-        "release.Release",
+        "estimates.Release",
         "if self.idealised:\n    raise ValueError(M)",
         "pass",
         "test_release.py::test_an_idealised_release_is_never_saved",
@@ -495,7 +495,7 @@ UNSEEN = (
     ),
     Mistake(
         "a file that forgets delta",
-        "release",
+        "estimates",
         "{'epsilon': str(C.epsilon), 'delta': C.delta}",
         "{'epsilon': str(C.epsilon), 'delta': 0.0}",
         "laws/test_laws.py::test_what_is_saved_is_what_is_loaded[StabilityHistogram]",
@@ -503,7 +503,7 @@ UNSEEN = (
     ),
     Mistake(
         "a booking that sees no delta",
-        "session",
+        "owner",
         "S <= self.spent and D <= self.delta",
         "S <= self.spent",
         "session/test_booking.py::test_anything_else_is_withheld[fails more often]",
@@ -511,7 +511,7 @@ UNSEEN = (
     ),
     Mistake(
         "a budget with some slack",
-        "session",
+        "owner",
         "if W > R:\n    X = round_down(R)\n    ...",
         "if W > R * (1 + 1e-9):\n    X = round_down(R)\n    ...",
         "session/test_session.py::test_exact_sums_decide",
@@ -519,7 +519,7 @@ UNSEEN = (
     ),
     Mistake(
         "a float law that a budget pays for",
-        "session",
+        "owner",
         "R.simulated or R.idealised",
         "R.simulated",
         "session/test_booking.py::test_anything_else_is_withheld[idealised]",
@@ -527,7 +527,7 @@ UNSEEN = (
     ),
     Mistake(
         "an answer before it is paid for",
-        "session",
+        "owner",
         "P, Q = self.S(C, repr(W), T)\nR = M(self.D)",
         "R = M(self.D)\nP, Q = self.S(C, repr(W), T)",
         "session/test_session.py::test_the_spend_is_on_disk_before_noise_is_drawn",
@@ -567,7 +567,7 @@ UNSEEN = (
     ),
     Mistake(
         "errors against private counts",
-        "metrics",
+        "trials",
         "T.bound is not PUBLIC and (not T.truth_public)",
         "not hasattr(T, 'bound')",
         "metrics/test_counts.py::test_private_truth_and_other_domains_are_refused[MeanSquaredCountError()]",
@@ -575,7 +575,7 @@ UNSEEN = (
     ),
     Mistake(
         "rows that say their truth is public",
-        "experiment",
+        "trials",
         "bool(T.dataset.truth_public)",
         "True",
         "experiment/test_experiment.py::test_rows_say_whether_their_truth_is_public",
@@ -591,7 +591,7 @@ UNSEEN = (
     ),
     Mistake(
         "queries that hide each other",
-        "workload",
+        "queries",
         "self.A(X, (np.abs(T) ** self.power).sum(axis=0))",
         "self.A(X, (np.abs(T) ** self.power).max(axis=0))",
         "workload/test_products.py::test_sensitivity_is_the_worst_tuples_or_above[add-remove-one-unit-tables]",
@@ -599,7 +599,7 @@ UNSEEN = (
     ),
     Mistake(
         "the average tuple",
-        "workload",
+        "queries",
         "B += float(T.max())",
         "B += float(T.mean())",
         "workload/test_products.py::test_sensitivity_is_the_worst_tuples_or_above[add-remove-one-unit-ranges]",
@@ -607,7 +607,7 @@ UNSEEN = (
     ),
     Mistake(
         "different records, it is said",
-        "interactions",
+        "data",
         "Bound(M, 1) if D else Bound(M, M, M)",
         "Bound(M, 1)",
         "interactions/test_interactions.py::test_what_is_kept_says_its_bound[bound0]",
@@ -615,7 +615,7 @@ UNSEEN = (
     ),
     Mistake(
         "pairs of neighbours in a row",
-        "interactions",
+        "data",
         "F(M * (M - 1) // 2, self.D)",
         "F(M - 1, self.D)",
         "interactions/test_interactions.py::test_pairs_are_literal_and_within_their_bound[3]",
@@ -623,7 +623,7 @@ UNSEEN = (
     ),
     Mistake(
         "a marginal in which cells stay apart",
-        "table",
+        "data",
         "replace(B, l0=L, linf=B.l1)",
         "replace(B, l0=L)",
         "table/test_derived_bounds.py::test_one_unit_moves_what_is_derived_by_its_bound_at_most[marginal-Bound(l0=2, linf=1, l1=2)]",
@@ -631,7 +631,7 @@ UNSEEN = (
     ),
     Mistake(
         "ranks that move like cells",
-        "table",
+        "data",
         "replace(B, l0=L, linf=min(B.linf, B.l1))",
         "B",
         "table/test_derived_bounds.py::test_one_unit_moves_what_is_derived_by_its_bound_at_most[ranks-Bound(l0=1, linf=3, l1=3)]",
@@ -639,7 +639,7 @@ UNSEEN = (
     ),
     Mistake(
         "a bound of cells alone",
-        "contributions",
+        "data",
         "if T > L:\n    X[U] = True\n    keep_units(*A)",
         "pass",
         "contributions/test_contributions.py::test_what_stays_of_a_user_has_the_stated_law",
@@ -647,7 +647,7 @@ UNSEEN = (
     ),
     Mistake(
         "a cell too many",
-        "contributions",
+        "data",
         "if N > L:\n    X[U] = True\n    mark_some(*A)\n    ...",
         "if N > L + 1:\n    X[U] = True\n    mark_some(*A)\n    ...",
         "contributions/test_contributions.py::test_what_stays_of_a_user_has_the_stated_law[counts2-3-3-4]",

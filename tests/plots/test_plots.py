@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workbench import RandomRanges, Sweep, plots, run
-from workbench.claims import Printed, confidence_intervals, mean_curve
+from workbench import RandomRanges, Sweep, run
 from workbench.datasets import GaussianSparse
-from workbench.experiment import mechanism_columns
-from workbench.mechanism import DP, Release, parameter, pure_budget, series_name, value
+from workbench.estimates.release import Release
+from workbench.figures import plots
+from workbench.figures.plots.axes import format_tick
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -18,9 +18,13 @@ from workbench.mechanisms import (
     PrivTree,
     ThresholdSampling,
 )
-from workbench.metrics import MeanAbsoluteError, MeanSignedError
-from workbench.plots.axes import format_tick
-from workbench.transform import Dyadic, Haar
+from workbench.mechanisms.protocol import pure_budget, series_name
+from workbench.privacy import DP
+from workbench.queries import Dyadic, Haar
+from workbench.trials import mechanism_columns
+from workbench.trials.claims import Printed, confidence_intervals, mean_curve
+from workbench.trials.metrics import MeanAbsoluteError, MeanSignedError
+from workbench.value import parameter, value
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402

@@ -8,14 +8,15 @@ import pytest
 from matplotlib.container import BarContainer, ErrorbarContainer
 
 from tests.agreement import seeded
-from workbench import DP, Bound, Domain, Prefixes, Quadtree, Records, SparseTable, plots
-from workbench.laws import Subject
+from workbench import DP, Bound, Domain, Prefixes, Quadtree, Records, SparseTable
+from workbench.figures import plots
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     GeometricHistogram,
     HighPassFilter,
     PrivTree,
 )
+from workbench.mechanisms.laws import Subject
 
 EPSILON = DP(0.1)
 FILTER = HighPassFilter(EPSILON, 40)

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from workbench import plots
-from workbench.claims import Strip
+from workbench.figures import plots
+from workbench.trials.claims import Strip
 
 SWEPT = Strip("θ", (("20", False), ("40", None), ("65", True)))
 NAMED = Strip("ε is", (("the total", True), ("of each release", False)))

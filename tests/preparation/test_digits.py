@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.preparation import Bins, Labels, digits
-from workbench.preparation.rows import column_codes
+from workbench.spaces import Bins, Labels, rules
+from workbench.spaces.rows import column_codes
 
 RULES = [
     Labels(range(-3, 12), other="label", missing="label"),
@@ -28,17 +28,17 @@ def test_codes_are_those_of_the_texts(rule, kind, texts, plain):
         texts = [text for text in texts if text is None or text.removeprefix("-").isdecimal()]
     column = pa.array(texts, kind)[1:]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(digits, "_WORTH_IT", 1)
+        patch.setattr(rules, "_WORTH_IT", 1)
         fast = column_codes(rule, "x", column)
-        patch.setattr(digits, "_WORTH_IT", 10**9)
+        patch.setattr(rules, "_WORTH_IT", 10**9)
         assert fast.tolist() == column_codes(rule, "x", column).tolist()
 
 
 def test_what_is_a_number_and_what_stays_text(monkeypatch):
-    monkeypatch.setattr(digits, "_WORTH_IT", 1)
+    monkeypatch.setattr(rules, "_WORTH_IT", 1)
     largest = 10**18 - 1
     numbers = [0, -1, None, largest, -largest]
     texts = [None if x is None else str(x) for x in numbers]
-    assert digits.as_numbers(pa.array(texts)).to_pylist() == numbers
+    assert rules.as_numbers(pa.array(texts)).to_pylist() == numbers
     for odd in ("", "-", "-0", "01", "+1", "1.0", "1 ", str(10**18), "٧"):
-        assert digits.as_numbers(pa.array(["1", odd])).type == pa.string()
+        assert rules.as_numbers(pa.array(["1", odd])).type == pa.string()

@@ -16,9 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Domain
-from workbench.preparation import Bins, Cross, Labels, Map, TimePart
-from workbench.preparation.matching import MISSING, OUTSIDE
-from workbench.preparation.rule import DROPPED, REFUSED
+from workbench.spaces import Bins, Cross, Labels, Map, TimePart
+from workbench.spaces.rules import DROPPED, MISSING, OUTSIDE, REFUSED
 
 QUICK = settings(max_examples=60, deadline=None)
 ACTIONS = st.sampled_from(["refuse", "drop", "label"])
@@ -476,7 +475,7 @@ def test_a_prepared_domain_is_written_and_read_back():
     )
     again = Domain.from_dict(json.loads(json.dumps(domain.to_dict())))
     assert again == domain and hash(again) == hash(domain) and again.preparation is not None
-    names = vars(__import__("workbench.preparation", fromlist=["Bins"])) | {"Domain": Domain}
+    names = vars(__import__("workbench.spaces", fromlist=["Bins"])) | {"Domain": Domain}
     assert eval(repr(domain), names) == domain
     part = domain.project(["n", "hour"])
     assert part.rules["hour"] == domain.rules["hour"] and part.columns == ("n", "start")

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Domain
-from workbench.preparation import Bins, Cross, Labels, Map, TimePart
-from workbench.preparation.rows import refusals
+from workbench.spaces import Bins, Cross, Labels, Map, TimePart
+from workbench.spaces.rows import refusals
 
 LONG = "x" * 200_000
 KINDS = (Bins, Cross, Labels, Map, TimePart)

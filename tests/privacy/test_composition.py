@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from workbench.enclosures import round_up
 from workbench.privacy import DP, REPLACE, Receipt, compose
+from workbench.privacy.enclosures import round_up
 
 A, B = DP(0.5, 1e-6), DP(0.25, 1e-5)
 

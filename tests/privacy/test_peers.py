@@ -4,7 +4,7 @@ its grid."""
 import pytest
 
 from workbench import DP, ZCDP, Receipt, guarantee, noise
-from workbench.noise.structure import geometric_rho
+from workbench.noise.additive import geometric_rho
 
 accounting = pytest.importorskip(
     "dp_accounting", reason="dp-accounting, of the extra [peers], is not installed"

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import DP, ZCDP, Receipt, compose, guarantee
-from workbench.enclosures import ln, round_up
+from workbench.data import Bound
 from workbench.privacy import REPLACE, epsilon_above, exact_rho, rho_above
-from workbench.privacy.conversions import price_of_order
-from workbench.table import Bound
+from workbench.privacy.budgets import price_of_order
+from workbench.privacy.enclosures import ln, round_up
 
 # OpenDP 0.16's `make_zCDP_to_approxDP`, to the digits shown: ρ, δ, ε
 PUBLISHED = [

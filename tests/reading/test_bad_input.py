@@ -17,7 +17,7 @@ import pytest
 
 from tests.fuzz.run import limited
 from workbench import Bound, Domain, Interactions, SparseTable
-from workbench.reading import csv_file
+from workbench.data import csv_file
 
 LONG = "x" * 200_000
 DOMAIN = Domain(("place", "age"), (4, 100), (("Bern", "a,b", "東京", LONG), None))

@@ -24,9 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Bound, Domain, Records, SparseTable
-from workbench.hierarchy import Prefixes
-from workbench.preparation import Bins, Cross, Labels, Map, TimePart
-from workbench.reading import csv_file, database, frames, parquet_file
+from workbench.data import csv_file, database, frames
+from workbench.spaces import Bins, Cross, Labels, Map, Prefixes, TimePart
 
 ROWS = 6
 INF = float("inf")
@@ -195,7 +194,6 @@ def code_alone(source, kind, number, written, value):
 def small_batches(monkeypatch):
     """Batches of a few rows, so that rows of one table are in several."""
     monkeypatch.setattr(csv_file, "_BLOCK", 64)
-    monkeypatch.setattr(parquet_file, "BATCH", 3)
     monkeypatch.setattr(frames, "BATCH", 3)
     monkeypatch.setattr(database, "_ROWS", 3)
 

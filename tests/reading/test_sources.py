@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench import Bound, Domain, SparseTable
-from workbench.reading import csv_file, database, frames, parquet_file
+from workbench.data import csv_file, database, frames
 
 LABELS = ("Bern", 'the "Hub", north', "Zürich", "東京", "two\nlines", "-1", "50", "x" * 300)
 DOMAIN = Domain(("place", "age", "day"), (len(LABELS), 100, 3), (LABELS, None, (1, 5, 50)))
@@ -122,7 +122,6 @@ FILES = [as_csv, as_gzip, as_zstandard, as_parquet, as_folder, as_glob, as_sqlit
 def small_batches(monkeypatch):
     """Batches of a few rows, so that their borders fall everywhere."""
     monkeypatch.setattr(csv_file, "_BLOCK", 2048)
-    monkeypatch.setattr(parquet_file, "BATCH", 3)
     monkeypatch.setattr(frames, "BATCH", 3)
     monkeypatch.setattr(database, "_ROWS", 3)
 

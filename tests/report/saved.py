@@ -7,7 +7,8 @@ import nbformat
 import pandas as pd
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from workbench import claims, figures
+from workbench import figures
+from workbench.trials import claims
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402

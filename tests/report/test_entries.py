@@ -3,14 +3,15 @@
 import json
 
 from tests.report.saved import figure, notebook, status
-from workbench import report
-from workbench.report import sources
+from workbench.figures import sources
+from workbench.figures.entries import collect
+from workbench.figures.site import write
 
 
 def test_a_figure_whose_files_changed_shows_as_failed(tmp_path):
     folder = figure(tmp_path, "cormode2012_fig2")
     (folder / "rows.csv").write_text("value\n1")
-    (entry,) = report.collect(tmp_path / "quick")
+    (entry,) = collect(tmp_path / "quick")
     assert "rows.csv is not the file" in entry.failed and not entry.statements
 
 
@@ -24,7 +25,7 @@ def test_a_figure_of_another_version_says_so(tmp_path):
     killed = figure(tmp_path, "cormode2012_fig4")
     (killed / "manifest.json").unlink()
     (killed / "run.log").touch()
-    first, second, third = report.collect(tmp_path / "quick")
+    first, second, third = collect(tmp_path / "quick")
     assert "its run has not ended" in third.failed
     assert (
         "another version of the workbench (trials); run it again with --force" in first.failed
@@ -38,7 +39,7 @@ def test_entries_stand_in_natural_order_with_what_lies_beside_them(tmp_path):
     folder = tmp_path / "quick" / "00_tour"
     notebook(folder, "# The tour")
     status(folder)
-    entries = report.collect(tmp_path / "quick")
+    entries = collect(tmp_path / "quick")
     assert [e.stem for e in entries] == ["00_tour", "cormode2012_fig2", "cormode2012_fig10"]
     assert [e.title for e in entries] == ["The tour", "A title", "A title"]
     assert entries[0].datasets == [] and [d.name for d in entries[1].datasets] == ["Trips"]
@@ -61,9 +62,9 @@ def test_what_is_half_written_is_shown_as_failed_and_the_pages_are_written(tmp_p
     (folder / "status.json").write_text('{"state": "failed"')
     (folder / "cormode2012_fig2.ipynb").write_text('{"cells": [')
     (figure(tmp_path, "cormode2012_fig3") / "verdicts.csv").unlink()
-    first, second = report.collect(tmp_path / "quick")
+    first, second = collect(tmp_path / "quick")
     assert not first.failed and first.title == "A title"
     assert "verdicts.csv" in second.failed
-    report.write(tmp_path, "quick")
+    write(tmp_path, "quick")
     page = tmp_path / "quick" / "report" / "cormode2012_fig2.notebook.html"
     assert "cormode2012_fig2.ipynb cannot be read" in page.read_text()

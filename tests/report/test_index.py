@@ -5,8 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from workbench import figures
-from workbench.claims import HOLDS, Verdict
-from workbench.report import Index
+from workbench.figures.site import Index
+from workbench.trials.claims import HOLDS, Verdict
 
 ID = "cormode2012_fig3"
 

@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.report.saved import ROWS, figure, notebook, status
-from workbench import report
-from workbench.audit.measure import Audit
+from workbench.figures import site as report_site
+from workbench.figures.site import write
+from workbench.owner.audit import Audit
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 OUTCOMES = ("holds", "differs", "depends", "undecided", "untestable", "hollow")
@@ -39,7 +40,7 @@ def top(tmp_path_factory):
         Audit("Filter(theta=3)", "0 ↔ 1", 1.0, 0.0, 0.5, runs=900, exact=exact, note=note)
         for exact, note in ((0.9, ""), (None, "not enumerated: a <b>"))
     ]
-    report.write(tmp_path, "quick", audits)
+    write(tmp_path, "quick", audits)
     return tmp_path / "quick"
 
 
@@ -145,18 +146,18 @@ def test_pages_are_accessible(top):
 def test_pages_of_what_is_gone_go_and_notebooks_are_not_converted_twice(tmp_path, monkeypatch):
     figure(tmp_path, "cormode2012_fig2", cells=["# Figure 2: a"])
     gone = figure(tmp_path, "cormode2012_fig3", cells=["# Figure 3: b"])
-    report.write(tmp_path, "quick")
+    write(tmp_path, "quick")
     pages = tmp_path / "quick" / "report"
     assert (pages / "cormode2012_fig3.html").exists()
     shutil.rmtree(gone)
-    monkeypatch.setattr(report.site, "notebook_body", None)  # is not called again
-    report.write(tmp_path, "quick")
+    monkeypatch.setattr(report_site, "notebook_body", None)  # is not called again
+    write(tmp_path, "quick")
     assert not (pages / "cormode2012_fig3.html").exists()
     assert (pages / "cormode2012_fig2.notebook.html").exists()
 
 
 def test_an_empty_report_says_so(tmp_path):
-    assert "Nothing has been run yet" in report.write(tmp_path, "quick").read_text()
+    assert "Nothing has been run yet" in write(tmp_path, "quick").read_text()
 
 
 @pytest.mark.slow

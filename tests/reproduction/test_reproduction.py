@@ -14,12 +14,11 @@ import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from workbench.experiment.running import SCHEDULER
-from workbench.reproduction import batch, forks, read_status, reproduce
-from workbench.reproduction import kernel as kernels
-from workbench.reproduction.forks import CAN_FORK
-from workbench.reproduction.notebooks import source_hashes
-from workbench.reproduction.status import Stopped, locked
+from workbench.figures import batch, kernels
+from workbench.figures.batch import reproduce
+from workbench.figures.kernels import CAN_FORK
+from workbench.figures.status import Stopped, locked, read_status, source_hashes
+from workbench.trials.running import SCHEDULER
 
 HEAD = 'profile = "quick"\nresults = "../experiments/results"'
 FIGURE = """
@@ -30,7 +29,8 @@ file.write_text("id,says,outcome,measured,why\\n1,a,holds,,\\n2,b,differs,,")
 
 GO = """
 from pathlib import Path
-from workbench.reproduction import batch, reproduce
+from workbench.figures import batch
+from workbench.figures.batch import reproduce
 batch.source_hashes = lambda project, store: {{}}
 where = dict(notebooks=Path("notebooks"), results=Path("results"))
 print(*(run.state for run in reproduce(**where, workers={workers})))
@@ -129,7 +129,7 @@ def test_other_sources_or_data_make_another_key(tmp_path, monkeypatch):
     (tmp_path / "experiments" / "fig1.py").write_text("TITLE = 1")
     monkeypatch.setenv("WORKBENCH_DATA", str(tmp_path / "elsewhere"))
     before = source_hashes(tmp_path, tmp_path / "store")
-    assert "workbench/reproduction/batch.py" in before and "experiments/fig1.py" in before
+    assert "workbench/figures/batch.py" in before and "experiments/fig1.py" in before
     (tmp_path / "experiments" / "results" / "x.py").write_text("not a source")
     assert source_hashes(tmp_path, tmp_path / "store") == before
     for file in ("experiments/fig1.py", "data/raw/od.csv.gz", "elsewhere/od.csv.gz"):
@@ -226,7 +226,7 @@ def test_only_what_failed_or_what_it_has_loaded_changed_is_run(tmp_path, go, mon
 
 
 def test_who_finds_a_folder_busy_lets_others_go_first(tmp_path, go, monkeypatch):
-    monkeypatch.setattr(forks, "CAN_FORK", False)  # two that do nothing need no parent
+    monkeypatch.setattr(kernels, "CAN_FORK", False)  # two that do nothing need no parent
     book(tmp_path, "a", "1")
     book(tmp_path, "b", "1")
     order = []
@@ -358,9 +358,9 @@ def test_the_notebooks_of_a_batch_hold_their_pictures(tmp_path, go):
 
 @pytest.mark.skipif(not CAN_FORK, reason="kernels are forked on Linux alone")
 def test_without_a_parent_kernels_start_by_themselves(tmp_path, go, monkeypatch):
-    start = forks.subprocess.Popen
+    start = kernels.subprocess.Popen
     monkeypatch.setattr(
-        forks.subprocess, "Popen", lambda argv, **more: start([*argv[:2], "1/0"], **more)
+        kernels.subprocess, "Popen", lambda argv, **more: start([*argv[:2], "1/0"], **more)
     )
     for stem in ("a", "b"):
         book(tmp_path, stem, "print(1)")
@@ -416,9 +416,9 @@ from ex_data import Cities
 from ex_mechanism import Ex
 from workbench import DP, RandomRanges, Sweep
 from workbench.figures import Figure
-from workbench.figures.parameters import seeds
-from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel
+from workbench.figures.figure import seeds
+from workbench.trials.metrics import MeanAbsoluteError
+from workbench.figures.plots import Panel
 from workbench.value import value
 
 @value

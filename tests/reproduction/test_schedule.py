@@ -5,9 +5,7 @@ from threading import Event
 
 import pytest
 
-from workbench.reproduction.schedule import Job, in_order, next_job
-from workbench.reproduction.settings import Task
-from workbench.reproduction.status import locked
+from workbench.figures.status import Job, Task, in_order, locked, next_job
 
 
 def job(name, **more):

@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from workbench.cli import app
-from workbench.figures import find_figure, find_notebooks, project_folder
-from workbench.reproduction import tasks
-from workbench.reproduction.settings import grid
+from workbench.compiled import project_folder
+from workbench.figures import find_figure, find_notebooks
+from workbench.figures.status import grid, tasks
 
 ID = "cormode2012_fig3"
 VALUES = ",".join(str(k / 10) for k in range(1, 16))

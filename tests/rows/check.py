@@ -24,7 +24,7 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
-from workbench.figures.records import TIMED, TIMES
+from workbench.figures.saved import TIMED, TIMES
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "recorded.json"

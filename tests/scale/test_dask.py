@@ -18,16 +18,16 @@ import pytest
 import workbench
 from tests.cli.commands import run_command
 from workbench import DP, Bound, Domain, RandomRanges
-from workbench.audit.plan import default_jobs, run_audits
 from workbench.datasets import GaussianSparse
-from workbench.experiment import Sweep, run
 from workbench.mechanisms import HighPassFilter, PrioritySampling
-from workbench.metrics import MeanAbsoluteError
-from workbench.scale import Rows, release
-from workbench.transform import Dyadic
+from workbench.owner.audit import default_jobs, run_audits
+from workbench.owner.scale import Rows, release
+from workbench.queries import Dyadic
+from workbench.trials import Sweep, run
+from workbench.trials.metrics import MeanAbsoluteError
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-from workbench.scale.dask import connect  # noqa: E402
+from workbench.owner.scale.dask import connect  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dask")]
 HOME = Path(workbench.__file__).parents[1]

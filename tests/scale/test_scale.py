@@ -20,8 +20,9 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from tests.agreement import RARE, runs, same_counts, same_law, seeded
 from tests.crash import disks
-from workbench import DP, Bound, Domain, SparseTable, scale
-from workbench.interactions import Interactions
+from workbench import DP, Bound, Domain, SparseTable
+from workbench.data import UNBOUNDED, Interactions
+from workbench.estimates.release_files import write_release
 from workbench.mechanisms import (
     HPA,
     LPA,
@@ -34,15 +35,13 @@ from workbench.mechanisms import (
     StabilityHistogram,
     ThresholdSampling,
 )
-from workbench.processes import Workers
-from workbench.release_files import write_release
-from workbench.scale import Rows, counting, release
-from workbench.scale.work import Tasks
-from workbench.table import UNBOUNDED
-from workbench.transform import Dyadic, Haar
-from workbench.workload import Marginals
+from workbench.owner import scale
+from workbench.owner.processes import Workers
+from workbench.owner.scale import Rows, counting, release
+from workbench.owner.scale.work import Tasks
+from workbench.queries import Dyadic, Haar, Marginals
 
-module = import_module("workbench.scale.release")
+module = import_module("workbench.owner.scale.release")
 DOMAIN = Domain(("a", "b"), (37, 50))
 BOUND = Bound(4, 2, 6)
 KEY = bytes(range(32))
@@ -428,7 +427,7 @@ def test_bad_rows_are_named_and_leave_no_scratch(tmp_path, scratch):
 
 
 def test_a_row_of_a_later_row_group_is_named(tmp_path, monkeypatch):
-    from workbench.scale import rows as module
+    from workbench.owner.scale import rows as module
 
     monkeypatch.setattr(module, "_SPAN", 100)
     good = made_up_rows(300)
@@ -567,7 +566,7 @@ def workers_of_this_process():
 
 
 def test_scratch_that_takes_nothing_is_said(folder, scratch, monkeypatch):
-    from workbench.scale import spill, work
+    from workbench.owner.scale import spill, work
 
     rows = Rows.read(folder, DOMAIN, BOUND)
     mechanism = HighPassFilter(DP(1.0), theta=5)

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from workbench.owner import Booking
 from workbench.privacy import ADD_REMOVE, DP, Receipt
-from workbench.session.booking import Booking
 
 SESSION = SimpleNamespace(budget=DP(2.0, 1e-3))
 

@@ -18,16 +18,15 @@ import pytest
 
 from tests.crash import disks
 from workbench import mechanisms
-from workbench.domain import Domain
-from workbench.interactions import Interactions
-from workbench.laws import DOMAIN, Subject
+from workbench.data import PUBLIC, UNBOUNDED, Bound, Interactions, SparseTable
+from workbench.estimates.release import Release
 from workbench.mechanisms import SRA, DirectSynthesis, LaplaceQueries, StabilityHistogram
+from workbench.mechanisms.laws import DOMAIN, Subject
+from workbench.owner import Session
+from workbench.owner import ledger as session_file
 from workbench.privacy import ADD_REMOVE, DP, REPLACE
-from workbench.release import Release
-from workbench.session import Session, counter
-from workbench.session import file as session_file
-from workbench.table import PUBLIC, UNBOUNDED, Bound, SparseTable
-from workbench.workload import Marginals
+from workbench.queries import Marginals
+from workbench.spaces import Domain
 
 HistogramOf = mechanisms.GeometricHistogram
 TABLE = SparseTable.from_keys(DOMAIN, [0, 5, 10], [9, 1, 4], Bound())
@@ -285,7 +284,7 @@ def full_disk(*_):
 def test_a_full_disk_of_the_counter_costs_nothing(path, monkeypatch, how):
     create(path)
     session = Session.open(path, TABLE)
-    monkeypatch.setattr(counter, "Draft", full_disk)
+    monkeypatch.setattr(session_file, "Draft", full_disk)
     for _ in range(3):
         with pytest.raises(OSError, match=r"shop.sqlite.count: the counter cannot be written"):
             session.ask(Marginals(1), 0.1) if how == "ask" else session.book(DP(0.1), "x")
@@ -294,7 +293,7 @@ def test_a_full_disk_of_the_counter_costs_nothing(path, monkeypatch, how):
 
 def test_a_counter_that_is_not_written_after_all_says_what_was_spent(path, monkeypatch):
     session = create(path, 1.0, 0.0)
-    monkeypatch.setattr(counter.Draft, "replace", full_disk)
+    monkeypatch.setattr(session_file.Draft, "replace", full_disk)
     with pytest.raises(
         OSError, match="shop.sqlite.count: .*0.1-DP of the budget .*stays spent"
     ):
@@ -544,11 +543,11 @@ def test_a_session_of_the_first_format_still_opens(path):
 PROCESSES = """
 import sys
 from tests.session.processes import killed, raced
-from workbench.domain import Domain
+from workbench.spaces import Domain
 from workbench.mechanisms import GeometricHistogram
 from workbench.privacy import DP
-from workbench.session import Session
-from workbench.table import Bound, SparseTable
+from workbench.owner import Session
+from workbench.data import Bound, SparseTable
 
 folder = sys.argv[1]
 table = SparseTable.from_keys(Domain(("x",), (4,)), [1], [5], Bound())

@@ -6,8 +6,8 @@ import numpy as np
 
 from workbench import DP, Bound, Domain, Session, SparseTable
 from workbench.inference.answer_bank import AnswerBank
-from workbench.session.fits import fits_path
-from workbench.workload import Marginals, NamedMarginals
+from workbench.owner.price import fits_path
+from workbench.queries import Marginals, NamedMarginals
 
 DOMAIN = Domain(tuple("abcd"), (3,) * 4)
 
@@ -22,7 +22,7 @@ def same(one, other):
 
 
 def test_fits_are_used_again_grow_and_never_serve_another_bank(tmp_path, monkeypatch):
-    monkeypatch.setattr("workbench.session.recall.FEWEST", 20)
+    monkeypatch.setattr("workbench.owner.recall.FEWEST", 20)
     path = tmp_path / "bank"
     asked = Marginals(3)
     judged = []
@@ -50,7 +50,7 @@ def test_fits_are_used_again_grow_and_never_serve_another_bank(tmp_path, monkeyp
 
 
 def test_fits_of_trees_that_are_no_longer_made_are_left_aside(tmp_path, monkeypatch):
-    monkeypatch.setattr("workbench.session.recall.FEWEST", 20)
+    monkeypatch.setattr("workbench.owner.recall.FEWEST", 20)
     path = tmp_path / "bank"
     asked = Marginals(3)
     with Session.open(path, people(), DP(9.0), total=3000.0) as session:
@@ -63,7 +63,7 @@ def test_fits_of_trees_that_are_no_longer_made_are_left_aside(tmp_path, monkeypa
 
 
 def test_two_sessions_share_one_bank_and_its_fits(tmp_path, monkeypatch):
-    monkeypatch.setattr("workbench.session.recall.FEWEST", 20)
+    monkeypatch.setattr("workbench.owner.recall.FEWEST", 20)
     path = tmp_path / "bank"
     one = Session.open(path, people(), DP(9.0), total=3000.0)
     two = Session.open(path, people())

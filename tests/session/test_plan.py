@@ -8,11 +8,11 @@ import pytest
 
 from workbench import DP, Bound, Domain, Session, SparseTable
 from workbench.datasets import Adult
-from workbench.experiment import first_available
+from workbench.owner import choosing
+from workbench.owner.choosing import open_sets, scores_of
 from workbench.privacy import ZCDP
-from workbench.session import choosing
-from workbench.session.choosing import open_sets, scores_of
-from workbench.workload import Marginals, NamedMarginals, Products
+from workbench.queries import Marginals, NamedMarginals, Products
+from workbench.trials import first_available
 
 BITS = Domain(tuple("abcde"), (2,) * 5)
 

@@ -20,15 +20,15 @@ from workbench import (
     Session,
     SparseTable,
 )
-from workbench.enclosures import round_down, round_up
 from workbench.mechanisms import (
     DirichletSynthesis,
     GaussianHistogram,
     GeometricHistogram,
     HighPassFilter,
 )
+from workbench.owner.budget import exact_price
 from workbench.privacy import ADD_REMOVE, REPLACE, compose, exact_rho, guarantee, rho_above
-from workbench.session.booking import exact_price
+from workbench.privacy.enclosures import round_down, round_up
 
 PEOPLE = {"people": "customers of shop X", "unit": "a user"}
 

@@ -14,14 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.domain import Domain
+from workbench.data import PUBLIC, Bound, SparseTable
 from workbench.mechanisms import GeometricHistogram, LaplaceQueries
+from workbench.owner import Session
+from workbench.owner.ledger import Counter, budget_of, new_counter
 from workbench.privacy import DP
-from workbench.session import Session
-from workbench.session.counter import Counter, new_counter
-from workbench.session.file import budget_of
-from workbench.table import PUBLIC, Bound, SparseTable
-from workbench.workload import (
+from workbench.queries import (
     Marginals,
     Products,
     RandomMarginalRanges,
@@ -30,7 +28,8 @@ from workbench.workload import (
     linear_queries,
     workload_sensitivity,
 )
-from workbench.workload.linear import uniform_prior
+from workbench.queries.linear import uniform_prior
+from workbench.spaces import Domain
 
 DOMAIN = Domain(("a", "b", "c"), (4, 3, 2))
 COUNTS = np.arange(24).reshape(4, 3, 2) + 5
@@ -429,7 +428,7 @@ def test_an_answer_that_was_paid_for_leaves_even_if_the_bank_cannot_keep_it(path
 
 def test_a_file_that_others_hold_is_one_error(path, monkeypatch):
     session = begin(path)
-    monkeypatch.setattr("workbench.session.file._WAIT", 0.05)
+    monkeypatch.setattr("workbench.owner.ledger._WAIT", 0.05)
     with closing(sqlite3.connect(path, isolation_level=None)) as db, db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(TimeoutError, match="another process"):
@@ -442,11 +441,11 @@ PROCESSES = """
 import os, resource, sys
 import numpy as np
 from tests.session.processes import begin, count, killed, raced
-from workbench.domain import Domain
+from workbench.spaces import Domain
 from workbench.privacy import DP
-from workbench.session import Session
-from workbench.table import Bound, SparseTable
-from workbench.workload import Marginals, Products
+from workbench.owner import Session
+from workbench.data import Bound, SparseTable
+from workbench.queries import Marginals, Products
 
 folder, domain = sys.argv[1], Domain(("a", "b"), (4, 3))
 table = SparseTable.from_dense(domain, np.arange(12).reshape(4, 3), Bound())

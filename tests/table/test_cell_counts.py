@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench import Bound, Domain, SparseTable
-from workbench.cell_counts import LARGEST_TOTAL
+from workbench.data.cells import LARGEST_TOTAL
 
 BOUND = Bound()
 

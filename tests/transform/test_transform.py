@@ -18,9 +18,8 @@ from workbench import (
     SparseTable,
     Subsets,
 )
-from workbench.estimates import Law, Summary, TransformedSummary, summary_in_basis
+from workbench.estimates import Summary, TransformedSummary, summary_in_basis
 from workbench.inference import consistent
-from workbench.mechanism import noise_blocks
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
@@ -28,6 +27,8 @@ from workbench.mechanisms import (
     PrioritySampling,
     ThresholdSampling,
 )
+from workbench.mechanisms.protocol import noise_blocks
+from workbench.noise.law import Law
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 100)
 LINE = (Dyadic(), Dyadic(split="geometric"), Haar())

@@ -7,36 +7,32 @@ import pytest
 matplotlib.use("Agg")
 
 from tests.widgets.pages import released  # noqa: E402
-from workbench import DP, plots, widgets  # noqa: E402
+from workbench import DP, widgets
 from workbench.datasets import QueryLogTwin, Towns  # noqa: E402
-from workbench.estimates.law import geometric_variance  # noqa: E402
-from workbench.mechanisms import (  # noqa: E402
+from workbench.figures import plots  # noqa: E402
+from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,
     ImprovedAdaptiveHistogram,
     PrivTree,
 )
-from workbench.metrics import MeanSquaredError  # noqa: E402
-from workbench.noise import (
-    Aligned,
-    laws,  # noqa: E402
-)
-from workbench.widgets.scenes.adaptive import (  # noqa: E402
+from workbench.noise import Aligned, laws
+from workbench.noise.law import geometric_variance  # noqa: E402
+from workbench.queries import Level  # noqa: E402
+from workbench.trials.metrics import MeanSquaredError  # noqa: E402
+from workbench.widgets.scenes.adaptive import (
     BASIC,
     DIRECT,
     IMPROVED,
+    LEVELS,
     MAP,
+    MAX_LEAVES,
     STRINGS,
     TREE,
     Adaptive,
-)
-from workbench.widgets.scenes.leaf_maps import (  # noqa: E402
-    LEVELS,
-    MAX_LEAVES,
     expected_box_errors,
 )
-from workbench.widgets.setting import Setting  # noqa: E402
-from workbench.workload import Level  # noqa: E402
+from workbench.widgets.view import Setting  # noqa: E402
 
 DEFAULTS = {c.name: c.value for c in Adaptive.controls}
 SQUARE = 1024  # finest cells along a side of 64 km

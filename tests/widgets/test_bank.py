@@ -24,11 +24,11 @@ from workbench import (
     SparseTable,
     widgets,
 )
+from workbench.owner.price import Price
 from workbench.privacy import ZCDP
-from workbench.session.price import Price
-from workbench.widgets.bank_page import BankPage
+from workbench.queries import Products, TableQueries, Together, labelled_queries
+from workbench.widgets import BankPage
 from workbench.widgets.bank_view import BankView
-from workbench.workload import Products, TableQueries, Together, labelled_queries
 
 TOWNS = ("Bern", "St. Gallen", "<script>alert(1)</script>")
 DOMAIN = Domain(("sex", "age", "town"), (2, 5, 3), (("F", "M"), range(30, 35), TOWNS))

@@ -5,13 +5,21 @@ import pandas as pd
 import pytest
 
 from tests.widgets.pages import moved
-from workbench import DP, RandomRanges, inference, noise, plots, widgets
-from workbench.inference.least_squares import tree_sums
+from workbench import DP, RandomRanges, inference, noise, widgets
+from workbench.figures import plots
+from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
 from workbench.noise import Aligned
-from workbench.widgets.scenes.consistency import DATA, Consistency
-from workbench.widgets.scenes.estimators import ESTIMATORS, LEAVES, NODES, PLAIN, TREE
-from workbench.widgets.setting import Setting
+from workbench.widgets.scenes.consistency import (
+    DATA,
+    ESTIMATORS,
+    LEAVES,
+    NODES,
+    PLAIN,
+    TREE,
+    Consistency,
+)
+from workbench.widgets.view import Setting
 
 SORTED = {"task": "sorted counts"}
 DOMAIN = DATA["NetTrace twin"].domain

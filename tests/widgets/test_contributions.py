@@ -7,13 +7,12 @@ import pytest
 
 from tests.widgets.pages import moved, released
 from workbench import DP, widgets
+from workbench.data import Bound, Interactions
 from workbench.datasets import InteractionsTwin
-from workbench.interactions import Interactions
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
-from workbench.metrics import sampling_error, weighted_counts
 from workbench.noise import Aligned
-from workbench.table import Bound
-from workbench.widgets.scenes.sampling_errors import expected_error
+from workbench.trials.metrics import sampling_error, weighted_counts
+from workbench.widgets.scenes.contributions import expected_error
 
 SMALL = dict(users=300, items=60, records=6000, max_per_user=200)
 MECHANISMS = dict(SRA=SRA, HPA=HPA, LPA=LPA, DFT=FPA, GS=GS)

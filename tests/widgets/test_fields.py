@@ -15,7 +15,7 @@ import pytest
 matplotlib.use("Agg")
 
 from tests.widgets.pages import moved, released  # noqa: E402
-from workbench import (  # noqa: E402
+from workbench import (
     DP,
     PUBLIC,
     ZCDP,
@@ -36,25 +36,28 @@ from workbench import (  # noqa: E402
     mechanisms,
     widgets,
 )
+from workbench.data import Interactions  # noqa: E402
 from workbench.datasets import GaussianSparse  # noqa: E402
-from workbench.interactions import Interactions  # noqa: E402
-from workbench.mechanism import parameter, pure_budget  # noqa: E402
-from workbench.mechanisms import (  # noqa: E402
+from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
     LaplaceQueries,
     PrioritySampling,
     ThresholdSampling,
 )
-from workbench.metrics import MeanAbsoluteError  # noqa: E402
-from workbench.value import value  # noqa: E402
+from workbench.mechanisms.protocol import pure_budget  # noqa: E402
+from workbench.queries import RandomRanges  # noqa: E402
+from workbench.trials.metrics import MeanAbsoluteError  # noqa: E402
+from workbench.value import (
+    parameter,
+    value,  # noqa: E402
+)
 from workbench.widgets.chart import charts  # noqa: E402
 from workbench.widgets.controls import controls_of_field, stops_around  # noqa: E402
 from workbench.widgets.scenes.advice import Advised, advice_instead, advice_scene  # noqa: E402
 from workbench.widgets.scenes.fields import TINY, Fields  # noqa: E402
 from workbench.widgets.scenes.summaries import QUERY_SEED  # noqa: E402
-from workbench.widgets.setting import Setting, qualified_text  # noqa: E402
-from workbench.workload import RandomRanges  # noqa: E402
+from workbench.widgets.view import Setting, qualified_text  # noqa: E402
 
 every = pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)
 TABLE = ["Error of ranges", "The domain in 64 parts"]
@@ -318,7 +321,7 @@ from typing import ClassVar
 import numpy as np
 from workbench import DP, Release, SparseTable, noise
 from workbench.estimates import Summary
-from workbench.mechanism import parameter, pure_budget, sensitivity
+from workbench.mechanisms.protocol import parameter, pure_budget, sensitivity
 from workbench.value import value
 
 @value

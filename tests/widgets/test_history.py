@@ -9,11 +9,11 @@ from workbench import DP, Aligned, First, Marginals, RandomMarginalRanges, Rando
 from workbench.inference import KernelPCA, product_prior, select_alpha
 from workbench.inference.eigenqueries import Eigenqueries
 from workbench.mechanisms import LaplaceQueries
-from workbench.metrics import coverage, rmse
-from workbench.widgets import scenes, setting
-from workbench.widgets.scenes.history import ALPHAS, History
-from workbench.widgets.scenes.inferred import NEW
-from workbench.widgets.setting import Setting
+from workbench.trials.metrics import coverage, rmse
+from workbench.widgets import scenes
+from workbench.widgets import view as setting
+from workbench.widgets.scenes.history import ALPHAS, NEW, History
+from workbench.widgets.view import Setting
 
 SCENE = History()
 OPENS = {c.name: c.value for c in SCENE.controls}

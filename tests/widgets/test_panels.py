@@ -19,9 +19,10 @@ import pytest
 matplotlib.use("Agg")
 
 from tests.widgets.pages import moved, released  # noqa: E402
-from workbench import DP, Bound, figures, plots, widgets  # noqa: E402
+from workbench import DP, Bound, figures, widgets
 from workbench.datasets import GaussianSparse, InteractionsTwin, Towns  # noqa: E402
-from workbench.mechanisms import (  # noqa: E402
+from workbench.figures import plots  # noqa: E402
+from workbench.mechanisms import (
     SRA,
     HighPassFilter,
     PrioritySampling,
@@ -30,10 +31,13 @@ from workbench.mechanisms import (  # noqa: E402
 )
 from workbench.value import value  # noqa: E402
 from workbench.widgets import controls, panels, scenes, shared  # noqa: E402
+from workbench.widgets.figure_panel import worker  # noqa: E402
 from workbench.widgets.scenes.summaries import Summaries  # noqa: E402
-from workbench.widgets.setting import Setting, parse_settings  # noqa: E402
-from workbench.widgets.view import BAND_SEEDS  # noqa: E402
-from workbench.widgets.worker import worker  # noqa: E402
+from workbench.widgets.view import (  # noqa: E402
+    BAND_SEEDS,  # noqa: E402
+    Setting,
+    parse_settings,
+)
 
 each = pytest.mark.parametrize("name", widgets.ALL)
 

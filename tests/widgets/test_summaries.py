@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from workbench import DP, Bound, RandomRanges, SparseTable, widgets
-from workbench.claims import format_number
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import HighPassFilter, ThresholdSampling
-from workbench.metrics import MeanAbsoluteError
+from workbench.trials.metrics import MeanAbsoluteError
+from workbench.value import format_number
 from workbench.widgets.scenes import summaries
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from workbench import Domain, SparseTable
-from workbench.table import PUBLIC
-from workbench.workload import labelled_queries, linear_queries, marginal_queries, typed_query
+from workbench.data import PUBLIC
+from workbench.queries import labelled_queries, linear_queries, marginal_queries, typed_query
 
 DOMAIN = Domain(
     ("town", "hour", "age", "half", "vip"),
@@ -78,7 +78,7 @@ def test_queries_of_too_many_ranges_look_at_each_cell(monkeypatch):
     data = table()
     queries = labelled_queries(DOMAIN, QUERIES)
     expected = queries.sums(DOMAIN, data.keys, data.counts)
-    monkeypatch.setattr("workbench.workload.selections._MAX_RANGES", 0)
+    monkeypatch.setattr("workbench.queries.selections._MAX_RANGES", 0)
     assert (queries.sums(DOMAIN, data.keys, data.counts) == expected).all()
 
 

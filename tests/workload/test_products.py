@@ -22,9 +22,9 @@ from workbench import (
     datasets,
 )
 from workbench.mechanisms import LaplaceQueries
-from workbench.mechanisms.laplace_queries import grid_step
+from workbench.mechanisms.queries import grid_step
 from workbench.privacy import ADD_REMOVE, REPLACE
-from workbench.workload import (
+from workbench.queries import (
     Boxes,
     RandomSubsets,
     TableMargins,
@@ -32,7 +32,7 @@ from workbench.workload import (
     linear_queries,
     workload_sensitivity,
 )
-from workbench.workload.inner import inner_products, means, squared_norms
+from workbench.queries.inner import inner_products, means, squared_norms
 
 DOMAIN = Domain(("a", "b", "c", "d"), (5, 3, 4, 2), (None, tuple("xyz"), range(10, 14), None))
 PAPER = Domain(tuple("abcdefghi"), (79, 2, 17, 51, 9, 7, 6, 50, 50))
@@ -176,7 +176,7 @@ def test_sensitivity_is_the_worst_tuples_or_above(name, relation):
 @pytest.mark.parametrize("laid_out", [1, 10, 30])
 def test_a_bound_of_sensitivity_is_never_below_it(name, relation, laid_out, monkeypatch):
     exact = workload_sensitivity(WORKLOADS[name], DOMAIN, relation)
-    module = import_module("workbench.workload.sensitivity")
+    module = import_module("workbench.queries.sensitivity")
     monkeypatch.setattr(module, "_MAX_CELLS", laid_out)
     monkeypatch.setattr(module, "_MAX_PAIRS", 0)
     assert workload_sensitivity(WORKLOADS[name], DOMAIN, relation) >= exact * (1 - 1e-12)

@@ -14,28 +14,24 @@ from typer.core import TyperGroup
 
 from workbench.cli import (
     advise,
-    answer,
     audit,
-    bank,
     bench,
     budget,
-    command,
     data,
-    domain,
-    explore,
-    export,
-    init,
-    lab,
-    laws,
     mechanism_options,
-    new,
     release,
+    release_text,
     reproduce,
     screen,
-    show,
-    synthesize,
+    serving,
     whereis,
 )
+from workbench.cli import audit as laws
+from workbench.cli import audit as new
+from workbench.cli import data as domain
+from workbench.cli import release as synthesize
+from workbench.cli import screen as command
+from workbench.cli import whereis as export
 
 _TRACEBACKS = "WORKBENCH_TRACEBACKS"  # whether they are shown
 _UsageError: Any = typer.BadParameter.__base__
@@ -116,7 +112,7 @@ def _one_line(ctx: Any) -> Iterator[None]:
 
 def use_modules(names: list[str]) -> None:
     """Import these modules, perhaps from the current folder, and look for names in them too."""
-    from workbench.plugins import WITH, stated_modules, use_current_folder
+    from workbench.compiled import WITH, stated_modules, use_current_folder
 
     here = use_current_folder()
     os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -138,17 +134,17 @@ app.command()(reproduce.reproduce)
 app.command()(advise.advise)
 app.command(cls=mechanism_options.Command)(release.release)
 app.command()(synthesize.synthesize)
-app.command()(show.show)
-app.command()(answer.answer)
+app.command()(release_text.show)
+app.command()(release_text.answer)
 app.add_typer(budget.app, name="budget")
-app.command()(bank.bank)
+app.command()(serving.bank)
 app.add_typer(data.app, name="data")
-app.add_typer(domain.app, name="domain")
-app.command()(explore.explore)
+app.add_typer(domain.domain_app, name="domain")
+app.command()(serving.explore)
 app.command()(export.export)
 app.command()(whereis.whereis)
-app.command()(lab.lab)
-app.command()(init.init)
+app.command()(serving.lab)
+app.command()(serving.init)
 app.command()(laws.laws)
 app.command()(audit.audit)
 app.add_typer(new.app, name="new")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from workbench.cli import options, screen
+from workbench.cli.options import StatedSpace
 from workbench.cli.request import stated_bound
-from workbench.cli.spaces import StatedSpace
 
 if TYPE_CHECKING:
-    from workbench.advice.tasks import TaskAdvice
-    from workbench.domain import Domain
-    from workbench.table import Bound
+    from workbench.data import Bound
+    from workbench.owner.advice import TaskAdvice
+    from workbench.spaces import Domain
+
 
 TASKS = {
     "cells": "single cells of a large sparse table",
@@ -204,7 +205,7 @@ def _refuse_unused(task: str, context: typer.Context) -> None:
 
 def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
     """The domain, or the space of records, that the task is about."""
-    from workbench.domain import Domain
+    from workbench.spaces import Domain
 
     needed = {"points": "--box", "strings": "--strings"}.get(task)
     if needed is None:
@@ -219,7 +220,7 @@ def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
 
 def _numbers(option: str, text: str | None) -> Any:
     """What a comma parts; whether they are whole numbers is for whoever takes them to say."""
-    from workbench.option_grammar import parse_numbers
+    from workbench.mechanisms.options import parse_numbers
 
     return parse_numbers(option, text) if text else None
 
@@ -228,8 +229,8 @@ def _task_advice(
     task: str, where: Any, epsilon: float, bound: Bound, beliefs: dict[str, Any]
 ) -> TaskAdvice:
     """What the package says of a task."""
-    from workbench.advice import tasks
-    from workbench.option_grammar import parse_number
+    from workbench.mechanisms.options import parse_number
+    from workbench.owner.advice import tasks
 
     if task == "boxes":
         text = beliefs["shape"]
@@ -283,7 +284,7 @@ def _task_advice(
 
 
 def _show(task: str, epsilon: float, advice: TaskAdvice) -> None:
-    from workbench.wording import stated
+    from workbench.value import stated
 
     table = advice.display_table()
     title = f"{TASKS[task][0].upper()}{TASKS[task][1:]} at ε = {stated(epsilon)}, in counts"
@@ -301,9 +302,9 @@ def _command(
     user: str | None,
 ) -> str:
     """The line that releases it, from a table in YOUR.csv."""
-    from workbench.interactions import Interactions
+    from workbench.data import Interactions
     from workbench.mechanisms import MaximumEntropySynthesis
-    from workbench.option_grammar import mechanism_options
+    from workbench.mechanisms.options import mechanism_options
 
     data = f"--domain {quote(str(domain))}" if not space.is_stated else space.typed()
     asked = mechanism_options(mechanism)
@@ -325,7 +326,7 @@ def _advise_summaries(
     cells: Domain, epsilon: float, size: int, *, queries: str | None, **beliefs: Any
 ) -> Any:
     """The best of the summaries of a sparse table, which are shown."""
-    from workbench.advice import advise
+    from workbench.owner.advice import advise
 
     advice = advise(
         cells,
@@ -348,7 +349,7 @@ def _others(epsilon: float, size: int) -> list[Any]:
     """The mechanisms of the modules that `--with` names whose errors follow from a formula."""
     from dataclasses import fields
 
-    from workbench.plugins import stated_modules
+    from workbench.compiled import stated_modules
     from workbench.privacy import DP
 
     members = [x for module in stated_modules() for x in vars(module).values()]

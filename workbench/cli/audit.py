@@ -1,13 +1,18 @@
-"""`workbench audit`: how much a mechanism tells, measured from outside."""
+"""`workbench audit`, `workbench laws` and `workbench new`: for authors of mechanisms."""
 
 from __future__ import annotations
 
+import re
+from inspect import getsource
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from workbench.cli import cluster, screen
+from workbench.cli import options as cluster
+from workbench.cli import screen
+
+# Audit
 
 _SHARP = 0.7  # of ε; what reaches less, and has no computed loss, is listed with the reason
 
@@ -54,7 +59,7 @@ def audit(
     possible, a lower bound from runs, and how much of ε they reach. Exit code 1 if more is lost than
     is stated, or if something cannot be audited.
     """
-    from workbench.option_grammar import parse_numbers
+    from workbench.mechanisms.options import parse_numbers
 
     epsilons = parse_numbers("--epsilon", epsilon)
     if not epsilons or min(epsilons) <= 0:
@@ -63,9 +68,9 @@ def audit(
         raise ValueError(f"--seconds {seconds} is not allowed: need a number > 0")
     audited = [_named(name) for name in names or ()]
 
-    from workbench.audit.measure import LEAST_RUNS
-    from workbench.audit.plan import MOST_SECONDS, RUNS, most_minutes, run_audits
-    from workbench.audit.rows import add_row, budget_unused, read_rows
+    from workbench.owner.audit import run_audits
+    from workbench.owner.audit.measure import LEAST_RUNS, add_row, budget_unused, read_rows
+    from workbench.owner.audit.plan import MOST_SECONDS, RUNS, most_minutes
 
     if runs is not None and runs < LEAST_RUNS:
         raise ValueError(f"--runs {runs} is not allowed: need at least {LEAST_RUNS}")
@@ -130,12 +135,12 @@ def _line(result: Any) -> str:
 
 def _named(name: str) -> Any:
     """The mechanism or function of this name."""
-    from workbench import mechanisms, plugins
+    from workbench import compiled, mechanisms
 
-    plugins.use_current_folder()
+    compiled.use_current_folder()
     ours = name in mechanisms.__all__
-    thing = getattr(mechanisms, name) if ours else plugins.find("mechanisms", name)
-    for module in plugins.stated_modules() if thing is None else ():
+    thing = getattr(mechanisms, name) if ours else compiled.find("mechanisms", name)
+    for module in compiled.stated_modules() if thing is None else ():
         thing = vars(module).get(name, thing)
     if thing is None:
         raise ValueError(
@@ -149,7 +154,8 @@ def _named(name: str) -> Any:
 
 def _jobs(audited: list[Any], epsilons: list[float], thorough: bool) -> list[Any]:
     """The audits of what was named, or of all mechanisms."""
-    from workbench.audit.plan import all_pairs, default_jobs, thorough_jobs
+    from workbench.owner.audit import default_jobs, thorough_jobs
+    from workbench.owner.audit.plan import all_pairs
 
     classes = [x for x in audited if isinstance(x, type) and hasattr(x, "example")]
     make = thorough_jobs if thorough else default_jobs
@@ -172,7 +178,7 @@ def _executor(workers: int | None, scheduler: str | None, insecure: bool) -> Any
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    from workbench.threads import thread_count
+    from workbench.compiled import thread_count
 
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers} is not allowed: need at least 1")
@@ -184,7 +190,7 @@ def _begin_worker() -> None:
     """One thread for the work; another ends the process once the command is gone, killed or not."""
     from threading import Thread
 
-    from workbench.threads import limit_process
+    from workbench.compiled import limit_process
 
     limit_process(1)
     Thread(target=_end_with_parent, daemon=True).start()
@@ -198,3 +204,104 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
     os._exit(1)
+
+
+# Laws
+
+
+def laws(
+    name: Annotated[
+        str, typer.Argument(metavar="MODULE:CLASS", help="Or one of ours, as HighPassFilter.")
+    ],
+) -> None:
+    """Run the laws of mechanisms on one class: a line each, and exit code 1 if one is broken."""
+    from workbench import compiled, mechanisms
+
+    compiled.use_current_folder()
+    ours = name in mechanisms.__all__
+    cls = getattr(mechanisms, name) if ours else compiled.find("mechanisms", name)
+    if cls is None:
+        raise ValueError(f"no mechanism {name!r}; name it as module:Class")
+    if not hasattr(cls, "takes") or not hasattr(cls, "example"):
+        raise ValueError(f"{name} is no mechanism: need a class derived from `Mechanism`")
+
+    from workbench.mechanisms.laws import check_laws
+
+    broken = 0
+    for outcome in check_laws(cls):
+        mark = "✗" if outcome.broken else "✓"
+        screen.say(f"{mark} {outcome.law}")
+        if outcome.broken:
+            broken += 1
+            screen.complain(screen.plain(outcome.broken))
+    if broken:
+        raise typer.Exit(1)
+
+
+# New
+
+app = typer.Typer(no_args_is_help=True, help="Begin a file of one's own.")
+
+_ABOUT = '"""{name}: what it does, in one sentence in the field\'s words."""'
+_PROMISES = """Guarantee  ε-DP per unit; which part of the budget pays for what.
+    Assumes    the table's bound; a domain that fits in memory.
+    Source     authors, venue, year; the theorem or algorithm.
+    Differs    where and why it departs from the source, or "nothing".
+    Cost       time and memory, in non-empty cells, output size and domain size."""
+_IMPORTS = """import numpy as np
+
+from workbench.mechanisms.protocol import (
+    DP,
+    Histogram,
+    Mechanism,
+    Release,
+    SparseTable,
+    memory_field,
+    noise,
+    noise_law_field,
+    private_bound,
+    pure_budget,
+    sealed,
+    value,
+)
+"""
+
+
+@app.callback()
+def new() -> None:
+    """Begin a file of one's own."""
+
+
+@app.command()
+def mechanism(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its class, as in MyHistogram.")],
+) -> None:
+    """Write NAME's file into the current folder: a mechanism that works, to be changed into yours.
+
+    It is our shortest one, noise on every count, under your name; `workbench laws` says whether what you
+    make of it still obeys what every mechanism must.
+    """
+    if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
+        raise ValueError(
+            f"NAME = {name!r} is not allowed: need a class's name, as in MyHistogram"
+        )
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", name)
+    path = Path(f"{'_'.join(words).lower()}.py")
+    if path.exists():
+        raise ValueError(f"{path} exists: choose another name")
+
+    from workbench.mechanisms import LaplaceHistogram
+
+    body = re.sub(
+        r"Guarantee  .*?Cost  [^\n]*", _PROMISES, getsource(LaplaceHistogram), flags=re.S
+    )
+    body = body.replace("LaplaceHistogram", name).replace("Laplace histogram", " ".join(words))
+    body = re.sub(r'cite = "\w+"', 'cite = ""  # the key of its source', body)
+    about = _ABOUT.format(name=name)
+    path.write_text(f"{about}\n\n{_IMPORTS}\n\n{body}", encoding="utf-8")
+    module = path.stem
+    screen.say(
+        f"{path}: change it, then try\n  workbench laws {module}:{name}\n"
+        f"  workbench audit {module}:{name} --epsilon 1\n"
+        f"  workbench release TABLE --with {module} --mechanism {name} …"
+    )

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from workbench.cli import screen
-from workbench.libraries import pd
+from workbench.compiled import pd
 
 _COLUMNS = ["what", "ours", "peer", "ratio", "limit", "met"]
 _RUN = (
@@ -27,7 +27,7 @@ def bench(
     ] = None,
 ) -> None:
     """Measure: run experiments/benchmarks/<name>.py, one after another, each in its own process."""
-    from workbench.figures import project_folder
+    from workbench.compiled import project_folder
 
     folder = project_folder() / "experiments" / "benchmarks"
     scripts = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from workbench.cli import options, screen
-from workbench.wording import stated
+from workbench.value import stated
 
 if TYPE_CHECKING:
+    from workbench.owner import Booking, Session
     from workbench.privacy import DP, ZCDP
-    from workbench.session import Session
-    from workbench.session.booking import Booking
+
 
 _SIGNS = {"epsilon": "ε", "rho": "ρ"}
 
@@ -58,8 +58,8 @@ def new(
     ] = None,
 ) -> None:
     """Begin a budget for people. Data are never hashed: next month's export spends from it as well."""
+    from workbench.owner import Session
     from workbench.privacy import DP, ZCDP
-    from workbench.session import Session
 
     cost: DP | ZCDP
     if epsilon is not None and rho is None:
@@ -130,8 +130,8 @@ def _at(budget: DP | ZCDP, delta: float | None) -> str:
 
 
 def _spent_at(session: Session, delta: float | None) -> str:
-    from workbench.enclosures import round_up
     from workbench.privacy import ZCDP
+    from workbench.privacy.enclosures import round_up
 
     if delta is None or not len(session.ledger):
         return ""
@@ -145,7 +145,7 @@ def _spent_at(session: Session, delta: float | None) -> str:
 def _opened(file: Path) -> Session:
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such budget file; workbench budget new begins one")
-    from workbench.session import Session
+    from workbench.owner import Session
 
     return Session.open(file)
 
@@ -207,7 +207,7 @@ class Account:
         self, mechanism: Any, private: Any, out: Path, also: Sequence[tuple[DP, str]] = ()
     ) -> Booking:
         """Book the release, and what else is drawn for it, before the first draw."""
-        from workbench.session.booking import description
+        from workbench.owner.budget import description
 
         cost: Any = self.session.check(mechanism, private, unit=self.unit)
         what = description(mechanism, self.session.budget)

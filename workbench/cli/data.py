@@ -1,15 +1,21 @@
-"""`workbench data`: published files, where they are and whether they are the right ones."""
+"""`workbench data` and `workbench domain`: published files, and files that say which cells there can be."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from workbench.cli import screen
+from workbench.cli import options, screen
+from workbench.value import counted, shown
 
 if TYPE_CHECKING:
-    from workbench.datasets.readers.published import FileStatus
+    from workbench.data import TableCheck
+    from workbench.datasets.published import FileStatus
+
+
+# Data
 
 _SHORT = 60  # characters
 Name = Annotated[str, typer.Argument(help="A dataset, as `workbench data list` names it.")]
@@ -20,16 +26,16 @@ app = typer.Typer(no_args_is_help=True, help="Published datasets: list, fetch, p
 @app.command("list")
 def list_() -> None:
     """Every published file, and where it is; datasets of others; and what data each figure uses now."""
-    from workbench import plugins
+    from workbench import compiled
     from workbench.datasets import published
-    from workbench.figures.data import data_in_use
+    from workbench.figures.figure import data_in_use
 
     rows = published.status()
     _table("Published files", rows)
     missing = list(dict.fromkeys(row.dataset for row in rows if row.state == "missing"))
     if missing:
         screen.say(f"Fetch what is missing: workbench data fetch {missing[0]}")
-    others = plugins.other_datasets()
+    others = compiled.other_datasets()
     if others:
         screen.table("Datasets of other packages", ["dataset", "from"], others)
     first_figure: dict[str, str] = {}  # by what is to be done, which is said once
@@ -90,3 +96,105 @@ def _table(title: str, rows: list[FileStatus]) -> None:
         size = "" if row.size is None else screen.size(row.size)
         cells.append((row.dataset, row.file, row.state, size, row.path or ""))
     screen.table(title, ["dataset", "file", "state", "size", "path"], cells, right=["size"])
+
+
+# Domain
+
+_HOW = """\
+What values there can be is public knowledge, and is not looked up in the table: fill in what stands
+blank ("FILL IN"), and take out the columns that are no attribute (a user's name, a count). An attribute is
+
+  ["F", "M"]                                          its labels; {"file": "towns.txt"}: one a line
+  {"from": 0, "to": 99}                               whole numbers
+  {"low": 0, "high": 100, "width": 10}                bins of numbers; {"edges": [0, 18, 65]}
+  {"time": "hour", "column": "start"}                 or weekday, day, month; of text with
+                                                      "format": "%d.%m.%Y %H:%M"
+  {"map": "cantons.csv", "column": "town"}            many values to one label: lines of value,label
+  {"cross": [{"column": "sex", …}, {"column": …}]}    two columns as one list of labels
+
+with "other" and "missing": "refuse" (an error), "drop" (the row is left out) or "label" (a label more)."""
+
+_PRIVATE = """\
+This tells about the data: it is for your eyes alone. Labels that are added to the domain because they
+stand here would make the domain private, and publishing it would tell that they occur: say
+"other": "label" (or "drop"), and the same of "missing", instead."""
+
+domain_app = typer.Typer(no_args_is_help=True, help="Which cells there can be: new, check.")
+
+
+@domain_app.command()
+def new(
+    source: Annotated[
+        Path, typer.Option("--from", metavar="FILE", help="CSV, Parquet, DuckDB or SQLite.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The domain file to write; without it, print it.")
+    ] = None,
+    name: options.TableName = None,
+    force: options.Force = False,
+) -> None:
+    """Draft a domain from a file's columns: their names and types, never their values."""
+    import json
+
+    from workbench.data import draft_domain
+    from workbench.estimates.release_files import refuse_input
+
+    if out is not None:
+        refuse_input(out, [source])
+    if out is not None and out.exists() and not force:
+        raise ValueError(f"{out} exists: choose another name, or --force to overwrite it")
+    draft = draft_domain(source, name)
+    lines = [
+        f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(stated, ensure_ascii=False)}"
+        for name, stated in draft.items()
+    ]
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    if out is None:
+        screen.say(text, end="")
+        return
+    out.write_text(text, encoding="utf-8")
+    screen.say(f"{out}: {counted(len(draft), 'attribute')}\n\n{_HOW}")
+
+
+@domain_app.command()
+def check(
+    domain: Annotated[Path, typer.Argument(help="The domain file.")],
+    table: options.Tables,
+    count: options.Count = None,
+    user: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Whose each row is.")
+    ] = None,
+    user_type: options.UserType = None,
+    name: options.TableName = None,
+) -> None:
+    """Say what a release of a table would refuse, for its owner's eyes; nothing is written."""
+    from workbench.data import check_table
+    from workbench.spaces import Domain
+
+    cells = Domain.read(domain)
+    with screen.reading_bar() as progress:
+        result = check_table(
+            table,
+            cells,
+            count=count,
+            user=user,
+            user_type=user_type,
+            table=name,
+            progress=progress,
+        )
+    names = ", ".join(map(str, table))
+    screen.say(f"{names}: {counted(result.rows, 'row')}, {_left_out(result)}")
+    for column in result.refused:
+        rows = counted(column.rows, "row is", "rows are")
+        screen.say(f"\nColumn {shown(column.column)}: {rows} refused; need {column.need}")
+        for found, place in column.examples.items():
+            screen.say(f"  {place}: {found}")
+    if result.refused:
+        screen.say(f"\n{_PRIVATE}")
+        raise typer.Exit(1)
+    screen.say("Nothing would be refused.")
+
+
+def _left_out(result: TableCheck) -> str:
+    left_out = counted(result.left_out, "row")
+    return f"{left_out} left out as the domain says" if result.left_out else "none left out"

@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.cli import command, screen
+from workbench.cli import screen
+from workbench.cli import screen as command
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
@@ -78,7 +79,7 @@ class Command(command.Command):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The usual help, then the mechanisms."""
-        from workbench.option_grammar import option_help
+        from workbench.mechanisms.options import option_help
 
         super().format_help(ctx, formatter)
         screen.say(" Mechanisms, and their options:")
@@ -126,12 +127,12 @@ def mechanism_class(ctx: Any, name: str) -> type:
     ValueError
         No such mechanism, or one that cannot be asked for here.
     """
-    from workbench import plugins
+    from workbench import compiled
 
     cls = _of_ours(name)
     if cls is None or not _can_be_asked_for(cls):
         stated = {cls.__name__.lower(): cls for cls in _stated_mechanisms()}
-        cls = stated.get(name.lower()) or plugins.find("mechanisms", name)
+        cls = stated.get(name.lower()) or compiled.find("mechanisms", name)
     if cls is None:
         raise ValueError(_no_such_mechanism(name))
     if not _can_be_asked_for(cls):
@@ -160,7 +161,7 @@ class Choice(NamedTuple):
 
 def stated_choice(text: str | None, epsilon: float | None) -> Choice | None:
     """What `--choose` and `--choose-epsilon` say together; a ValueError if one says nothing."""
-    from workbench.option_grammar import parse_numbers
+    from workbench.mechanisms.options import parse_numbers
 
     if text is None and epsilon is None:
         return None
@@ -198,7 +199,7 @@ def stated_mechanism(ctx: Any, cls: type, request: Request, choice: Choice | Non
     ValueError
         Options that do not fit it.
     """
-    from workbench.option_grammar import option_help, parse_option
+    from workbench.mechanisms.options import option_help, parse_option
 
     name = cls.__name__
     declared = _declared_options(cls)
@@ -262,7 +263,7 @@ def each_mechanism() -> Iterator[type]:
 
 def _stated_mechanisms() -> Iterator[type]:
     """Those of the modules that `--with` names."""
-    from workbench.plugins import stated_modules
+    from workbench.compiled import stated_modules
 
     for module in stated_modules():
         for x in vars(module).values():
@@ -272,9 +273,7 @@ def _stated_mechanisms() -> Iterator[type]:
 
 def _can_be_asked_for(x: Any) -> bool:
     """Whether it is a class of mechanisms with plain parameters, whose data a command can read."""
-    from workbench.interactions import Interactions
-    from workbench.records import Records
-    from workbench.table import SparseTable
+    from workbench.data import Interactions, Records, SparseTable
 
     takes = getattr(x, "takes", None)
     if not isinstance(x, type) or takes not in (SparseTable, Records, Interactions):
@@ -296,7 +295,7 @@ def _no_such_mechanism(name: str) -> str:
 
 def _declared_options(cls: type) -> dict[str, Field[Any]]:
     """The fields of a mechanism by their options; a workload may also be stated as marginals."""
-    from workbench.option_grammar import mechanism_fields, option_name
+    from workbench.mechanisms.options import mechanism_fields, option_name
 
     declared = {option_name(f): f for f in mechanism_fields(cls)}
     if "--workload" in declared:

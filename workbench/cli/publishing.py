@@ -12,16 +12,17 @@ from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli import cluster, screen
-from workbench.cli.command import given
+from workbench.cli import options, screen
+from workbench.cli.screen import given
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
-    from workbench.domain import Domain
-    from workbench.mechanism import Mechanism, Release
-    from workbench.scale import Rows
-    from workbench.session.booking import Booking
-    from workbench.table import SparseTable
+    from workbench.data import SparseTable
+    from workbench.estimates.release import Release
+    from workbench.mechanisms.protocol import Mechanism
+    from workbench.owner import Booking
+    from workbench.owner.scale import Rows
+    from workbench.spaces import Domain
 
 
 def read(request: Request, mechanism: type[Mechanism]) -> Any:
@@ -34,9 +35,7 @@ def read(request: Request, mechanism: type[Mechanism]) -> Any:
 
 
 def _read(request: Request, mechanism: type[Mechanism], how: dict[str, Any]) -> Any:
-    from workbench.interactions import Interactions
-    from workbench.records import Records
-    from workbench.table import UNBOUNDED
+    from workbench.data import UNBOUNDED, Interactions, Records
 
     if mechanism.takes is Interactions:
         return Interactions.read(
@@ -63,8 +62,7 @@ def _read(request: Request, mechanism: type[Mechanism], how: dict[str, Any]) -> 
 
 def _read_table(request: Request, how: dict[str, Any]) -> SparseTable:
     """The table; rows of the same cell add up."""
-    from workbench.reading import observed_domain
-    from workbench.table import SparseTable
+    from workbench.data import SparseTable, observed_domain
 
     domain = request.domain
     if domain is None:
@@ -106,14 +104,14 @@ def started_workers(request: Request) -> AbstractContextManager[Executor | None]
     """The processes that are asked for, which start at once; none, if none are."""
     if request.workers is None:
         return nullcontext()
-    from workbench.processes import Workers
+    from workbench.owner.processes import Workers
 
     return Workers(request.workers)
 
 
 def publish_in_parts(request: Request, mechanism: Any, started: Executor | None) -> Release:
     """The same of rows that need not fit in memory: all are read before anything is booked."""
-    from workbench import scale
+    from workbench.owner import scale
 
     rows = _rows(request, mechanism)
     booked: list[Booking | None] = []
@@ -144,7 +142,7 @@ def _room(request: Request, private: Any) -> AbstractContextManager[Any]:
     """The disk space of what a budget file pays for."""
     if request.account is None:
         return nullcontext()
-    from workbench.release_files import reserve
+    from workbench.estimates.release_files import reserve
 
     return closing(reserve(request.out, private))
 
@@ -153,13 +151,12 @@ def _executor(request: Request) -> AbstractContextManager[Any]:
     """The cluster that is named; none, if none is."""
     if request.scheduler is None:
         return nullcontext()
-    return cluster.connected(request.scheduler, request.insecure)
+    return options.connected(request.scheduler, request.insecure)
 
 
 def _rows(request: Request, mechanism: Any) -> Rows:
-    from workbench.interactions import Interactions
-    from workbench.scale import Rows
-    from workbench.table import UNBOUNDED
+    from workbench.data import UNBOUNDED, Interactions
+    from workbench.owner.scale import Rows
 
     how: dict[str, Any] = {"table": request.table_name, **_people(request)}
     if mechanism.takes is not Interactions:
@@ -178,8 +175,8 @@ def book(request: Request, mechanism: Any, private: Any) -> Booking | None:
     """Spend from the budget file, if one is named, before anything is drawn."""
     if request.account is None:
         return None
+    from workbench.estimates.answering import USERS_CUT
     from workbench.privacy import DP
-    from workbench.release import USERS_CUT
 
     also = [] if request.report_cut is None else [(DP(request.report_cut), USERS_CUT)]
     return request.account.book(mechanism, private, request.out, also)

@@ -1,21 +1,25 @@
-"""What a release promises and holds, in words."""
+"""`workbench show` and `workbench answer`, and the text that describes a release."""
 
 from __future__ import annotations
 
+import shlex
+import warnings
 from math import exp, inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from workbench.cli import screen
-from workbench.privacy import DP
-from workbench.release.words import described, promises_nothing, users_cut_in_words, warnings
-from workbench.wording import cell, format_number, number, stated
+from workbench.value import cell, format_number, number, stated
 
 if TYPE_CHECKING:
     from workbench.cli.budget import Account
-    from workbench.mechanism import Release
-    from workbench.privacy import Receipt
+    from workbench.estimates.release import Release
+    from workbench.privacy import DP, Receipt
 
+
+# Release text
 
 _AGAIN = "every release of the same data adds its ε or ρ, also one that replaces another"
 
@@ -27,6 +31,8 @@ def print_release(
 
     Where a δ is named, its price is said as an ε as well.
     """
+    from workbench.estimates.answering import cautions, described, users_cut_in_words
+
     at_delta = "" if delta is None else guarantee_at(release, delta)
     screen.say(f"{file}\n")
     screen.say(screen.plain(guarantee(release)))
@@ -37,7 +43,7 @@ def print_release(
     users_cut = users_cut_in_words(release)
     if users_cut:
         screen.say(users_cut)
-    for warning in warnings(release):
+    for warning in cautions(release):
         screen.warn(warning)
     screen.table(
         "What paid for it",
@@ -81,7 +87,7 @@ def _ledger_row(receipt: Receipt) -> tuple[str, ...]:
 
 
 def _versions(file: Path) -> str:
-    from workbench.release_files import read_record
+    from workbench.estimates.release_files import read_record
 
     versions = read_record(file)["versions"]
     return ", ".join(f"{name} {version}" for name, version in versions.items())
@@ -108,6 +114,7 @@ def print_largest(release: Release, top: int) -> None:
 def guarantee(release: Release) -> str:
     """What the release promises, for someone who has not read the papers."""
     from workbench import privacy
+    from workbench.estimates.answering import promises_nothing
 
     cost = release.privacy
     if promises_nothing(release):
@@ -162,3 +169,134 @@ def sizes(release: Release, file: Path) -> str:
         held = f"{len(estimate):,} of {cells:,} cells"
     dense_size = screen.size(dense)
     return f"{held} in {screen.size(written)}, {saved} than the dense table's {dense_size}"
+
+
+# Show
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def show(
+    file: Annotated[Path, typer.Argument(help="A release, as `workbench release` writes it.")],
+    top: Annotated[int, typer.Option(min=0, help="How many of its largest cells.")] = 10,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Draw it into this file: .png, .svg or .pdf."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Say what it costs as an ε at this failure probability δ."),
+    ] = None,
+) -> None:
+    """Show a release: its guarantee in words, what paid for it, its size and its largest cells.
+
+    All of it comes from the file alone.
+    """
+    if not file.is_file():
+        raise FileNotFoundError(f"{file}: no such release file")
+    if picture is not None:
+        _refuse_picture(picture, file, force)
+
+    from workbench.estimates.release import Release
+
+    release = Release.load(file)
+    print_release(release, file, top, delta)
+    if picture is not None:
+        _draw(release, file, picture)
+        screen.say(f"Picture    {picture}")
+
+
+def _refuse_picture(path: Path, file: Path, force: bool) -> None:
+    from workbench.estimates.files import sidecar
+    from workbench.estimates.release_files import refuse_existing, refuse_input
+
+    if path.suffix not in _PICTURES:
+        raise ValueError(f"--picture {path}: need a name that ends in {' or '.join(_PICTURES)}")
+    refuse_input(path, [file, sidecar(file)])
+    refuse_existing(path, force)
+
+
+def _draw(release: Release, file: Path, path: Path) -> None:
+    """The picture, whole or not at all, which says what release it shows."""
+    from workbench.estimates import files
+    from workbench.figures import plots, versions, write_atomically
+    from workbench.figures.saved import release_record
+
+    record = {
+        "command": shlex.join(["workbench", "show", file.name, "--picture", path.name]),
+        "release": release_record(file),
+        "noise": "simulated" if release.simulated else "system",
+        "versions": versions("numpy", "matplotlib"),
+        "commit": files.commit(),
+    }
+    kind = path.suffix.removeprefix(".")
+    metadata = files.picture_metadata(kind, record)
+    fig = plots.release_picture(release)
+
+    def fill(draft: Path) -> None:
+        fig.savefig(draft, format=kind, dpi=200, metadata=metadata)
+        files.seal(draft)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the font does not have
+        write_atomically(path, fill)
+    plots.close(fig)
+
+
+# Answer
+
+
+def answer(
+    file: Annotated[Path, typer.Argument(help="A release, as `workbench release` writes it.")],
+    queries: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="QUERY...",
+            help="'origin=Bern hour=7..9': labels, ranges of which both ends belong to it, sets as "
+            "Bern|Genf; '*' is everything. Quotes around labels with spaces or any of = .. | ,",
+        ),
+    ],
+    error: Annotated[
+        bool, typer.Option("--error", help="Say how far each answer may be off.")
+    ] = False,
+    belief: Annotated[
+        str | None,
+        typer.Option(
+            help="`empty`: what was not released is taken to be empty; needs --error."
+        ),
+    ] = None,
+) -> None:
+    """Answer queries by label from a release file. It costs nothing, however often: what spends is `ask`
+    of a session, which looks at the data.
+    """
+    if not file.is_file():
+        raise FileNotFoundError(f"{file}: no such release file")
+    if belief is not None and not error:
+        raise ValueError("--belief narrows error bars: add --error")
+
+    from workbench.estimates.release import Release
+    from workbench.value import number
+
+    release = Release.load(file)
+    answers = release.answer(queries, error=error, belief=belief)
+    if not error:
+        counts = [(query, number(x)) for query, x in zip(queries, answers, strict=True)]
+        screen.table("Answers, in counts", ["query", "count"], counts, right=["count"])
+        if release.counts_what:
+            screen.paragraph(release.counts_what)
+        return
+    rows = [(query, *row) for query, row in zip(queries, answers.in_words(), strict=True)]
+    columns = ["query", "count", "noise", "absent", "which hold"]
+    screen.table("Answers, in counts", columns, rows, right=columns[1:])
+    screen.paragraph(
+        "noise: one standard deviation; two of them cover it some 19 times in 20. absent: "
+        f"{release.estimate.contents if release.absent_at_most >= 0 else 'cells'} of the query that were "
+        "not released, which hold no more than is said, together: the true count may be higher by it."
+    )
+    if release.counts_what:
+        screen.paragraph(release.counts_what)
+    if release.estimate.why_unknown:
+        screen.paragraph(f"unknown: {release.estimate.why_unknown}")
+    if answers.belief:
+        screen.warn(f"absent: 0 {answers.belief}")

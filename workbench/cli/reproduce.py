@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli import cluster, screen
+from workbench.cli import options, screen
 
 if TYPE_CHECKING:
-    from workbench.reproduction import NotebookRun
+    from workbench.figures.status import NotebookRun
+
 
 _UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _MARKS = {
@@ -28,9 +29,9 @@ _MARKS = {
 
 def _use_cluster(scheduler: str, insecure: bool) -> None:
     """Have the trials of all notebooks run on a cluster that answers; what is timed stays here."""
-    from workbench.experiment.running import SCHEDULER, SCHEDULER_INSECURE
+    from workbench.trials.running import SCHEDULER, SCHEDULER_INSECURE
 
-    cluster.connected(scheduler, insecure).shutdown()
+    options.connected(scheduler, insecure).shutdown()
     is_file = Path(scheduler).exists()  # kernels run in another folder
     os.environ[SCHEDULER] = str(Path(scheduler).resolve()) if is_file else scheduler
     os.environ[SCHEDULER_INSECURE] = "1" if insecure else ""
@@ -87,8 +88,8 @@ def reproduce(
         float | None,
         typer.Option(help="Seconds a cell may take.", show_default="600; paper: 6 hours"),
     ] = None,
-    scheduler: cluster.Scheduler = None,
-    insecure: cluster.Insecure = False,
+    scheduler: options.Scheduler = None,
+    insecure: options.Insecure = False,
     notebooks: Annotated[
         Path | None, typer.Option(help="Where from.", show_default="notebooks")
     ] = None,
@@ -98,28 +99,32 @@ def reproduce(
     A figure that has not changed since it last ran is not run again, and finished trials are kept, so
     a run that was stopped continues. `--force` draws all anew. The exit code is 1 if a notebook fails.
     """
-    from workbench import reproduction
-    from workbench.figures import find_notebooks, project_folder, results_folder
+    from workbench.compiled import project_folder
+    from workbench.figures import find_notebooks, results_folder
+    from workbench.figures.batch import reproduce as reproduction_reproduce
+    from workbench.figures.comparison import write_comparison
+    from workbench.figures.site import write
+    from workbench.figures.status import MANY, Task, tasks
 
     if scheduler is not None:
         _use_cluster(scheduler, insecure)
     notebooks = notebooks or project_folder() / "notebooks"
     results = results or results_folder()
     settings = [*(parameters or ()), *([f"data={data}"] if data else ())]
-    chosen: list[reproduction.Task] = []
+    chosen: list[Task] = []
     if settings:
         if not figures:
             raise ValueError("-p needs the names of figures: their parameters are their own")
         paths = find_notebooks(notebooks)
-        chosen = reproduction.tasks(list(dict.fromkeys(figures)), paths, profile, settings)
-        if len(chosen) > reproduction.MANY and not yes:
+        chosen = tasks(list(dict.fromkeys(figures)), paths, profile, settings)
+        if len(chosen) > MANY and not yes:
             raise ValueError(
-                f"these are {len(chosen)} runs; to start more than {reproduction.MANY} say --yes"
+                f"these are {len(chosen)} runs; to start more than {MANY} say --yes"
             )
     runs: dict[str, NotebookRun] = {}
     try:
         with _Progress(runs) as progress:
-            reproduction.reproduce(
+            reproduction_reproduce(
                 figures or (),
                 notebooks=notebooks,
                 results=results,
@@ -142,9 +147,7 @@ def reproduce(
             err=True,
         )
         raise typer.Exit(130) from None
-
-    from workbench import report
-    from workbench.audit.rows import read_rows
+    from workbench.owner.audit.measure import read_rows
 
     if only_failed and not runs:
         screen.say("Nothing failed last time.")
@@ -157,9 +160,9 @@ def reproduce(
     for id in dict.fromkeys(task.id for task in chosen):
         names = [task.name for task in chosen if task.id == id]
         if len(names) > 1:
-            screen.say(f"Compared: {report.write_comparison(results, profile, id, names)}")
+            screen.say(f"Compared: {write_comparison(results, profile, id, names)}")
     audits = read_rows(Path(results) / "audit.csv")
-    screen.say(f"Report: {report.write(results, profile, audits)}")
+    screen.say(f"Report: {write(results, profile, audits)}")
     if failed:
         raise typer.Exit(1)
 

@@ -10,18 +10,19 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli import options, spaces
-from workbench.cli.spaces import StatedSpace
-from workbench.release_files import refuse_input, refuse_place
+from workbench.cli import options
+from workbench.cli import options as spaces
+from workbench.cli.options import StatedSpace
 
 if TYPE_CHECKING:
     import numpy as np
 
     from workbench.cli.budget import Account
-    from workbench.domain import Domain
-    from workbench.mechanism import Mechanism
+    from workbench.data import Bound
+    from workbench.mechanisms.protocol import Mechanism
     from workbench.privacy import DP, ZCDP
-    from workbench.table import Bound
+    from workbench.spaces import Domain
+
 
 _DOMAIN = """\
 The domain says which cells there can be. It is public knowledge and is never learnt from the data.
@@ -128,13 +129,16 @@ class Request:
             if not path.exists() and not has_magic(str(path)):
                 raise FileNotFoundError(f"{path}: no such file")
 
-        from workbench.reading import files_of
+        from workbench.data import files_of
+        from workbench.estimates.release_files import refuse_input
 
         others = [self.domain_file, self.budget_file, self.space.taxonomy]
         refuse_input(self.out, [*files_of(self.table), *others])
         self._refuse_place()
 
     def _refuse_place(self) -> None:
+        from workbench.estimates.release_files import refuse_place
+
         out = self.out
         if out.exists() and not self.force:
             raise ValueError(f"{out} exists: choose another name, or --force to overwrite it")
@@ -144,9 +148,7 @@ class Request:
 
     def refuse_unfit(self, mechanism: type[Mechanism]) -> None:
         """Refuse what does not fit the data that a mechanism takes, before any is read."""
-        from workbench.interactions import Interactions
-        from workbench.records import Records
-        from workbench.table import Bound
+        from workbench.data import Bound, Interactions, Records
 
         name = mechanism.__name__
         if self.user is not None:
@@ -262,7 +264,7 @@ class Request:
     @property
     def who(self) -> str:
         """Whom the column of users names, in words."""
-        from workbench.contributions import in_words
+        from workbench.data import in_words
 
         return in_words(self._protected or "a user", self.user or "")
 
@@ -304,7 +306,8 @@ class Request:
 
     def workload(self, option: str, text: str) -> Any:
         """The queries that `--workload` or `--marginals` states."""
-        from workbench.workload import stated
+        from workbench.estimates.release_files import refuse_input
+        from workbench.queries import stated
 
         refuse_input(self.out, [Path(text)])
         if option == "--marginals":
@@ -361,8 +364,8 @@ class Request:
     @cached_property
     def domain(self) -> Domain | None:
         """Which cells there can be, as stated; None where it is to be read off the data."""
-        from workbench.domain import Domain
-        from workbench.preparation.domain_file import files_within
+        from workbench.estimates.release_files import refuse_input
+        from workbench.spaces.domain import Domain, files_within
 
         if self.domain_file is None:
             return None
@@ -383,7 +386,7 @@ def _spends_delta(mechanism: type) -> bool:
 
 def stated_bound(text: str) -> Bound:
     """A bound as it is typed; a ValueError that explains what it is."""
-    from workbench.option_grammar import parse_bound
+    from workbench.mechanisms.options import parse_bound
 
     try:
         return parse_bound(text)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.figures.notebook import METADATA
-
 
 def strip(model: dict[str, Any], **_: Any) -> None:
     """What Jupyter's server calls before it saves: leaves out what running has added.
@@ -19,6 +17,8 @@ def strip(model: dict[str, Any], **_: Any) -> None:
     model : dict
         Of the contents manager; notebooks of format 4 are changed in place, all else stays.
     """
+    from workbench.figures.notebook import METADATA
+
     if model["type"] != "notebook" or model["content"]["nbformat"] != 4:
         return
     notebook = model["content"]

@@ -1,9 +1,10 @@
-"""A server of notebooks on this machine alone, until Ctrl-C or our end: what `lab` and `explore` share."""
+"""`workbench lab`, `explore`, `bank` and `init`: servers on this machine, and a project of your own."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,8 +14,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
+from typing import Annotated
+
+import typer
 
 from workbench.cli import screen
+
+# Serving
 
 _TEMPLATES = Path(__file__).with_name("jupyter")
 
@@ -90,3 +96,161 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
             server.wait(15)
         except subprocess.TimeoutExpired:
             server.kill()
+
+
+# Lab
+
+FIRST = "01_explore.ipynb"
+Browser = Annotated[bool, typer.Option(help="Open it in a browser.")]
+Notebooks = Annotated[Path | None, typer.Option(help="Where.", show_default="notebooks")]
+
+
+def lab(
+    browser: Browser = True,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8888,
+    notebooks: Notebooks = None,
+) -> None:
+    """Open JupyterLab on the notebooks, at the explorer; Ctrl-C stops it.
+
+    Notebooks are saved without outputs, as they are committed; results hold executed copies.
+    """
+    top = notebooks_folder(notebooks)
+    page = f"/lab/tree/{FIRST}" if (top / FIRST).is_file() else "/lab"
+
+    def arguments(port: int) -> list[str]:
+        return [
+            "jupyterlab",
+            "--ServerApp.ip=127.0.0.1",
+            "--no-browser",
+            "--log-level=WARN",
+            f"--ServerApp.port={port}",
+            "--ServerApp.port_retries=0",
+            f"--ServerApp.root_dir={top}",
+            "--ContentsManager.pre_save_hook=workbench.cli.saving.strip",
+            *allow_root(),
+        ]
+
+    serve("JupyterLab", port, arguments, page, top.parent, browser)
+
+
+def notebooks_folder(notebooks: Path | None) -> Path:
+    """Where the notebooks are; a FileNotFoundError if there is no such folder."""
+    if notebooks is None:
+        from workbench.compiled import project_folder
+
+        notebooks = project_folder() / "notebooks"
+    notebooks = notebooks.resolve()
+    if not notebooks.is_dir():
+        raise FileNotFoundError(f"{notebooks}: no such folder; name one with --notebooks")
+    return notebooks
+
+
+# Explore
+
+
+def explore(
+    browser: Browser = True,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8866,
+    notebooks: Notebooks = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write one page that can be mailed instead; sliders move over a grid."
+        ),
+    ] = None,
+) -> None:
+    """Open the explorer as a dashboard: sliders on every mechanism, no code; Ctrl-C stops it.
+
+    Its noise is simulated and compares with public truths: nothing in it is a release to publish.
+    """
+    if html is not None:
+        return _write_page(html)
+    notebook = notebooks_folder(notebooks) / FIRST
+    if not notebook.is_file():
+        raise FileNotFoundError(f"{notebook}: no such notebook; name its folder")
+
+    def arguments(port: int) -> list[str]:
+        return [
+            "voila",
+            str(notebook),
+            "--Voila.ip=127.0.0.1",
+            f"--port={port}",
+            "--no-browser",
+            "--Voila.auto_token=True",
+            "--template=workbench",  # which asks no other host
+            "--Voila.log_level=WARN",
+        ]
+
+    serve("The explorer", port, arguments, "/", notebook.parent.parent, browser)
+
+
+def _write_page(path: Path) -> None:
+    from tqdm import tqdm
+
+    from workbench import widgets
+
+    with tqdm(desc="pictures", disable=None) as bar:
+
+        def update(done: int, of: int) -> None:
+            bar.total = of
+            bar.update(done - bar.n)
+
+        widgets.share(widgets.all_panels(), path, tell=update)
+    screen.say(str(path))
+
+
+# Bank
+
+
+def bank(
+    file: Annotated[Path, typer.Argument(help="A session's file; its table is not opened.")],
+    browser: Browser = True,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8876,
+) -> None:
+    """Serve a page that answers questions by label from a session's bank, for nothing; Ctrl-C stops it.
+
+    It cannot spend: what was paid for answers. It says what a better answer would cost.
+    """
+    if not file.is_file():
+        raise FileNotFoundError(f"{file}: no such session")  # said before a page is loaded
+
+    from workbench.widgets import BankPage
+
+    page = BankPage(file, free_port(port))
+    page.html()  # what is fitted once is fitted now
+    screen.say(f"The bank: {page.address}\nCtrl-C stops it.")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if browser:
+        webbrowser.open(page.address)
+    try:
+        page.serve()
+    except KeyboardInterrupt:
+        screen.say("Stopping.")
+    finally:
+        page.server.server_close()
+
+
+# Init
+
+_SKIPPED = shutil.ignore_patterns("results", "__pycache__", ".ipynb_checkpoints")
+_IGNORED = "data/raw/\nexperiments/results/\n.ipynb_checkpoints/\n__pycache__/\n"
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where; it must not be there, or be empty.")
+    ],
+) -> None:
+    """Lay out a project: notebooks, specs and a folder for data, in which `reproduce`, `lab`, … work."""
+    from workbench.compiled import template_folder
+
+    target = folder.resolve()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ValueError(f"{target} is there already and is not an empty folder")
+    source = template_folder()
+    for name in ("notebooks", "experiments"):
+        shutil.copytree(source / name, target / name, ignore=_SKIPPED)
+    (target / "data" / "raw").mkdir(parents=True)
+    shutil.copyfile(source / "data" / "README.md", target / "data" / "README.md")
+    (target / ".gitignore").write_text(_IGNORED)
+    screen.say(f"{target}: go there, and try\n  workbench reproduce\n  workbench lab")

@@ -8,34 +8,23 @@ from importlib import import_module
 from typing import Any
 
 _FILES = {
-    "adult": "Adult",
-    "census_income": "CensusIncome",
-    "commute_points": "CommutePoints",
-    "commute_twin": "CommuteTwin",
-    "commuting_flows": "CommutingFlows",
+    "census": "Adult CensusIncome",
+    "checkins": "Foursquare Gowalla",
+    "commuting": "CommutePoints CommutingFlows OnTheMap",
+    "commuting_twins": "CommuteTwin OnTheMapTwin Towns",
     "event_series": "EventSeries",
-    "foursquare": "Foursquare",
-    "gaussian_sparse": "GaussianSparse",
-    "gowalla": "Gowalla",
     "graph_degrees": "GraphDegrees",
-    "hay2010": "KeywordFrequencies NetTrace SearchLogs SocialNetwork",
-    "hay2010_twins": "KeywordFrequenciesTwin NetTraceTwin SearchLogsTwin SocialNetworkTwin",
+    "hay2010": (
+        "KeywordFrequencies NetTrace SearchLogs SocialNetwork "
+        "KeywordFrequenciesTwin NetTraceTwin SearchLogsTwin SocialNetworkTwin SnapDegrees"
+    ),
     "interactions_twin": "InteractionsTwin",
-    "ipums_twin": "IPUMSTwin",
-    "movielens": "MovieLens",
-    "netflix_prize": "NetflixPrize",
     "numpy_histogram": "NumpyHistogram",
-    "online_retail": "OnlineRetail",
-    "onthemap": "OnTheMap",
-    "onthemap_twin": "OnTheMapTwin",
-    "projected": "Projected",
-    "query_log_twin": "QueryLogTwin",
-    "ranked": "Ranked",
-    "retail_hours": "RetailHours",
-    "snap_degrees": "SnapDegrees",
+    "ratings": "MovieLens NetflixPrize",
+    "retail": "OnlineRetail RetailHours",
     "string_counts": "StringCounts",
-    "surnames": "SurnameStrings Surnames",
-    "towns": "Towns",
+    "strings": "QueryLogTwin SurnameStrings Surnames",
+    "synthetic": "GaussianSparse IPUMSTwin Projected Ranked",
 }
 _FILE_OF = {name: file for file, names in _FILES.items() for name in names.split()}
 _OWN = "EventSeries GraphDegrees NumpyHistogram StringCounts".split()
@@ -54,7 +43,7 @@ def __getattr__(name: str) -> Any:
     elif name in _GROUPS:
         value = tuple(__getattr__(dataset) for dataset in _GROUPS[name])
     elif name == "published":
-        value = import_module(f"{__name__}.readers.published")
+        value = import_module(f"{__name__}.published")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

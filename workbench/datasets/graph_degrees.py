@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.arrays import Int
-from workbench.datasets.readers.delimited import read_lines
-from workbench.datasets.readers.own_file import OwnFile
-from workbench.domain import Domain
-from workbench.libraries import pl
-from workbench.table import Bound, SparseTable
-from workbench.value import parameter, value
+from workbench.compiled import pl
+from workbench.data import Bound, SparseTable
+from workbench.datasets.delimited import read_lines
+from workbench.datasets.own_file import OwnFile
+from workbench.spaces import Domain
+from workbench.value import Int, parameter, value
 
 
 @value

@@ -1,4 +1,4 @@
-"""InteractionsTwin: made-up records of many users, in the published numbers of four datasets."""
+"""Synthetic records of many users with the published numbers of four datasets."""
 
 from __future__ import annotations
 
@@ -8,16 +8,110 @@ from typing import ClassVar
 
 import numpy as np
 
-from workbench.arrays import Float, Int
-from workbench.datasets._generated import seed_field
-from workbench.datasets._kinds import Twin
-from workbench.datasets.movielens import GROUPS
-from workbench.datasets.netflix_prize import HOW
-from workbench.datasets.readers.user_records import WEEKDAYS
-from workbench.domain import Domain
-from workbench.interactions import Interactions
-from workbench.table import Bound
-from workbench.value import not_allowed, parameter, sealed, value
+from workbench.compiled import njit
+from workbench.data import Bound, Interactions
+from workbench.datasets.delimited import WEEKDAYS
+from workbench.datasets.kinds import Twin, seed_field
+from workbench.datasets.ratings import GROUPS, HOW
+from workbench.spaces import Domain
+from workbench.value import Float, Int, not_allowed, parameter, sealed, value
+
+# Interactions twin kernels
+
+
+@njit(cache=True, nogil=True)
+def alias_tables(weights):
+    """Walker's tables of a law: item i is kept with chance keep[i], else it is other[i]."""
+    m = weights.size
+    keep = weights * (m / weights.sum())
+    other = np.arange(m).astype(np.int32)
+    low, high = np.empty(m, np.int32), np.empty(m, np.int32)
+    a = b = 0
+    for i in range(m):
+        if keep[i] < 1:
+            low[a] = i
+            a += 1
+        else:
+            high[b] = i
+            b += 1
+    while a and b:
+        a -= 1
+        i, j = low[a], high[b - 1]
+        other[i] = j
+        keep[j] -= 1 - keep[i]
+        if keep[j] < 1:
+            b -= 1
+            low[a] = j
+            a += 1
+    for i in range(a):
+        keep[low[i]] = 1
+    for i in range(b):
+        keep[high[i]] = 1
+    return keep, other
+
+
+@njit(cache=True, nogil=True)
+def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep, other, items):
+    """Items of every user: the planted ones, the rest by weight and none of them twice."""
+    m = keep.shape[1]
+    mark, cost, p = np.full(m, -1, np.int64), np.empty(m), 0
+    for u in range(starts.size - 1):
+        at, stop, g = starts[u], starts[u + 1], groups[u]
+        while p < planted.size and planted_at[p] < stop:
+            items[at] = planted[p]
+            mark[planted[p]] = u
+            at += 1
+            p += 1
+        if 8 * (stop - at) <= m:
+            while at < stop:
+                x = rng.random() * m
+                i = int(x)
+                if x - i >= keep[g, i]:
+                    i = other[g, i]
+                if mark[i] != u:
+                    mark[i] = u
+                    items[at] = i
+                    at += 1
+        elif at < stop:  # the same law: the smallest of exponential times at these rates
+            for i in range(m):
+                cost[i] = np.inf if mark[i] == u else rng.standard_exponential() / weights[g, i]
+            most = np.partition(cost, stop - at - 1)[stop - at - 1]
+            for i in range(m):
+                if cost[i] <= most and at < stop:
+                    items[at] = i
+                    at += 1
+
+
+@njit(cache=True, nogil=True)
+def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other, items):
+    """Items of every user: planted, or one of their own before, or by weight."""
+    m, p = keep.shape[1], 0
+    for u in range(starts.size - 1):
+        start, stop, g = starts[u], starts[u + 1], groups[u]
+        for at in range(start, stop):
+            if p < planted.size and planted_at[p] == at:
+                items[at] = planted[p]
+                p += 1
+            elif at > start and rng.random() < returning:
+                items[at] = items[start + int(rng.random() * (at - start))]
+            else:
+                x = rng.random() * m
+                i = int(x)
+                items[at] = i if x - i < keep[g, i] else other[g, i]
+
+
+@njit(cache=True, nogil=True)
+def draw_contexts(rng, items, bounds, contexts):
+    """A context of each record, by the cumulative law of its item."""
+    last = bounds.shape[1] - 1
+    for r in range(items.size):
+        x, c = rng.random(), 0
+        while c < last and x >= bounds[items[r], c]:
+            c += 1
+        contexts[r] = c
+
+
+# Interactions twin
 
 # Shares of records by the day, and of users by group: round numbers of our own, after what such
 # services see (check-ins at the end of the week, ratings at its beginning) and, for the groups,
@@ -180,7 +274,6 @@ class InteractionsTwin(Twin):
 
     def load(self) -> Interactions:
         """The records, the same for the same parameters."""
-        from workbench.datasets import interactions_twin_kernels as kernels
 
         rng = np.random.default_rng(self.seed)
         sizes = rng.permutation(self.sizes())
@@ -194,7 +287,7 @@ class InteractionsTwin(Twin):
             groups = rng.choice(len(shares), self.users, p=shares).astype(np.uint8)
             shape = (len(shares), self.items)
             weights = weights * np.maximum(rng.gamma(self.alike, 1 / self.alike, shape), 1e-6)
-        tables = [kernels.alias_tables(group_weights) for group_weights in weights]
+        tables = [alias_tables(group_weights) for group_weights in weights]
         keep = np.stack([table[0] for table in tables])
         other = np.stack([table[1] for table in tables])
         places = np.sort(rng.choice(self.records, self.items, replace=False, shuffle=False))
@@ -202,16 +295,16 @@ class InteractionsTwin(Twin):
         items = np.empty(self.records, np.uint16 if self.items <= 2**16 else np.int32)
         law = (starts, groups, places, planted)
         if self.once:
-            kernels.draw_distinct_items(rng, *law, weights, keep, other, items)
+            draw_distinct_items(rng, *law, weights, keep, other, items)
         else:
-            kernels.draw_items(rng, *law, self.returning, keep, other, items)
+            draw_items(rng, *law, self.returning, keep, other, items)
         users = np.repeat(np.arange(self.users, dtype=np.int32), sizes)
         if self.contexts == "gender and age":
             contexts = groups[users]
         else:
             contexts = np.empty(self.records, np.uint8)
             weeks = np.cumsum(rng.dirichlet(shares * self.alike, self.items), axis=1)
-            kernels.draw_contexts(rng, items, weeks, contexts)
+            draw_contexts(rng, items, weeks, contexts)
         most = self.max_per_user
         bound = Bound(most, 1) if self.once else Bound(most, most, most)
         return Interactions(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.datasets.readers.compressed import opened
-from workbench.datasets.readers.own_file import OwnFile, bound_field
-from workbench.domain import Domain
-from workbench.table import Bound, Public, SparseTable
+from workbench.data import Bound, Public, SparseTable
+from workbench.datasets.compressed import opened
+from workbench.datasets.own_file import OwnFile, bound_field
+from workbench.spaces import Domain
 from workbench.value import parameter, value
 
 _MOST_CELLS = 2**27

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.datasets.readers.compressed import opened
-from workbench.datasets.readers.delimited import LONGEST_LINE, read_blocks
-from workbench.datasets.readers.own_file import OwnFile, bound_field
-from workbench.hierarchy import OverHierarchy, Prefixes
-from workbench.labelled_rows import LabelledRows
-from workbench.libraries import pl
-from workbench.records import Records
-from workbench.table import Bound, Public
+from workbench.compiled import pl
+from workbench.data import Bound, Public, Records
+from workbench.data.columns import LabelledRows
+from workbench.datasets.compressed import opened
+from workbench.datasets.delimited import LONGEST_LINE, read_blocks
+from workbench.datasets.own_file import OwnFile, bound_field
+from workbench.spaces import OverHierarchy, Prefixes
 from workbench.value import parameter, value
 
 

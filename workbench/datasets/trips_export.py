@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench.libraries import pd
+from workbench.compiled import pd
 
 TOWNS = {
     "Bern": "BE", "Thun": "BE", "Biel": "BE", "Chur": "GR", "Davos": "GR", "Zürich": "ZH",

@@ -2,22 +2,16 @@
 
 import numpy as np
 
-from workbench.arrays import Int
-from workbench.estimates.bit_reports import BitReports
-from workbench.estimates.hierarchical_sums import HierarchicalSums
-from workbench.estimates.histogram import Histogram
+from workbench.estimates.histogram import HierarchicalSums, Histogram, Partition
 from workbench.estimates.item_edge_counts import ItemEdgeCounts
-from workbench.estimates.law import Law
-from workbench.estimates.leaves import Leaves
-from workbench.estimates.microdata import Microdata
+from workbench.estimates.leaves import Leaves, Microdata
 from workbench.estimates.noisy_answers import NoisyAnswers
-from workbench.estimates.partition import Partition
-from workbench.estimates.projection import Projection
-from workbench.estimates.reports import Reports
-from workbench.estimates.sketch import Sketch
-from workbench.estimates.summary import Summary
-from workbench.estimates.transformed_summary import TransformedSummary
-from workbench.transform import Basis, Cells
+from workbench.estimates.reports import BitReports, Reports
+from workbench.estimates.sketch import Projection, Sketch
+from workbench.estimates.summary import Summary, TransformedSummary
+from workbench.noise.law import Law
+from workbench.queries import Basis, Cells
+from workbench.value import Int
 
 ALL = (
     Summary, TransformedSummary, Sketch, Projection, Histogram, HierarchicalSums, ItemEdgeCounts,

@@ -7,16 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from workbench.arrays import Float
-from workbench.domain import Domain
-from workbench.estimates.bars import Bars
-from workbench.estimates.estimate import Estimate, check_weights
+from workbench.compiled import pa, pd
+from workbench.estimates.estimate import Bars, Estimate, check_fields, check_weights
 from workbench.estimates.histogram import Histogram
 from workbench.estimates.linear_noise import noise_from_json, noise_to_json
-from workbench.estimates.schema import check_fields
-from workbench.libraries import pa, pd
-from workbench.value import sealed
-from workbench.workload import Recipe, Workload
+from workbench.queries import Recipe, Workload
+from workbench.spaces import Domain
+from workbench.value import Float, sealed
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Float, Int
-from workbench.domain import Domain
-from workbench.transform import Haar, level_sizes
-from workbench.value import parameter, value
-from workbench.workload import Ranges
+from workbench.queries import Haar, Ranges, level_sizes
+from workbench.spaces import Domain
+from workbench.value import Float, Int, parameter, value
 
 _CELLS_AT_ONCE = 2**22
 

@@ -9,21 +9,20 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from workbench.arrays import Bool, Float, Int, finite_array
-from workbench.domain import Domain
+from workbench.compiled import pa, pd
 from workbench.estimates.estimate import Estimate
-from workbench.libraries import pa, pd
-from workbench.value import read_only, sealed
-from workbench.workload import (
+from workbench.queries import (
+    Linear,
     Products,
     Recipe,
     TableQueries,
     Together,
     linear_queries,
-    serialise,
+    stated,
 )
-from workbench.workload.linear import Linear
-from workbench.workload.sensitivity import largest_weights
+from workbench.queries.sensitivity import largest_weights
+from workbench.spaces import Domain
+from workbench.value import Bool, Float, Int, finite_array, read_only, sealed
 
 
 class _MergedAnswers(NamedTuple):
@@ -159,7 +158,7 @@ class NoisyAnswers(Estimate):
 
     @cached_property
     def _texts(self) -> list[str]:
-        return serialise.to_text(self.workload)
+        return stated.to_text(self.workload)
 
     @cached_property
     def _merged(self) -> _MergedAnswers:
@@ -178,7 +177,7 @@ class NoisyAnswers(Estimate):
             return None
         keys = np.arange(self.domain.size)
         codes = self.domain.codes(keys)
-        at = self._merged.find(serialise.to_text(Products.boxes(self.domain, codes, codes + 1)))
+        at = self._merged.find(stated.to_text(Products.boxes(self.domain, codes, codes + 1)))
         if (at < 0).any():
             return None
         return _CellAnswers(keys, self._merged.means[at], self._merged.variances[at])
@@ -192,7 +191,7 @@ class NoisyAnswers(Estimate):
                 return answers
             variances = queries.sums(self.domain, self._cells.keys, self._cells.variances)
             return answers, np.sqrt(variances)
-        at = self._merged.find(serialise.to_text(linear_queries(queries, self.domain)))
+        at = self._merged.find(stated.to_text(linear_queries(queries, self.domain)))
         new = at < 0
         if new.any():
             raise ValueError(
@@ -227,7 +226,7 @@ class NoisyAnswers(Estimate):
     @classmethod
     def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
         return {
-            "workload": serialise.from_text(fields["domain"], table["query"].to_pylist()),
+            "workload": stated.from_text(fields["domain"], table["query"].to_pylist()),
             "values": table["noisy"].to_numpy(),
             "variances": table["variance"].to_numpy(),
         }

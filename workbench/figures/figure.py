@@ -1,27 +1,182 @@
-"""A figure as a typed value: the paper's parameters are its fields, the paper's values their defaults."""
+"""Figures as typed values: parameters, data, claims, and the folder of a project."""
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import Field, fields, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from workbench import claims, option_grammar
-from workbench.claims import Claim, Verdict
-from workbench.datasets._kinds import remarks_on, unwrapped
-from workbench.wording import did_you_mean
+from workbench import compiled
+from workbench.compiled import project_folder
+from workbench.datasets.kinds import GENERATOR, TWIN, kind_of, remarks_on, unwrapped
+from workbench.mechanisms import options
+from workbench.trials import claims
+from workbench.trials.claims import Claim, Verdict
+from workbench.value import did_you_mean, parameter
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
-    from workbench.experiment import Sweep, Trial
-    from workbench.plots import Panel
+    from workbench.figures.plots import Panel
+    from workbench.trials import Sweep, Trial
+
+
+# Project
+
+INDEX = "index"  # the notebook that opens a paper's folder
+
+
+def results_folder() -> Path:
+    """Where the project's results are."""
+    return project_folder() / "experiments" / "results"
+
+
+def find_notebooks(folder: Path) -> dict[str, Path]:
+    """The figures' notebooks by id: `fig5.ipynb` in a folder `cormode2012` is cormode2012_fig5."""
+    paths = [*sorted(folder.glob("*.ipynb")), *sorted(folder.glob("[!.]*/*.ipynb"))]
+    return {figure_id(path, folder): path for path in paths if path.stem != INDEX}
+
+
+def figure_id(path: Path, folder: Path) -> str:
+    """The id of the figure whose file stands at `path`, in `folder` or in a paper's folder in it.
+
+    >>> figure_id(Path("notebooks/cormode2012/fig5.ipynb"), Path("notebooks"))
+    'cormode2012_fig5'
+    """
+    return "_".join(path.relative_to(folder).with_suffix("").parts)
+
+
+def find_figure(id: str) -> type[Figure]:
+    """The class of a figure, from its file.
+
+    Parameters
+    ----------
+    id : str
+        The figure's: its paper and its name, as in cormode2012_fig5; a number that orders notebooks,
+        as in 00_tour, is no part of the file's name. Where it is none of the project's it may be that
+        of a figure of another package.
+
+    Raises
+    ------
+    ValueError
+        If the project has no such figure; the nearest ids are named.
+    """
+    folder = project_folder() / "experiments"
+    files = {figure_id(path, folder): path for path in _spec_files(folder)}
+    name = re.sub(r"^\d+_", "", id)
+    if name not in files:
+        other = compiled.find("figures", id)
+        if other is not None:
+            return other
+        known = find_notebooks(project_folder() / "notebooks")
+        raise ValueError(f"no figure {id!r}{did_you_mean(id, known)}")
+    return load_figure(files[name], folder.parent)
+
+
+def load_figure(path: Path, project: Path) -> type[Figure]:
+    """The one `Figure` that the file of a spec defines."""
+
+    if str(project) not in sys.path:
+        sys.path.insert(0, str(project))  # specs import each other
+    name = ".".join(path.relative_to(project).with_suffix("").parts)
+    module = importlib.import_module(name)
+    classes = [
+        x for x in vars(module).values() if isinstance(x, type) and issubclass(x, Figure)
+    ]
+    own = [x for x in classes if x.__module__ == name]
+    if len(own) != 1:
+        raise ValueError(f"{path}: need one Figure, there are {len(own)}")
+    return own[0]
+
+
+def _spec_files(folder: Path) -> list[Path]:
+    return [*sorted(folder.glob("[!_.]*.py")), *sorted(folder.glob("[!_.]*20??/[!_]*.py"))]
+
+
+# Data
+
+OWN = "it is the paper's own"
+_PAPER = re.compile(r"[a-z]+\d{4}")
+_LONGEST_NAME = 40  # characters of a configuration that is shown whole
+
+
+class DataUse(NamedTuple):
+    """A dataset of a figure: what it is, and what would make it the paper's own."""
+
+    figure: str
+    dataset: str
+    kind: str
+    remedy: str
+
+
+def data_in_use() -> Iterator[DataUse]:
+    """The datasets of every figure of a paper in this project, as its paper profile runs on them."""
+    for id in find_notebooks(project_folder() / "notebooks"):
+        if not _PAPER.fullmatch(id.partition("_")[0]):
+            continue
+        with suppress(ValueError):  # a notebook without a figure
+            figure = find_figure(id)
+            if not figure.no_data:
+                yield from uses_of(figure())
+
+
+def uses_of(figure: Figure) -> list[DataUse]:
+    """The datasets of one figure; of several that say the same of themselves, the first."""
+    paper = figure.id.partition("_")[0]
+    try:
+        used = figure.datasets_used()
+    except (FileNotFoundError, ValueError) as e:
+        return [DataUse(figure.id, "none", "nothing at hand", str(e))]
+    uses: dict[tuple[Any, ...], DataUse] = {}
+    for dataset in used:
+        remedy = _remedy(dataset, paper)
+        name = type(dataset).__name__
+        shown = repr(dataset) if len(repr(dataset)) <= _LONGEST_NAME else f"{name}(…)"
+        use = DataUse(figure.id, shown, kind_of(dataset), remedy)
+        uses.setdefault((name, remedy), use)
+    return [*uses.values()]
+
+
+def other_dataset(name: str) -> Any:
+    """A dataset of another package by its name, or None if there is none.
+
+    Raises
+    ------
+    ValueError
+        If it does not state that its truth is public: a figure compares with it.
+    """
+    dataset = compiled.find("datasets", name)
+    if isinstance(dataset, type):
+        dataset = dataset()
+    if dataset is not None and not getattr(dataset, "truth_public", False):
+        raise ValueError(
+            f"dataset {name!r} does not state that its truth is public (truth_public = True): a figure "
+            "shows how far releases are from it"
+        )
+    return dataset
+
+
+def _remedy(dataset: Any, paper: str) -> str:
+    kind = kind_of(dataset)
+    if kind == TWIN:
+        return f"it stands in for {dataset.original}"
+    if paper in getattr(dataset, "papers", ()):
+        return "; ".join([OWN, *remarks_on(dataset)])
+    if kind == GENERATOR:
+        return "made for the figure"
+    return "; ".join(["real data of the kind, beside the paper's", *remarks_on(dataset)])
+
+
+# Figure
 
 PROFILES = ("quick", "paper")
 SETTING = "setting"
@@ -109,8 +264,8 @@ class Figure:
         """Run what `store` does not hold: the rows of all sweeps, named in a column `panel`."""
         import pandas as pd
 
-        from workbench.experiment import run
-        from workbench.plots import name_series
+        from workbench.figures.plots import name_series
+        from workbench.trials import run
 
         frames = [run(s, store).assign(panel=name) for name, s in self.sweeps().items()]
         rows = pd.concat(frames, ignore_index=True)
@@ -122,7 +277,7 @@ class Figure:
 
     def plot(self, rows: pd.DataFrame) -> Drawing | None:
         """The drawing, without what says its setting; None where the result is a table."""
-        from workbench import plots
+        from workbench.figures import plots
 
         return plots.grid(rows, self.panels(rows), columns=self.columns)
 
@@ -179,7 +334,7 @@ class Figure:
             for name, x in given.items():
                 if x is None:
                     continue
-                parsed = option_grammar.parse_parameter(known[name], x)
+                parsed = options.parse_parameter(known[name], x)
                 if parsed is not None or known[name].default is None:
                     values[name] = parsed
             return cls(**values)
@@ -203,7 +358,7 @@ class Figure:
         """Its folder among the results of a profile: its id, and what differs."""
         parts = [self.id]
         for name, x in self.differences(profile).items():
-            parts.append(f"{name}={option_grammar.parameter_text(x, '+')}")
+            parts.append(f"{name}={options.parameter_text(x, '+')}")
         name = re.sub(r"[^\w.=,+~()-]", "_", ",".join(parts))
         if len(name) <= _LONGEST:
             return name
@@ -215,7 +370,7 @@ class Figure:
 
         words = ["workbench", "reproduce", self.id, "--profile", profile]
         for name, x in self.differences(profile).items():
-            words += ["-p", quote(f"{name}={option_grammar.parameter_text(x)}")]
+            words += ["-p", quote(f"{name}={options.parameter_text(x)}")]
         return " ".join(words)
 
     # ---- what it shows
@@ -232,7 +387,7 @@ class Figure:
             drawing.suptitle(f"not {self.usual}: {changed}", size="medium", wrap=True)
         strips = {v.id: v.strip for v in verdicts if v.strip is not None}
         if drawing is not None:
-            from workbench import plots
+            from workbench.figures import plots
 
             if strips:
                 plots.strips(drawing, strips)
@@ -385,7 +540,7 @@ def describe(values: Mapping[str, Any]) -> str:
     'epsilon = 0.5, theta = 10, 20'
     """
     return ", ".join(
-        f"{name} = {option_grammar.parameter_text(x, ', ')}" for name, x in values.items()
+        f"{name} = {options.parameter_text(x, ', ')}" for name, x in values.items()
     )
 
 
@@ -396,3 +551,102 @@ def _at_least(x: Any, usual: Any) -> bool:
     if isinstance(usual, int | float) and not isinstance(usual, bool):
         return x >= usual
     return x == usual
+
+
+# Parameters
+
+
+def epsilon(default: float, doc: str = "privacy budget ε") -> Any:
+    """A privacy budget."""
+    return parameter(default, 1e-6, 1000, doc=doc)
+
+
+def epsilons(default: tuple[float, ...], doc: str = "privacy budgets ε") -> Any:
+    """A list of privacy budgets."""
+    return parameter(default, 1e-6, 1000, doc=doc, many=True)
+
+
+def number(
+    default: Any,
+    doc: str,
+    low: float | None = 0,
+    high: float | None = None,
+    *,
+    unit: str = "",
+    kind: str = SETTING,
+    strict: bool = False,
+    many: bool = False,
+) -> Any:
+    """A real number."""
+    return parameter(
+        default, low, high, unit=unit, doc=doc, kind=kind, strict=strict, many=many
+    )
+
+
+def numbers(
+    default: tuple[float, ...],
+    doc: str,
+    low: float | None = 0,
+    high: float | None = None,
+    **rules: Any,
+) -> Any:
+    """A list of real numbers; further rules as for one."""
+    return number(default, doc, low, high, many=True, **rules)
+
+
+def whole(
+    default: Any,
+    doc: str,
+    low: int = 1,
+    high: int | None = None,
+    *,
+    unit: str = "",
+    kind: str = SETTING,
+    many: bool = False,
+) -> Any:
+    """A whole number."""
+    return parameter(default, low, high, unit=unit, doc=doc, kind=kind, integer=True, many=many)
+
+
+def wholes(
+    default: tuple[int, ...], doc: str, low: int = 1, high: int | None = None, **rules: Any
+) -> Any:
+    """A list of whole numbers; further rules as for one."""
+    return whole(default, doc, low, high, many=True, **rules)
+
+
+def choice(default: Any, choices: tuple[Any, ...], doc: str, *, kind: str = SETTING) -> Any:
+    """One of several values, as the name of a dataset."""
+    return parameter(default, choices=choices, doc=doc, kind=kind)
+
+
+def selection(
+    default: tuple[Any, ...], choices: tuple[Any, ...], doc: str, *, kind: str = SETTING
+) -> Any:
+    """Some of several values, as names of datasets."""
+    return parameter(default, choices=choices, doc=doc, kind=kind, many=True)
+
+
+def datasets(
+    default: tuple[str, ...], choices: tuple[str, ...], doc: str, *, kind: str = SETTING
+) -> Any:
+    """Some datasets by name: those of `choices`, or of other packages (`other_dataset`)."""
+    return parameter(
+        default, choices=choices, check=_unknown_dataset, doc=doc, kind=kind, many=True
+    )
+
+
+def _unknown_dataset(name: Any) -> str | None:
+    """What is wrong with a name that is none of ours."""
+    known = isinstance(name, str) and other_dataset(name) is not None
+    return None if known else "no dataset has this name"
+
+
+def queries(default: int, doc: str = "queries of each size") -> Any:
+    """How many queries errors are averaged over: effort."""
+    return whole(default, doc, kind=EFFORT)
+
+
+def seeds(default: int, doc: str = "releases of each mechanism") -> Any:
+    """How many releases stand behind each point: effort."""
+    return whole(default, doc, kind=EFFORT)

@@ -9,21 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench import claims
-from workbench.claims import Verdict
-from workbench.figures.figure import EFFORT, SETTING, Figure
-from workbench.figures.project import find_figure, results_folder
+from workbench.compiled import load_nbformat, project_folder
+from workbench.figures.figure import EFFORT, SETTING, Figure, find_figure, results_folder
 from workbench.figures.saved import save
-from workbench.libraries import load_nbformat
-from workbench.option_grammar import parameter_help
-from workbench.project import project_folder
-from workbench.wording import number
+from workbench.mechanisms.options import parameter_help
+from workbench.trials import claims
+from workbench.trials.claims import Verdict
+from workbench.value import number
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
     from nbformat import NotebookNode
     from pandas.io.formats.style import Styler
+
 
 METADATA = {  # of every notebook, as it is committed
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

@@ -1,4 +1,4 @@
-"""Axes to files: a figure as PDF, SVG and PNG, its rows as CSV, and how to get them again.
+"""Saved figures: pictures, rows as CSV, and records that tell how to make them again.
 
 A figure is a folder, `<results>/<profile>/<stem>/`, whose `manifest.json` is written last: a
 folder without one holds no figure. The same rows give the same bytes (`SOURCE_DATE_EPOCH` stops
@@ -7,35 +7,87 @@ the manifest's clock too), so that a changed picture is a changed result.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import json
 import os
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from workbench import claims, plugins, provenance
+from workbench import compiled
+from workbench.datasets.kinds import unwrapped
+from workbench.estimates import files as provenance
+from workbench.estimates.files import Draft, file_sha256
 from workbench.figures.figure import PROFILES, Figure, describe
-from workbench.figures.records import (
-    SIMULATED,
-    SYSTEM,
-    noise_of,
-    public_files,
-    release_record,
-    row_digest,
-)
-from workbench.provenance import file_sha256
-from workbench.temporary import Draft
+from workbench.trials import claims
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
+
+
+# Records
+
+TIMES = {"seconds", "median_seconds", "machine", "repeated"}  # columns that hold times
+TIMED = {"throughput", "ProcessorTime"}  # metrics whose values are times
+SIMULATED = "simulated"
+SYSTEM = "system"
+
+
+def row_digest(rows: pd.DataFrame) -> str:
+    """A sha256 of rows to nine digits, without times: the same wherever they are made again."""
+    rows = rows[sorted({*rows} - TIMES)]
+    if {"metric", "value"} <= {*rows}:
+        rows = rows.assign(value=rows["value"].mask(rows.metric.isin(TIMED)))
+    text = rows.to_csv(index=False, lineterminator="\n", float_format="%.9g")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def noise_of(rows: pd.DataFrame, no_data: bool) -> str:
+    """How rows were made: by noise that a seed replays, or that nothing does."""
+    if "simulated" in rows:
+        return SIMULATED if rows["simulated"].all() else SYSTEM
+    return "none" if no_data else SIMULATED  # a trial's noise follows from its text
+
+
+def public_files(figure: Figure) -> dict[str, str]:
+    """The sha256 of the published files that a figure rests on, by name; of private ones nothing."""
+    from workbench.trials.inputs import located
+
+    hashes: dict[str, str] = {}
+    with suppress(FileNotFoundError, ValueError):  # rows of a machine that has them
+        for dataset in figure.datasets_used():
+            if getattr(unwrapped(dataset), "truth_public", False) is not True:
+                continue
+            for file in dataset.files() if hasattr(dataset, "files") else ():
+                path = located(file)
+                hashes[path.name] = _sha256(path, path.stat().st_mtime_ns)
+    return hashes
+
+
+@cache
+def _sha256(path: Path, changed: int) -> str:
+    """Once for a file that has not changed."""
+    return provenance.file_sha256(path)
+
+
+def release_record(path: Path) -> dict[str, Any]:
+    """What a picture of a release carries: the file's own record, and its hash, which is public."""
+    own = provenance.read(path)
+    kept: Mapping[str, Any] = {
+        name: own[name] for name in ("guarantee", "mechanism", "simulated") if name in own
+    }
+    return {**kept, "file": path.name, "sha256": provenance.file_sha256(path)}
+
+
+# Saved
 
 FOLDERS = (*PROFILES, "explorer")  # folders of results; the last holds what panels export
 IMAGES = ("pdf", "svg", "png")
@@ -294,7 +346,7 @@ def save_picture(fig: Drawing, path: Path, kind: str, record: Mapping[str, Any])
     """Write one picture, which says where it comes from; returns its sha256."""
     import matplotlib as mpl
 
-    from workbench import plots
+    from workbench.figures import plots
 
     plots.lay_out(fig)
     metadata = provenance.picture_metadata(kind, dict(record))
@@ -373,10 +425,10 @@ def _circumstances(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _inputs(figure: Figure, store: Path) -> dict[str, str]:
     """The states of what the figure rests on outside the project: other people's code, and data files."""
-    from workbench.experiment import inputs
+    from workbench.trials import inputs
 
-    inputs.note_sources(inputs.modules_of([figure, *plugins.found]))
-    for x in plugins.found:
+    inputs.note_sources(inputs.modules_of([figure, *compiled.found]))
+    for x in compiled.found:
         if hasattr(x, "load"):
             inputs.data_states(x() if isinstance(x, type) else x, store)
     for name in figure.parameters():

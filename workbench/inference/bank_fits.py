@@ -1,4 +1,4 @@
-"""What each method makes of a bank of paid answers: fits to all of them, or to some, each made once.
+"""Fits of each method to a bank of paid answers, and the answers that are recalled from them.
 
 Which answers are held out, and which noise is added to try a method, is the same for all methods, and
 each time.
@@ -7,25 +7,33 @@ each time.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Bool, Float, Int
 from workbench.estimates import NoisyAnswers
-from workbench.estimates.model import Model
-from workbench.inference.bank_marginals import BankMarginals, largest_sets, used_attributes
-from workbench.inference.cell_least_squares import CellCounts, CellProblem
-from workbench.inference.eigenqueries import Eigenqueries
-from workbench.inference.held_out import HeldOut
+from workbench.inference.cross_validation import HeldOut
+from workbench.inference.eigenqueries import Eigenqueries, prior_vectors
 from workbench.inference.kernel_pca import Posterior
+from workbench.inference.marginals import (
+    BankMarginals,
+    CellCounts,
+    CellProblem,
+    largest_sets,
+    used_attributes,
+)
 from workbench.inference.markov_network import NEAR, NetworkFit, NetworkProblem
 from workbench.inference.maximum_entropy import MaximumEntropy, NotConverged
-from workbench.inference.priors import prior_vectors
-from workbench.workload.inner import means, squared_norms
-from workbench.workload.linear import Linear
+from workbench.inference.model import Model
+from workbench.queries import Linear
+from workbench.queries.inner import means, squared_norms
+from workbench.value import Bool, Float, Int, sealed
+
+# Bank fits
 
 KERNEL = "kernel PCA"
 TREE = "junction tree"
@@ -286,3 +294,46 @@ def answers_of(fitted: Any, queries: Linear) -> Float[np.ndarray, " queries"]:
     """What a fit answers, of whichever method it is."""
     model = fitted.model if isinstance(fitted, NetworkFit) else fitted
     return model.answer(queries)
+
+
+# Recalled
+
+NOISE_ONLY = "noise only"
+
+
+@dataclass(frozen=True, eq=False)
+class Recalled:
+    """Answers for nothing. It unpacks to two: `values, errors = session.recall(…)`.
+
+    Parameters
+    ----------
+    values : float64[queries]
+        In counts.
+    errors : float64[queries] or None
+        In counts, for ±2 of them to hold the truth; inf where the bank cannot tell. None if not wanted.
+    by : str
+        The method.
+    why : str
+        Why this one, and what the bars are made of: where answers were too few to learn how far a method
+        is off beside the noise, the bars are of *noise only*.
+    """
+
+    values: Float[np.ndarray, " queries"]
+    errors: Float[np.ndarray, " queries"] | None
+    by: str
+    why: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", sealed(np.asarray(self.values, float)))
+        if self.errors is not None:
+            errors = np.nan_to_num(np.asarray(self.errors, float), nan=inf, posinf=inf)
+            object.__setattr__(self, "errors", sealed(errors))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.values, self.errors))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, i: int) -> Any:
+        return (self.values, self.errors)[i]

@@ -1,5 +1,14 @@
-"""Kernel PCA: past noisy answers to linear queries answer any further one; the data stays untouched.
+"""Kernel PCA: past noisy answers to linear queries answer further ones.
 
+Kernel answers: An inner product of two queries depends on the attributes that both use alone. So of an answer
+Σ_j c_j·⟨q, q_j⟩ all past queries on one set add up to one table first; and the inner products of the
+questions on a set T with all past queries are a product of few columns (the codes of what T shares with
+past sets, or the past queries on T itself) with rows that are made once a set. A QR decomposition
+of these rows leaves an error as the length of a short vector.
+Cost       values: cells of the sets, and of the questions' own; errors: for a set T of r columns
+           O(m·r² + m·m_T·r), and O(r²) a question. Memory: a set's rows, r × m.
+
+Kernel pca.
 Each query is answered by the linear combination of past answers that is best when bias is held against
 variance: α²·‖q − q'‖² + Var(q'). This is ridge regression, q̂ = k_qᵀ(K + Σ/α²)⁻¹a, with the inner
 products of `workload.inner`; the domain is never laid out.
@@ -14,23 +23,364 @@ Cost       O(m²) memory and one eigendecomposition of the m past queries, O(m³
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import inf, isfinite
-from typing import Any, ClassVar
+from functools import cached_property
+from math import inf, isfinite, prod
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from workbench.arrays import Float
-from workbench.domain import Domain
+from workbench.compiled import pd
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.estimate import check_weights
-from workbench.inference.eigenqueries import Eigenqueries, shrinkage
-from workbench.inference.kernel_answers import KernelAnswers, KernelBlocks
-from workbench.inference.priors import normalised_prior, prior_field
-from workbench.libraries import pd
-from workbench.value import parameter, value
-from workbench.workload import Recipe, linear_queries
+from workbench.inference.eigenqueries import (
+    Eigenqueries,
+    ProjectedQueries,
+    normalised_prior,
+    prior_field,
+    prior_vectors,
+    shrinkage,
+)
+from workbench.inference.query_terms import QueryTerms, terms_by_axes
+from workbench.queries import Margins, Products, Recipe, linear_queries
+from workbench.queries.inner import inner_products, means, squared_norms
+from workbench.queries.linear import Prior
+from workbench.spaces import Domain
+from workbench.value import Float, Int, outer_rows, parameter, value
+
+if TYPE_CHECKING:
+    from workbench.queries import Linear
+
+
+# Kernel answers
+
+_QUERIES_AT_ONCE = 4096
+_MOST_CELLS = 2**20  # of a table that is laid out
+_NO_BIAS = 1e-9
+_FEW_SHARED = 64  # questions on a set, below which rows are not worth making
+
+
+@dataclass(frozen=True, eq=False)
+class KernelAnswers:
+    """Answers, and the parts of their errors: `noise` is what the paid noise does to them, `model` what
+    the past queries do not say, as α believes it; NaN where at α = ∞ nothing is said.
+    """
+
+    values: Float[np.ndarray, " queries"]
+    noise: Float[np.ndarray, " queries"]
+    model: Float[np.ndarray, " queries"]
+
+
+_Columns = tuple[
+    tuple[int, ...], "Int[np.ndarray, ' past'] | None"
+]  # shared axes, past queries
+
+
+class SetTables:
+    """Past queries as tables by the set of attributes that they are about; each is about one."""
+
+    def __init__(self, workload: Linear, domain: Domain, prior: Prior):
+        self.domain = domain
+        self.prior = prior
+        self.constants = np.zeros(len(workload))
+        self.terms: list[QueryTerms] = []
+        for part in terms_by_axes(workload, self.domain, self.constants):
+            self.terms.append(part)
+        terms = np.zeros(len(self.constants), int)
+        sets = np.zeros(len(self.constants), int)
+        for part in self.terms:
+            np.add.at(terms, part.query, 1)
+            sets[np.unique(part.query)] += 1
+        sets[self.constants != 0] += 1
+        self.each_in_one_set = bool(sets.max(initial=0) <= 1) and all(
+            len(np.unique(part.query)) == len(part.query) for part in self.terms
+        )
+        self.constant = np.flatnonzero(terms == 0)
+        self.one_term_each = bool((terms + (self.constants != 0) <= 1).all())
+
+    def margin(self, part: QueryTerms, shared: tuple[int, ...]) -> np.ndarray:
+        """Of each past query on a set, the mean given the shared attributes, times their probability."""
+        shape = [self.domain.shape[k] for k in part.axes]
+        weights = np.ones(())
+        for k in part.axes:
+            weights = np.multiply.outer(weights, self.prior[k])
+        cells = prod(self.domain.shape[k] for k in shared)
+        if part.cells is not None:
+            codes = np.unravel_index(part.cells, shape)
+            at = np.zeros(len(part.cells), np.int64)
+            for k in shared:
+                at = at * self.domain.shape[k] + codes[part.axes.index(k)]
+            margin = np.zeros((len(part.cells), cells))
+            margin[np.arange(len(at)), at] = weights.ravel()[part.cells]
+            return margin
+        tables = (part.rows * weights.ravel()).reshape(len(part.rows), *shape)
+        outside = tuple(i + 1 for i, k in enumerate(part.axes) if k not in shared)
+        return tables.sum(axis=outside).reshape(len(part.rows), cells)
+
+    def sums(self, coefficients: Float[np.ndarray, " queries"]) -> _WeighedSum:
+        """Σ_j c_j·q_j, as tables."""
+        tables = []
+        for part in self.terms:
+            shape = [self.domain.shape[k] for k in part.axes]
+            table = part.weighted_sum(coefficients[part.query], prod(shape))
+            tables.append((part.axes, table.reshape(shape)))
+        return _WeighedSum(
+            self.domain, self.prior, tables, float(coefficients @ self.constants)
+        )
+
+
+class _WeighedSum(Margins):
+    """A function of tuples, weighed by the prior, where workloads look for the sums of a table."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        prior: Prior,
+        tables: list[tuple[tuple[int, ...], Float[np.ndarray, "..."]]],
+        constant: float,
+    ):
+        self.domain = domain
+        self.prior = prior
+        self.tables = tables
+        self.constant = constant
+
+    def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+        """Σ over all other attributes."""
+        shape = [self.domain.shape[k] for k in axes]
+        total = np.full(shape, self.constant)
+        for own, table in self.tables:
+            shared = [k for k in own if k in axes]
+            for i in range(len(own) - 1, -1, -1):
+                if own[i] not in axes:
+                    table = np.tensordot(table, self.prior[own[i]], (i, 0))
+            order = np.argsort([axes.index(k) for k in shared])
+            ordered = [shared[i] for i in order]
+            table = table.transpose(order)
+            total += table.reshape([self.domain.shape[k] if k in ordered else 1 for k in axes])
+        for i, k in enumerate(axes):
+            total *= self.prior[k].reshape([-1 if j == i else 1 for j in range(len(axes))])
+        return total
+
+
+class KernelBlocks:
+    """Answers at one α, set by set where questions and past queries allow it, else query by query.
+
+    Parameters
+    ----------
+    eigen : of the past queries.
+    alpha : the trade-off.
+    """
+
+    def __init__(self, eigen: Eigenqueries, alpha: float):
+        self.eigen = eigen
+        self.alpha = alpha
+
+    @cached_property
+    def tables(self) -> SetTables | None:
+        """None where a set of past queries has too many cells to lay out."""
+        try:
+            prior = prior_vectors(self.eigen.prior, self.eigen.domain)
+            return SetTables(self.eigen.workload, self.eigen.domain, prior)
+        except ValueError:
+            return None
+
+    def values(self, queries: Linear, weights: np.ndarray) -> np.ndarray:
+        """Answers, with each eigenquery's answer times `weights`."""
+        eigen = self.eigen
+        mean = means(queries, eigen.domain, prior_vectors(eigen.prior, eigen.domain))
+        coefficients = eigen.basis @ (eigen.answers * weights)
+        total = eigen.total or 0.0
+        if self.tables is None or not self._few_cells(queries):
+            return total * mean + _by_kernel(eigen, queries, mean, coefficients)
+        answers = queries.sums_of_margins(self.tables.sums(coefficients))
+        if eigen.total is not None:
+            answers = answers + (total - coefficients @ eigen.means) * mean
+        return answers
+
+    def _few_cells(self, queries: Linear) -> bool:
+        if not isinstance(queries, Products):
+            return False
+        shape = self.eigen.domain.shape
+        return all(prod(shape[k] for k in axes) <= _MOST_CELLS for axes, _ in queries.sets)
+
+    def with_errors(self, queries: Linear) -> KernelAnswers:
+        """Answers and both parts of their errors."""
+        parts = [np.zeros(len(queries)) for _ in range(3)]
+        for rows, found in self._blocks(queries):
+            for part, own in zip(parts, found, strict=True):
+                part[rows] = own
+        return KernelAnswers(*parts)
+
+    def _blocks(
+        self, queries: Linear
+    ) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+        """Rows of the questions, with values, noise and model."""
+        left = np.ones(len(queries), bool)
+        tables = self.tables
+        if (
+            isinstance(queries, Products)
+            and (np.diff(queries.offsets) == 1).all()
+            and tables is not None
+            and tables.each_in_one_set
+        ):
+            for axes, terms in queries.sets:
+                if len(terms) >= _FEW_SHARED:
+                    left[terms] = False
+                    rows = self._rows_of_set(axes, tables)
+                    if rows is None:
+                        left[terms] = True
+                        continue
+                    for start in range(0, len(terms), _QUERIES_AT_ONCE):
+                        chosen = terms[start : start + _QUERIES_AT_ONCE]
+                        yield chosen, rows.answers(queries[chosen])
+        rest = np.flatnonzero(left)
+        step = max(1, 2**23 // max(1, len(self.eigen)))
+        for start in range(0, len(rest), step):
+            chosen = rest[start : start + step]
+            yield chosen, _of_projected(self.eigen.project(queries[chosen]), self.alpha)
+
+    def _rows_of_set(self, axes: tuple[int, ...], tables: SetTables) -> _SetRows | None:
+        """What all questions on a set share; None where it would be larger than the questions."""
+        eigen = self.eigen
+        columns: list[_Columns] = []
+        rows = []
+        by_shared: dict[tuple[int, ...], list[QueryTerms]] = {(): []}
+        for part in tables.terms:
+            shared = tuple(k for k in axes if k in part.axes)
+            by_shared.setdefault(shared, []).append(part)
+        for shared, parts in by_shared.items():
+            cells = prod(tables.domain.shape[k] for k in shared)
+            count = sum(len(part.query) for part in parts)
+            if cells > count > 0:
+                past = np.concatenate([part.query for part in parts])
+                columns.append((shared, past))
+                rows.append(eigen.basis[past])
+                continue
+            block = np.zeros((cells, len(eigen)))
+            for part in parts:
+                block += tables.margin(part, shared).T @ eigen.basis[part.query]
+            if not shared:
+                block[0] += tables.constants @ eigen.basis
+                if eigen.total is not None:
+                    block[0] -= eigen.means @ eigen.basis
+            columns.append((shared, None))
+            rows.append(block)
+        matrix = np.concatenate(rows)
+        if len(matrix) > 2 * len(eigen) + 2:
+            return None
+        return _SetRows(self, tables, columns, matrix)
+
+
+class _SetRows:
+    """Rows that make the inner products with all eigenqueries, for the questions on one set."""
+
+    def __init__(
+        self,
+        blocks: KernelBlocks,
+        tables: SetTables,
+        columns: list[_Columns],
+        matrix: Float[np.ndarray, "r m"],
+    ):
+        self.eigen = blocks.eigen
+        self.prior = tables.prior
+        self.alpha = blocks.alpha
+        self.columns = columns
+        squares = self.eigen.squares
+        # at α = ∞ all of the answers
+        weights = shrinkage(squares, self.alpha)
+        self.value = matrix @ (self.eigen.answers * weights)
+        self.reached = _root(matrix / np.sqrt(squares))
+        self.noise = _root(matrix * weights)
+        ratio = 0.0 if self.alpha == inf else self.alpha**-2.0
+        self.bias = _root(matrix * weights * np.sqrt(ratio / squares))
+
+    def answers(self, queries: Products) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values, noise and model of some questions on the set."""
+        eigen = self.eigen
+        domain = eigen.domain
+        mean = queries.means(domain, self.prior)
+        blocks = []
+        for shared, past in self.columns:
+            if past is None:
+                blocks.append(_mean_given(queries, shared, self.prior))
+            else:
+                own = eigen.workload[past]
+                blocks.append(inner_products(queries, own, domain, self.prior))
+        z = np.concatenate(blocks, axis=1)
+        norms = squared_norms(queries, domain, self.prior)
+        if eigen.total is not None:
+            norms = norms - mean**2
+        values = (eigen.total or 0.0) * mean + z @ self.value
+        noise = np.linalg.norm(z @ self.noise, axis=1)
+        reached = ((z @ self.reached) ** 2).sum(axis=1)
+        within = ((z @ self.bias) ** 2).sum(axis=1)
+        model = _model_part(np.maximum(norms, 0), mean, reached, within, self.alpha)
+        return values, noise, model
+
+
+def _root(rows: Float[np.ndarray, "r m"]) -> Float[np.ndarray, "r k"]:
+    """R with R·Rᵀ = rows·rowsᵀ, no wider than the rows."""
+    if rows.shape[0] >= rows.shape[1]:
+        return rows
+    return np.transpose(np.linalg.qr(rows.T, mode="r"))
+
+
+def _mean_given(queries: Products, shared: tuple[int, ...], prior: Prior) -> np.ndarray:
+    """Each query's mean given the shared attributes, on their cells; each has one term."""
+    values = queries.times[:, None]
+    for k, factor in enumerate(queries.factors):
+        which = queries.which[:, k]
+        if k in shared:
+            values = outer_rows(values, factor[which])
+        elif which.any():
+            values = values * (factor @ prior[k])[which][:, None]
+    return values
+
+
+def _model_part(
+    norms: Float[np.ndarray, " queries"],
+    mean: Float[np.ndarray, " queries"],
+    reached: Float[np.ndarray, "queries m"],
+    within: Float[np.ndarray, " queries"],
+    alpha: float,
+) -> np.ndarray:
+    """What α believes of the part that past queries do not reach, and of what shrinking costs."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.clip(1 - reached / norms, 0, 1)
+    nothing = norms <= 1e-14 * (norms + mean**2)
+    share = np.where(nothing | (share < _NO_BIAS), 0.0, share)
+    if alpha == inf:
+        return np.where(share > 0, np.nan, 0.0)
+    return np.sqrt(within + alpha**2 * share * norms)
+
+
+def _of_projected(
+    projected: ProjectedQueries, alpha: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    squares = projected.eigen.squares
+    ratio = 0.0 if alpha == inf else alpha**-2.0
+    weights = shrinkage(squares, alpha)
+    within = (projected.coefficients**2) @ (weights**2 * ratio / squares)
+    reached = (projected.coefficients**2) @ (1 / squares)
+    model = _model_part(projected.squares, projected.means, reached, within, alpha)
+    return projected.values(alpha), projected.sampling(alpha), model
+
+
+def _by_kernel(
+    eigen: Eigenqueries,
+    queries: Linear,
+    mean: Float[np.ndarray, " queries"],
+    coefficients: Float[np.ndarray, " queries"],
+) -> np.ndarray:
+    """Σ_j c_j·⟨q, q_j⟩, in blocks of queries."""
+    answers = np.empty(len(queries))
+    for rows, kernel in eigen.kernel(queries, mean):
+        answers[rows] = kernel @ coefficients
+    return answers
+
+
+# Kernel pca
 
 
 def check_alpha(x: Any) -> str | None:

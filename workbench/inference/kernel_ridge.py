@@ -21,15 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Float, Int
 from workbench.estimates import NoisyAnswers
-from workbench.inference.eigenqueries import Eigenqueries
-from workbench.inference.kernel_answers import SetTables
-from workbench.inference.priors import prior_vectors
+from workbench.inference.eigenqueries import Eigenqueries, prior_vectors
+from workbench.inference.kernel_pca import SetTables
 from workbench.inference.query_terms import QueryTerms
-from workbench.workload import Recipe, linear_queries
-from workbench.workload.inner import inner_products, means
-from workbench.workload.linear import Prior
+from workbench.queries import Recipe, linear_queries
+from workbench.queries.inner import inner_products, means
+from workbench.queries.linear import Prior
+from workbench.value import Float, Int
 
 _LARGEST = 1e10  # α² times the bound of K's largest eigenvalue: what rounding allows
 # where queries are fewer, or mostly on one set, a decomposition takes less time than systems for each α

@@ -1,4 +1,4 @@
-"""Better questions than all cells of some marginals: the matrix mechanism where they share their parts.
+"""Optimised strategies for marginals: questions from which others are answered with less error.
 
 The space splits into one part for each set of attributes, of Π(n_k − 1) dimensions, on which all marginals
 act alike: WᵀW is λ_S² there, and AᵀA is μ_S. For Gaussian noise contrasts of each part, each attribute's
@@ -15,16 +15,70 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod, sqrt
+from typing import Any
 
 import numpy as np
 
-from workbench.arrays import Float, Int
-from workbench.domain import Domain
+from workbench.inference.marginals import complete_tables
 from workbench.inference.query_terms import terms_by_axes
-from workbench.inference.reconciliation import complete_tables
-from workbench.inference.strategy import L1, L2, Strategy
-from workbench.workload import Products
-from workbench.workload.linear import Linear
+from workbench.queries import Linear, Products
+from workbench.spaces import Domain
+from workbench.value import Float, Int
+
+# Strategy
+
+L1 = "l1"
+L2 = "l2"
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """Queries to ask in place of a workload, and what that is expected to give.
+
+    Parameters
+    ----------
+    queries : Workload
+        What is asked; `kind` says in words what it is.
+    kind : str
+    squared_error : float
+        The mean over the workload's queries of their expected squared error, for noise of variance 1 at
+        sensitivity 1: multiply by the variance that noise of sensitivity 1 has.
+    plain : float
+        The same for the workload as it is.
+    per_noise : float
+        The same for noise of variance 1 on each of the strategy's own queries.
+    bound : float
+        What no strategy is below (the singular-value bound), NaN where it is not computed.
+    line : int, optional
+        The attribute of whose codes a tree is asked, which tells of each code.
+    """
+
+    queries: Any
+    kind: str
+    squared_error: float
+    plain: float
+    per_noise: float
+    bound: float
+    line: int | None = None
+
+    @property
+    def share(self) -> float:
+        """The bound over the error: 1 where nothing better is possible."""
+        return self.bound / self.squared_error
+
+    def __str__(self) -> str:
+        words = f"{self.kind}: expected squared error {self.plain / self.squared_error:.3g} times less"
+        if np.isfinite(self.bound):
+            words += f", {self.share:.0%} of the singular-value bound"
+        return words
+
+
+def sum_of_singular_values(gram: Float[np.ndarray, "n n"]) -> float:
+    """Of W, from WᵀW or WWᵀ: its square, over cells and queries, bounds what any strategy reaches."""
+    return float(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum())
+
+
+# Marginal strategies
 
 _MOST_CODES = 2048  # of an attribute whose contrasts are laid out
 MOST_SETS = 2**12

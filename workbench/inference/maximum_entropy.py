@@ -1,4 +1,13 @@
-"""Maximum entropy: the model of the tuples nearest to a prior that noisy answers allow.
+"""Maximum entropy: the model nearest to a prior that noisy answers allow.
+
+Chain ascent.
+Chains draw tuples at the present weights; whole conditionals are averaged. Stages go up the gradient: steps
+are divided by each query's variance, long stages go on by a part of the last move, and iterates are
+averaged. The variances are those at the stage's start: were they the same draws' own, steps would not be 0
+on average at the optimum. Where tuples are many beside the queries, further stages draw at weights that
+stay, and go to the top of the dual's quadratic model.
+
+Maximum entropy:
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4. Consistency of noisy tables: Qardaji, Yang & Li,
            SIGMOD 2014, section 4.4.
@@ -17,19 +26,245 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from math import prod, sqrt
-from typing import Any, ClassVar
+from math import ceil, inf, prod, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Float
 from workbench.estimates import NoisyAnswers
-from workbench.estimates.model import CellProbabilities, Model, cell_probabilities
-from workbench.inference.chain_ascent import ascend_dual
-from workbench.inference.dual_problem import DualProblem
+from workbench.inference.dual_problem import DualProblem, SampledCovariance, quadratic_step
+from workbench.inference.eigenqueries import normalised_prior, prior_field
+from workbench.inference.gibbs import Chains
 from workbench.inference.kernel_pca import check_alpha
-from workbench.inference.priors import normalised_prior, prior_field
-from workbench.value import parameter, value
+from workbench.inference.model import CellProbabilities, Model, cell_probabilities
+from workbench.value import Float, Int, parameter, value
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+
+# Chain ascent
+
+_FIRST_STAGE = 50  # steps
+_STEP_OF_STAGE = 3.0  # over the steepness and the root of how many times longer the stage is
+_STEPS_A_PROPOSAL = 10
+_MOMENTUM = 0.8  # of a step's move: more lets noise grow
+_FIRST_WITH_MOMENTUM = 200  # steps: shorter stages take steps that are too long for it
+_LEAST_LOOK = 24  # sweeps
+_STEPS_A_LOOK = 5
+_LONGER = 1.6
+_SETTLING = 0.2  # the share of a stage's sweeps that are not counted, as the weights are new
+_TUPLES = 50_000  # which tell covariances, of few queries
+_MOST_TUPLES = 100_000
+_CELLS = 2**24  # of all tuples in all sets: 128 MiB
+_TUPLES_A_QUERY = 8  # with fewer, covariances are mostly noise
+_DAMPING = 2.0
+_LEAST_DAMPING = 0.02
+_LESS_DAMPING = 0.25
+_MORE_DAMPING = 8.0
+_WORSE = 2.0  # times the least gap: such a stage is gone back on
+_SECONDS_TO_BAR = 0.5
+_LEAST_MOVE = 1e-300
+
+
+class _Seen(NamedTuple):
+    """Weights, their potentials, and what tuples drawn at them tell."""
+
+    w: Float[np.ndarray, " queries"]
+    potentials: list[Float[np.ndarray, "..."]]
+    margins: list[Float[np.ndarray, "..."]]
+    tuples: Int[np.ndarray, "tuples attributes"]
+    gap: float
+
+
+def ascend_dual(
+    problem: DualProblem, count: int, steps: int, tolerance: float, rng: np.random.Generator
+) -> Model:
+    """The model at weights whose gap is small, or that are reached when the steps are done.
+
+    A step is a sweep of all chains. Stages up the gradient have twice as many steps as the one before,
+    shorter by √2. Where tuples are many beside the queries, quadratic steps follow after two of them, and
+    after each further one that is needed because the first such step leads astray.
+    """
+    ascent = _Ascent(problem, count, rng)
+    quadratic = len(problem.pi) * _TUPLES_A_QUERY <= ascent.most_tuples
+    moves: list[float] = []  # of whole stages
+    w = problem.with_fixed(np.zeros(len(problem.pi)))
+    at = None
+    done = 0
+    length = _FIRST_STAGE
+    with _progress_bar(steps) as bar:
+        while True:
+            whole = length <= steps - done
+            length = min(length, steps - done)
+            w = ascent.up_the_gradient(w, length, bar)
+            done += length
+            length *= 2
+            before, at = at, ascent.look(w, max(_LEAST_LOOK, length // _STEPS_A_LOOK))
+            bar.set_postfix_str(f"gap {at.gap:.3g} nats")
+            if before is not None:
+                moves.append(_move(before, at))
+            if not whole:
+                moves.clear()  # a shorter stage moves less, and says nothing
+            if at.gap <= tolerance or done >= steps:
+                break
+            if quadratic and before is not None:
+                reached = _by_quadratic_steps(ascent, at, done, steps, tolerance, bar)
+                done = reached.done
+                if reached.at is not at:
+                    at, moves = reached.at, reached.moves
+                    break
+    return problem.model(at.potentials, at.margins, False, at.gap, done, estimate_left(moves))
+
+
+class _Reached(NamedTuple):
+    """What is reached, in how many steps, and the last moves."""
+
+    at: _Seen
+    done: int
+    moves: list[float]
+
+
+def _by_quadratic_steps(
+    ascent: _Ascent, at: _Seen, done: int, steps: int, tolerance: float, bar: tqdm
+) -> _Reached:
+    """As far as quadratic steps lead: nowhere, if the gap is much larger after the first.
+
+    From a stage to the next there are 1.6 times as many steps, and a quarter of the damping. A later stage
+    after which the gap is much larger is gone back on, and tried with more damping. Moves count where
+    damping is least: damped ones are small, however far the top is.
+    """
+    start = at
+    moves: list[float] = []
+    damping = _DAMPING
+    sweeps: float = _FIRST_STAGE
+    least = at.gap
+    while at.gap > tolerance and done + round(sweeps) <= steps:
+        covariance = SampledCovariance(ascent.problem, at.tuples)
+        w = quadratic_step(ascent.problem, at.w, at.margins, covariance, damping)
+        seen = ascent.look(w, round(sweeps), bar)
+        done += round(sweeps)
+        bar.set_postfix_str(f"gap {seen.gap:.3g} nats")
+        if seen.gap > _WORSE * least:
+            if at is start:
+                break
+            damping *= _MORE_DAMPING
+            moves.clear()
+            continue
+        if damping <= _LEAST_DAMPING:
+            moves.append(_move(at, seen))
+        else:
+            moves.clear()
+        least = min(least, seen.gap)
+        damping = max(_LEAST_DAMPING, _LESS_DAMPING * damping)
+        sweeps *= _LONGER
+        at = seen
+    return _Reached(at, done, moves)
+
+
+def _move(at: _Seen, seen: _Seen) -> float:
+    return divergence(at.potentials, at.margins, seen.potentials, seen.margins)
+
+
+class _Ascent:
+    """Chains, and where they stand."""
+
+    def __init__(self, problem: DualProblem, count: int, rng: np.random.Generator):
+        self.problem = problem
+        self.rng = rng
+        self.chains = Chains(problem.domain.shape, problem.prior, problem.sets)
+        self.states = self.chains.draw_from_prior(count, rng)
+        wanted = min(_MOST_TUPLES, max(_TUPLES, _TUPLES_A_QUERY * len(problem.pi)))
+        self.most_tuples = min(wanted, _CELLS // max(1, len(problem.sets)))
+        self.margins = problem.prior_margins()
+        self.chains.set_proposal(self.margins)
+
+    def up_the_gradient(
+        self, w: Float[np.ndarray, " queries"], length: int, bar: tqdm
+    ) -> Float[np.ndarray, " queries"]:
+        """The mean of the weights of the second half of so many steps."""
+        problem = self.problem
+        steepness = SampledCovariance(problem, self.states).steepness(self.rng)
+        longer = length / _FIRST_STAGE
+        share = min(1.0, _STEP_OF_STAGE / (sqrt(max(1.0, longer)) * steepness))
+        momentum = _MOMENTUM if length >= _FIRST_WITH_MOMENTUM else 0.0
+        step = share / problem.variances_or_residuals(self.margins)
+        mean = np.zeros_like(w)
+        ahead = w
+        self.chains.set_potentials(problem.potentials(w))
+        for i in range(length):
+            sums = self.chains.sums()
+            self._sweep(bar, sums)
+            self.margins = self.chains.margins(sums)
+            before, w = w, problem.ascend(ahead, self.margins, step)
+            ahead = problem.within(w + momentum * (w - before))
+            mean += w if 2 * i >= length or length == 1 else 0
+            self.chains.set_potentials(problem.potentials(ahead))
+            if i % _STEPS_A_PROPOSAL == _STEPS_A_PROPOSAL - 1:
+                self.chains.set_proposal(self.margins)
+        return mean / max(1, length - (length + 1) // 2)
+
+    def look(
+        self, w: Float[np.ndarray, " queries"], sweeps: int, bar: tqdm | None = None
+    ) -> _Seen:
+        """What so many sweeps tell of weights; the first ones are not counted."""
+        problem = self.problem
+        potentials = problem.potentials(w)
+        self.chains.set_potentials(potentials)
+        self.chains.set_proposal(self.margins)
+        settling = round(_SETTLING * sweeps)
+        for _ in range(settling):
+            self._sweep(bar)
+        apart = ceil((sweeps - settling) * len(self.states) / self.most_tuples)
+        sums = self.chains.sums()
+        tuples = []
+        for i in range(sweeps - settling):
+            self._sweep(bar, sums)
+            if i % apart == 0:
+                tuples.append(self.states.copy())
+        self.margins = self.chains.margins(sums)
+        gap = problem.gap(w, self.margins)
+        return _Seen(w, potentials, self.margins, np.concatenate(tuples), gap)
+
+    def _sweep(self, bar: tqdm | None, sums: np.ndarray | None = None) -> None:
+        self.chains.step(self.states, self.rng, sums)
+        if bar is not None:
+            bar.update()
+
+
+def divergence(
+    potentials: Sequence[Float[np.ndarray, "..."]],
+    margins: Sequence[Float[np.ndarray, "..."]],
+    other_potentials: Sequence[Float[np.ndarray, "..."]],
+    other_margins: Sequence[Float[np.ndarray, "..."]],
+) -> float:
+    """KL of two models both ways, which needs no normaliser; drawn margins add little, and on no side."""
+    tables = zip(potentials, margins, other_potentials, other_margins, strict=True)
+    return max(0.0, float(sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)))
+
+
+def estimate_left(moves: list[float]) -> float:
+    """KL to where the model goes if its stages' moves go on shrinking as the last did, or by √½ if faster.
+
+    Noise that twice the steps average shrinks by √½, slow progress less. Moves are divergences, so squares
+    of distances, and add up at most along a line. Two say nothing where the last was the longer one.
+    """
+    if len(moves) < 2:
+        return inf
+    ratio = sqrt(max(0.5, moves[-1] / max(moves[-2], _LEAST_MOVE)))
+    return inf if ratio >= 1 else moves[-1] / 2 * (ratio / (1 - ratio)) ** 2
+
+
+def _progress_bar(steps: int) -> tqdm:
+    """For people who watch."""
+    from tqdm.auto import tqdm
+
+    return tqdm(
+        total=steps, desc="maximum entropy", unit="step", disable=None, delay=_SECONDS_TO_BAR
+    )
+
+
+# Maximum entropy
 
 
 class NotConverged(UserWarning):

@@ -1,41 +1,45 @@
-"""Every mechanism, one line each; its file is loaded when its name is first asked for."""
+"""Every mechanism by family; a file is loaded when one of its mechanisms is first used."""
 
-import re
 from importlib import import_module
 from typing import Any
 
-_NAMES = """
-    ALP BasicAdaptiveHistogram CountSketch DirectSynthesis DirichletSynthesis Flipping FPA
-    GaussianHistogram GaussianQueries GeometricHistogram GS HierarchicalHistogram HighPassFilter
-    HPA ImprovedAdaptiveHistogram
-    Laborious LaplaceHistogram LaplaceQueries LPA PrioritySampling PrivTree Privelet
-    RetentionReplacement SRA StabilityHistogram ThresholdSampling UnattributedHistogram
-    UniformSampling
-""".split()
+_FILES = {
+    "adaptive": "BasicAdaptiveHistogram PrivTree ImprovedAdaptiveHistogram",
+    "chosen": "ChosenContributions ChosenThreshold",
+    "contributions": "SRA HPA LPA",
+    "direct_synthesis": "DirectSynthesis",
+    "dirichlet": "DirichletSynthesis",
+    "hierarchical": "HierarchicalHistogram UnattributedHistogram",
+    "histograms": "LaplaceHistogram GeometricHistogram GaussianHistogram Privelet",
+    "local": "RetentionReplacement Flipping",
+    "microdata": "MaximumEntropySynthesis",
+    "queries": "LaplaceQueries GaussianQueries",
+    "sketches": "CountSketch ALP",
+    "smoothing": "FPA GS",
+    "straw_men": "UniformSampling Laborious",
+    "summaries": "HighPassFilter ThresholdSampling PrioritySampling StabilityHistogram",
+}
+_FILE_OF = {name: file for file, names in _FILES.items() for name in names.split()}
 _COMPOSED = [
     "ChosenContributions",
     "ChosenThreshold",
     "MaximumEntropySynthesis",
 ]  # of others, whose laws hold them
+_NAMES = sorted({*_FILE_OF} - {*_COMPOSED}, key=str.lower)
 
 __all__ = _NAMES + _COMPOSED
 
 
 def __getattr__(name: str) -> Any:
-    """A mechanism's class, `ALL` of them in the order of their files, or those `COMPOSED` of others."""
+    """A mechanism's class, `ALL` of them in alphabetical order, or those `COMPOSED` of others."""
     if name == "ALL":
         return tuple(__getattr__(cls) for cls in _NAMES)
     if name == "COMPOSED":
         return tuple(__getattr__(cls) for cls in _COMPOSED)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_file_of(name)}"), name)
+    return getattr(import_module(f"{__name__}.{_FILE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
     return [*__all__, "ALL", "COMPOSED"]
-
-
-def _file_of(name: str) -> str:
-    """The file of a class: `priv_tree` for `PrivTree`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

@@ -1,16 +1,4 @@
-"""Direct synthesis: a fixed number of records, allotted among the children of a node by noisy counts.
-
-Guarantee  ε-DP per unit: `depth` levels of noisy counts at ε/depth each, or less where there is more
-           to pay for: a level of choices (`split`), and the total if `records` is not given.
-Assumes    the records' bound; `records` and `depth` are stated without looking at the data.
-Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13;
-           section 4.1 for `split` and `stop`; McSherry & Talwar, FOCS 2007.
-Differs    whole-number noise (counts must add up); the figure lacks two returns; counts are centred at
-           once and not by unit steps, with the same result and no cap at the parent's count. `split`
-           charges each level ε/(2·depth) for the choice of an attribute: the size of its largest part
-           only grows as records are added, so that weights ∝ exp(ε·score) cost ε and not 2ε.
-Cost       `depth` times the children of nodes that have more than one record to allot, empty ones too.
-"""
+"""Direct synthesis: a fixed number of records, allotted down a hierarchy by noisy counts."""
 
 from __future__ import annotations
 
@@ -21,22 +9,194 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from workbench import noise
-from workbench.arrays import Bool, Int, UInt64
+from workbench.compiled import njit
+from workbench.data import Records
 from workbench.estimates import Leaves, Partition
-from workbench.hierarchy import Hierarchy, argsort_keys
-from workbench.mechanism import (
-    Mechanism,
-    Release,
-    private_bound,
-    pure_budget,
-    split_epsilon,
-)
-from workbench.mechanisms._adaptive import refuse_depth_above
-from workbench.mechanisms._allotment import centred
-from workbench.mechanisms._attribute_boxes import AttributeBoxes, LocatedRecords
+from workbench.estimates.release import Release
+from workbench.mechanisms.adaptive import refuse_depth_above
+from workbench.mechanisms.protocol import Mechanism, private_bound, pure_budget, split_epsilon
 from workbench.privacy import DP, Receipt
-from workbench.records import Records
-from workbench.value import not_allowed, parameter, value
+from workbench.spaces import Hierarchy, argsort_keys
+from workbench.value import Bool, Int, UInt64, not_allowed, parameter, value
+
+# Allotment
+
+
+def centred(
+    allot: Int[np.ndarray, " nodes"],
+    noisy: Int[np.ndarray, " children"],
+    children: Int[np.ndarray, " nodes"],
+    words: Int[np.ndarray, " nodes"],
+) -> Int[np.ndarray, " children"]:
+    """Noisy counts of each node's children, made to add up to what the node has to allot.
+
+    Counts below 0 become 0; then all move by one, in turn from a random child on (`words` modulo
+    their number), until the sum is right: up, or down where they are above 0.
+
+    >>> one = np.array([10]), np.array([9, 5, -4, 1]), np.array([4]), np.zeros(1, np.uint64)
+    >>> centred(*one)
+    array([7, 3, 0, 0])
+    """
+    given = np.maximum(noisy, 0)
+    _centre(
+        allot, given, children, (words % np.maximum(children, 1).astype(np.uint64)).astype(int)
+    )
+    return given
+
+
+@njit(cache=True, nogil=True)
+def _centre(
+    allot: Int[np.ndarray, " nodes"],
+    given: Int[np.ndarray, " kids"],
+    children: Int[np.ndarray, " nodes"],
+    turns: Int[np.ndarray, " nodes"],
+) -> None:
+    start = 0
+    for node in range(allot.size):
+        k = children[node]
+        own = given[start : start + k]
+        over = own.sum() - allot[node]
+        if over > 0:
+            down = np.sort(own)[::-1]
+            total, cap = 0, 0
+            for j in range(k):  # the most that all can lose without going too far
+                total += down[j]
+                cap = (total - allot[node]) // (j + 1)
+                if cap >= 0 and (j + 1 == k or cap >= down[j + 1]):
+                    break
+            over = -allot[node]
+            for j in range(k):
+                own[j] = max(own[j] - cap, 0)
+                over += own[j]
+            step = -1
+        else:
+            over = -over
+            for j in range(k):
+                own[j] += over // k
+            over, step = over % k, 1
+        j = turns[node]
+        while over > 0:
+            if step > 0 or own[j] > 0:
+                own[j] += step
+                over -= 1
+            j = (j + 1) % k
+        start += k
+
+
+# Attribute boxes
+
+
+class AttributeBoxes(NamedTuple):
+    """Boxes of codes, how often each attribute was split, and the synthetic records of each."""
+
+    lo: Int[np.ndarray, "boxes attributes"]
+    hi: Int[np.ndarray, "boxes attributes"]
+    splits: Int[np.ndarray, "boxes attributes"]
+    allotted: Int[np.ndarray, " boxes"]
+
+    @classmethod
+    def root(cls, tree: Hierarchy, total: int) -> AttributeBoxes:
+        """One box, of everything."""
+        zeros = np.zeros((1, len(tree.shape)), np.int64)
+        return cls(zeros, np.array([tree.shape], np.int64), zeros, np.array([total]))
+
+    def where(self, rows: Bool[np.ndarray, " boxes"]) -> AttributeBoxes:
+        """Some of them."""
+        return AttributeBoxes(*(array[rows] for array in self))
+
+    def parts(self, tree: Hierarchy) -> Int[np.ndarray, "attributes boxes"]:
+        """Into how many parts each attribute would split each box; 1 where it has no finer codes."""
+        radices = [np.array([*axis, 1]) for axis in tree.axes]
+        return np.stack([r[self.splits[:, axis]] for axis, r in enumerate(radices)])
+
+    def cut(
+        self,
+        chosen: Int[np.ndarray, " boxes"],
+        children: Int[np.ndarray, " boxes"],
+        allotted: Int[np.ndarray, " children"],
+    ) -> AttributeBoxes:
+        """The equal parts of each box along its chosen attribute, in order."""
+        box = np.repeat(np.arange(len(children)), children)
+        first = np.cumsum(children) - children
+        row = np.arange(len(box))
+        axis = chosen[box]
+        width = (self.hi - self.lo)[box, axis] // children[box]
+        lo = self.lo[box]
+        hi = self.hi[box]
+        splits = self.splits[box]
+        lo[row, axis] += (row - first[box]) * width
+        hi[row, axis] = lo[row, axis] + width
+        splits[row, axis] += 1
+        return AttributeBoxes(lo, hi, splits, allotted)
+
+
+class LocatedRecords(NamedTuple):
+    """Records with the box that each lies in; `alike` says how many are."""
+
+    box: Int[np.ndarray, " n"]
+    codes: Int[np.ndarray, "attributes n"]
+    alike: Int[np.ndarray, " n"]
+
+    @classmethod
+    def root(cls, records: Records) -> LocatedRecords:
+        """All records, in one box."""
+        count = records.counts
+        if count is None:
+            count = np.ones(len(records), np.int64)
+        box = np.zeros(len(records), np.int64)
+        return cls(box, records.hierarchy.corners(records.keys), count)
+
+    def within(self, boxes: Bool[np.ndarray, " boxes"]) -> LocatedRecords:
+        """The records of boxes that stay, which are numbered anew."""
+        stays = boxes[self.box]
+        number = np.cumsum(boxes) - 1
+        return LocatedRecords(number[self.box[stays]], self.codes[:, stays], self.alike[stays])
+
+    def digits(
+        self, boxes: AttributeBoxes, parts: Int[np.ndarray, "attributes boxes"]
+    ) -> Int[np.ndarray, "attributes n"]:
+        """In which part each record lies, were its box split by each attribute."""
+        widths = (boxes.hi - boxes.lo).T // parts
+        return (self.codes - boxes.lo.T[:, self.box]) // widths[:, self.box]
+
+    def largest_parts(
+        self, digits: Int[np.ndarray, "attributes n"], boxes: int
+    ) -> Int[np.ndarray, "boxes attributes"]:
+        """How many records the largest part of each box holds, by each attribute."""
+        largest = [self._largest_part(digit, boxes) for digit in digits]
+        return np.stack(largest, axis=1)
+
+    def _largest_part(
+        self, digit: Int[np.ndarray, " n"], boxes: int
+    ) -> Int[np.ndarray, " boxes"]:
+        largest = np.zeros(boxes, np.int64)
+        if not len(digit):
+            return largest
+        order = np.lexsort((digit, self.box))
+        box = self.box[order]
+        digit = digit[order]
+        changes = (np.diff(box) != 0) | (np.diff(digit) != 0)
+        first = np.append(0, np.flatnonzero(changes) + 1)
+        np.maximum.at(largest, box[first], np.add.reduceat(self.alike[order], first))
+        return largest
+
+    def in_children(
+        self,
+        digits: Int[np.ndarray, "attributes n"],
+        chosen: Int[np.ndarray, " boxes"],
+        children: Int[np.ndarray, " boxes"],
+    ) -> LocatedRecords:
+        """The same records, each in a part of its box along the chosen attribute."""
+        first = np.cumsum(children) - children
+        digit = digits[chosen[self.box], np.arange(len(self.box))]
+        return self._replace(box=first[self.box] + digit)
+
+    def totals(self, boxes: int) -> Int[np.ndarray, " boxes"]:
+        """How many records lie in each box."""
+        return np.bincount(self.box, self.alike, boxes).astype(np.int64)
+
+
+# Direct synthesis
 
 _PORTION = 2**22  # children that noise is put on at a time
 _MAX_CHILDREN = 2**33  # and in all, at a level
@@ -77,6 +237,17 @@ class DirectSynthesis(Mechanism):
     `split` = "exponential" chooses at every node which attribute to refine next, one with a large part
     (hierarchies over several attributes). `stop` = "count" publishes a node and its count where fewer
     records are left to allot than the scale of the noise; else nodes are refined down to one record.
+
+    Guarantee  ε-DP per unit: `depth` levels of noisy counts at ε/depth each, or less where there is more
+               to pay for: a level of choices (`split`), and the total if `records` is not given.
+    Assumes    the records' bound; `records` and `depth` are stated without looking at the data.
+    Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13;
+               section 4.1 for `split` and `stop`; McSherry & Talwar, FOCS 2007.
+    Differs    whole-number noise (counts must add up); the figure lacks two returns; counts are centred at
+               once and not by unit steps, with the same result and no cap at the parent's count. `split`
+               charges each level ε/(2·depth) for the choice of an attribute: the size of its largest part
+               only grows as records are added, so that weights ∝ exp(ε·score) cost ε and not 2ε.
+    Cost       `depth` times the children of nodes that have more than one record to allot, empty ones too.
     """
 
     budget: DP = pure_budget(

@@ -39,23 +39,36 @@ Receipts in place of the sum of the draws
 `Aligned` is a seeded `rng` under which noise stays with its cell while parameters move.
 """
 
-from workbench.noise.additive import PortionedGeometric, add_noise, geometric, laplace, variance
+from workbench.noise.additive import (
+    PortionedGeometric,
+    add_noise,
+    empty_cell,
+    geometric,
+    laplace,
+    variance,
+)
 from workbench.noise.arguments import decay
-from workbench.noise.bits import Aligned
-from workbench.noise.dirichlet import dirichlet_multinomial
-from workbench.noise.exponential import exponential_mechanism
-from workbench.noise.gaussian import GaussianBlock, gaussian, gaussian_on_grid, l2_of_sum
-from workbench.noise.kinds import empty_cell
-from workbench.noise.public import random_words, uniform_keys
-from workbench.noise.response import randomised_response
-from workbench.noise.selection import MAX_RELEASED_CELLS, Block, check_size
-from workbench.noise.source import by_theorem, unprotected, withdrawn
-from workbench.noise.stability import stability_histogram, stability_threshold
-from workbench.noise.summaries import (
+from workbench.noise.discrete_gaussian import (
+    GaussianBlock,
+    gaussian,
+    gaussian_on_grid,
+    l2_of_sum,
+)
+from workbench.noise.exponential import dirichlet_multinomial, exponential_mechanism
+from workbench.noise.measurement import (
     priority_sample,
     priority_sample_public,
     threshold_sample,
     threshold_sample_public,
 )
-from workbench.noise.threshold import noisy_threshold
-from workbench.noise.unary import alp_projection
+from workbench.noise.parts import MAX_RELEASED_CELLS, Block, check_size
+from workbench.noise.response import alp_projection, randomised_response
+from workbench.noise.source import (
+    Aligned,
+    by_theorem,
+    random_words,
+    uniform_keys,
+    unprotected,
+    withdrawn,
+)
+from workbench.noise.stability import noisy_threshold, stability_histogram, stability_threshold

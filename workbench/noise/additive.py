@@ -1,20 +1,80 @@
-"""Geometric and Laplace noise on a vector of values."""
+"""Geometric, Laplace and Gaussian noise on vectors, and its price in zCDP.
+
+Two-sided geometric noise at decay a, on a value that moves by k, is ρ-zCDP for
+
+    f(k) = a·(k − 2α·(1 − α^k)/(1 − α²)), α = exp(−a),
+
+the divergence of its order 1; the page on accounting proves it for every order. Values with noise of
+their own add up. f is convex and f(0) = 0, so that of all moves of at most `l1` together and `linf` each,
+as many as possible by linf, and one by what is left, cost the most.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int, Num
-from workbench.estimates.law import geometric_variance
 from workbench.noise.arguments import check_counts, check_grid, decay, grid_steps
-from workbench.noise.laws import two_sided
+from workbench.noise.discrete_gaussian import DiscreteGaussian, discrete_gaussian
+from workbench.noise.empty_cells import EmptyCell, GaussianCell, gaussian_cell
+from workbench.noise.law import GAUSSIAN, Law, geometric_variance
+from workbench.noise.laws import TwoSidedGeometric, two_sided
 from workbench.noise.source import Source
-from workbench.noise.structure import geometric_rho
 from workbench.privacy import Receipt
-from workbench.value import sealed
+from workbench.privacy.enclosures import exp_neg, round_up
+from workbench.value import Int, Num, sealed
+
+# Structure
+
+_BITS = 320  # decays are at least 2^-36
+
+
+def geometric_rho(
+    decay: Fraction, l1: float | Fraction, linf: float | Fraction | None = None
+) -> float:
+    """The ρ of geometric noise on values of which a unit moves each by `linf`, all together by `l1`.
+
+    Parameters
+    ----------
+    decay : of the noise; ε/l1.
+    l1 : how far one unit moves all values together.
+    linf : how far it moves any one of them; `l1`, if not given.
+
+    Returns
+    -------
+    float
+        Rounded up.
+    """
+    l1 = Fraction(l1)
+    return _geometric_rho(decay, l1, l1 if linf is None else min(Fraction(linf), l1))
+
+
+@lru_cache(1024)
+def _geometric_rho(decay: Fraction, l1: Fraction, linf: Fraction) -> float:
+    moved, rest = divmod(l1, linf)
+    return round_up(moved * _shifted(decay, linf) + _shifted(decay, rest))
+
+
+def _shifted(decay: Fraction, k: Fraction) -> Fraction:
+    """f(k), from above."""
+    alpha = exp_neg(decay, _BITS).below
+    power = exp_neg(decay * k, _BITS).above
+    return decay * (k - 2 * alpha * (1 - power) / (1 - alpha**2))
+
+
+def choice_rho(epsilon: float) -> float:
+    """The ρ of the exponential mechanism: ε²/8, since log-chances move within an interval of length ε.
+
+    Source: Cesar & Rogers, ALT 2021. No ε costs more than ρ = ε.
+    """
+    exact = Fraction(epsilon)
+    return round_up(min(exact**2 / 8, exact))
+
+
+# Additive
 
 
 class NoisyValues(NamedTuple):
@@ -226,3 +286,45 @@ def _laplace_grid(l1: float | Fraction, epsilon: float) -> float:
     ratio = decay(l1, epsilon)
     log_scale = ratio.denominator.bit_length() - ratio.numerator.bit_length()
     return 2.0 ** max(-9, min(0, log_scale - 10))
+
+
+# Kinds
+
+
+def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
+    """What adds noise of the law; tables are made once.
+
+    Parameters
+    ----------
+    law : of an exact rate.
+
+    Returns
+    -------
+    TwoSidedGeometric or DiscreteGaussian
+        With `add`.
+    """
+    return discrete_gaussian(law.rate) if law.kind == GAUSSIAN else two_sided(law.rate)
+
+
+@lru_cache(256)
+def empty_cell(
+    law: Law, theta: float, sides: int, tau: float = 0.0, above: float | None = None
+) -> EmptyCell | GaussianCell:
+    """The law of one empty cell under noise; public, since it holds no data.
+
+    Parameters
+    ----------
+    law : of the noise, of an exact rate.
+    theta : the filter, in counts.
+    sides : 2 for both signs, 1 for positive values only.
+    tau : the sampling threshold, in counts; 0 for none.
+    above : a larger threshold, at which it was not sampled.
+
+    Returns
+    -------
+    EmptyCell or GaussianCell
+        Its `chance` to survive, and the `survivors` of many.
+    """
+    if law.kind == GAUSSIAN:
+        return gaussian_cell(law.rate, theta, sides, tau, above)
+    return EmptyCell(two_sided(law.rate).alpha, theta, sides, tau, above)

@@ -1,5 +1,10 @@
-"""The exact discrete Gaussian law at array speed: Pr[X = x] ∝ exp(−rate·x²), rate = 1/(2σ²) a fraction.
+"""The exact discrete Gaussian distribution, its sums, and noise drawn from it.
 
+Gaussian sums.
+Every product is rounded outwards, so that a sum is enclosed whatever rounding does. Sums of a wide law
+that no table needs follow from Poisson's summation formula.
+
+Discrete gaussian.
 Up to σ = 512 one table holds both sides (`laws.Inversion`). A wider law is drawn in blocks of 2^s values:
 the block by inversion, with chances ∝ exp(−rate·left²), the place in it uniform, and the pair is kept with
 probability exp(−rate·(x² − left²)) or else drawn again, some once in a thousand times; the sign is fair,
@@ -12,17 +17,104 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from math import ceil, exp, hypot, log2, sqrt
-from typing import Any
+from math import ceil, exp, hypot, isqrt, log2, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Bool, Int
 from workbench.noise import kernels
-from workbench.noise.bits import Words, substream
-from workbench.noise.exact import Interval, accept, exp_neg
-from workbench.noise.gaussian_sums import upper_sums
-from workbench.noise.laws import Geometric, Inversion
+from workbench.noise.arguments import check_counts, check_grid, gaussian_rate, grid_steps
+from workbench.noise.law import GAUSSIAN, Law
+from workbench.noise.laws import Geometric, Inversion, accept
+from workbench.noise.source import Source, Words, substream
+from workbench.privacy import Receipt
+from workbench.privacy.enclosures import Interval, exp_neg, root_above
+from workbench.value import Bool, Int, Num, sealed
+
+# Gaussian sums
+
+_GUARD = 64
+_SMALL = (
+    2**32
+)  # guard units: smaller terms, which rounding up hardly lets shrink, are bounded by a series
+_NARROW = Fraction(1, 200)  # rates above it (σ < 10) are summed, others transformed
+
+
+@lru_cache(8)  # some thousand numbers each
+def upper_sums(
+    rate: Fraction, start: int, step: int, count: int, bits: int, rising: bool = False
+) -> list[Interval]:
+    """Σ_{i >= j} h_i for j = 0 … `count`, h_i = exp(−rate·(x_i² − start²)), x_i = start + i·step.
+
+    `rising` multiplies h_i by x_i + step − 1. Two products a term: h_{i+1} = h_i·r_i, r_{i+1} = r_i·q.
+    """
+    guard = bits + _GUARD
+    one = 1 << guard
+    ratio = exp_neg(rate * (2 * start + step) * step, guard)
+    change = exp_neg(2 * rate * step * step, guard)
+    term = Interval(one, one, guard)
+    lows: list[int] = []
+    highs: list[int] = []
+    weight = start + step - 1 if rising else 1
+    while len(lows) < count or term.hi > _SMALL:
+        lows.append(weight * term.lo)
+        highs.append(weight * term.hi)
+        weight += step if rising else 0
+        term = term * ratio
+        ratio = ratio * change
+    # ratios fall, so that what is left is below a geometric series
+    gap = one - ratio.hi
+    high = -(-weight * term.hi * one // gap)
+    if rising:
+        high += -(-step * term.hi * ratio.hi * one // gap**2)
+    low = 0
+    sums = [Interval(low >> _GUARD, -(-high >> _GUARD), bits)]
+    for low_term, high_term in zip(reversed(lows), reversed(highs), strict=True):
+        low += low_term
+        high += high_term
+        sums.append(Interval(low >> _GUARD, -(-high >> _GUARD), bits))
+    return sums[::-1][: count + 1]
+
+
+@lru_cache(64)
+def normaliser(rate: Fraction, bits: int) -> Interval:
+    """Σ exp(−rate·x²) over all whole x, which is √(π/rate)·(1 + 2·Σ_{k>=1} exp(−π²k²/rate))."""
+    if rate > _NARROW:
+        from_zero, from_one = upper_sums(rate, 0, 1, 1, bits)
+        return from_zero + from_one
+    pi = _pi(2 * bits + _GUARD)
+    root_low = isqrt(pi.lo * rate.denominator // rate.numerator >> _GUARD)
+    root_high = isqrt(-(-pi.hi * rate.denominator // rate.numerator) >> _GUARD) + 1
+    # the correction is at most 3·exp(−9/rate) < 3·2^(−12/rate) of it
+    correction = -(-3 * root_high >> min(int(12 / rate), root_high.bit_length() + 2))
+    return Interval(root_low, root_high + correction, bits)
+
+
+@lru_cache(16)
+def _pi(bits: int) -> Interval:
+    """π = 16·arctan(1/5) − 4·arctan(1/239) (Machin), in whole units of 2^-bits."""
+    guard = bits + 32
+
+    def arctan_of_inverse(n: int) -> Interval:
+        power = (1 << guard) // n
+        total = 0
+        k = 1
+        while power:
+            total += power // k if k & 3 == 1 else -(power // k)
+            power //= n * n
+            k += 2
+        return Interval(
+            total - k - 2, total + k + 2, guard
+        )  # each term is cut by a unit or two
+
+    fifth = arctan_of_inverse(5)
+    small = arctan_of_inverse(239)
+    low = 16 * fifth.lo - 4 * small.hi
+    high = 16 * fifth.hi - 4 * small.lo
+    return Interval(low >> 32, -(-high >> 32), bits)
+
+
+# Discrete gaussian
 
 WIDE = 512  # σ up to which one table holds every value
 _REACH = 9.6  # beyond so many σ lies less than 2^-64
@@ -208,3 +300,117 @@ half_gaussian = lru_cache(64)(HalfGaussian)  # tables of a law and a start, made
 @lru_cache(64)
 def _steps(decay: Fraction) -> Geometric:
     return Geometric(lru_cache(None)(lambda bits: exp_neg(decay, bits)))
+
+
+# Gaussian
+
+
+class GaussianBlock(NamedTuple):
+    """Consecutive cells with one Gaussian law: a unit moves them by √l2_squared in the l2 norm; ρ pays."""
+
+    size: int
+    l2_squared: Fraction
+    rho: float
+
+    @property
+    def law(self) -> Law:
+        """Of the noise on each of them."""
+        return Law(GAUSSIAN, gaussian_rate(self.l2_squared, self.rho))
+
+    def receipt(self, source: Source, name: str) -> Receipt:
+        """Of a measurement of all of them."""
+        return source.zcdp_receipt(name, self.rho)
+
+
+def gaussian(
+    values: Int[np.ndarray, " n"],
+    *,
+    l2_squared: Fraction | float,
+    rho: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[Int[np.ndarray, " n"], Receipt]:
+    """Discrete Gaussian noise, Pr[X = x] ∝ exp(−x²·ρ/l2²): ρ-zCDP for l2-sensitivity l2.
+
+    Source: Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md. Exact (see
+    `noise.discrete_gaussian`).
+
+    Parameters
+    ----------
+    values : int[n], whole numbers.
+    l2_squared : the square of how far one unit moves all of them together, in the l2 norm.
+    rho : what they cost together.
+    rng : a seeded generator for noise that can be replayed, or None to publish.
+
+    Returns
+    -------
+    int64[n]
+        The noisy values.
+    Receipt
+        What they cost.
+
+    Raises
+    ------
+    ValueError
+        If the values are no whole numbers, an argument is no finite number > 0, or noise would not fit
+        64-bit counts.
+    """
+    check_counts(values)
+    rate = gaussian_rate(l2_squared, rho)
+    source = Source(rng)
+    noisy = np.array(values, np.int64)
+    source.add_noise(discrete_gaussian(rate), noisy)
+    return sealed(noisy), source.zcdp_receipt(GAUSSIAN, rho)
+
+
+def gaussian_on_grid(
+    values: Num[np.ndarray, " n"],
+    *,
+    l2_squared: Fraction,
+    rho: float,
+    grid: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[Num[np.ndarray, " n"], Receipt]:
+    """Discrete Gaussian noise on the multiples of `grid`: ρ-zCDP.
+
+    Values are rounded to the grid first, by half a step each, so that n of them move by √n steps more.
+
+    Parameters
+    ----------
+    values : float[n].
+    l2_squared : as for `gaussian`, in the units of the values.
+    rho : what they cost together.
+    grid : a public power of two.
+    rng : a seeded generator for noise that can be replayed, or None to publish.
+
+    Returns
+    -------
+    float64[n]
+        The noisy values, multiples of the grid.
+    Receipt
+        What they cost.
+
+    Raises
+    ------
+    ValueError
+        If the grid is no power of two, or as `gaussian`.
+    """
+    check_grid(grid)
+    steps = grid_steps(np.asarray(values), grid)
+    moved = l2_of_sum(l2_squared / Fraction(grid) ** 2, Fraction(len(steps)))
+    noisy, receipt = gaussian(steps, l2_squared=moved, rho=rho, rng=rng)
+    return noisy * grid, receipt
+
+
+def l2_of_sum(a_squared: Fraction, b_squared: Fraction) -> Fraction:
+    """The square of a + b, rounded up, of two lengths whose squares are given.
+
+    Parameters
+    ----------
+    a_squared, b_squared : Fraction, at least 0.
+
+    Returns
+    -------
+    Fraction
+        Not below it.
+    """
+    return a_squared + b_squared + 2 * root_above(a_squared * b_squared)

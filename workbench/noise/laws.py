@@ -1,6 +1,10 @@
-"""Exact geometric laws at array speed: inversion, with bits revealed only as far as needed.
+"""Exact geometric distributions at array speed, and decisions that never rest on rounding.
 
-A law's boundaries are held as integer enclosures. Sixteen bits of a uniform index a table that holds
+Exact: A real number is held as a function of a precision: `real(bits)` is an `Interval` of two integers that
+encloses 2^bits times the number. Whoever compares a uniform variate with it draws further bits, and
+asks for further precision, until the answer is certain.
+
+Laws: A law's boundaries are held as integer enclosures. Sixteen bits of a uniform index a table that holds
 the outcome where no boundary is near; otherwise 48 more bits and a search; otherwise exact integers
 of growing precision. Tails are memoryless and drawn again. Wide laws split into blocks: the number of
 whole blocks is geometric, the place in a block is a uniform proposal accepted with its exact weight.
@@ -12,17 +16,57 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from math import ceil, exp, log, log1p
 from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int
 from workbench.noise import kernels
-from workbench.noise.bits import Words, substream
-from workbench.noise.exact import Interval, Real, accept, exp_neg
-from workbench.value import sealed
+from workbench.noise.source import Words, substream
+from workbench.privacy.enclosures import Interval as Interval
+from workbench.privacy.enclosures import Real as Real
+from workbench.privacy.enclosures import exp_neg as exp_neg
+from workbench.value import Bool, Float, Int, sealed
+
+# Exact
+
+_NEAR = (
+    2.0**-40
+)  # floats decide beyond this distance: needs exp, log1p and division right to 2^-40
+
+
+def is_below(word: int, real: Real, words: Words) -> bool:
+    """Whether a uniform number whose first 64 bits are `word` lies below `real`."""
+    u, known, bits = word, 64, 192
+    x = real(bits)
+    while True:
+        lo, hi = u << bits - known, (u + 1) << bits - known
+        if hi <= x.lo:
+            return True
+        if lo >= x.hi:
+            return False
+        u, known = u << 64 | int(words(1)[0]), known + 64
+        if known > bits:
+            bits *= 2
+            x = real(bits)
+
+
+def accept(
+    chance: Float[np.ndarray, " n"], exact: Callable[[int, int], Interval], words: Words
+) -> Bool[np.ndarray, " n"]:
+    """n independent coins: heads with probability exactly `exact(i, ·)`, of which `chance` is a float.
+
+    The float decides alone unless the variate falls within 2^-40 of it.
+    """
+    drawn, n = words(len(chance)), len(chance)
+    heads, near = np.empty(n, bool), np.empty(n, np.int32)
+    for i in near[: kernels.toss(drawn, chance, _NEAR, heads, near)]:
+        heads[i] = is_below(int(drawn[i]), partial(exact, int(i)), words)
+    return heads
+
+
+# Laws
 
 _UNSURE = np.int16(-(2**15))
 _CHUNK = 2**17

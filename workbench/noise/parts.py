@@ -1,4 +1,4 @@
-"""Parts of one measurement: some runs of its cells each, and a secret key of which all its draws follow.
+"""The parts of one measurement: blocks of cells, their keys, and the noise drawn on each part.
 
 A part is some runs of cells; parts together hold each cell once. Noise, coins and priorities of different
 cells are independent, and a cell's own law does not depend on its part, so that joining what parts release
@@ -15,16 +15,124 @@ from __future__ import annotations
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from math import ceil
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int
-from workbench.noise.bits import KEY_BYTES, Keystream, Words
-from workbench.noise.selection import AnyBlock
+from workbench.compiled import on_threads
+from workbench.noise import kernels, priorities
+from workbench.noise.additive import empty_cell, geometric_rho, sampler
+from workbench.noise.arguments import decay
+from workbench.noise.discrete_gaussian import GaussianBlock
+from workbench.noise.law import GEOMETRIC, Law
+from workbench.noise.laws import accept
+from workbench.noise.source import KEY_BYTES, Keystream, Source, Words
+from workbench.privacy import Receipt
+from workbench.privacy.enclosures import Interval
+from workbench.value import Bool, Float, Int, UInt64, sealed
+
+# Selection
+
+MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
+
+
+class Block(NamedTuple):
+    """Consecutive cells with one noise law: a unit moves them by at most `l1`, `epsilon` pays.
+
+    `linf` is how far it moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
+    """
+
+    size: int
+    l1: float | Fraction
+    epsilon: float
+    linf: float | Fraction | None = None
+
+    @property
+    def law(self) -> Law:
+        """Of the noise on each of them."""
+        return Law(GEOMETRIC, decay(self.l1, self.epsilon))
+
+    def receipt(self, source: Source, name: str) -> Receipt:
+        """Of a measurement of all of them."""
+        rho = geometric_rho(decay(self.l1, self.epsilon), self.l1, self.linf)
+        return source.receipt(name, self.epsilon, rho=rho)
+
+
+AnyBlock = Block | GaussianBlock
+
+
+def as_block(block: Any) -> AnyBlock:
+    """A block as it is, or the one of these fields."""
+    return block if isinstance(block, GaussianBlock) else Block(*block)
+
+
+def check_size(size: int, released: float) -> None:
+    """Refuse, from public quantities alone, a summary too large to hold.
+
+    Parameters
+    ----------
+    size : how many cells the domain has.
+    released : how many of them an empty table is expected to release.
+
+    Raises
+    ------
+    ValueError
+        If those are more than `MAX_RELEASED_CELLS`.
+    """
+    if released > MAX_RELEASED_CELLS:
+        raise ValueError(
+            f"an empty table of {size} cells would already release {released:.3g} of them: "
+            f"need at most {MAX_RELEASED_CELLS}; raise theta or tau, or lower size"
+        )
+
+
+def passes(noisy: Int[np.ndarray, " n"], theta: int, sides: int) -> Bool[np.ndarray, " n"]:
+    """Which values reach θ, on one side or on both."""
+    if sides == 1:
+        return noisy >= theta
+    return (noisy >= theta) | (noisy <= -theta)
+
+
+def passes_and_sampled(
+    noisy: Int[np.ndarray, " n"], theta: float, sides: int, tau: float, words: Words
+) -> Bool[np.ndarray, " n"]:
+    """Which values reach θ and, with τ > 0, are then drawn with probability min(|v|/τ, 1)."""
+    if not tau > 0:
+        return passes(noisy, ceil(theta), sides)
+    kept = passes(noisy, max(ceil(theta), 1), sides)
+    below_tau = np.flatnonzero(kept & (np.abs(noisy) < tau))
+    chance = np.abs(noisy[below_tau]) / tau
+
+    def exact(i: int, bits: int) -> Interval:
+        return Interval.of(abs(int(noisy[below_tau[i]])) / Fraction(tau), bits)
+
+    kept[below_tau] = accept(chance, exact, words)
+    return kept
+
+
+def merge_cells(
+    keys: Int[np.ndarray, " n"],
+    noisy: Int[np.ndarray, " n"],
+    kept: Bool[np.ndarray, " n"],
+    ranks: Int[np.ndarray, " s"],
+    values: Int[np.ndarray, " s"],
+    start: int = 0,
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    """Kept occupied cells and surviving empty ones, by rank from `start` on: keys, values in order."""
+    size = int(kept.sum()) + len(ranks)
+    out_keys = np.empty(size, np.int64)
+    out_values = np.empty(size, np.int64)
+    chosen = np.ones(len(ranks), bool)
+    kernels.merge(keys, noisy, kept, ranks, values, chosen, start, out_keys, out_values)
+    return sealed(out_keys), sealed(out_values)
+
+
+# Parts
 
 Streams = Callable[[int], Words]  # the words of a part's n-th step
 Ranges = Sequence[tuple[int, int]]  # first cell, and last + 1
@@ -134,3 +242,278 @@ def cells_of_runs(keys: Int[np.ndarray, " n"], runs: Sequence[Run]) -> list[slic
         high += high < len(keys) and keys[high] == last
         slices.append(slice(int(low), int(high)))
     return slices
+
+
+# Drawing
+
+
+class NoisyPart(NamedTuple):
+    """What a part releases: keys, sorted, and noisy values."""
+
+    keys: Int[np.ndarray, " k"]
+    values: Int[np.ndarray, " k"]
+
+
+def survivors(
+    part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]
+) -> NoisyPart:
+    """What passes the filter and threshold sampling in one part.
+
+    Parameters
+    ----------
+    part : one of a measurement's `parts`.
+    keys : int64[n], its occupied cells, sorted.
+    counts : int[n], their counts.
+
+    Returns
+    -------
+    NoisyPart
+        Keys, sorted, and noisy values: the same whenever the same part is drawn.
+    """
+    return NoisyPart(*merged(draw_survivors(part, keys, counts, part.streams)))
+
+
+class Sample(NamedTuple):
+    """From which τ_s is guessed: private, for whoever joins the parts."""
+
+    sizes: Float[np.ndarray, " some"]
+    passing: int
+    empty: list[int]  # cells, of each run
+
+
+def sample(part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]) -> Sample:
+    """The first round of priority sampling: from some noisy values a common τ is guessed.
+
+    Parameters
+    ----------
+    part, keys, counts : as for `survivors`.
+
+    Returns
+    -------
+    Sample
+        Private.
+    """
+    return Prioritised(part, keys, counts, part.streams).sample()
+
+
+class Best(NamedTuple):
+    """Cells of one part whose priorities may be among the largest of all: private until joined."""
+
+    keys: Int[np.ndarray, " k"]
+    values: Int[np.ndarray, " k"]
+    drawn: UInt64[np.ndarray, " k"]  # the first bits of each priority
+    rounds: Int[np.ndarray, " k"]  # in which an empty cell was drawn; −1 for an occupied one
+    listed: int  # how many of them surely lie above the last τ
+
+
+def best(
+    part: Part,
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    taus: Sequence[float],
+) -> Best:
+    """The second round of priority sampling: the cells whose priority is above the last τ.
+
+    Parameters
+    ----------
+    part, keys, counts : as for `survivors`.
+    taus : what τ_s was guessed to be above, each lower than the one before. All are drawn again, so
+        that each round of a part repeats what was drawn above.
+
+    Returns
+    -------
+    Best
+        Those cells, but no more than the `size` + 1 of the largest priorities and what floats cannot
+        tell from these.
+    """
+    drawn = Prioritised(part, keys, counts, part.streams)
+    for tau in taus:
+        drawn.extend(tau)
+    limit = 1 / taus[-1]
+    inverse = np.concatenate([pool.inverse for pool in drawn.pools])
+    inverse = inverse[inverse <= limit + priorities.margin(limit)]
+    if len(inverse) > part.size + 1:
+        limit = np.partition(inverse, part.size)[part.size]
+    limit += 2 * priorities.margin(limit)  # both that is compared may err
+    columns = []
+    for step, cells, pool in drawn.listed_pools():
+        mask = pool.inverse <= limit
+        rounds = np.full(np.count_nonzero(mask), step)
+        columns.append((cells[mask], pool.values[mask], pool.drawn[mask], rounds))
+    joined = [np.concatenate(column) for column in zip(*columns, strict=True)]
+    return Best(joined[0], joined[1], joined[2], joined[3], drawn.listed())
+
+
+class DrawnRun(NamedTuple):
+    """A run with its noise: which occupied cells are kept, and which of some empty ones, by rank."""
+
+    start: int
+    keys: Int[np.ndarray, " n"]
+    noisy: Int[np.ndarray, " n"]
+    kept: Bool[np.ndarray, " n"]
+    ranks: Int[np.ndarray, " s"]
+    values: Int[np.ndarray, " s"]
+    chosen: Bool[np.ndarray, " s"]
+
+    @property
+    def size(self) -> int:
+        """How many cells it releases."""
+        return int(np.count_nonzero(self.kept) + np.count_nonzero(self.chosen))
+
+
+def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
+    """Keys and values that ascending runs release, written to `out` if it is given."""
+    ends = list(accumulate((run.size for run in runs), initial=0))
+    if out is None:
+        out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))
+    for run, low, high in zip(runs, ends, ends[1:], strict=False):
+        kernels.merge(
+            run.keys, run.noisy, run.kept, run.ranks, run.values, run.chosen, run.start,
+            out.keys[low:high], out.values[low:high],
+        )  # fmt: skip
+    return out
+
+
+def draw_survivors(
+    part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], streams: Streams
+) -> list[DrawnRun]:
+    """Noise on all cells of a part, of which those are marked that pass."""
+    words = streams(0)
+    runs = []
+    for (start, block), inside in zip(part.runs, cells_of_runs(keys, part.runs), strict=True):
+        occupied = keys[inside]
+        noisy = np.array(counts[inside], np.int64)
+        if part.everything:
+            dense = np.zeros(block.size, np.int64)
+            dense[occupied - start] = noisy
+            occupied = np.arange(start, start + block.size)
+            noisy = dense
+        sampler(block.law).add(noisy, words)
+        kept = passes_and_sampled(noisy, part.theta, part.sides, part.tau, words)
+        cell = empty_cell(block.law, part.theta, part.sides, part.tau)
+        ranks, values = cell.survivors(block.size - kept.size, words)
+        chosen = np.ones(len(ranks), bool)
+        runs.append(DrawnRun(start, occupied, noisy, kept, ranks, values, chosen))
+    return runs
+
+
+class Prioritised:
+    """A part's noisy cells with inverse priorities, of the empty ones those below 1/τ."""
+
+    def __init__(
+        self,
+        part: Part,
+        keys: Int[np.ndarray, " n"],
+        counts: Int[np.ndarray, " n"],
+        streams: Streams,
+    ):
+        self.part = part
+        self.streams = streams
+        self.own_keys = keys
+        self.cells = cells_of_runs(keys, part.runs)
+        self.noisy = np.array(counts, np.int64)
+        words = streams(0)
+        for run, inside in zip(part.runs, self.cells, strict=True):
+            sampler(run.block.law).add(self.noisy[inside], words)
+        self.passing = passes(self.noisy, max(ceil(part.theta), 1), part.sides)
+        self.all_passing = priorities.Candidates(self.noisy[self.passing], words)
+        self.empty = [
+            (run.block.size - len(self.noisy[inside]), run.block.law)
+            for run, inside in zip(part.runs, self.cells, strict=True)
+        ]
+        self.free = [priorities.FreeCells(n) for n, _ in self.empty]
+        self.drawn: list[priorities.EmptyCandidates] = []
+        self.taus: list[float] = []
+
+    def sample(self, parts: int = 1) -> Sample:
+        """From which τ_s is guessed, where there are so many parts."""
+        values = self.all_passing.values
+        sizes = priorities.sample_of(values, parts)
+        return Sample(sizes, len(values), [n for n, _ in self.empty])
+
+    def extend(self, tau: float) -> None:
+        """List the occupied cells above τ; draw the empty ones above it, but not above the τ before."""
+        self.places, self.occupied = self.all_passing.listed(tau)
+        words = self.streams(1 + len(self.taus))
+        above = self.taus[-1] if self.taus else None
+        for run, (_, law) in enumerate(self.empty):
+            cell = empty_cell(law, self.part.theta, self.part.sides, tau, above)
+            ranks, values = cell.survivors(self.free[run].left, words)
+            pool = priorities.Candidates(values, words, tau, np.inf if above is None else above)
+            taken = self.free[run].take(ranks)
+            self.drawn.append(priorities.EmptyCandidates(run, taken, pool))
+        self.taus.append(tau)
+
+    def listed_pools(
+        self,
+    ) -> Iterator[tuple[int, Int[np.ndarray, " k"], priorities.Candidates]]:
+        """The same with the round of each, −1 for occupied cells, and the keys of its cells."""
+        yield -1, self.own_keys[self.passing][self.places], self.occupied
+        for i, cell in enumerate(self.drawn):
+            start = self.part.runs[cell.run].start
+            occupied = self.own_keys[self.cells[cell.run]] - start
+            before = np.searchsorted(
+                occupied - np.arange(len(occupied)), cell.ranks, side="right"
+            )
+            yield i // len(self.empty), start + cell.ranks + before, cell.candidates
+
+    @property
+    def pools(self) -> list[priorities.Candidates]:
+        """The occupied cells above the last τ, then the empty ones of each round and run."""
+        return [self.occupied, *(cell.candidates for cell in self.drawn)]
+
+    def listed(self) -> int:
+        """How many cells surely lie above the last τ."""
+        limit = 1 / self.taus[-1]
+        occupied = int(
+            np.count_nonzero(self.occupied.inverse < limit - priorities.margin(limit))
+        )
+        return sum(len(cell.ranks) for cell in self.drawn) + occupied
+
+    def runs(self, taken: Sequence[Bool[np.ndarray, " k"]]) -> list[DrawnRun]:
+        """What is released if these are taken of each of the pools."""
+        kept_of_passing = np.zeros(len(self.all_passing.values), bool)
+        kept_of_passing[self.places[taken[0]]] = True
+        kept = self.passing
+        kept[kept] = kept_of_passing
+        runs = []
+        for i, inside in enumerate(self.cells):
+            rounds = [
+                (cell.ranks, cell.candidates.values, mask)
+                for mask, cell in zip(taken[1:], self.drawn, strict=True)
+                if cell.run == i
+            ]
+            ranks, values, chosen = rounds[0]
+            if len(rounds) > 1:
+                ranks, values, chosen = map(np.concatenate, zip(*rounds, strict=True))
+                order = np.argsort(ranks)
+                ranks = ranks[order]
+                values = values[order]
+                chosen = chosen[order]
+            start = self.part.runs[i].start
+            runs.append(
+                DrawnRun(
+                    start,
+                    self.own_keys[inside],
+                    self.noisy[inside],
+                    kept[inside],
+                    ranks,
+                    values,
+                    chosen,
+                )
+            )
+        return runs
+
+
+def merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> NoisyPart:
+    """What all parts release, in order; each is written to its own place."""
+    sizes = on_threads(lambda own: sum(run.size for run in own), runs, threads)
+    ends = list(accumulate(sizes, initial=0))
+    out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))
+
+    def write(i: int) -> None:
+        own = slice(ends[i], ends[i + 1])
+        merged(runs[i], NoisyPart(out.keys[own], out.values[own]))
+
+    on_threads(write, range(len(runs)), threads)
+    return NoisyPart(sealed(out.keys), sealed(out.values))

@@ -21,12 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Bool, Float, Int, UInt64
-from workbench.estimates.law import GAUSSIAN, GEOMETRIC, Law
 from workbench.noise import kernels
-from workbench.noise.bits import Words
-from workbench.noise.exact import Interval
+from workbench.noise.law import GAUSSIAN, GEOMETRIC, Law
 from workbench.noise.laws import two_sided
+from workbench.noise.source import Words
+from workbench.privacy.enclosures import Interval
+from workbench.value import Bool, Float, Int, UInt64
 
 _CHUNK = 2**14
 _NEAR = 16  # times √size: so far beyond what is wanted guesses reach, or less

@@ -1,30 +1,123 @@
-"""Randomised response, tuple by tuple: values that are kept or replaced, and bits that are flipped.
+"""Randomised response, counts in unary with flipped bits, and loops over reports of bits.
 
-Both laws are exact: a float decides a coin alone only where it cannot be wrong, and flips compare
+Response: Both laws are exact: a float decides a coin alone only where it cannot be wrong, and flips compare
 random bits with the binary digits of their chance, as many as it takes.
 Source  Warner, JASA 1965; retention replacement: Agrawal, Srikant & Thomas, SIGMOD 2005; flipping:
         Mishra & Sandler, PODS 2006. Digits against random bits: Knuth & Yao, 1976.
+
+Unary:
+
+Source  Aumüller, Lebeda & Pagh, CCS 2021: the ALP mechanism.
+Differs rounding and flips have exactly the stated probabilities; flips cost their own number, and not
+        that of the bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int, UInt64
 from workbench.compiled import njit
-from workbench.domain import Domain
-from workbench.estimates.bit_counts import bit_layout
+from workbench.noise import hashes, kernels
 from workbench.noise.arguments import check_counts, decay
-from workbench.noise.bits import Words
-from workbench.noise.exact import Interval, Real, accept, exp_neg
-from workbench.noise.source import Source
+from workbench.noise.empty_cells import survivor_ranks
+from workbench.noise.laws import accept
+from workbench.noise.source import Source, Words
 from workbench.privacy import LOCAL, Receipt
-from workbench.value import sealed
+from workbench.privacy.enclosures import Interval, Real, exp_neg
+from workbench.spaces import Domain
+from workbench.value import Int, UInt64, sealed
+
+# Bit counts
+
+_MAX_BITS = 2**16  # of a report
+
+
+class BitLayout(NamedTuple):
+    """Where each attribute's bits start, −1 for those of one code, which have none; and words a row."""
+
+    starts: Int[np.ndarray, " attributes"]
+    words: int
+
+
+def bit_layout(domain: Domain) -> BitLayout:
+    """The bits of a report over a domain, one a code; a ValueError if there are too many."""
+    bits = [n if n > 1 else 0 for n in domain.shape]
+    if sum(bits) > _MAX_BITS:
+        raise ValueError(
+            f"a domain of {domain.shape} codes is not allowed: one bit a code makes {sum(bits)}, at "
+            f"most {_MAX_BITS} are possible"
+        )
+    starts = np.cumsum([0, *bits])[:-1]
+    return BitLayout(np.where(np.array(bits) > 0, starts, -1), -(-sum(bits) // 64))
+
+
+@njit(cache=True, nogil=True)
+def transpose(
+    rows: UInt64[np.ndarray, "reports words"], columns: UInt64[np.ndarray, "bits blocks"]
+) -> None:
+    """Columns of bits as rows of bits; one more row, the last, has all set."""
+    one, low = np.uint64(1), np.uint64(63)
+    for i in range(rows.shape[0]):
+        word, bit = i >> 6, one << (np.uint64(i) & low)
+        for j in range(columns.shape[0] - 1):
+            if (rows[i, j >> 6] >> (np.uint64(j) & low)) & one:
+                columns[j, word] |= bit
+        columns[columns.shape[0] - 1, word] |= bit
+
+
+@njit(cache=True, nogil=True)
+def _ones(words: UInt64[np.ndarray, " blocks"]) -> np.int64:
+    """How many bits are set."""
+    a, b, c = (
+        np.uint64(0x5555555555555555),
+        np.uint64(0x3333333333333333),
+        np.uint64(0x0F0F0F0F0F0F0F0F),
+    )
+    total = np.uint64(0)
+    for x in words:
+        x = x - ((x >> np.uint64(1)) & a)
+        x = (x & b) + ((x >> np.uint64(2)) & b)
+        x = (x + (x >> np.uint64(4))) & c
+        total += (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+    return np.int64(total)
+
+
+@njit(cache=True, nogil=True)
+def count_cells(
+    columns: UInt64[np.ndarray, "bits blocks"],
+    starts: Int[np.ndarray, " attributes"],
+    sizes: Int[np.ndarray, " attributes"],
+    out: Int[np.ndarray, " cells"],
+) -> None:
+    """Reports with all of some bits set, one of each attribute or none (its last place)."""
+    k, last = sizes.size, columns.shape[0] - 1
+    held = np.empty((k, columns.shape[1]), np.uint64)
+    at = np.zeros(k, np.int64)
+    for j in range(k):
+        held[j] = columns[starts[j]] if j == 0 else held[j - 1] & columns[starts[j]]
+    for cell in range(out.size):
+        out[cell] = _ones(held[k - 1])
+        j = k - 1
+        while j >= 0 and at[j] == sizes[j]:
+            at[j] = 0
+            j -= 1
+        if j < 0:
+            break
+        at[j] += 1
+        for i in range(j, k):
+            own = columns[last if at[i] == sizes[i] else starts[i] + at[i]]
+            if i == 0:
+                held[i] = own
+            else:
+                held[i] = held[i - 1] & own
+
+
+# Response
 
 
 class RandomisedReports(NamedTuple):
@@ -220,3 +313,94 @@ def flip_code_bits(bits, codes, starts):
         for i in range(codes.shape[0]):
             place = np.uint64(starts[k] + codes[i, k])
             bits[i, place >> np.uint64(6)] ^= np.uint64(1) << (place & np.uint64(63))
+
+
+# Unary
+
+_BITS_AT_ONCE = 2**24
+
+
+def alp_projection(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    hash_words: UInt64[np.ndarray, "levels 3"],
+    size: int,
+    *,
+    l1: float,
+    epsilon: float,
+    alpha: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[UInt64[np.ndarray, " words"], Receipt]:
+    """`size` bits, each flipped with probability 1/(α+2), in which counts are unary: ε-DP.
+
+    A count x is worth y = x·ε/(α·l1) levels, rounded at random to a neighbouring whole number (its mean
+    is y) and cut at the number of `hash_words`, which say for each level which bit to set.
+    Let f(k) be the chance of an output when a cell is rounded to k, all else being equal. One
+    level more sets one bit at most, whose likelihoods differ by (1−p)/p = α + 1 at most; so does f.
+    Over real y the chance is the linear interpolation F of f, whose slope |F'| <= α·min(f(k), f(k+1))
+    <= α·F: log F moves by at most α a level, hence by ε/l1 a count, hence by ε for one unit.
+
+    Parameters
+    ----------
+    keys : int64[n], the non-empty cells, sorted.
+    counts : int[n], their counts.
+    hash_words : uint64[levels, 3], a public hash function for each level.
+    size : how many bits, a power of two >= 64.
+    l1 : how far one unit moves all counts together.
+    epsilon : what the bits cost.
+    alpha : α > 0.
+    rng : a seeded generator for noise that can be replayed, or None to publish.
+
+    Returns
+    -------
+    uint64[size/64]
+        The bits.
+    Receipt
+        What they cost.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not allowed; see `noise.decay`.
+    """
+    check_counts(counts)
+    if size < 64 or size.bit_count() > 1:
+        raise ValueError(f"size = {size!r} is not allowed: need a power of two >= 64")
+    levels_per_count = decay(l1, epsilon) / Fraction(alpha)
+    source = Source(rng)
+    levels = randomised_rounding(counts, levels_per_count, source.words)
+    bits = np.zeros(size // 64, np.uint64)
+    hashes.set_bits(keys, np.minimum(levels, len(hash_words)), hash_words, bits)
+    flip_bits(bits, Fraction(alpha), source.words)
+    return sealed(bits), source.receipt("unary", epsilon)
+
+
+def randomised_rounding(
+    counts: Int[np.ndarray, " n"], rate: Fraction, words: Words
+) -> Int[np.ndarray, " n"]:
+    """counts · rate, rounded up with exactly the probability of its fraction, or else down."""
+    different, which = np.unique(counts, return_inverse=True)
+    worth = different.astype(object) * rate.numerator  # as Python's own integers
+    below = worth // rate.denominator
+    rest = worth % rate.denominator
+    chance = (rest / rate.denominator).astype(float)
+
+    def exact(i: int, bits: int) -> Interval:
+        return Interval.of(Fraction(rest[which[i]], rate.denominator), bits)
+
+    up = accept(chance[which], exact, words)
+    return np.minimum(below, 2**62).astype(np.int64)[which] + up
+
+
+def flip_bits(bits: UInt64[np.ndarray, " words"], alpha: Fraction, words: Words) -> None:
+    """Flip each bit, independently, with probability exactly 1/(α+2)."""
+    size = 64 * len(bits)
+    for start in range(0, size, _BITS_AT_ONCE):
+        portion = min(_BITS_AT_ONCE, size - start)
+        flipped = survivor_ranks(portion, _flip_probability(alpha), words)
+        kernels.toggle(bits, flipped, start)
+
+
+@lru_cache(64)
+def _flip_probability(alpha: Fraction) -> Real:
+    return cache(lambda bits: Interval.of(1 / (alpha + 2), bits))

@@ -1,4 +1,4 @@
-"""Noise on the non-empty cells alone, released above a threshold that hides who filled a cell.
+"""Counts released above a threshold: stability histograms and noisy comparisons.
 
 Only non-empty cells are visited, so that a cell that appears tells that somebody filled it. A unit
 that newly fills cells with c_1 … c_k counts shows with probability 1 − Π (1 − q(c_j)), where
@@ -16,26 +16,99 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import frexp, inf, nextafter
+from math import ceil, frexp, inf, nextafter
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
-from workbench.arrays import Int
-from workbench.estimates.law import GAUSSIAN, GEOMETRIC, Law
-from workbench.noise import gaussian_cells
+from workbench.data import Bound
+from workbench.noise import empty_cells
+from workbench.noise.additive import geometric_rho, sampler
 from workbench.noise.arguments import check_counts, decay, gaussian_rate
-from workbench.noise.bits import Keystream
-from workbench.noise.exact import Interval
-from workbench.noise.kinds import sampler
+from workbench.noise.empty_cells import EmptyCell, survivor_ranks
+from workbench.noise.law import GAUSSIAN, GEOMETRIC, Law
 from workbench.noise.laws import two_sided
 from workbench.noise.parts import keys_of_parts
-from workbench.noise.source import Source
-from workbench.noise.structure import geometric_rho
+from workbench.noise.source import Keystream, Source
 from workbench.privacy import Receipt
-from workbench.table import Bound
-from workbench.value import sealed
+from workbench.privacy.enclosures import Interval
+from workbench.value import Bool, Int, Num, sealed
+
+# Threshold
+
+
+class Comparisons(NamedTuple):
+    """Which counts reach a threshold with noise, which of the zeros, and what that costs."""
+
+    reached: Bool[np.ndarray, " n"]
+    zeros: Int[np.ndarray, " k"]
+    receipt: Receipt
+
+
+def noisy_threshold(
+    counts: Num[np.ndarray, " n"],
+    zeros: int,
+    *,
+    threshold: float,
+    l1: float,
+    epsilon: float,
+    rng: np.random.Generator | None = None,
+) -> Comparisons:
+    """Which of `counts`, and of `zeros` further counts that are 0, reach `threshold` with noise on each.
+
+    Comparisons cost no more than the noisy counts. The zeros that pass are i.i.d. choices, at a cost
+    of how many there are.
+
+    Parameters
+    ----------
+    counts : int[n]; or float[n], which get Laplace noise in floating point: the receipt says
+        `idealised`.
+    zeros : how many further counts are 0.
+    threshold : in counts.
+    l1 : how far one unit moves all counts together.
+    epsilon : what all comparisons cost together.
+    rng : a seeded generator for noise that can be replayed, or None to publish.
+
+    Returns
+    -------
+    Comparisons
+        Whether each count reaches the threshold, the places among the zeros of those that do, sorted,
+        and a receipt.
+
+    Raises
+    ------
+    ValueError
+        As `noise.decay`.
+    """
+    source = Source(rng)
+    rho = None
+    if counts.dtype.kind == "f":
+        noisy = source.floats.laplace(0, l1 / epsilon, len(counts) + zeros)
+        noisy[: len(counts)] += counts
+        reached = noisy >= threshold
+        reached_zeros = np.flatnonzero(reached[len(counts) :])
+        reached = reached[: len(counts)]
+    else:
+        check_counts(counts)
+        ratio = decay(l1, epsilon)
+        rho = geometric_rho(ratio, l1)
+        words = source.words
+        threshold = ceil(threshold)
+        noisy = np.array(counts, np.int64)
+        source.add_noise(two_sided(ratio), noisy)
+        reached = noisy >= threshold
+        if threshold > 0:
+            survival = EmptyCell(two_sided(ratio).alpha, threshold, 1).survival
+            reached_zeros = survivor_ranks(zeros, survival, words)
+        else:
+            noisy_zeros = np.zeros(zeros, np.int64)
+            source.add_noise(two_sided(ratio), noisy_zeros)
+            reached_zeros = np.flatnonzero(noisy_zeros >= threshold)
+    return Comparisons(reached, reached_zeros, source.receipt("passing", epsilon, rho=rho))
+
+
+# Stability
 
 
 class StableCells(NamedTuple):
@@ -251,7 +324,7 @@ def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
 def upper_tail(x: int, law: Law, bits: int) -> Interval:
     """Pr[X >= x] for noise X, or, of wide Gaussian noise, a number above it."""
     if law.kind == GAUSSIAN:
-        return gaussian_cells.upper_tail(Fraction(law.rate), x, bits)
+        return empty_cells.upper_tail(Fraction(law.rate), x, bits)
     a = two_sided(law.rate).alpha(bits)
     one = Interval.of(1, bits)
     if x > 0:

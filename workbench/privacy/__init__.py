@@ -9,14 +9,16 @@ record of one *unit* (usually one person) removed: `ADD_REMOVE`. A guarantee abo
 says so on its receipt, and receipts about different relations never add up silently.
 """
 
-from workbench.privacy.budgets import DP, ZCDP, warn_if_large
-from workbench.privacy.composition import compose, exact_cost, exact_rho, guarantee
-from workbench.privacy.conversions import epsilon_above, rho_above
-from workbench.privacy.receipts import (
+from workbench.privacy.budgets import DP, ZCDP, epsilon_above, rho_above, warn_if_large
+from workbench.privacy.composition import (
     ADD_REMOVE,
     LOCAL,
     RELATIONS,
     REPLACE,
     WITHDRAWN,
     Receipt,
+    compose,
+    exact_cost,
+    exact_rho,
+    guarantee,
 )

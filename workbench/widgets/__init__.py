@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.data import Bound
     from workbench.figures import Figure
-    from workbench.session import Session
-    from workbench.table import Bound
-    from workbench.widgets.bank_page import BankPage as BankPage
+    from workbench.owner import Session
+    from workbench.widgets.bank_panel import BankPage as BankPage
     from workbench.widgets.bank_panel import BankPanel as BankPanel
     from workbench.widgets.figure_panel import FigurePanel as FigurePanel
     from workbench.widgets.figure_panel import FigurePanels as FigurePanels
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from workbench.widgets.shared import save_panels as save_panels
     from workbench.widgets.shared import share as share
 
+
 _FILES = {
-    "BankPage": "bank_page",
+    "BankPage": "bank_panel",
     "BankPanel": "bank_panel",
     "FigurePanel": "figure_panel",
     "FigurePanels": "figure_panel",
@@ -101,7 +102,7 @@ def bank(session: Session | str | Path | None = None, /) -> BankPanel:
     FileNotFoundError
         If there is no such file.
     """
-    from workbench.session import Session
+    from workbench.owner import Session
     from workbench.widgets.bank_panel import BankPanel, made_up_session
 
     if session is None:
@@ -332,9 +333,9 @@ def panel_names() -> list[str]:
 
 def is_panel(name: str) -> bool:
     """Whether a panel has that name, or a mechanism, ours or another package's."""
-    from workbench import plugins
+    from workbench import compiled
 
-    return name in panel_names() or plugins.find("mechanisms", name) is not None
+    return name in panel_names() or compiled.find("mechanisms", name) is not None
 
 
 def from_settings(name: str, words: Sequence[str]) -> Panel:
@@ -357,20 +358,20 @@ def from_settings(name: str, words: Sequence[str]) -> Panel:
     ValueError
         No such panel or control, or a setting that is refused.
     """
-    from workbench import mechanisms, plugins
-    from workbench.option_grammar import refuse_renamed
+    from workbench import compiled, mechanisms
+    from workbench.mechanisms.options import refuse_renamed
 
     if not is_panel(name):
         names = f"{', '.join(ALL)}, and one a mechanism, such as ThresholdSampling"
         raise ValueError(f"no panel {name!r}; there are: {names}")
     ours = getattr(mechanisms, name, None) if name in mechanisms.__all__ else None
-    cls = ours or plugins.find("mechanisms", name)
+    cls = ours or compiled.find("mechanisms", name)
     for word in words:
         refuse_renamed(word.partition("=")[0])
 
     from workbench.widgets.panels import Panel
     from workbench.widgets.scenes.fields import Fields
-    from workbench.widgets.setting import parse_settings
+    from workbench.widgets.view import parse_settings
 
     scene = _scene(name) if name in ALL else Fields.of(cls)
     return Panel(scene, **parse_settings(scene, words))

@@ -13,16 +13,17 @@ from urllib.parse import quote
 
 import numpy as np
 
-from workbench.domain import Domain
-from workbench.inference.bank_marginals import used_attributes
+from workbench.inference.marginals import used_attributes
+from workbench.owner import Session
 from workbench.privacy import ZCDP
-from workbench.session import Session
-from workbench.wording import counted, format_number, number, stated
-from workbench.workload import Selections, TypedQuestion, linear_queries, typed_question
+from workbench.queries import Selections, TypedQuestion, linear_queries, typed_question
+from workbench.spaces import Domain
+from workbench.value import counted, format_number, number, stated
 
 if TYPE_CHECKING:
     from workbench.estimates import NoisyAnswers
-    from workbench.session.price import Price
+    from workbench.owner.price import Price
+
 
 STYLE = (Path(__file__).parent / "bank.css").read_text()
 _LABELS = 24  # of an attribute that are listed

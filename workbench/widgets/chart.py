@@ -1,16 +1,57 @@
-"""Rows to what a page draws: the means, intervals and styles that `plots` would put on axes."""
+"""Rows as charts of a page, drawn by Vega."""
 
 from __future__ import annotations
 
+import base64
+import gzip
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
+import ipywidgets
 import numpy as np
+import traitlets
 
-from workbench import plots
-from workbench.arrays import Float
-from workbench.claims import confidence_intervals
-from workbench.libraries import mpl, pd
+from workbench.compiled import mpl, pd
+from workbench.figures import plots
+from workbench.trials.claims import confidence_intervals
+from workbench.value import Float
+
+# Vega
+
+_SCRIPT = (
+    "static/js_lib_vega_embed/vega5.js"  # in a package that also holds a Django application
+)
+
+
+class Drawing(ipywidgets.Widget):
+    """The script in a page; one a kernel, so that no panel sends or saves a copy of its own."""
+
+    script = traitlets.Unicode().tag(sync=True)
+
+
+_drawings: list[Drawing] = []
+
+
+def shared_drawing() -> Drawing:
+    """The one that panels refer to; another where somebody has closed it."""
+    if not _drawings or _drawings[0].comm is None:
+        _drawings[:] = [Drawing(script=packed_script())]
+    return _drawings[0]
+
+
+@cache
+def packed_script() -> str:
+    """Vega's own script, packed."""
+    return packed((files("js_lib_vega_embed") / _SCRIPT).read_bytes())
+
+
+def packed(content: bytes) -> str:
+    """Compressed, as text without characters that HTML knows."""
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+# Chart
 
 _TICKS = 64  # places where a dashed law is computed
 _DIGITS = 6  # of a number on the screen

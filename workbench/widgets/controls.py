@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.plots import SYMBOLS
+from workbench.figures.plots import SYMBOLS
 
 DEFAULT_NUMBER = 100  # where a number has no setting to start from
 MANTISSAS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)  # notches of a decade

@@ -1,4 +1,4 @@
-"""Sliders on a figure of a paper: its own parameters move, and the figure runs again.
+"""Sliders on a figure of a paper, which runs again in a process of its own.
 
 A move runs the figure roughly at once and, after a pause, at the effort that its controls say; a process of
 its own does it, which Stop ends. Trials that the store holds are not run again. Nothing runs before a
@@ -7,9 +7,12 @@ control has moved, so that a notebook that shows one costs a batch nothing.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import Field, replace
 from html import escape
 from io import BytesIO
@@ -18,11 +21,100 @@ from typing import Any
 
 import ipywidgets
 
-from workbench import figures, option_grammar
+from workbench import figures
+from workbench.estimates.files import temporary_folder
 from workbench.figures import EFFORT, Figure, FigureRun
-from workbench.temporary import temporary_folder
+from workbench.mechanisms import options as option_grammar
 from workbench.widgets.controls import controls_of_field
-from workbench.widgets.worker import Ended, worker
+
+# Worker
+
+
+class Ended(Exception):
+    """The process was ended by Stop before it was done."""
+
+
+class Worker:
+    """One process, which does one task at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._turn = threading.Lock()
+        self._pool: Any = None
+        self._client = None  # for whom it works
+        self._since = 0.0  # since when
+        atexit.register(self._end)
+
+    def start(self) -> None:
+        """Have the process ready."""
+        with suppress(Ended, MemoryError):
+            self.run(None, threading.Event(), _warm)
+
+    def stop(self, client: Any, after: float = 0.0) -> None:
+        """End what it does for `client`, if that began more than `after` seconds ago."""
+        with self._lock:
+            ours = self._client is client and time.monotonic() - self._since >= after
+        if ours:
+            self._end()
+
+    def _end(self) -> None:
+        with self._lock:
+            pool = self._pool
+            self._pool = None
+        if pool is not None:
+            pool.shutdown(wait=False, kill_workers=True)
+
+    def run(
+        self, client: Any, stopped: threading.Event, task: Callable[..., Any], *args: Any
+    ) -> Any:
+        """`task(*args)` over there, for `client`; Ended if that is stopped first.
+
+        A MemoryError if the process died over it and nobody had ended it.
+        """
+        from concurrent.futures import BrokenExecutor, CancelledError
+
+        from joblib.externals.loky.process_executor import (
+            ProcessPoolExecutor,
+            ShutdownExecutorError,
+        )
+
+        gone = BrokenExecutor, CancelledError, ShutdownExecutorError
+        with self._turn:
+            if stopped.is_set():
+                raise Ended
+            for fresh in (False, True):  # one that died while it was idle is replaced
+                with self._lock:
+                    if fresh or self._pool is None:
+                        self._pool = ProcessPoolExecutor(1, timeout=600)
+                    pool = self._pool
+                    self._client = client
+                    self._since = time.monotonic()
+                with suppress(*gone):
+                    future = pool.submit(task, *args)
+                    break
+            else:
+                raise MemoryError("(no process starts)")
+            try:
+                return future.result()
+            except gone:
+                if stopped.is_set() or self._pool is not pool:
+                    raise Ended from None
+                self._end()
+                raise MemoryError("(the process that drew has died)") from None
+            finally:
+                with self._lock:
+                    self._client = None
+
+
+def _warm() -> None:
+    """Import what pictures need."""
+    import workbench.mechanisms  # noqa: F401
+
+
+worker = Worker()
+
+
+# Figure panel
 
 PAUSE = 0.8  # seconds without a move before the full effort is spent
 _LABEL = {"description_width": "9rem"}
@@ -333,8 +425,8 @@ def rough_figure(figure: Figure) -> Figure:
 
 def _draw_figure(id: str, values: dict[str, Any], store: Path, progress: Path) -> bytes:
     """The picture as PNG, in the process that works."""
-    from workbench import plots
-    from workbench.experiment import watched
+    from workbench.figures import plots
+    from workbench.trials import watched
 
     def tell(done: int, of: int) -> None:
         draft = progress.with_suffix(".new")

@@ -22,15 +22,14 @@ from zipfile import ZipFile
 import anywidget
 import traitlets
 
-from workbench import figures, plots
-from workbench.figures.exported import Export
-from workbench.libraries import pd
-from workbench.option_grammar import refuse_renamed
+from workbench import figures
+from workbench.compiled import pd
+from workbench.figures import Export, plots
+from workbench.mechanisms.options import refuse_renamed
+from workbench.widgets.chart import shared_drawing
+from workbench.widgets.figure_panel import Ended, worker
 from workbench.widgets.scenes import Scene
-from workbench.widgets.setting import Setting
-from workbench.widgets.vega import shared_drawing
-from workbench.widgets.view import BAND_SEEDS, joined_rows, page_view, scene_spec
-from workbench.widgets.worker import Ended, worker
+from workbench.widgets.view import BAND_SEEDS, Setting, joined_rows, page_view, scene_spec
 
 SOON = 0.03  # seconds a rough picture may take for the exact one to be drawn here as well
 HERE = Path(__file__).parent

@@ -21,12 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.figures import write_atomically
+from workbench.widgets.chart import packed, packed_script
 from workbench.widgets.controls import Control, page_value
 from workbench.widgets.panels import HERE, SCRIPT, Panel
 from workbench.widgets.scenes import Scene
-from workbench.widgets.setting import Setting
-from workbench.widgets.vega import packed, packed_script
-from workbench.widgets.view import page_view, scene_spec
+from workbench.widgets.view import Setting, page_view, scene_spec
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -183,7 +182,7 @@ def save_panels(
     results
         The folder of all figures.
     """
-    from workbench.experiment.running import BATCH
+    from workbench.trials.running import BATCH
 
     if "VOILA_KERNEL_ID" in os.environ:
         return

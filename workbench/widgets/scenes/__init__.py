@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from workbench.libraries import pd
-from workbench.mechanism import Release
-from workbench.metrics.refusal import refuse_private
-from workbench.plots import Panel
+from workbench.compiled import pd
+from workbench.data import PUBLIC
+from workbench.estimates.release import Release
+from workbench.figures.plots import Panel
 from workbench.privacy import Receipt
-from workbench.table import PUBLIC
+from workbench.trials.metrics.answers import refuse_private
 from workbench.widgets.controls import Control
 
 if TYPE_CHECKING:
-    from workbench.widgets.setting import Setting
+    from workbench.widgets.view import Setting
+
 
 Values = Mapping[str, Any]  # a setting of every control, by its name
 

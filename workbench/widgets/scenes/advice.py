@@ -7,21 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.advice import Advice, CountModel, advise
-from workbench.domain import Domain
-from workbench.interactions import Interactions
-from workbench.libraries import pd
-from workbench.mechanism import series_name
+from workbench.compiled import pd
+from workbench.data import Bound, Interactions
+from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram
-from workbench.option_grammar import bound_text, numbers_text, release_options
-from workbench.plots import Panel
+from workbench.mechanisms.options import bound_text, numbers_text, release_options
+from workbench.mechanisms.protocol import series_name
+from workbench.owner.advice import Advice, CountModel, advise
 from workbench.privacy import DP
-from workbench.table import Bound
+from workbench.spaces import Domain
 from workbench.value import value
 from workbench.widgets.controls import Control, decades, field_control
 from workbench.widgets.scenes import Picture, Values, public
 from workbench.widgets.scenes.summaries import range_sizes
-from workbench.widgets.setting import Setting
+from workbench.widgets.view import Setting
 
 BEST = 4  # summaries that are drawn, beside the full table
 SIZES = 4  # of ranges

@@ -1,40 +1,100 @@
-"""Contributions: how many records of each user to count, and how; noise grows with that number."""
+"""Contributions: how many records of each user to count, and the error at each number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar
+from functools import lru_cache, partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from workbench.claims import format_number
+from workbench.compiled import pd
 from workbench.datasets import InteractionsTwin
-from workbench.estimates import ItemEdgeCounts
-from workbench.libraries import pd
-from workbench.mechanism import Release
+from workbench.estimates import Histogram, ItemEdgeCounts
+from workbench.estimates.release import Release
+from workbench.figures.plots import Panel
 from workbench.mechanisms import FPA, GS, HPA, LPA, SRA
-from workbench.metrics import (
+from workbench.noise import Aligned, variance
+from workbench.privacy import DP
+from workbench.queries import Ranges
+from workbench.spaces import Domain
+from workbench.trials.metrics import (
     KLDivergence,
     MeanSquaredCountError,
     SampledSize,
     TopPrecision,
+    sampling_error,
 )
-from workbench.noise import Aligned
-from workbench.plots import Panel
-from workbench.privacy import DP
-from workbench.value import value
+from workbench.value import format_number, value
 from workbench.widgets.controls import Control, decades, field_control
-from workbench.widgets.scenes import Picture, Setup, Values, joined_lines
-from workbench.widgets.scenes.sampling_errors import (
-    error_of_zeros,
-    expected_error,
-    sampling_errors,
-)
+from workbench.widgets.scenes import Picture, Setup, Values, joined_lines, loaded
 from workbench.widgets.scenes.summaries import refuse_many
-from workbench.widgets.setting import Setting
-from workbench.workload import Ranges
+from workbench.widgets.view import Setting
+
+# Sampling errors
+
+
+class SamplingErrors(NamedTuple):
+    """The root of the error of sampling alone, known exactly at some l."""
+
+    ls: np.ndarray
+    roots: np.ndarray
+
+
+@lru_cache(64)
+def sampling_errors(dataset: InteractionsTwin, of: str) -> SamplingErrors:
+    """At round l up to the most that a user has."""
+    most = dataset.max_per_user
+    ls = np.array(sorted({*decades(1, most, whole=True), most}))
+    return SamplingErrors(ls, np.sqrt(sampling_error(loaded(dataset), ls, of)))
+
+
+@lru_cache(64)
+def error_of_zeros(dataset: InteractionsTwin, of: str) -> float:
+    """The error of saying 0 of everything."""
+    data = loaded(dataset)
+    items = data.domain.project(data.domain.attributes[:1])
+    zeros = ItemEdgeCounts(
+        Histogram(items, np.zeros(items.size)),
+        Histogram(data.domain, np.zeros(data.domain.size)),
+    )
+    return MeanSquaredCountError(of)(data, zeros)
+
+
+def expected_error(dataset: InteractionsTwin, mechanism: Any, of: str) -> Callable[..., Any]:
+    """SRA's squared error over l at the mechanism's ε: of the sampling, and of the noise.
+
+    Above the most that a user has, nothing changes any more.
+    """
+    known = sampling_errors(dataset, of)
+    consistent = getattr(mechanism, "consistent", False)
+    sra = SRA(mechanism.budget, 1, consistent=consistent)
+    most = dataset.max_per_user
+    contexts = dataset.domain.shape[1]
+
+    def law(x: np.ndarray) -> np.ndarray:
+        noise = [_noise_variance(sra, float(l), contexts, of) for l in np.minimum(x, most)]  # noqa: E741
+        return np.interp(np.log(x), np.log(known.ls), known.roots, np.nan) ** 2 + noise
+
+    return law
+
+
+@lru_cache(2048)
+def _noise_variance(sra: SRA, l: float, contexts: int, of: str) -> float:  # noqa: E741
+    """Of the noise on the count of an item in so many contexts, or on each of its edges."""
+    epsilons = dict(zip(("items", "edges"), sra.budgets(), strict=True))
+    if not sra.consistent:
+        return variance(l, epsilons[of], "geometric")
+    domain = Domain(("item", "context"), (1, contexts))
+    items = Histogram(
+        domain.project(("item",)), np.zeros(1), variance(l, epsilons["items"], "geometric")
+    )
+    edges = Histogram(domain, np.zeros(contexts), variance(l, epsilons["edges"], "geometric"))
+    return getattr(ItemEdgeCounts(items, edges).consistent(), of).variance
+
+
+# Contributions
 
 MADE, FOURSQUARE, GOWALLA = "made up", "Foursquare twin", "Gowalla twin"
 TWINS = {FOURSQUARE: InteractionsTwin.foursquare(), GOWALLA: InteractionsTwin.gowalla()}

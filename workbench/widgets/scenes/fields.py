@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench import mechanisms
-from workbench.advice import Option
+from workbench.compiled import pd
+from workbench.data import Interactions, Records, SparseTable
 from workbench.datasets import (
     GaussianSparse,
     InteractionsTwin,
@@ -20,20 +21,18 @@ from workbench.datasets import (
     SocialNetworkTwin,
     Towns,
 )
-from workbench.interactions import Interactions
-from workbench.libraries import pd
-from workbench.mechanism import Release, series_name
-from workbench.option_grammar import RENAMED
-from workbench.plots import SYMBOLS, Panel
+from workbench.estimates.release import Release
+from workbench.figures.plots import SYMBOLS, Panel
+from workbench.mechanisms.options import RENAMED
+from workbench.mechanisms.protocol import series_name
+from workbench.owner.advice import Option
 from workbench.privacy import DP, LOCAL, ZCDP
-from workbench.records import Records
-from workbench.table import SparseTable
 from workbench.value import value
 from workbench.widgets.controls import Control, controls_of_field, decades
 from workbench.widgets.scenes import Picture, Setup, Values, loaded
 from workbench.widgets.scenes.summaries import ExpectedErrors, closed_form, range_sizes
 from workbench.widgets.scenes.views import CHARTS, COUNTS, RANGES, rows_of_views
-from workbench.widgets.setting import Setting
+from workbench.widgets.view import Setting
 
 EXAMPLE_EPSILON, EXAMPLE_RHO, EXAMPLE_DELTA = 1.0, 0.5, 1e-6
 EPSILON, RHO = "epsilon", "rho"

@@ -1,41 +1,128 @@
-"""History: noisy answers that were bought answer further questions, with no look at the data."""
+"""History: noisy answers that were paid for answer further questions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from workbench.claims import format_number, interpolate_log_log
+from workbench.compiled import pd
 from workbench.datasets import IPUMSTwin, Projected
-from workbench.inference import KernelPCA
-from workbench.inference.eigenqueries import ProjectedQueries
-from workbench.libraries import pd
-from workbench.mechanism import Release
+from workbench.estimates import NoisyAnswers
+from workbench.estimates.release import Release
+from workbench.figures.plots import Panel
+from workbench.inference import KernelPCA, product_prior, select_alpha
+from workbench.inference.eigenqueries import Eigenqueries, ProjectedQueries
 from workbench.mechanisms import LaplaceQueries
-from workbench.metrics import coverage, rmse
-from workbench.plots import Panel
+from workbench.noise import Aligned
 from workbench.privacy import DP
-from workbench.value import value
-from workbench.widgets.controls import Control, decades, field_control
-from workbench.widgets.scenes import Picture, Setup, Values, joined_lines
-from workbench.widgets.scenes.inferred import (
-    COUNTS,
-    NEW,
-    evenly_by_truth,
-    exact_answers,
-    history_release,
-    prior_seed,
-    prior_weights,
-    projected_queries,
-    unit_price,
-    validated_alpha,
+from workbench.queries import (
+    First,
+    Linear,
+    Marginals,
+    RandomMarginalRanges,
+    RandomTables,
+    Recipe,
+    linear_queries,
 )
+from workbench.spaces import Domain
+from workbench.trials.claims import interpolate_log_log
+from workbench.trials.metrics import coverage, rmse
+from workbench.value import format_number, value
+from workbench.widgets.controls import Control, decades, field_control
+from workbench.widgets.scenes import Picture, Setup, Values, joined_lines, loaded
 from workbench.widgets.scenes.summaries import refuse_many
-from workbench.widgets.setting import Setting, qualified_text
-from workbench.workload import First, RandomMarginalRanges, RandomTables, Recipe
+from workbench.widgets.view import Setting, qualified_text
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+    from workbench.inference.cross_validation import SelectedAlpha
+
+
+# Inferred
+
+NEW = RandomMarginalRanges(200, seed=1)
+COUNTS = LaplaceQueries(DP(0.02), Marginals(1))  # behind the prior
+SHOWN = 48  # queries whose answers are drawn
+
+
+@lru_cache(8)
+def _queries(workload: Recipe, domain: Domain) -> Linear:
+    """A recipe's queries: the same ones, so that their sensitivity is worked out once."""
+    return linear_queries(workload, domain)
+
+
+@lru_cache(8)
+def history_release(dataset: Any, mechanism: LaplaceQueries, seed: int) -> Release:
+    """Past queries with their noise, which the seed replays."""
+    data = loaded(dataset)
+    queries = _queries(mechanism.workload, data.domain)
+    release = replace(mechanism, workload=queries)(data, Aligned(seed))
+    return replace(release, mechanism=mechanism)
+
+
+@lru_cache(16)
+def _eigenqueries(domain: Domain, past: First, method: KernelPCA) -> Eigenqueries:
+    """Of past queries whose answers are 0, with noise of deviation 1: no data has a part in it."""
+    queries = linear_queries(past, domain)
+    count = len(queries)
+    return method(NoisyAnswers(domain, queries, np.zeros(count), np.ones(count))).eigen
+
+
+@lru_cache(32)
+def projected_queries(
+    domain: Domain, past: First, method: KernelPCA, workload: Recipe
+) -> ProjectedQueries:
+    """A workload as combinations of eigenqueries."""
+    return _eigenqueries(domain, past, method).project(workload)
+
+
+@lru_cache(8)
+def prior_weights(dataset: Any, seed: int) -> tuple[Release, tuple[Any, ...]]:
+    """The counts that are bought for the prior, and its weights."""
+    release = COUNTS(loaded(dataset), Aligned(prior_seed(seed)))
+    return release, product_prior(release.estimate)
+
+
+def prior_seed(seed: int) -> list[int]:
+    """The seed of the prior's noise, apart from the history's."""
+    return [seed, 1]
+
+
+@lru_cache(8)
+def validated_alpha(
+    dataset: Any, mechanism: LaplaceQueries, total: float, prior: bool, seed: int
+) -> SelectedAlpha:
+    """The α of cross-validation."""
+    history = history_release(dataset, mechanism, seed).estimate
+    weights = prior_weights(dataset, seed)[1] if prior else None
+    return select_alpha(history, total=total, prior=weights)
+
+
+@lru_cache(16)
+def exact_answers(dataset: Any, workload: Recipe) -> Float[np.ndarray, " queries"]:
+    """The truth."""
+    return loaded(dataset).answer(workload)
+
+
+@lru_cache(1)
+def unit_price(domain: Domain) -> float:
+    """The ε at which new queries are answered with an error of 1 tuple; it is inverse to the error."""
+    return LaplaceQueries(DP(1.0), NEW).epsilon_for(domain, 1.0)
+
+
+def evenly_by_truth(
+    exact: Float[np.ndarray, " queries"],
+) -> tuple[Int[np.ndarray, " shown"], Int[np.ndarray, " shown"]]:
+    """Ranks of some queries, evenly among all by their truth, and which queries they are."""
+    rank = np.unique(np.linspace(0, len(exact) - 1, SHOWN).astype(np.int64))
+    return rank + 1, np.argsort(exact, kind="stable")[rank]
+
+
+# History
 
 RANGES, TABLES = "ranges", "tables"
 NAMES = IPUMSTwin().domain.attributes

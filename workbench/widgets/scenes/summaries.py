@@ -7,27 +7,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.advice import CountModel, Option, predict_errors
+from workbench.compiled import pd
+from workbench.data import Bound
 from workbench.datasets import GaussianSparse
-from workbench.libraries import pd
-from workbench.mechanism import Release, series_name
+from workbench.estimates.release import Release
+from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     GeometricHistogram,
     HighPassFilter,
     PrioritySampling,
     ThresholdSampling,
 )
-from workbench.metrics import MeanAbsoluteError
-from workbench.plots import Panel
+from workbench.mechanisms.protocol import series_name
+from workbench.owner.advice import CountModel, Option, predict_errors
 from workbench.privacy import DP
-from workbench.table import Bound
-from workbench.transform import Dyadic
-from workbench.value import value
+from workbench.queries import Dyadic, RandomRanges, Ranges
+from workbench.trials.metrics import MeanAbsoluteError
+from workbench.value import counted, value
 from workbench.widgets.controls import Control, decades, field_control
 from workbench.widgets.scenes import Picture, Setup, Values
-from workbench.widgets.setting import Setting
-from workbench.wording import counted
-from workbench.workload import RandomRanges, Ranges
+from workbench.widgets.view import Setting
 
 FILTER, THRESHOLD, PRIORITY = "filter", "threshold", "priority"
 ERROR, WHOLE, NEAR = "error", "whole", "near"

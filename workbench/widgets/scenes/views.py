@@ -9,14 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.domain import Domain
-from workbench.interactions import Interactions
-from workbench.libraries import pd
-from workbench.metrics import MeanAbsoluteError, TopPrecision
-from workbench.records import Records
-from workbench.table import SparseTable
-from workbench.widgets.scenes.summaries import PARTS, QUERIES, QUERY_SEED, range_sizes
-from workbench.workload import (
+from workbench.compiled import pd
+from workbench.data import Interactions, Records, SparseTable
+from workbench.queries import (
     Boxes,
     Level,
     RandomBoxes,
@@ -25,6 +20,9 @@ from workbench.workload import (
     Ranges,
     Recipe,
 )
+from workbench.spaces import Domain
+from workbench.trials.metrics import MeanAbsoluteError, TopPrecision
+from workbench.widgets.scenes.summaries import PARTS, QUERIES, QUERY_SEED, range_sizes
 
 MAX_DIMS = 4  # attributes of a query
 HALVINGS = 6  # of the sides of a box

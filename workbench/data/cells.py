@@ -1,0 +1,159 @@
+"""Rows to cells, by sorting: keys in any order become distinct keys and what each of them counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.value import Int, Num
+
+LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
+_KEY_BITS = 63  # of an int64 that is not negative
+_WAITING = 2**25  # rows
+
+
+def cells_of_keys(
+    keys: Int[np.ndarray, " rows"],
+) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
+    """The distinct keys, ascending, and how many rows have each; `keys` are sorted where they are."""
+    keys.sort()
+    starts = _starts(keys)
+    counts = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], out=counts[:-1])
+    counts[-1:] = len(keys) - starts[-1:]
+    return keys[starts], counts
+
+
+def cells_of_counts(
+    keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"]
+) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
+    """The distinct keys of rows that count something, ascending, and what their counts sum to.
+
+    Key and count are sorted as one number where both fit; numbers are sorted much faster than orders.
+    What `keys` held is overwritten.
+    """
+    if counts.sum(dtype=float) > LARGEST_TOTAL:
+        raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
+    if not len(keys):
+        return keys, counts
+    bits = int(counts.max()).bit_length()
+    if int(keys.max()).bit_length() + bits <= _KEY_BITS:
+        keys <<= bits
+        keys |= counts
+        keys.sort()
+        counts = keys & ((1 << bits) - 1)
+        keys >>= bits
+    else:
+        order = np.argsort(keys)
+        keys = keys[order]
+        counts = counts[order]
+    starts = _starts(keys)
+    if len(starts) < len(keys):
+        keys = keys[starts]
+        counts = np.add.reduceat(counts, starts)
+    occupied = counts > 0
+    if occupied.all():
+        return keys, counts
+    return keys[occupied], counts[occupied]
+
+
+class CellCounts:
+    """Cells and their counts of rows that come in batches; memory is for the cells and some rows.
+
+    Rows wait until they are as many as there are cells, so that each is sorted a few times in all.
+
+    Parameters
+    ----------
+    waiting : int
+        How many rows are sorted at once, at least.
+    """
+
+    def __init__(self, waiting: int = _WAITING):
+        self._least = waiting
+        self._rows = GrowingArray()
+        self._row_counts = GrowingArray()
+        self._keys = np.zeros(0, np.int64)
+        self._counts = np.zeros(0, np.int64)
+        self._total = 0.0
+
+    def add(
+        self, keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"] | None = None
+    ) -> None:
+        """Some rows; without counts, which all batches have or none, each counts one."""
+        self._total += len(keys) if counts is None else counts.sum(dtype=float)
+        if self._total > LARGEST_TOTAL:
+            raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
+        self._rows.append(keys)
+        if counts is not None:
+            self._row_counts.append(counts)
+        if self._rows.size >= max(self._least, len(self._keys)):
+            self._sort()
+
+    def cells(self) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
+        """The keys of cells that are not empty, ascending, and their counts."""
+        self._sort()
+        return self._keys, self._counts
+
+    def _sort(self) -> None:
+        has_counts = self._row_counts.size > 0
+        keys = self._rows.take()
+        counts = self._row_counts.take()
+        keys, counts = cells_of_counts(keys, counts) if has_counts else cells_of_keys(keys)
+        if len(self._keys):
+            keys = np.concatenate([self._keys, keys])
+            counts = np.concatenate([self._counts, counts])
+            keys, counts = cells_of_counts(keys, counts)
+        self._keys = keys
+        self._counts = counts
+
+
+class GrowingArray:
+    """Whole numbers that come in pieces, and are joined when all are there."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._pieces: list[np.ndarray] = []
+
+    def append(self, numbers: Int[np.ndarray, " more"]) -> None:
+        """Some more numbers, which nobody changes."""
+        self._pieces.append(numbers)
+        self.size += len(numbers)
+
+    def take(self) -> Int[np.ndarray, " numbers"]:
+        """All numbers, which are then somebody else's."""
+        numbers = np.empty(self.size, np.int64)
+        if self._pieces:
+            np.concatenate(self._pieces, out=numbers)
+        self._pieces.clear()
+        self.size = 0
+        return numbers
+
+
+def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
+    """Counts as int64, or a ValueError that names the first that is not a whole number >= 0."""
+    counts = np.asarray(counts)
+    if counts.dtype.kind not in "iufb":
+        try:
+            counts = counts.astype(float)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"counts must be whole numbers, got {counts.dtype}") from None
+    bad = is_no_count(counts)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"count {counts[row]!s} in row {row} is not allowed: need whole numbers >= 0"
+        )
+    return counts.astype(np.int64)
+
+
+def is_no_count(counts: Num[np.ndarray, " rows"]) -> np.ndarray:
+    """Where numbers are no whole numbers from 0 to 2⁵³."""
+    bad = ~((counts >= 0) & (counts <= LARGEST_TOTAL))  # NaN is bad
+    return bad | (counts != np.floor(counts)) if counts.dtype.kind == "f" else bad
+
+
+def _starts(keys: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " cells"]:
+    """Where runs of equal keys begin."""
+    begins = np.empty(len(keys), bool)
+    begins[:1] = True
+    np.not_equal(keys[1:], keys[:-1], out=begins[1:])
+    return np.flatnonzero(begins)

@@ -1,0 +1,145 @@
+"""Frontier: the nodes of one level that may still be refined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.data.records import Children, Records
+from workbench.spaces import Keys, child_digits
+from workbench.value import Bool, Float, Int
+
+LevelKeys = tuple[int, Keys]  # nodes of one level
+
+
+class Step(NamedTuple):
+    """The next level, and the nodes that end before it, level by level."""
+
+    frontier: Frontier
+    ended: list[LevelKeys]
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """The nodes of one level that may still be refined: with the records they hold, and empty ones.
+
+    `nodes` hold the records start … stop−1 of `records`, less what was discarded above them; `empty`
+    are those that hold none. `share_left` is how much is left of every record of a node, where records are
+    diminished rather than discarded.
+    """
+
+    records: Records
+    level: int
+    nodes: Keys
+    start: Int[np.ndarray, " n"]
+    stop: Int[np.ndarray, " n"]
+    empty: Keys
+    ends: Int[np.ndarray, " keys"]
+    share_left: Float[np.ndarray, " n"] | None = None
+
+    @classmethod
+    def root(cls, records: Records) -> Frontier:
+        """Everything in one node."""
+        digits = records.hierarchy.digits
+        start = np.zeros(1, np.int64)
+        empty = np.empty((digits.word_count, 0), np.uint64)
+        stop = start + records.total
+        return cls(records, 0, digits.root(), start, stop, empty, records.ends())
+
+    @property
+    def counts(self) -> Int[np.ndarray, " n"]:
+        """How many records `nodes` hold."""
+        return np.maximum(self.stop - self.start, 0)
+
+    @property
+    def empty_nodes(self) -> int:
+        """How many nodes are empty."""
+        return self.empty.shape[1]
+
+    def where(self, rows: Bool[np.ndarray, " n"]) -> Frontier:
+        """Some of the occupied nodes, and none of the empty ones."""
+        return replace(
+            self,
+            nodes=self.nodes[:, rows],
+            start=self.start[rows],
+            stop=self.stop[rows],
+            empty=self.empty[:, :0],
+            share_left=None if self.share_left is None else self.share_left[rows],
+        )
+
+    def children(self) -> Children:
+        """Its occupied children."""
+        return self.records.occupied_children(
+            self.level, self.nodes, self.start, self.stop, self.ends
+        )
+
+    def all_nodes(self) -> list[LevelKeys]:
+        """Every node of it, occupied or empty."""
+        return [(self.level, self.nodes), (self.level, self.empty)]
+
+    def next_level(
+        self,
+        passed: Bool[np.ndarray, " n"],
+        spawning: Int[np.ndarray, " k"],
+        discount: Callable[[Frontier], tuple[Frontier, tuple[Any, ...]]] | None = None,
+    ) -> Step:
+        """The next level, below the nodes that passed and the `spawning` empty ones.
+
+        And the nodes that were not, or cannot be, split. `discount` takes records off the nodes that
+        passed, and returns them with their occupied children.
+        """
+        split = self.where(passed)
+        if discount is None:
+            children = split.children()
+        else:
+            split, left = discount(split)
+            children = Children(*left)
+        step = split._refined(children, self.empty[:, spawning])
+        stays_empty = np.ones(self.empty_nodes, bool)
+        stays_empty[spawning] = False
+        stopped = [
+            (self.level, self.nodes[:, ~passed]),
+            (self.level, self.empty[:, stays_empty]),
+        ]
+        return Step(step.frontier, stopped + step.ended)
+
+    def _refined(self, occupied: Children, spawning: Keys) -> Step:
+        """The children of all its nodes, some of which are occupied, and of some empty nodes."""
+        tree = self.records.hierarchy
+        level = self.level
+        child_counts = tree.children(level, self.nodes)
+        first_child = np.cumsum(child_counts) - child_counts
+        is_empty = np.ones(int(child_counts.sum()), bool)
+        is_empty[first_child[occupied.parents] + occupied.digits] = False
+        spawned_counts = tree.children(level, spawning)
+        parents = np.concatenate(
+            [
+                np.repeat(self.nodes, child_counts, axis=1)[:, is_empty],
+                np.repeat(spawning, spawned_counts, axis=1),
+            ],
+            axis=1,
+        )
+        digits = np.concatenate(
+            [child_digits(child_counts)[is_empty], child_digits(spawned_counts)]
+        )
+        empty = tree.digits.child(level, parents, digits)
+        nodes = tree.digits.child(level, self.nodes[:, occupied.parents], occupied.digits)
+        splits = tree.children(level + 1, nodes) > 0
+        empty_splits = tree.children(level + 1, empty) > 0
+        last = tree.digits.depth  # what cannot be split is one value
+        ended = [(last, nodes[:, ~splits]), (last, empty[:, ~empty_splits])]
+        frontier = replace(
+            self,
+            level=level + 1,
+            nodes=nodes[:, splits],
+            start=occupied.start[splits],
+            stop=occupied.stop[splits],
+            empty=empty[:, empty_splits],
+            share_left=None
+            if self.share_left is None
+            else self.share_left[occupied.parents][splits],
+        )
+        return Step(frontier, ended)

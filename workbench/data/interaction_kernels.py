@@ -1,0 +1,201 @@
+"""The compiled loops over records that are sorted by user: read, counted, sampled.
+
+What samples takes the states of `contributions.kernels.next_word`: one a user, or one for all in turn.
+"""
+
+import numpy as np
+
+from workbench.compiled import njit
+from workbench.data.user_kernels import below, longest, mark_some
+
+
+@njit(cache=True, nogil=True)
+def number_users(users, out):
+    """Sorted users become 0, 1, …; `out` may be `users`."""
+    k = np.int32(0)
+    if users.size == 0:
+        return
+    last = users[0]
+    for i in range(users.size):
+        if users[i] != last:
+            last = users[i]
+            k += np.int32(1)
+        out[i] = k
+
+
+@njit(cache=True, nogil=True)
+def sort_by_user(users, low, starts, items, contexts, to_items, to_contexts, to_users):
+    """A stable counting sort by user; `starts` is scratch: zeros, one a possible user and one more."""
+    for i in range(users.size):
+        starts[np.int64(users[i]) - low + 1] += 1
+    k, at = np.int32(0), 0
+    for u in range(starts.size - 1):
+        n = starts[u + 1]
+        starts[u + 1] = at + n  # ends, as `starts[u]` is the start
+        for i in range(at, at + n):
+            to_users[i] = k
+        k += np.int32(n > 0)
+        at += n
+    for i in range(users.size):
+        u = np.int64(users[i]) - low
+        to_items[starts[u]] = items[i]
+        to_contexts[starts[u]] = contexts[i]
+        starts[u] += 1
+
+
+@njit(cache=True, nogil=True)
+def count_edges(items, contexts, out):
+    """One more of each record's item in its context."""
+    for i in range(items.size):
+        out[items[i], contexts[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def first_repeated(starts, items, m):
+    """The first row of an item that its user has in a row before; −1 if there is none."""
+    owner = np.full(m, -1, np.int64)
+    for u in range(starts.size - 1):
+        for i in range(starts[u], starts[u + 1]):
+            if owner[items[i]] == u:
+                return i
+            owner[items[i]] = u
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def sample(starts, limit, states, users, items, contexts, to_users, to_items, to_contexts):
+    """All records of a user, or l of them."""
+    taken = np.zeros(longest(starts), np.bool_)
+    k = 0
+    for u in range(starts.size - 1):
+        s = states[u % states.shape[0]]
+        start, n = starts[u], starts[u + 1] - starts[u]
+        every = n <= limit
+        if not every:
+            mark_some(n, limit, s, taken)
+        for i in range(n):
+            if every or taken[i]:
+                row, taken[i] = start + i, False
+                to_users[k], to_items[k], to_contexts[k] = users[row], items[row], contexts[row]
+                k += 1
+
+
+@njit(cache=True, nogil=True)
+def one_per_item(starts, m, states, users, items, contexts, to_users, to_items, to_contexts):
+    """One record of each user and item, the t-th of a kind replacing the one before with chance 1/t."""
+    owner, seen, place = np.full(m, -1), np.zeros(m, np.int64), np.zeros(m, np.int64)
+    k = 0
+    for u in range(starts.size - 1):
+        s = states[u % states.shape[0]]
+        for i in range(starts[u], starts[u + 1]):
+            item = items[i]
+            if owner[item] != u:
+                owner[item], seen[item], place[item] = u, 1, k
+                to_users[k], to_items[k], to_contexts[k] = users[i], item, contexts[i]
+                k += 1
+            else:
+                seen[item] += 1
+                if below(s, seen[item]) == 0:
+                    to_contexts[place[item]] = contexts[i]
+    return k
+
+
+@njit(cache=True, nogil=True)
+def top_scored(
+    starts,
+    limit,
+    random,
+    ranks,
+    states,
+    users,
+    items,
+    contexts,
+    to_users,
+    to_items,
+    to_contexts,
+):
+    """`random` records of each user, and the l highest ranks among the others, ties at random.
+
+    A heap holds the l highest; its least, `cut`, divides: above it all are taken, and of those that
+    equal it as many as the heap holds, by selection sampling.
+    """
+    taken = np.zeros(longest(starts), np.bool_)
+    heap = np.empty(max(min(limit, taken.size), 1), np.int32)
+    k = 0
+    for u in range(starts.size - 1):
+        s = states[u % states.shape[0]]
+        start, n = starts[u], starts[u + 1] - starts[u]
+        if n <= limit + random:
+            for i in range(start, start + n):
+                to_users[k], to_items[k], to_contexts[k] = users[i], items[i], contexts[i]
+                k += 1
+            continue
+        mark_some(n, random, s, taken)
+        held, equal, wanted = 0, 0, 0
+        cut = np.int32(2**31 - 1)  # above every rank
+        for i in range(n if limit else 0):
+            if taken[i]:
+                continue
+            rank = ranks[items[start + i]]
+            if held < limit:
+                heap[held] = rank
+                held += 1
+                if held == limit:
+                    for j in range(limit // 2 - 1, -1, -1):
+                        _sift(heap, limit, j)
+                    cut = heap[0]
+            elif rank > cut:
+                heap[0] = rank
+                _sift(heap, limit, 0)
+                equal = (
+                    equal + 1 if heap[0] == cut else 0
+                )  # none was lost that equals a new cut
+                cut = heap[0]
+            elif rank == cut:
+                equal += 1
+        for i in range(held):
+            wanted += heap[i] == cut
+        equal += wanted
+        for i in range(n):
+            if taken[i]:
+                take, taken[i] = True, False
+            else:
+                rank = ranks[items[start + i]]
+                take = rank > cut
+                if rank == cut:
+                    take = wanted == equal or (wanted > 0 and below(s, equal) < wanted)
+                    wanted -= take
+                    equal -= 1
+            if take:
+                row = start + i
+                to_users[k], to_items[k], to_contexts[k] = users[row], items[row], contexts[row]
+                k += 1
+
+
+@njit(cache=True, nogil=True)
+def _sift(heap, size, i):
+    """Let the entry at i sink until none below it is smaller."""
+    x = heap[i]
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= x:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = x
+
+
+@njit(cache=True, nogil=True)
+def item_pairs(starts, items, m, out):
+    """The key of every pair of items (of m) of one user, the smaller item first."""
+    k = 0
+    for u in range(starts.size - 1):
+        for i in range(starts[u], starts[u + 1]):
+            for j in range(starts[u], i):
+                a, b = np.int64(items[i]), np.int64(items[j])
+                out[k] = min(a, b) * m + max(a, b)
+                k += 1

@@ -1,0 +1,423 @@
+"""Interactions: the records of users, each an item in a context.
+
+One class, whose constructors and answers are most of the file: longer than others, and one idea.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.data import interaction_kernels, interaction_rows
+from workbench.data.interaction_rows import (
+    Columns,
+    UserRecords,
+    frame_columns,
+    narrowest_type,
+    parquet_columns,
+    sorted_by_user,
+)
+from workbench.data.reading import Progress
+from workbench.data.sampling import (
+    OfUsers,
+    refuse_other_attributes,
+    refuse_outside,
+    refuse_wrong_codes,
+    refuse_wrong_columns,
+)
+from workbench.data.table import PUBLIC, Bound, Public, SparseTable, Unbounded
+from workbench.data.users import UserNumbers, Users
+from workbench.queries import Recipe
+from workbench.spaces import Domain
+from workbench.value import Float, Int, UInt64, not_allowed, read_only, sealed
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions(OfUsers):
+    """Records (user, item, context), sorted by user; a unit is a user with all their records.
+
+    What samples the records cuts users to a stated bound, and believes no more than it has cut or
+    checked.
+
+    Parameters
+    ----------
+    domain : Domain
+        Two attributes, items and contexts, which are public.
+    users : int[records]
+        Codes >= 0 in ascending order; which of them exist is private.
+    items, contexts : int[records]
+        Codes of the domain's first and second attribute.
+    bound : Bound, UNBOUNDED or PUBLIC
+        How far one user moves the edge counts (records of an item in a context): Bound(M, 1) where a
+        user has at most M records and no item twice, Bound(M, M, M) where items may repeat,
+        `UNBOUNDED` where nobody counted, `PUBLIC` where nothing is left to protect. No default.
+    truth_public : bool
+        Exact counts may be shown beside a release.
+    distinct : bool
+        No user has an item twice, which is checked.
+    user_ids : uint64[users, 2], optional
+        What identifies the user of each code (`contributions.UserNumbers.ids`); without it the code does.
+    attributes : Domain, optional
+        Whose attributes items and contexts are crossed from, in the order of the edges' keys.
+
+    Raises
+    ------
+    ValueError
+        Columns of another length or type, codes outside the domain, users out of order, no bound, or
+        an item that a user has twice where `distinct` says otherwise.
+    """
+
+    domain: Domain
+    users: Int[np.ndarray, " records"]
+    items: Int[np.ndarray, " records"]
+    contexts: Int[np.ndarray, " records"]
+    bound: Bound | Unbounded | Public
+    truth_public: bool = False
+    distinct: bool = False
+    user_ids: UInt64[np.ndarray, "users 2"] | None = field(default=None, repr=False)
+    attributes: Domain | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bound, Bound | Unbounded | Public):
+            need = (
+                "need Bound(l0, linf), how far one user moves the edge counts, UNBOUNDED, or "
+            )
+            raise not_allowed(self, "bound", f"{need}PUBLIC")
+        refuse_other_attributes(self.domain)
+        for name in ("users", "items", "contexts"):
+            column = getattr(self, name)
+            is_column = column.ndim == 1 and column.shape == self.users.shape
+            if not is_column or column.dtype.kind not in "iu":
+                raise ValueError(
+                    f"Interactions.{name} of {column.dtype} {column.shape} is not allowed: need whole "
+                    f"numbers, {len(self.users)} of them"
+                )
+            object.__setattr__(self, name, read_only(column))
+        if len(self):
+            refuse_wrong_codes(self)
+
+    @classmethod
+    def from_codes(
+        cls,
+        domain: Domain,
+        users: Int[np.ndarray, " records"],
+        items: Int[np.ndarray, " records"],
+        contexts: Int[np.ndarray, " records"],
+        bound: Bound | Unbounded | Public,
+        *,
+        truth_public: bool = False,
+    ) -> Interactions:
+        """From columns in any order: sorted by user, in narrow types.
+
+        Parameters
+        ----------
+        domain : Domain
+            Two attributes, items and contexts.
+        users : int[records]
+            Any whole numbers. Records of one user keep their order.
+        items, contexts : int[records]
+            Codes of the domain.
+        bound : Bound, UNBOUNDED or PUBLIC
+            How far one user moves the edge counts.
+        truth_public : bool
+            Exact counts may be shown.
+
+        Returns
+        -------
+        Interactions
+
+        Raises
+        ------
+        ValueError
+            What is no column of whole numbers, or a code outside the domain, with its row.
+
+        Examples
+        --------
+        >>> domain = Domain(("film", "day"), (5, 7))
+        >>> Interactions.from_codes(domain, [9, 4, 9], [0, 1, 4], [6, 6, 0], Bound(2)).items
+        array([1, 0, 4], dtype=uint8)
+        """
+        refuse_other_attributes(domain)
+        columns = [np.asarray(column) for column in (users, items, contexts)]
+        columns = [column if len(column) else column.astype(np.int64) for column in columns]
+        refuse_wrong_columns(Columns(*columns))
+        for axis, name in enumerate(domain.attributes):
+            size = domain.shape[axis]
+            refuse_outside(f"column {name!r}", columns[1 + axis], size)
+            columns[1 + axis] = columns[1 + axis].astype(narrowest_type(size), copy=False)
+        return cls._of(domain, sorted_by_user(Columns(*columns)), bound, truth_public)
+
+    @classmethod
+    def _of(
+        cls,
+        domain: Domain,
+        records: UserRecords,
+        bound: Bound | Unbounded | Public,
+        truth_public: bool,
+        attributes: Domain | None = None,
+    ) -> Interactions:
+        ids = records.ids
+        made = cls(domain, *records.columns, bound, truth_public, user_ids=ids)
+        return made if attributes is None else replace(made, attributes=attributes)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        user: str,
+        item: str | Sequence[str],
+        context: str | Sequence[str],
+        domain: Domain,
+        bound: Bound | Unbounded | Public,
+        truth_public: bool = False,
+        user_type: str | None = None,
+    ) -> Interactions:
+        """From a DataFrame by naming its columns; one row a record.
+
+        Items, and contexts, may be several columns each, which are crossed: an item is then a combination
+        of labels, such as an origin and a destination.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame or polars.DataFrame
+            A row a record.
+        user, item, context : str
+            Names of columns. Users are values of any kind. Items and contexts may be tuples of names,
+            contexts also (), which is one context for all.
+        domain : Domain
+            Two attributes, for the items and for the contexts: public, and never learnt. Where they are
+            tuples, or it has a preparation, the names are those of its attributes; others are not read.
+        bound : Bound, UNBOUNDED or PUBLIC
+            How far one user moves the edge counts.
+        truth_public : bool
+            Exact counts may be shown.
+        user_type : "text", optional
+            Read users as text, as in `SparseTable.from_frame`.
+
+        Returns
+        -------
+        Interactions
+
+        Raises
+        ------
+        ValueError
+            A column that is missing, or a value that is missing or outside the domain, with its
+            column and row.
+        """
+        if isinstance(item, str) and isinstance(context, str) and domain.preparation is None:
+            refuse_other_attributes(domain)
+            records = frame_columns(frame, (user, item, context), domain, user_type)
+            return cls._of(domain, records, bound, truth_public)
+        people = UserNumbers(user, user_type)
+        return cls._of_rows(frame, people, item, context, domain, bound, truth_public)
+
+    @classmethod
+    def _of_rows(
+        cls,
+        data: Any,
+        people: UserNumbers,
+        item: str | Sequence[str],
+        context: str | Sequence[str],
+        domain: Domain,
+        bound: Bound | Unbounded | Public,
+        truth_public: bool,
+        **how: Any,
+    ) -> Interactions:
+        """From rows of any source, with attributes of the domain crossed to items and to contexts."""
+        items = (item,) if isinstance(item, str) else tuple(item)
+        contexts = (context,) if isinstance(context, str) else tuple(context)
+        crossed = interaction_rows.crossed(domain, items, contexts)
+        attributes = domain.project([*items, *contexts])
+        records = interaction_rows.crossed_records(data, people, crossed, attributes, **how)
+        return cls._of(crossed, records, bound, truth_public, attributes)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str | Path,
+        *,
+        user: str,
+        item: str,
+        context: str,
+        domain: Domain,
+        bound: Bound | Unbounded | Public,
+        truth_public: bool = False,
+        user_type: str | None = None,
+    ) -> Interactions:
+        """From three columns of a Parquet file; the others are not read.
+
+        Memory is little more than the result.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, a row a record.
+        user, item, context, domain, bound, truth_public, user_type
+            As in `from_frame`.
+
+        Returns
+        -------
+        Interactions
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such file.
+        ValueError
+            The file is not a complete Parquet file, or as in `from_frame`.
+        """
+        if domain.preparation is not None:
+            people = UserNumbers(user, user_type)
+            return cls._of_rows(path, people, item, context, domain, bound, truth_public)
+        refuse_other_attributes(domain)
+        records = parquet_columns(path, (user, item, context), domain, user_type)
+        return cls._of(domain, records, bound, truth_public)
+
+    @classmethod
+    def read(
+        cls,
+        path: Any,
+        *,
+        user: str,
+        domain: Domain,
+        bound: Bound | Unbounded | Public,
+        item: str | Sequence[str] | None = None,
+        context: str | Sequence[str] | None = None,
+        truth_public: bool = False,
+        user_type: str | None = None,
+        table: str | None = None,
+        progress: Progress | None = None,
+    ) -> Interactions:
+        """From files or a frame, as `SparseTable.read` takes them, in batches.
+
+        Parameters
+        ----------
+        path : path, several, or a frame
+            A row a record, with the columns that the domain is prepared from.
+        user, domain, bound, truth_public, user_type
+            As in `from_frame`.
+        item, context : str or tuple of str, optional
+            Attributes of the domain, as in `from_frame`; its first, and its second.
+        table, progress
+            As in `SparseTable.read`.
+
+        Returns
+        -------
+        Interactions
+
+        Raises
+        ------
+        ValueError
+            A file that cannot be read, a column that is missing, or a value that is missing or outside
+            the domain, with its column and line.
+        """
+        if item is None and context is None:
+            refuse_other_attributes(domain)
+            item, context = domain.attributes
+        if item is None or context is None:
+            raise ValueError("item and context: need both, or neither")
+        if user in domain.columns:
+            raise ValueError(f"column {user!r} cannot be the user and what the user has")
+        how = {"table": table, "progress": progress}
+        people = UserNumbers(user, user_type)
+        return cls._of_rows(path, people, item, context, domain, bound, truth_public, **how)
+
+    def __repr__(self) -> str:
+        names = " × ".join(self.domain.attributes)
+        sizes = " × ".join(f"{size:,}" for size in self.domain.shape)
+        text = f"{names} ({sizes})"
+        if self.truth_public or self.bound is PUBLIC:
+            text += f": {len(self):,} records of {len(self._starts) - 1:,} users"
+        return f"<Interactions {text}, {self.bound!r}>"
+
+    @cached_property
+    def _edge_counts(self) -> Int[np.ndarray, "items contexts"]:
+        counts = np.zeros(self.domain.shape, np.int64)
+        interaction_kernels.count_edges(self.items, self.contexts, counts)
+        return sealed(counts)
+
+    def edge_counts(self) -> Int[np.ndarray, "items contexts"]:
+        """How many records each item has in each context."""
+        return self._edge_counts
+
+    def table(
+        self,
+        bound: Bound | Public,
+        rng: np.random.Generator | None = None,
+        *,
+        key: bytes | None = None,
+    ) -> SparseTable:
+        """The edges as a table, of which each user's part is cut to a bound.
+
+        Parameters
+        ----------
+        bound : Bound or PUBLIC
+            How far a user may move the table; PUBLIC where these are public.
+        rng, key : numpy Generator or 32 bytes, optional
+            As in `SparseTable.from_keys`.
+
+        Returns
+        -------
+        SparseTable
+            Over items × contexts, or over the attributes that they were crossed from.
+
+        Raises
+        ------
+        ValueError
+            Another bound, or one for what is public and the reverse.
+        """
+        if (bound is PUBLIC) != (self.bound is PUBLIC):
+            raise ValueError(f"{bound!r} is not allowed: these interactions are {self.bound!r}")
+        domain = self.attributes or self.domain
+        keys = self.items.astype(np.int64) * self.domain.shape[1] + self.contexts
+        users = None if bound is PUBLIC else Users(self.users, self.user_ids)
+        return SparseTable.from_keys(
+            domain,
+            keys,
+            None,
+            bound,
+            truth_public=self.truth_public,
+            users=users,
+            rng=rng,
+            key=key,
+        )
+
+    def item_counts(self) -> Int[np.ndarray, " items"]:
+        """How many records each item has."""
+        return self._edge_counts.sum(axis=1)
+
+    def answer(self, workload: Recipe, of: str = "edges") -> Float[np.ndarray, " queries"]:
+        """The exact answers, in records.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the domain, or over its items alone.
+        of : "edges" or "items"
+            What the queries count: edges are cells of the domain.
+
+        Returns
+        -------
+        float[queries]
+
+        Raises
+        ------
+        ValueError
+            `of` is neither.
+        """
+        if of not in ("edges", "items"):
+            raise ValueError(f"of = {of!r} is not allowed: need 'edges' or 'items'")
+        if of == "edges":
+            domain = self.domain
+            counts = self.edge_counts().ravel()
+        else:
+            domain = self.domain.project(self.domain.attributes[:1])
+            counts = self.item_counts()
+        keys = np.flatnonzero(counts)
+        return workload.on(domain).sums(domain, keys, counts[keys])

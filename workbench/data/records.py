@@ -1,0 +1,554 @@
+"""Private records in a hierarchy, sorted by key so that the records of a node are a slice.
+
+One class, whose constructors and answers are most of the file: longer than others, and one idea.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.compiled import njit
+from workbench.data.cells import GrowingArray, whole_counts
+from workbench.data.reading import (
+    Progress,
+    row_batches,
+    row_counts,
+    row_numbers,
+    row_texts,
+    row_users,
+)
+from workbench.data.table import PUBLIC, Bound, Public, SparseTable
+from workbench.data.truncation import bounded_contributions
+from workbench.data.users import UserNumbers, Users, cut_key, refuse_cut_of_nobody, users_of
+from workbench.queries import Boxes, Recipe, key_runs, queries_on_hierarchy
+from workbench.spaces import (
+    Attributes,
+    Hierarchy,
+    Keys,
+    OverHierarchy,
+    Quadtree,
+    argsort_keys,
+    search_unsorted,
+    searchsorted_keys,
+)
+from workbench.value import Float, Int, not_allowed, read_only, sealed
+
+# Kernels
+
+
+@njit(cache=True, nogil=True)
+def ascending(high, low):
+    """Whether pairs of words are in ascending order."""
+    for i in range(1, high.size):
+        if high[i] < high[i - 1] or (high[i] == high[i - 1] and low[i] < low[i - 1]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def merge_keys(first, high, low, keys):
+    """Sorted first words with a second word of 0, and sorted pairs that have another."""
+    i = 0
+    for j in range(high.size + 1):
+        while i < first.size and (j == high.size or first[i] <= high[j]):
+            keys[0, i + j], keys[1, i + j] = first[i], 0
+            i += 1
+        if j < high.size:
+            keys[0, i + j], keys[1, i + j] = high[j], low[j]
+
+
+@njit(cache=True, nogil=True)
+def occupied_children(words, ends, lows, start, stop, width, radix, out):
+    """The occupied children of nodes: whose, digit, first and last record, a column each; how many."""
+    k, weighted = 0, ends.size > 0
+    for i in range(start.size):
+        at, last = start[i], stop[i]
+        if at >= last:
+            continue
+        j, end = at, last  # of keys
+        if weighted:
+            j = np.searchsorted(ends, at, side="right")
+            end = np.searchsorted(ends, last - 1, side="right") + 1
+        while j < end:
+            digit = (words[j] - lows[i]) // width
+            after = end
+            if digit + np.uint64(1) < radix:
+                bound, step, below = lows[i] + (digit + np.uint64(1)) * width, 1, j + 1
+                after = below
+                while after < end and words[after] < bound:
+                    below = after + 1
+                    after += step
+                    step *= 2
+                after = min(after, end)
+                while below < after:
+                    middle = (below + after) // 2
+                    if words[middle] < bound:
+                        below = middle + 1
+                    else:
+                        after = middle
+            to = last
+            if after < end:
+                to = ends[after - 1] if weighted else after
+            out[0, k], out[1, k], out[2, k], out[3, k] = i, digit, at, to
+            k += 1
+            at, j = to, after
+    return k
+
+
+# Value
+
+_LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
+
+
+class Children(NamedTuple):
+    """Children of some nodes that hold records: the place of the parent, which child, its records."""
+
+    parents: Int[np.ndarray, " k"]
+    digits: Int[np.ndarray, " k"]
+    start: Int[np.ndarray, " k"]
+    stop: Int[np.ndarray, " k"]
+
+
+@dataclass(frozen=True, eq=False)
+class Records(OverHierarchy):
+    """Records of a hierarchy: keys in ascending order, equal ones next to each other, and their counts.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        The space, which is public: points, strings, a taxonomy, or a table's attributes.
+    keys : uint64[words, n]
+        In ascending order; one or two words a key.
+    counts : int[n] or None
+        How many records each key stands for, at least 1; None, one each.
+    bound : Bound or PUBLIC
+        How far one unit moves the records, l1 of them at most; no default.
+    truth_public : bool
+        Exact counts may be shown beside a release.
+    left_out : dict[str, int]
+        Why how many values were not in the space: as private as the records.
+    users_cut : int, optional
+        How many users lost anything to an enforced bound; private, as the records are.
+
+    Raises
+    ------
+    ValueError
+        Keys out of order or of another hierarchy, counts that do not fit, or no bound.
+    """
+
+    hierarchy: Hierarchy
+    keys: Keys
+    counts: Int[np.ndarray, " n"] | None
+    bound: Bound | Public
+    truth_public: bool = False
+    left_out: dict[str, int] = field(default_factory=dict)
+    users_cut: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bound, Bound | Public):
+            need = "need Bound(l0, linf), how far one unit moves the records, or PUBLIC"
+            raise not_allowed(self, "bound", need)
+        words = self.hierarchy.digits.word_count
+        keys = np.asarray(self.keys)
+        if keys.ndim == 1:
+            keys = keys[None]
+        if keys.dtype != np.uint64 or keys.ndim != 2 or len(keys) != words:
+            raise ValueError(
+                f"Records.keys of shape {keys.shape} and type {keys.dtype} are not allowed: need "
+                f"uint64[{words}, n]"
+            )
+        object.__setattr__(self, "keys", read_only(keys))
+        if not _ascending(self.keys):
+            raise ValueError("Records.keys must be in ascending order; use Records.from_values")
+        if not self.hierarchy.contains(self.keys):
+            raise ValueError(
+                "Records.keys must be keys of the hierarchy; use Records.from_values"
+            )
+        if self.counts is None:
+            return
+        counts = whole_counts(self.counts)
+        if counts.shape != keys.shape[1:]:
+            raise ValueError(f"{keys.shape[1]} keys do not fit {counts.shape} counts")
+        if len(counts) and (counts.min() < 1 or counts.astype(float).sum() > _LARGEST_TOTAL):
+            raise ValueError(f"Records.counts must be >= 1 and sum to at most {_LARGEST_TOTAL}")
+        object.__setattr__(self, "counts", sealed(counts))
+
+    @classmethod
+    def from_values(
+        cls,
+        hierarchy: Hierarchy,
+        values: Any,
+        bound: Bound | Public,
+        *,
+        counts: Int[np.ndarray, " n"] | None = None,
+        truth_public: bool = False,
+        users: Any = None,
+        user_type: str | None = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
+    ) -> Records:
+        """From values in any order.
+
+        Parameters
+        ----------
+        hierarchy : Hierarchy
+            The space, which encodes the values.
+        values : array or sequence
+            Points, strings or codes. What is not in the space is left out.
+        bound : Bound or PUBLIC
+            How far one unit moves the records.
+        counts : int[n], optional
+            How many records each value stands for.
+        truth_public : bool
+            Exact counts may be shown.
+        users : sequence, optional
+            Whose each value is: each user is cut to the bound, at random, as in `SparseTable.from_keys`.
+        user_type : "text", optional
+            As in `SparseTable.from_keys`.
+        rng, key : numpy Generator or 32 bytes, optional
+            What the choice comes from, to repeat it.
+
+        Returns
+        -------
+        Records
+            `left_out` says why and how many records are not among them.
+
+        Raises
+        ------
+        ValueError
+            Counts that do not fit the values, or values of another kind.
+
+        Examples
+        --------
+        >>> from workbench.spaces import Quadtree
+        >>> Records.from_values(Quadtree(1, 4), np.array([[0.5], [0.1], [1.5]]), Bound()).left_out
+        {'outside the box': 1}
+        """
+        keys, reasons = hierarchy.encode(values)
+        weights = None if counts is None else whole_counts(counts)
+        if weights is not None and len(weights) != len(reasons):
+            raise ValueError(f"{len(reasons)} values do not fit {weights.shape} counts")
+        left_out = {}
+        if reasons.any():  # reason 0 is none: the value is in the space
+            names = hierarchy.reasons
+            totals = np.bincount(reasons, weights, len(names) + 1)[1:].astype(int).tolist()
+            left_out = {name: n for name, n in zip(names, totals, strict=True) if n}
+        if users is not None:
+            owners = users_of(users, user_type)
+            if len(owners.numbers) != len(reasons):
+                raise ValueError(
+                    f"{len(reasons)} values do not fit {len(owners.numbers)} users"
+                )
+            owners = owners._replace(numbers=owners.numbers[reasons == 0])
+            inside = None if weights is None else weights[reasons == 0]
+            cut = cut_key(rng, key)
+            return cls._of_users(
+                hierarchy, keys, inside, bound, truth_public, left_out, owners, cut
+            )
+        refuse_cut_of_nobody(rng, key)
+        if weights is None:
+            return cls(hierarchy, _sorted(keys), None, bound, truth_public, left_out)
+        inside = weights[reasons == 0]
+        return cls.from_keys(hierarchy, keys, inside, bound, truth_public, left_out)
+
+    @classmethod
+    def _of_users(
+        cls,
+        hierarchy: Hierarchy,
+        keys: Keys,
+        counts: Int[np.ndarray, " n"] | None,
+        bound: Any,  # refused unless it is a Bound
+        truth_public: bool,
+        left_out: dict[str, int] | None,
+        users: Users,
+        key: bytes,
+    ) -> Records:
+        """What stays of each user; cells are numbered in the order of keys, which is nobody's."""
+        ascending = argsort_keys(keys)
+        ordered = keys[:, ascending]
+        changes = _changes(ordered)
+        cells = np.empty(len(ascending), np.int64)
+        cells[ascending] = np.cumsum(changes) - 1
+        left = bounded_contributions(users, cells, counts, bound, key)
+        stays = cls.from_keys(
+            hierarchy,
+            ordered[:, changes][:, left.keys],
+            left.counts,
+            bound.enforced(users.who),
+            truth_public,
+            left_out,
+        )
+        return replace(stays, users_cut=int(left.lost.sum()))
+
+    @classmethod
+    def from_keys(
+        cls,
+        hierarchy: Hierarchy,
+        keys: Keys,
+        counts: Int[np.ndarray, " n"],
+        bound: Bound | Public,
+        truth_public: bool = False,
+        left_out: dict[str, int] | None = None,
+    ) -> Records:
+        """From keys in any order with counts: those of equal keys add up.
+
+        Parameters
+        ----------
+        hierarchy : Hierarchy
+            The space.
+        keys : uint64[words, n] or uint64[n]
+            Keys of the hierarchy.
+        counts : int[n]
+            How many records each stands for; 0 leaves a key out.
+        bound : Bound or PUBLIC
+            How far one unit moves the records.
+        truth_public : bool
+            Exact counts may be shown.
+        left_out : dict[str, int], optional
+            Why how many values are not among them.
+
+        Returns
+        -------
+        Records
+
+        Raises
+        ------
+        ValueError
+            What are no keys, or counts that do not fit them.
+        """
+        keys = np.asarray(keys)
+        counts = whole_counts(counts)
+        keys = keys[None] if keys.ndim == 1 else keys
+        if keys.dtype.kind not in "iu" or (keys.dtype.kind == "i" and (keys < 0).any()):
+            raise ValueError("Records.keys must be whole numbers >= 0")
+        if counts.shape != keys.shape[1:]:
+            raise ValueError(f"{keys.shape[1]} keys do not fit {counts.shape} counts")
+        if counts.astype(float).sum() > _LARGEST_TOTAL:
+            raise ValueError(f"Records.counts must sum to at most {_LARGEST_TOTAL}")
+        keys = keys.astype(np.uint64, copy=False)
+        ascending = argsort_keys(keys)
+        ascending = ascending[counts[ascending] > 0]
+        keys = keys[:, ascending]
+        counts = counts[ascending]
+        first = np.flatnonzero(_changes(keys))
+        if len(first) < len(counts):
+            keys = keys[:, first]
+            counts = np.add.reduceat(counts, first)
+        return cls(hierarchy, sealed(keys), counts, bound, truth_public, left_out or {})
+
+    @classmethod
+    def from_table(cls, table: SparseTable) -> Records:
+        """The records of a table, attribute by attribute."""
+        keys = table.keys.astype(np.uint64)[None]
+        tree = Attributes(table.domain)
+        records = cls(tree, sealed(keys), table.counts, table.bound, table.truth_public)
+        return replace(records, users_cut=table.users_cut)
+
+    @classmethod
+    def read(
+        cls,
+        path: Any,
+        hierarchy: Hierarchy,
+        bound: Bound | Public,
+        *,
+        count: str | None = None,
+        truth_public: bool = False,
+        user: str | None = None,
+        user_type: str | None = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
+        table: str | None = None,
+        progress: Progress | None = None,
+    ) -> Records:
+        """From files or a frame, as `SparseTable.read` takes them.
+
+        Parameters
+        ----------
+        path : path, several, or a frame
+            A row a record, or where there is `count` so many; a column for each attribute of the space.
+        hierarchy : Hierarchy
+            A `Quadtree`, whose columns are numbers, `Prefixes` or a `Taxonomy`. What is not in the space
+            is left out.
+        bound : Bound or PUBLIC
+            How far one unit moves the records.
+        count : str, optional
+            The column of counts.
+        truth_public : bool
+            Exact counts may be shown.
+        user : str, optional
+            The column that says whose each row is: each user is cut to the bound, at random.
+        user_type : "text", optional
+            As in `SparseTable.from_frame`.
+        rng, key : numpy Generator or 32 bytes, optional
+            As in `from_values`.
+        table, progress
+            As in `SparseTable.read`.
+
+        Returns
+        -------
+        Records
+
+        Raises
+        ------
+        ValueError
+            A file that cannot be read, a column that is missing, or a field that holds nothing, or no
+            number where one is needed, with its column and line.
+        """
+        columns = list(hierarchy.attributes)
+        more = [name for name in (count, user) if name is not None]
+        column = None if user is None else UserNumbers(user, user_type)
+        values = []
+        counts = GrowingArray()
+        users = GrowingArray()
+        for batch in row_batches(
+            path, [*columns, *more], table=table, progress=progress, user=user
+        ):
+            if isinstance(hierarchy, Quadtree):
+                numbers = [row_numbers(batch, name) for name in columns]
+                values.append(np.stack(numbers, axis=1))
+            else:
+                values.append(row_texts(batch, columns[0]).to_numpy())
+            if count is not None:
+                counts.append(row_counts(batch, count))
+            if column is not None:
+                users.append(row_users(batch, column))
+        if not values:
+            values = [np.empty((0, len(columns)) if isinstance(hierarchy, Quadtree) else 0)]
+        return cls.from_values(
+            hierarchy,
+            np.concatenate(values),
+            bound,
+            counts=None if count is None else counts.take(),
+            truth_public=truth_public,
+            users=None if column is None else column.users(users.take()),
+            rng=rng,
+            key=key,
+        )
+
+    def __len__(self) -> int:
+        return self.keys.shape[1]
+
+    @property
+    def total(self) -> int:
+        """How many records there are."""
+        return len(self) if self.counts is None else int(self.counts.sum())
+
+    def __repr__(self) -> str:
+        shown = self.truth_public or self.bound is PUBLIC
+        total = f"{self.total:,} " if shown else ""
+        return f"<Records {total}in {self.hierarchy!r}, {self.bound!r}>"
+
+    def ends(self) -> Int[np.ndarray, " n"]:
+        """How many records there are up to each key; empty where every key is one record."""
+        return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
+
+    def _records_before(self, places: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """How many records the keys before each place stand for."""
+        return places if self.counts is None else np.append(0, self.ends())[places]
+
+    def occupied_children(
+        self,
+        level: int,
+        nodes: Keys,
+        start: Int[np.ndarray, " n"],
+        stop: Int[np.ndarray, " n"],
+        ends: Int[np.ndarray, " keys"] | None,
+    ) -> Children:
+        """The occupied children of nodes that hold records start … stop−1.
+
+        Records are counted in the order of keys, copies one after another. Nothing is copied, and the
+        cost is in children that hold anything.
+        """
+        digits = self.hierarchy.digits
+        most_children = np.minimum(stop - start, digits.radices[level]).clip(0).sum()
+        out = np.empty((4, most_children), np.int64)
+        word = digits.word_of_level(level)
+        width = np.uint64(digits.widths[level])
+        radix = np.uint64(digits.radices[level])
+        size = occupied_children(
+            self.keys[word], ends, nodes[word], start, stop, width, radix, out
+        )
+        return Children(*out[:, :size])
+
+    def node_counts(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
+        """How many records lie in each node; nodes in the order of keys, none in another."""
+        first = searchsorted_keys(self.keys, nodes)
+        last = searchsorted_keys(
+            self.keys, self.hierarchy.digits.highest_keys(levels, nodes), after=True
+        )
+        before_first, before_last = self._records_before(np.stack([first, last]))
+        return before_last - before_first
+
+    def counts_between(self, keys: Keys) -> Int[np.ndarray, " n"]:
+        """How many records lie from each of some sorted keys up to the next one."""
+        return np.diff(
+            self._records_before(np.append(searchsorted_keys(self.keys, keys), len(self)))
+        )
+
+    def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
+        """The occupied nodes of a level, in the order of keys, and how many records they hold."""
+        keys = self.hierarchy.digits.ancestors(level, self.keys)
+        first = np.flatnonzero(_changes(keys))
+        return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
+
+    def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
+        """The exact answers.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the hierarchy.
+
+        Returns
+        -------
+        float[queries]
+            In records.
+        """
+        workload = queries_on_hierarchy(workload, self.hierarchy)
+        if isinstance(workload, Boxes):
+            levels = np.full(len(self), self.hierarchy.digits.depth)
+            counts = np.ones(len(self)) if self.counts is None else self.counts
+            return self.hierarchy.boxes(levels, self.keys, counts, workload.lo, workload.hi)[0]
+        queries, lo, hi = key_runs(workload, self.hierarchy)
+        before_first = self._records_before(search_unsorted(self.keys, lo))
+        before_last = self._records_before(search_unsorted(self.keys, hi, after=True))
+        return np.bincount(queries, before_last - before_first, len(workload))
+
+    def to_frame(self) -> Any:
+        """One row a key: its value, and `count`.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        levels = np.full(len(self), self.hierarchy.digits.depth)
+        counts = 1 if self.counts is None else self.counts
+        return self.hierarchy.frame(levels, self.keys).assign(count=counts)
+
+
+def _changes(keys: Keys) -> np.ndarray:
+    """Where a key differs from the one before."""
+    if not keys.shape[1]:
+        return np.zeros(0, bool)
+    return np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
+
+
+def _ascending(keys: Keys) -> bool:
+    return bool(ascending(keys[0], keys[-1]))
+
+
+def _sorted(keys: Keys) -> Keys:
+    """The keys, which nobody else holds, put in order where they are."""
+    if len(keys) == 1:
+        keys[0].sort()
+        return sealed(keys)
+    is_short = keys[1] == 0  # most strings: a plain sort is ten times as fast as one of pairs
+    short_keys = keys[0, is_short]
+    pairs = keys[:, ~is_short]
+    short_keys.sort()
+    ascending = np.lexsort((pairs[1], pairs[0]))
+    merge_keys(short_keys, pairs[0][ascending], pairs[1][ascending], keys)
+    return sealed(keys)

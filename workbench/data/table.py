@@ -1,0 +1,632 @@
+"""Bounds on what one unit contributes, and private tables of the non-empty cells of a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import ceil, sqrt
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from workbench.compiled import pd
+from workbench.data.cells import (
+    LARGEST_TOTAL,
+    CellCounts,
+    cells_of_counts,
+    cells_of_keys,
+    whole_counts,
+)
+from workbench.data.reading import Progress, all_rows, counted_rows
+from workbench.data.truncation import bounded_contributions
+from workbench.data.users import UserNumbers, Users, cut_key, refuse_cut_of_nobody, users_of
+from workbench.queries import Recipe
+from workbench.spaces import Domain
+from workbench.value import Float, Int, not_allowed, number, read_only, sealed
+
+# Bound
+
+STATED = "as stated"
+ENFORCED = "enforced"
+BELIEVED = "believed, not enforced"
+_STATUSES = (STATED, ENFORCED, BELIEVED)
+
+_LARGEST_MOVE = 1e300  # of one unit
+_LONGEST_UNIT = 300  # characters
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far one unit moves a table: at most `l0` cells, each by at most `linf`, `l1` in all.
+
+    Parameters
+    ----------
+    l0 : int
+        Cells, at least 1.
+    linf : float
+        Counts in each of them, at least 1: counts are integers, so a unit that moves one moves it by 1.
+    l1 : float, optional
+        Counts in all cells together, from `linf` to l0·linf, which is the default.
+    unit : str
+        Whom it is about, in words: "a trip", "a user (column user_id)".
+    status : "as stated", "enforced" or "believed, not enforced"
+        Whether anything but somebody's word says that it holds. Neither of the two is part of how far a
+        unit moves a table: bounds are equal, and print alike, whatever is said of them.
+
+    Raises
+    ------
+    ValueError
+        A number out of its range, or words that do not fit on a line.
+
+    Examples
+    --------
+    >>> Bound(l0=4, linf=2).l1, Bound(l0=4, linf=2, l1=5).l2
+    (8, 3.1622776601683795)
+    """
+
+    l0: int = 1
+    linf: float = 1
+    l1: float = cast(float, None)  # l0·linf
+    unit: str = field(default="", compare=False, repr=False, kw_only=True)
+    status: str = field(default=STATED, compare=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.status not in _STATUSES:
+            raise not_allowed(self, "status", f"need one of {', '.join(map(repr, _STATUSES))}")
+        on_a_line = isinstance(self.unit, str) and self.unit.isprintable()
+        if not on_a_line or len(self.unit) > _LONGEST_UNIT:
+            need = f"need words on one line, at most {_LONGEST_UNIT} characters"
+            raise not_allowed(self, "unit", need)
+        for name in ("l0", "linf", "l1"):
+            limit = getattr(self, name)
+            if hasattr(limit, "item"):  # numpy's integers wrap
+                object.__setattr__(self, name, limit.item())
+        in_range = isinstance(self.l0, int | float) and 1 <= self.l0 <= _LARGEST_MOVE
+        if isinstance(self.l0, bool) or not in_range or self.l0 != int(self.l0):
+            raise not_allowed(self, "l0", "need a whole number >= 1")
+        if self.l1 is None:
+            object.__setattr__(self, "l1", self.l0 * self.linf)
+        for name in ("linf", "l1"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not 1 <= number <= _LARGEST_MOVE:
+                need = (
+                    "need a finite number >= 1, because a unit moves a count by 1 or not at all"
+                )
+                raise not_allowed(self, name, need)
+        if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
+            raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
+
+    def of(self, unit: str) -> Bound:
+        """The same bound of a unit in words, which nobody enforces: beyond 1, 1 it is only believed.
+
+        Parameters
+        ----------
+        unit : str
+            What is protected, as "a trip".
+
+        Returns
+        -------
+        Bound
+
+        Examples
+        --------
+        >>> Bound(10, 10).of("a household").status, Bound(1, 1).of("a trip").status
+        ('believed, not enforced', 'as stated')
+        """
+        is_one = self.l0 == 1 and self.linf == 1
+        return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
+
+    def believed(self, unit: str) -> Bound:
+        """The same bound of a unit that nobody has cut to it, nor said that a row is one."""
+        return replace(self, unit=unit, status=BELIEVED)
+
+    def enforced(self, unit: str) -> Bound:
+        """The same bound, to which each unit was cut."""
+        return replace(self, unit=unit, status=ENFORCED)
+
+    @property
+    def in_words(self) -> str:
+        """What one unit adds at most, in a sentence, and what was done about it."""
+        limit = f"{number(self.linf)} to one cell"
+        if self.l0 != 1:
+            limit = f"{number(self.linf)} to each of {number(self.l0)} cells"
+        if self.l1 != self.l0 * self.linf:
+            limit = f"{limit}, {number(self.l1)} in all"
+        if self.status == ENFORCED:
+            unit = self.unit.removeprefix("a ").removeprefix("an ")
+            return (
+                f"Enforced: each {unit or 'user'} adds at most {limit}. The rest was left out at random: "
+                "counts and error bars are about what was kept."
+            )
+        one = f"one unit ({self.unit})" if self.unit else "one unit"
+        if self.status == BELIEVED:
+            return (
+                f"Believed, not enforced: {one} adds at most {limit}. Whoever adds more is protected "
+                "less."
+            )
+        return f"As stated, {one} adds at most {limit}."
+
+    @property
+    def counts_what(self) -> str:
+        """What counts and error bars are about where units were truncated to the bound; else ""."""
+        return self.in_words if self.status == ENFORCED else ""
+
+    @property
+    def l2(self) -> float:
+        """Sensitivity of the counts in the l2 norm."""
+        return min(sqrt(self.l0) * self.linf, sqrt(self.l1 * self.linf), self.l1)
+
+    @property
+    def l2_squared(self) -> Fraction:
+        """The square of the sensitivity of the counts in the l2 norm, exactly.
+
+        Of all moves, filling cell after cell is the longest: as many cells as l1 allows move by linf, and
+        one by what is left.
+
+        >>> Bound(l0=3, linf=2, l1=5).l2_squared
+        Fraction(9, 1)
+        """
+        linf = Fraction(self.linf)
+        filled, rest = divmod(Fraction(self.l1), linf)
+        return filled * linf**2 + rest**2
+
+    def merged(self, cells: int) -> Bound:
+        """The bound of sums over disjoint groups of at most so many cells.
+
+        >>> Bound(l0=3, linf=2, l1=5).merged(2)
+        Bound(l0=3, linf=4, l1=5)
+        """
+        return replace(self, linf=min(self.l1, min(cells, self.l0) * self.linf))
+
+
+class Public:
+    """What a table says instead of a bound when it is public: nothing is left to protect."""
+
+    def __repr__(self) -> str:
+        return "PUBLIC"
+
+    def __reduce__(self) -> str:
+        return "PUBLIC"  # there is one, also after copying and in other processes
+
+
+PUBLIC = Public()
+
+
+class Unbounded:
+    """What interactions say instead of a bound: a user has any number of records, and is one unit."""
+
+    def __repr__(self) -> str:
+        return "UNBOUNDED"
+
+    def __reduce__(self) -> str:
+        return "UNBOUNDED"
+
+
+UNBOUNDED = Unbounded()
+
+
+# Rows
+
+
+class Cells(NamedTuple):
+    """Keys that are sorted, and their counts."""
+
+    keys: Int[np.ndarray, " cells"]
+    counts: Int[np.ndarray, " cells"]
+
+
+class Kept(NamedTuple):
+    """Cells, the bound that holds of them, and how many users lost anything to it."""
+
+    cells: Cells
+    bound: Bound | Public
+    users_cut: int | None = None
+
+
+def cut_cells(users: Users, keys: Any, counts: Any, bound: Any, key: bytes) -> Kept:
+    """The sum of what stays of each user."""
+    counts = None if counts is None else whole_counts(counts)
+    sizes = {len(keys), len(users.numbers), len(keys if counts is None else counts)}
+    if len(sizes) > 1:
+        raise ValueError(f"keys, counts and users of lengths {sizes} do not fit each other")
+    left = bounded_contributions(users, keys, counts, bound, key)
+    keys, counts = cells_of_counts(left.keys, left.counts)
+    cells = Cells(sealed(keys), sealed(counts))
+    return Kept(cells, bound.enforced(users.who), int(left.lost.sum()))
+
+
+def cells_of_rows(
+    data: Any,
+    domain: Domain,
+    bound: Any,
+    user: str | None,
+    user_type: str | None,
+    rng: Any,
+    key: bytes | None,
+    **how: Any,
+) -> Kept:
+    """Of a frame or file, a batch of rows at a time."""
+    if user is None:
+        refuse_cut_of_nobody(rng, key)
+        counted = CellCounts()
+        for rows in counted_rows(data, domain, **how):
+            counted.add(rows.keys, rows.counts)
+        keys, counts = counted.cells()
+        return Kept(Cells(sealed(keys), sealed(counts)), bound)
+    column = UserNumbers(user, user_type)
+    rows = all_rows(counted_rows(data, domain, users=column, **how))
+    users = column.users(cast(np.ndarray, rows.users))
+    return cut_cells(users, rows.keys, rows.counts, bound, cut_key(rng, key))
+
+
+# Value
+
+
+@dataclass(frozen=True, eq=False)
+class SparseTable:
+    """Counts over a domain, of its non-empty cells.
+
+    Parameters
+    ----------
+    domain : Domain
+        Which cells there can be; public.
+    keys : int64[cells]
+        Keys of the domain, sorted and distinct.
+    counts : int64[cells]
+        At least 1; their sum is at most 2⁵³.
+    bound : Bound or PUBLIC
+        How far one unit moves the counts, or that nothing is left to protect; no default.
+    truth_public : bool
+        Exact counts may be shown beside a release (published files, generated twins). Without it,
+        everything that compares with the truth refuses.
+    users_cut : int, optional
+        How many users lost anything to an enforced bound; private, as counts are.
+
+    Raises
+    ------
+    ValueError
+        Keys or counts in another form, or no bound; `from_keys` takes them in any order.
+    """
+
+    domain: Domain
+    keys: Int[np.ndarray, " cells"]
+    counts: Int[np.ndarray, " cells"]
+    bound: Bound | Public
+    truth_public: bool = False
+    users_cut: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bound, Bound | Public):
+            need = "need Bound(l0, linf), how far one unit moves the table, or PUBLIC"
+            raise not_allowed(self, "bound", need)
+        if self.keys.dtype != np.int64 or self.counts.dtype != np.int64:
+            raise ValueError("SparseTable.keys and counts must be int64; use from_keys")
+        if self.keys.ndim != 1 or self.keys.shape != self.counts.shape:
+            raise ValueError(f"{self.keys.shape} keys do not fit {self.counts.shape} counts")
+        for name in ("keys", "counts"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+        if len(self.keys):
+            if self.keys[0] < 0 or self.keys[-1] >= self.domain.size:
+                raise ValueError(f"SparseTable.keys must lie in 0 … {self.domain.size - 1}")
+            if (self.keys[1:] <= self.keys[:-1]).any():
+                raise ValueError("SparseTable.keys must be sorted and distinct; use from_keys")
+            if self.counts.min() < 1 or self.counts.astype(float).sum() > LARGEST_TOTAL:
+                raise ValueError(
+                    f"SparseTable.counts must be >= 1 and sum to at most {LARGEST_TOTAL}"
+                )
+
+    @classmethod
+    def from_keys(
+        cls,
+        domain: Domain,
+        keys: Any,
+        counts: Any,
+        bound: Bound | Public,
+        *,
+        truth_public: bool = False,
+        users: Any = None,
+        user_type: str | None = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
+    ) -> SparseTable:
+        """From keys in any order: counts of the same cell add up, empty cells are dropped.
+
+        Parameters
+        ----------
+        domain : Domain
+            Which cells there can be.
+        keys : int[n]
+            Keys of the domain.
+        counts : numbers[n], optional
+            Whole numbers of at least 0; None where each key counts one.
+        bound : Bound or PUBLIC
+            How far one unit moves the counts.
+        truth_public : bool
+            Exact counts may be shown.
+        users : sequence, optional
+            Whose each row is, in values of one kind: each user is cut to the bound, at random
+            (`contributions.bounded_contributions`). Without them the bound is believed as it is stated.
+        user_type : "text", optional
+            Read users as text, also where they spell numbers: 7 and 007 are then two people.
+        rng, key : numpy Generator or 32 bytes, optional
+            What the choice comes from, to repeat it; without them, a new key of the operating system.
+
+        Returns
+        -------
+        SparseTable
+
+        Raises
+        ------
+        ValueError
+            Keys outside the domain, a count that is no whole number, with its row, or users that are
+            missing or of several kinds.
+
+        Examples
+        --------
+        >>> SparseTable.from_keys(Domain(("x",), (9,)), [5, 1, 5], [1, 0, 2], Bound()).counts
+        array([3])
+        """
+        keys = np.asarray(keys)
+        if len(keys) and (
+            keys.dtype.kind not in "iu" or not 0 <= keys.min() <= keys.max() < domain.size
+        ):
+            raise ValueError(f"keys must be whole numbers in 0 … {domain.size - 1}")
+        if users is not None:
+            kept = cut_cells(users_of(users, user_type), keys, counts, bound, cut_key(rng, key))
+            return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
+        refuse_cut_of_nobody(rng, key)
+        keys = keys.astype(np.int64)
+        if counts is None:
+            keys, counts = cells_of_keys(keys)
+            return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
+        counts = whole_counts(counts)
+        if keys.shape != counts.shape:
+            raise ValueError(f"{keys.shape} keys do not fit {counts.shape} counts")
+        is_sorted = not len(keys) or (keys[1:] > keys[:-1]).all()
+        if not is_sorted or not counts.all():
+            keys, counts = cells_of_counts(keys, counts)
+        return cls(domain, sealed(keys), sealed(counts), bound, truth_public)
+
+    @classmethod
+    def from_dense(
+        cls, domain: Domain, array: Any, bound: Bound | Public, *, truth_public: bool = False
+    ) -> SparseTable:
+        """From an array of the domain's shape.
+
+        Parameters
+        ----------
+        domain : Domain
+            Which cells there can be.
+        array : numbers[...]
+            A whole number of at least 0 for each cell.
+        bound : Bound or PUBLIC
+            How far one unit moves the counts.
+        truth_public : bool
+            Exact counts may be shown.
+
+        Returns
+        -------
+        SparseTable
+
+        Raises
+        ------
+        ValueError
+            An array of another shape, or a count that is no whole number.
+        """
+        array = np.asarray(array)
+        if array.shape != domain.shape:
+            raise ValueError(f"array of shape {array.shape} does not fit domain {domain.shape}")
+        keys = np.flatnonzero(array != 0)  # NaN is not zero, so it is kept and refused below
+        return cls.from_keys(
+            domain, keys, array.ravel()[keys], bound, truth_public=truth_public
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        domain: Domain,
+        bound: Bound | Public,
+        *,
+        count: str | None = None,
+        truth_public: bool = False,
+        user: str | None = None,
+        user_type: str | None = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
+    ) -> SparseTable:
+        """From a frame (pandas, polars or Arrow) with the columns of its domain; `count` names the counts.
+
+        A domain is public and is never learnt from the data.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
+            Rows of the same cell add up.
+        domain : Domain
+            Which cells there can be.
+        bound : Bound or PUBLIC
+            How far one unit moves the counts.
+        count : str, optional
+            The column of counts; without it each row counts one.
+        truth_public : bool
+            Exact counts may be shown.
+        user : str, optional
+            The column that says whose each row is: each user is cut to the bound, at random. Without it
+            the bound is believed as it is stated.
+        user_type : "text", optional
+            Read users as text: integers as they are usually spelled, and 7 and 007 as two people.
+        rng, key : numpy Generator or 32 bytes, optional
+            As in `from_keys`.
+
+        Returns
+        -------
+        SparseTable
+
+        Raises
+        ------
+        ValueError
+            A column that is missing or there twice, or a value that is missing or outside the domain,
+            with its column and row.
+        """
+        kept = cells_of_rows(frame, domain, bound, user, user_type, rng, key, count=count)
+        return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path | Sequence[str | Path],
+        domain: Domain,
+        bound: Bound | Public,
+        *,
+        count: str | None = None,
+        table: str | None = None,
+        truth_public: bool = False,
+        user: str | None = None,
+        user_type: str | None = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
+        progress: Progress | None = None,
+    ) -> SparseTable:
+        """From files: CSV (`.csv.gz` and `.csv.zst` too), Parquet, or a table of a database.
+
+        Values are compared with labels as text. Rows are read in batches, so that memory is for the
+        cells and not for the rows.
+
+        Parameters
+        ----------
+        path : path, or several
+            The columns of the domain; rows of the same cell add up. A folder means its files, which all
+            have the same columns; a glob such as "trips/2026-*.parquet" those that match.
+        domain, bound, count, truth_public, user, user_type, rng, key
+            As in `from_frame`.
+        table : str, optional
+            The name of a table, where the file is a DuckDB or SQLite database.
+        progress : callable, optional
+            Called now and then with the bytes that were read and those that there are.
+
+        Returns
+        -------
+        SparseTable
+
+        Raises
+        ------
+        ValueError
+            A file that cannot be read, a column that is missing or there twice, or a value that is
+            missing or outside the domain, with its file, line and column.
+        """
+        how = {"count": count, "table": table, "progress": progress}
+        kept = cells_of_rows(path, domain, bound, user, user_type, rng, key, **how)
+        return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        shown = self.truth_public or self.bound is PUBLIC
+        cells = f"{len(self):,} of {self.domain.size:,}" if shown else f"{self.domain.size:,}"
+        names = " × ".join(self.domain.attributes)
+        return f"<SparseTable {names}: {cells} cells, {self.bound!r}>"
+
+    @property
+    def total(self) -> int:
+        """Sum of all counts."""
+        return int(self.counts.sum())
+
+    @property
+    def density(self) -> float:
+        """The fraction of cells that are not empty."""
+        return len(self) / self.domain.size
+
+    def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
+        """The exact answers.
+
+        Parameters
+        ----------
+        workload : Workload
+            Queries over the domain.
+
+        Returns
+        -------
+        float[queries]
+            In counts.
+        """
+        return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
+
+    def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
+        """The exact answers to linear queries in steps of a grid, to which each term is rounded.
+
+        Parameters
+        ----------
+        workload : Workload
+            Linear queries over the domain.
+        grid : float
+            A public step, a power of two.
+
+        Returns
+        -------
+        int64[queries]
+        """
+        return workload.grid_units(self.domain, self.keys, self.counts, grid)
+
+    def project(self, attributes: Sequence[str]) -> SparseTable:
+        """The marginal on `attributes`: a unit's cells may fall together, its l1 stays.
+
+        Parameters
+        ----------
+        attributes : sequence of str
+            Attributes of the domain, in the order of the marginal's.
+
+        Returns
+        -------
+        SparseTable
+        """
+        domain = self.domain.project(attributes)
+        columns = [self.domain.column(self.keys, a) for a in attributes]
+        bound = self.bound
+        if isinstance(bound, Bound):
+            l0 = min(bound.l0, domain.size)
+            bound = replace(bound, l0=l0, linf=bound.l1)
+        marginal = SparseTable.from_keys(
+            domain,
+            domain.keys(np.stack(columns, axis=1)),
+            self.counts,
+            bound,
+            truth_public=self.truth_public,
+        )
+        return replace(marginal, users_cut=self.users_cut)
+
+    def ranked(self) -> SparseTable:
+        """The counts of all cells in ascending order, over ranks: whose they are is forgotten.
+
+        A unit that moves the counts by l1 in all moves the sorted ones by no more, but perhaps in other
+        places: moving one count past its equals moves the last of them.
+
+        Returns
+        -------
+        SparseTable
+            Over one attribute, `rank`, of as many values as the domain has cells.
+        """
+        size = self.domain.size
+        keys = np.arange(size - len(self), size)
+        counts = np.sort(self.counts)
+        bound = self.bound
+        if isinstance(bound, Bound) and bound.linf > 1:
+            l0 = min(size, ceil(bound.l1))
+            bound = replace(bound, l0=l0, linf=min(bound.linf, bound.l1))
+        domain = Domain(("rank",), (size,))
+        return SparseTable(
+            domain, sealed(keys), sealed(counts), bound, self.truth_public, self.users_cut
+        )
+
+    def dense(self) -> Int[np.ndarray, "..."]:
+        """The full array, of the domain's shape; only for small domains."""
+        array = np.zeros(self.domain.size, np.int64)
+        array[self.keys] = self.counts
+        return array.reshape(self.domain.shape)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a non-empty cell: the attributes' labels and `count`."""
+        return self.domain.frame(self.keys).assign(count=self.counts)

@@ -1,0 +1,178 @@
+"""Cuts what each user contributes to a bound, by a function of a key and of that user alone."""
+
+from __future__ import annotations
+
+from math import floor
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from workbench.data import user_kernels
+from workbench.data.cells import LARGEST_TOTAL, cells_of_counts
+from workbench.data.users import Users, seeds
+from workbench.value import Bool, Int
+
+_USERS = 2**17  # whose seeds are held at a time
+_MOST_DRAWN = 2**36  # counts of one user of which some stay: a random bit each
+_PACKED = 2**63
+
+
+@runtime_checkable
+class Limits(Protocol):
+    """How far a user may move a table, as a `Bound` says it."""
+
+    @property
+    def l0(self) -> int:
+        """Cells."""
+
+    @property
+    def linf(self) -> float:
+        """Counts in a cell."""
+
+    @property
+    def l1(self) -> float:
+        """Counts in all."""
+
+
+class BoundedContributions(NamedTuple):
+    """What is left of all users, and which of them lost anything."""
+
+    keys: Int[np.ndarray, " cells"]  # a row a user and cell
+    counts: Int[np.ndarray, " cells"]  # at least 1
+    lost: Bool[np.ndarray, " users"]  # of each user with any counts
+
+
+def bounded_contributions(
+    users: Users,
+    keys: Int[np.ndarray, " rows"],
+    counts: Int[np.ndarray, " rows"] | None,
+    bound: Limits,
+    key: bytes,
+) -> BoundedContributions:
+    """Of each user at most `l0` cells, at most `linf` in each of them, and at most `l1` in all.
+
+    A user's rows are first summed by cell. Of more than `l0` distinct cells `l0` stay, every choice of
+    so many equally likely; what is above `linf` is cut off; and of more than `l1` counts `l1` stay,
+    every choice of so many counts equally likely (a multivariate hypergeometric law). As counts are
+    whole, a `linf` or `l1` that is not is rounded down: at most ⌊linf⌋ <= linf in a cell, at most
+    ⌊l1⌋ <= l1 in all.
+
+    What stays of user u is f(key, u, u's own records). It depends neither on the order of rows nor on
+    anybody else, so that adding or removing u changes the sum over all users by f(key, u, ·) alone, which
+    is within the bound. This holds for every key: a key that is known, or comes from a seed, weakens no
+    guarantee. That a choice is uniform is owed to the table's accuracy, and follows thus: the draws of u
+    begin in a state of 256 bits, the image of u's identity under AES with the secret key, which for
+    different users are as independent and uniform as AES is a random permutation. From uniform words
+    `kernels.mark_some` draws a uniform set (Floyd), and `kernels.keep_units` the smallest of
+    independent uniform reals, one a count, of which every set is equally likely to be smallest.
+
+    Parameters
+    ----------
+    users : Users
+        Whose each row is.
+    keys : int[rows]
+        Of the cells, at least 0.
+    counts : int[rows], optional
+        At least 0; without them each row counts one.
+    bound : Bound
+        `l0` cells, `linf` in each, `l1` in all.
+    key : bytes
+        32 bytes that nobody knows; the same ones repeat the same cut.
+
+    Returns
+    -------
+    BoundedContributions
+        A row a user and cell, by user, and for each user whether anything was lost.
+
+    Raises
+    ------
+    ValueError
+        A bound that cannot be drawn, a key of another length, or sums that a float cannot hold.
+    """
+    if not isinstance(bound, Limits):
+        raise ValueError(
+            f"bound = {bound!r} is not allowed: need a Bound, to which users are cut"
+        )
+    l0, linf, l1 = whole_limits(bound)
+    if counts is not None:
+        counts = np.minimum(counts, linf + 1)  # what is above is cut, and known to be
+    cells = _cells_of_users(users.numbers, keys, counts)
+    sums = cells.counts
+    lost = np.zeros(len(cells.starts) - 1, bool)
+    for first in range(0, len(lost), _USERS):
+        some = slice(first, first + _USERS)
+        starts = cells.starts[first : first + _USERS + 1]
+        numbers = cells.users[some]
+        drawn = seeds(key, users.ids_of(numbers))
+        part = slice(starts[0], starts[-1])
+        user_kernels.bound_users(
+            starts - starts[0], l0, linf, l1, drawn, sums[part], lost[some]
+        )
+    size = user_kernels.drop_empty(cells.keys, sums)
+    return BoundedContributions(cells.keys[:size], sums[:size], lost)
+
+
+def whole_limits(bound: Limits) -> tuple[int, int, int]:
+    """l0, ⌊linf⌋ and ⌊l1⌋, none larger than a table can hold."""
+    l0, linf, l1 = (
+        min(floor(limit), LARGEST_TOTAL) for limit in (bound.l0, bound.linf, bound.l1)
+    )
+    if l1 < l0 * linf and l0 * linf > _MOST_DRAWN:
+        raise ValueError(
+            f"{bound!r} cannot be enforced: l1 of up to l0·linf counts are drawn one by one, of at most "
+            f"{_MOST_DRAWN}; leave l1 out, or lower linf"
+        )
+    return l0, linf, l1
+
+
+class _CellsOfUsers(NamedTuple):
+    """Users with any counts, where each one's cells start, and their sums; cells ascend in each."""
+
+    users: Int[np.ndarray, " users"]
+    starts: Int[np.ndarray, " users+1"]
+    keys: Int[np.ndarray, " cells"]
+    counts: Int[np.ndarray, " cells"]
+
+
+def _cells_of_users(
+    users: np.ndarray, keys: np.ndarray, counts: np.ndarray | None
+) -> _CellsOfUsers:
+    """Rows summed by user and cell; both are sorted as one number."""
+    if not len(users):
+        none = np.zeros(0, np.int64)
+        return _CellsOfUsers(none, np.zeros(1, np.int64), none, none)
+    distinct_users = distinct_keys = None
+    lowest = int(users.min())
+    n_users = int(users.max()) - lowest + 1
+    key_bits = int(
+        keys.max()
+    ).bit_length()  # numbers are taken apart faster by bits than by division
+    if n_users << key_bits > _PACKED:
+        distinct_users, users = np.unique(users, return_inverse=True)
+        lowest = 0
+        n_users = len(distinct_users)
+    if n_users << key_bits > _PACKED:
+        distinct_keys, keys = np.unique(keys, return_inverse=True)
+        key_bits = (len(distinct_keys) - 1).bit_length()
+    packed = users.astype(np.int64)
+    packed -= lowest
+    packed <<= key_bits
+    packed |= keys
+    if counts is None:
+        packed.sort()
+        sums = np.empty(len(packed), np.int64)
+    else:
+        packed, sums = cells_of_counts(packed, counts)
+    numbers = np.empty(len(packed), np.int64)
+    starts = np.empty(len(packed) + 1, np.int64)
+    size, cells = user_kernels.take_apart(
+        packed, key_bits, counts is None, numbers, starts, sums
+    )
+    numbers = numbers[:size] + lowest
+    keys = packed[:cells]
+    return _CellsOfUsers(
+        numbers if distinct_users is None else distinct_users[numbers],
+        starts[: size + 1].copy(),
+        keys if distinct_keys is None else distinct_keys[keys],
+        sums[:cells],
+    )

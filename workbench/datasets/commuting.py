@@ -1,0 +1,453 @@
+"""OnTheMap, commutes as points, and flows between US counties."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.compiled import pd, pl
+from workbench.data import Bound, Records, SparseTable
+from workbench.data.columns import LabelledRows
+from workbench.datasets.delimited import field_names, read_blocks
+from workbench.datasets.kinds import REAL_FILE
+from workbench.datasets.published import File
+from workbench.spaces import Domain, OverHierarchy, Quadtree
+from workbench.value import Int, parameter, subset_of, value
+
+# Onthemap
+
+FIPS = dict(
+    al="01", ak="02", az="04", ar="05", ca="06", co="08", ct="09", de="10", dc="11", fl="12",
+    ga="13", hi="15", id="16", il="17", ia="19", ks="20", ky="21", la="22", me="23", md="24",
+    ma="25", mi="26", mn="27", ms="28", mo="29", mt="30", ne="31", nv="32", nh="33", nj="34",
+    nm="35", ny="36", nc="37", nd="38", oh="39", ok="40", pa="42", ri="44", sc="45", sd="46",
+    tn="47", tx="48", ut="49", vt="50", va="51", wa="53", wv="54", wi="55", wy="56", pr="72",
+) | {"in": "18", "or": "41"}  # fmt: skip
+STATES = tuple(sorted(FIPS.values()))
+DIGITS = {"block": 15, "tract": 11, "tract2": 7, "county": 5}  # of the 15 that name a block
+
+BLOCKS = {"tabblk2010": 7, "tabblk2020": 8}  # the crosswalk's first field, and LODES' version
+
+_LODES = "https://lehd.ces.census.gov/data/lodes/LODES"
+_LAST_YEAR = 2019  # of version 7
+_SHA256 = {  # of version 7
+    "ri_od_main_JT00_2019.csv": (
+        "0e28e4e3cc802c39d7774d947efca6bb64eeec73106872bd479f0a4e998ad09a",
+        "93b599eea25e2ea79d0a23be8e1c8ad65f6b805a82906d1f6a6357aa18da1e40",
+    ),
+    "ri_od_aux_JT00_2019.csv": (
+        "b3ba1b74df96e8c11ed93aac47c8188174492800d7b8fe62eedd65c75f85a7e1",
+        "b8d1619a8657658ba877428a18126cad2b870666a058639bdef373b48abd2ed6",
+    ),
+    "ri_xwalk.csv": (
+        "0d4b104d819a11cc52d8dd717749846c994ff2bae2907f1134a4409bff682896",
+        "56de6044c999d1c75574bc37238138c9787ea3b18e41de9e9a7adb3a12399be5",
+    ),
+}
+
+
+@value
+class OnTheMap:
+    """All jobs (JT00) of a year by location of work and of home.
+
+    `part="main"` holds the jobs of people who live in the state they work in, `part="aux"`
+    those of people who live in another state. Locations are census blocks or prefixes of their
+    codes: tracts, counties, or "tract2", a county and the first two digits of a tract, as in the
+    sparse-data paper. Labels are these codes as text. The domain is every location in the public
+    crosswalks of the states, work first, so that keys are ordered by work location.
+    Blocks are those of the 2010 census in version 7 of LODES (years to 2019) and of the 2020 census
+    in version 8 (all years). Which it is says the header of the crosswalk, `tabblk2010` or
+    `tabblk2020`; jobs that are not in its blocks, and crosswalks of two versions, are refused.
+    Homes of `part="aux"` are states (FIPS codes of the 50, DC and Puerto Rico) whatever the
+    `level`: as blocks they would need the crosswalks of the whole country.
+
+    Rhode Island 2019, the default: 406,052 jobs in 372,191 of 25,181² pairs of blocks, and in
+    the aux file 70,737 jobs in 69,355 pairs of blocks. One unit is one job, in one cell;
+    whoever has two jobs is two units. The published counts are synthetic themselves, and
+    public.
+
+    Terms: US Government work. Source: US Census Bureau, LEHD Origin-Destination Employment
+    Statistics, versions 7 and 8; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix
+    A (47 states of 2008, an earlier version).
+    """
+
+    kind: ClassVar[str] = REAL_FILE
+    cite: ClassVar[str] = "lodes7"
+    truth_public: ClassVar[bool] = True
+
+    states: tuple[str, ...] = parameter(("ri",), check=subset_of(FIPS), doc="postal codes")
+    year: int = parameter(2019, 2002, integer=True, doc="of the jobs")
+    part: str = parameter("main", choices=("main", "aux"), doc="home in the state, or outside")
+    level: str = parameter("block", choices=tuple(DIGITS), doc="what a location is")
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Work × home; reads the crosswalks, and nothing else."""
+        # Prefixes, not the crosswalk's columns, which have the tracts of a later geography.
+        blocks = (
+            block for crosswalk in self._crosswalks.values() for block in crosswalk.blocks
+        )
+        works = tuple(sorted({block[: DIGITS[self.level]] for block in blocks}))
+        homes = works if self.part == "main" else STATES
+        return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
+
+    def files(self) -> tuple[File, ...]:
+        """What the publisher has for these states and this year: main, aux and crosswalk."""
+        files = []
+        for state in self.states:
+            version = _version_to_fetch(state, self.year)
+            main_and_aux = (_od(state, part, self.year, version) for part in ("main", "aux"))
+            files += [*main_and_aux, crosswalk_file(state, version)]
+        return tuple(files)
+
+    def load(self) -> SparseTable:
+        """The table; a file of another state, part or year, or a bad row, is a ValueError."""
+        domain = self.domain
+        labels: Any = domain.labels
+        index = {work: code for code, work in enumerate(labels[0])}
+        keys = [np.empty(0, np.int64)]
+        counts = [np.empty(0, np.int64)]
+        for state, crosswalk in self._crosswalks.items():
+            path = _od(state, self.part, self.year).find()
+            _check_name(path)
+            kind = pl.Enum(crosswalk.blocks)
+            need = f"a 15-digit block of {crosswalk}: is {path.name} of that version?"
+            locations = (block[: DIGITS[self.level]] for block in crosswalk.blocks)
+            place = np.array([index[location] for location in locations], np.int64)
+            created = None
+            for block in read_blocks(path, ("w_geocode", "h_geocode", "S000", "createdate")):
+                created = created or block.frame["createdate"][0]
+                _check_date(block, created, self.year)
+                work = place[block.codes("w_geocode", kind, need)]
+                if self.part == "main":
+                    home = place[block.codes("h_geocode", kind, need)]
+                else:
+                    home = _home_states(block, FIPS[state])
+                keys.append(domain.keys(np.stack([work, home], axis=1)))
+                counts.append(block.positive_counts("S000"))
+        return SparseTable.from_keys(
+            domain, np.concatenate(keys), np.concatenate(counts), Bound(1), truth_public=True
+        )
+
+    def crosswalks(self) -> dict[Path, str]:
+        """The publisher's lists of blocks, a state each, and which field names the blocks."""
+        return {crosswalk.path: crosswalk.field for crosswalk in self._crosswalks.values()}
+
+    def points(self, depth: int = 16) -> CommutePoints:
+        """The same jobs as points: where people live and work, in degrees."""
+
+        return CommutePoints(self, depth)
+
+    @cached_property
+    def _crosswalks(self) -> dict[str, _Crosswalk]:
+        crosswalks = {state: _read_crosswalk(state) for state in self.states}
+        first, *others = crosswalks.values()
+        for other in others:
+            if other.field != first.field:
+                raise ValueError(f"{other}, and {first}: need one version")
+        return crosswalks
+
+
+@dataclass(frozen=True)
+class _Crosswalk:
+    """The blocks that a state's crosswalk lists, sorted; `field` is the one that names them."""
+
+    path: Path
+    field: str
+    blocks: list[str]
+
+    def __str__(self) -> str:
+        return f"{self.path.name}, which is of LODES {BLOCKS[self.field]} ({self.field})"
+
+
+def _od(state: str, part: str, year: int, version: int = 7) -> File:
+    name = f"{state}_od_{part}_JT00_{year}.csv"
+    return _file(name, f"{state}/od", version)
+
+
+def crosswalk_file(state: str, version: int = 7) -> File:
+    """The public list of a state's blocks: what they belong to, and where they lie."""
+    return _file(f"{state}_xwalk.csv", state, version)
+
+
+def block_field(path: Path) -> str:
+    """The field of a crosswalk that names its blocks, and so says which version it is of."""
+    names = field_names(path)
+    field = next((field for field in BLOCKS if field in names), "")
+    if not field:
+        raise ValueError(f"{path}, line 1: no field {' or '.join(BLOCKS)} among {names}")
+    return field
+
+
+def _file(name: str, folder: str, version: int) -> File:
+    sha256 = _SHA256.get(name, ()) if version == 7 else ()
+    return File("onthemap", name, f"{_LODES}{version}/{folder}/{name}.gz", sha256)
+
+
+def _version_to_fetch(state: str, year: int) -> int:
+    """That of the crosswalk, if it is at hand; else version 7, which has fewer years."""
+    with suppress(FileNotFoundError, ValueError):
+        return BLOCKS[block_field(crosswalk_file(state).find())]
+    return 7 if year <= _LAST_YEAR else 8
+
+
+def _read_crosswalk(state: str) -> _Crosswalk:
+    path = crosswalk_file(state).find()
+    field = block_field(path)
+    blocks = set()
+    own = FIPS[state]
+    for block in read_blocks(path, (field,)):
+        codes = block.frame[field]
+        need = f"15 digits that begin with {own}"
+        block.refuse(~codes.str.contains(rf"^{own}\d{{13}}$"), field, need)
+        blocks.update(codes)
+    return _Crosswalk(path, field, sorted(blocks))
+
+
+def _home_states(block: LabelledRows, own: str) -> Int[np.ndarray, " rows"]:
+    """Codes of the states that the homes of an aux file lie in: any but its own."""
+    homes = block.frame["h_geocode"]
+    need = f"a 15-digit block outside state {own}"
+    block.refuse(
+        ~homes.str.contains(r"^\d{15}$") | homes.str.starts_with(own), "h_geocode", need
+    )
+    states = block.frame.select(homes.str.slice(0, 2))
+    return LabelledRows(block.path, block.lines, states).codes("h_geocode", STATES)
+
+
+def _check_date(block: LabelledRows, created: str, year: int) -> None:
+    dates = block.frame["createdate"]
+    block.refuse(dates != created, "createdate", f"{created} as in the rows above")
+    after = dates.str.contains(r"^\d{8}$") & (dates.str.slice(0, 4) > str(year))
+    block.refuse(~after, "createdate", f"a day (YYYYMMDD) after the year {year}")
+
+
+def _check_name(path: Path) -> None:
+    """Refuses a file that had another name when it was compressed, which gzip remembers."""
+    with path.open("rb") as stream:
+        head = stream.read(512)
+    if head[:4] == b"\x1f\x8b\x08\x08":  # gzip, with a name
+        was = head[10:].split(b"\0")[0].decode("latin-1")
+        if re.fullmatch(r"[a-z]{2}_od_\w+_JT\d\d_\d{4}\.csv", was) and was != path.stem:
+            raise ValueError(f"{path} is {was} under another name")
+
+
+# Commute points
+
+ATTRIBUTES = ("home_lat", "home_lon", "work_lat", "work_lon")
+POINT_FIELDS = ("ctycsub", "ctycsubname", "blklatdd", "blklondd")  # and the field of blocks
+
+# The 2010 census of the cities and towns of Rhode Island: 1,052,567 people.
+POPULATION = {
+    "Barrington": 16_310, "Bristol": 22_954, "Burrillville": 15_955, "Central Falls": 19_376,
+    "Charlestown": 7_827, "Coventry": 35_014, "Cranston": 80_387, "Cumberland": 33_506,
+    "East Greenwich": 13_146, "East Providence": 47_037, "Exeter": 6_425, "Foster": 4_606,
+    "Glocester": 9_746, "Hopkinton": 8_188, "Jamestown": 5_405, "Johnston": 28_769,
+    "Lincoln": 21_105, "Little Compton": 3_492, "Middletown": 16_150, "Narragansett": 15_868,
+    "New Shoreham": 1_051, "Newport": 24_672, "North Kingstown": 26_486,
+    "North Providence": 32_078, "North Smithfield": 11_967, "Pawtucket": 71_148,
+    "Portsmouth": 17_389, "Providence": 178_042, "Richmond": 7_708, "Scituate": 10_329,
+    "Smithfield": 21_430, "South Kingstown": 30_639, "Tiverton": 15_780, "Warren": 10_611,
+    "Warwick": 82_672, "West Greenwich": 6_135, "West Warwick": 29_191, "Westerly": 22_787,
+    "Woonsocket": 41_186,
+}  # fmt: skip
+
+
+def _pairs_of_blocks(x: Any) -> str | None:
+    is_pairs = type(x).__name__ == "OnTheMap" and x.part == "main" and x.level == "block"
+    return None if is_pairs else 'need OnTheMap of part "main" and level "block"'
+
+
+@value
+class CommutePoints(OverHierarchy):
+    """Where the people of OnTheMap's jobs live and work: points in degrees, in four dimensions.
+
+    A point is the centroids of two census blocks, home first, each as latitude and longitude
+    in the crosswalk. The box that is halved, the same for home and work, is the smallest that
+    holds all blocks in the crosswalks of the states, whether anyone works or lives there: public
+    geography. At the default depth of 16 the cells of Rhode Island are about 1.5 by 1 m.
+
+    One unit is one job, one record. The published jobs are synthetic themselves, and public.
+
+    Terms and source: as `OnTheMap`; populations of places: US Census Bureau, 2010 Census.
+    """
+
+    kind: ClassVar[str] = REAL_FILE
+    cite: ClassVar[str] = "lodes7"
+    truth_public: ClassVar[bool] = True
+
+    dataset: Any = parameter(check=_pairs_of_blocks, doc="the jobs: an OnTheMap")
+    depth: int = parameter(16, 1, 32, integer=True, unit="levels")
+
+    @cached_property
+    def hierarchy(self) -> Quadtree:
+        """The box of all blocks, home × work, in degrees; reads the crosswalks, and nothing else."""
+        centroids = self._geography.select("latitude", "longitude")
+        low = centroids.min().row(0)
+        high = centroids.max().row(0)
+        return Quadtree(4, self.depth, low * 2, high * 2, ATTRIBUTES)
+
+    @property
+    def blocks(self) -> pd.DataFrame:
+        """All blocks of the crosswalks, public: `block`, `place`, `latitude`, `longitude`, in degrees.
+
+        `place` is the county subdivision, such as "Newport city (Newport, RI)", or None.
+        """
+        return self._frame(self._geography.drop("code"))
+
+    def places(self) -> pd.DataFrame:
+        """Public places to ask about, the most populous first; all county subdivisions of the states.
+
+        `place` as in `blocks`; `population` by the 2010 census, in people, known here for Rhode
+        Island and missing elsewhere; how many `blocks` there are; and the mean of their centroids,
+        `latitude` and `longitude`. Where no population is known the order is by blocks.
+        """
+        by_place = self._geography.drop_nulls("place").group_by("code", "place")
+        means = [pl.mean("latitude"), pl.mean("longitude")]
+        frame = by_place.agg(pl.len().alias("blocks"), *means)
+        in_rhode_island = pl.col("code").str.starts_with("44")
+        in_rhode_island &= pl.col("place").str.ends_with(" RI)")
+        town = pl.col("place").str.replace(r" (city|town) \(.*", "")
+        population = (
+            pl.when(in_rhode_island)
+            .then(town)
+            .replace_strict(POPULATION, default=None, return_dtype=pl.Int64)
+        )
+        frame = frame.with_columns(population.alias("population"))
+        by = ["population", "blocks", "place"]
+        frame = frame.sort(by, descending=[True, True, False], nulls_last=True)
+        order = ("place", "population", "blocks", "latitude", "longitude")
+        return self._frame(frame.select(order)).astype({"population": "Int64"})
+
+    def files(self) -> tuple[File, ...]:
+        """Those of `dataset`."""
+        return self.dataset.files()
+
+    def load(self) -> Records:
+        """The points, equal ones counted; a bad row is a ValueError."""
+        return self._records
+
+    @cached_property  # a figure's sweeps all ask for them
+    def _records(self) -> Records:
+        table = self.dataset.load()
+        tree = self.hierarchy
+        centroids = self._geography.select("latitude", "longitude").to_numpy()
+        work, home = table.domain.codes(table.keys).T
+        keys, _ = tree.encode(np.hstack([centroids[home], centroids[work]]))
+        return Records.from_keys(tree, keys, table.counts, table.bound, self.truth_public)
+
+    @cached_property
+    def _geography(self) -> pl.DataFrame:
+        """Blocks in the order of `dataset.domain`: block, code, place, latitude, longitude."""
+        frames = [
+            pl.DataFrame(
+                {
+                    "block": block.frame[field],
+                    "code": block.frame["ctycsub"],
+                    "place": block.frame["ctycsubname"],
+                    "latitude": block.degrees("blklatdd", 90),
+                    "longitude": block.degrees("blklondd", 180),
+                }
+            )
+            for path, field in self.dataset.crosswalks().items()
+            for block in read_blocks(path, (field, *POINT_FIELDS))
+        ]
+        blocks = pl.DataFrame({"block": self.dataset.domain.labels[0]})
+        crosswalk = pl.concat(frames).unique("block", keep="first", maintain_order=True)
+        return blocks.join(crosswalk, "block", maintain_order="left")
+
+    @staticmethod
+    def _frame(frame: pl.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame(frame.to_dict(as_series=False))
+
+
+# Commuting flows
+
+FIELDS = ("home state", "home county", "work state", "work county", "workers", "margin")
+ABROAD = {"301": "Canada", "303": "Mexico", None: "elsewhere abroad"}  # work states, no county
+
+FILE = File(
+    "commuting_flows",
+    "jtw2009_2013.csv",
+    # The Census Bureau publishes a spreadsheet (…/commuting-flows/table1.xlsx). These are its
+    # rows as text, kept with a published study, at a fixed commit.
+    "https://raw.githubusercontent.com/larsvilhuber/MobZ/"
+    "4a522cf278928bfe5f730c9e1919cdeb7abb9d3e/raw/jtw2009_2013.csv",
+    (
+        "a030e53dfad891184d8ac94741f26294d12dd34606ddbf3ad238b3002692fa46",
+        "fca7b441cf2e2673d238aaf6b8a408b714f837da120baca28d9493b2973ddc75",  # "1,942" for 1942
+    ),
+)
+
+
+@value
+class CommutingFlows:
+    """140,843,659 workers by county of work and of home, US and Puerto Rico, 2009 to 2013.
+
+    Home is one of 3,221 counties and municipios, work is one of them, Canada, Mexico or
+    elsewhere abroad; labels are five-digit FIPS codes. 137,492 of 10,384,504 cells are not
+    empty (1.3 %, mean 1024). The list of counties is carried in `counties.txt`, not taken from
+    the file. One unit is one worker as estimated, in one cell: the survey asks a sample of
+    people and weights them, which the privacy of these counts leaves out.
+
+    Both forms of the file that go about are read: with and without leading zeros, thousands
+    separated or not, "NA" or nothing for no code.
+
+    Terms: US Government work. Source: US Census Bureau, American Community Survey 2009-2013,
+    residence county to workplace county commuting flows, Table 1.
+    """
+
+    kind: ClassVar[str] = REAL_FILE
+    cite: ClassVar[str] = "census2015flows"
+    truth_public: ClassVar[bool] = True
+
+    @property
+    def domain(self) -> Domain:
+        """Work × home, work first."""
+        homes = counties()
+        works = (*homes, *ABROAD.values())
+        return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
+
+    def files(self) -> tuple[File, ...]:
+        """The one table."""
+        return (FILE,)
+
+    def load(self) -> SparseTable:
+        """The table; a county that is not in the list is a ValueError."""
+
+        def county(side: str) -> pl.Expr:
+            state = pl.col(f"{side} state").str.strip_chars_start("0").str.zfill(2)
+            return state + pl.col(f"{side} county").str.zfill(3)
+
+        abroad = pl.col("work state").replace_strict(ABROAD, default=None)
+        work = pl.when(pl.col("work county").is_null()).then(abroad).otherwise(county("work"))
+        columns = [county("home").alias("home county"), work.alias("work county")]
+        domain = self.domain
+        works, homes = map(pl.Enum, domain.labels or ())
+        keys = [np.empty(0, np.int64)]
+        counts = [np.empty(0, np.int64)]
+        notes = "^(Home State|h_state|Source:|Data are based)"
+        for block in read_blocks(FILE.find(), FIELDS, FIELDS, notes=notes, missing=("NA",)):
+            block.frame = block.frame.with_columns(columns)
+            work_codes = block.codes(
+                "work county", works, "a county of counties.txt, or abroad"
+            )
+            home_codes = block.codes("home county", homes, "a county of counties.txt")
+            keys.append(domain.keys(np.stack([work_codes, home_codes], axis=1)))
+            counts.append(block.positive_counts("workers"))
+        return SparseTable.from_keys(
+            domain, np.concatenate(keys), np.concatenate(counts), Bound(1), truth_public=True
+        )
+
+
+def counties() -> tuple[str, ...]:
+    """The five-digit FIPS codes of all counties, ascending."""
+    lines = Path(__file__).with_name("counties.txt").read_text(encoding="utf-8").splitlines()
+    states = (line.split() for line in lines if not line.startswith("#"))
+    return tuple(state + county for state, *codes in states for county in codes)

@@ -1,0 +1,323 @@
+"""Synthetic commuting: stand-ins of OnTheMap, commutes as points, and towns on a map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from workbench.compiled import pd
+from workbench.data import Bound, Records, SparseTable
+from workbench.datasets.kinds import GENERATOR, Twin, seed_field
+from workbench.spaces import Domain, OverHierarchy, Quadtree
+from workbench.value import Float, Int, parameter, sealed, value
+
+# Onthemap twin
+
+LOCATIONS = 4001
+STATES = 47
+CELLS = 820_000
+
+# The published classes of LODES. The shares of jobs in them are round numbers of our own, and
+# so is how alike work places are in them (a Dirichlet law; 1: each has a mix quite of its own).
+ATTRIBUTES = {
+    "age": {"29 or younger": 0.22, "30 to 54": 0.55, "55 or older": 0.23},
+    "salary": {"1250 or less a month": 0.26, "1251 to 3333": 0.36, "more than 3333": 0.38},
+    "industry": {"goods": 0.18, "trade, transport, utilities": 0.21, "other services": 0.61},
+}
+ALIKE = {"age": 20, "salary": 3, "industry": 1}
+
+
+@value
+class OnTheMapTwin(Twin):
+    """Jobs by work and home location: 4001 × 4001 cells, 820,000 of them not empty, mean 150.
+
+    What is matched to print: the locations, the non-empty cells (density 0.051), their mean,
+    and "many cells have frequency 1 or 2" (nearly half). What is ours: 47 states of lognormal
+    size stand on a map of 4000 × 2200 km, locations scatter around their state, and ids run
+    state by state. A cell's rank is a gravity score: jobs there, people here, a fall with the
+    cube of the distance, a bonus inside a state, and noise. The ranked cells take the quantiles
+    of a lognormal law, so that the seed moves flows and not their sizes: the largest is a
+    metropolis that works at home (2.9 million), more than half of all jobs are at home, nine in
+    ten in the home state.
+
+    `attributes=True` splits every cell at random over age, salary and industry, three classes
+    each, in a mix of the work place's own: 27 × the cells, density below 0.01.
+
+    Made up, so public. One unit is one job, in one cell. Takes about a second. Source of the
+    statistics: Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A and section 4.5.
+    """
+
+    original = (
+        "OnTheMap version 4 of 2008 in 47 states, by county and two digits of the tract: it is published "
+        "no more, and the 47 states are not printed; `OnTheMap` reads versions 7 and 8 of any states"
+    )
+    matched: ClassVar[Mapping[str, str]] = {
+        "cells": "4001 work and 4001 home locations",
+        "density": "820,000 non-empty cells, 5.1 %",
+        "mean": "150 jobs in a non-empty cell",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "counts": "quantiles of a lognormal law: their tail, the largest, and how many are 1 or 2",
+        "order": "states side by side on a map, locations scattered around their state",
+        "joint": "which homes go with which work: a gravity score",
+        "attributes": "shares of age, salary and industry, and how they go with the place",
+    }
+    cite: ClassVar[str] = "cormode2012"
+    truth_public: ClassVar[bool] = True
+
+    attributes: bool = parameter(False, choices=(False, True), doc="age, salary, industry too")
+    seed: int = seed_field()
+
+    @property
+    def domain(self) -> Domain:
+        """Work and home location ids, work first, then the attributes if there are any."""
+        places = Domain(("work", "home"), (LOCATIONS, LOCATIONS))
+        if not self.attributes:
+            return places
+        return Domain(
+            (*places.attributes, *ATTRIBUTES),
+            (*places.shape, *(len(shares) for shares in ATTRIBUTES.values())),
+            (None, None, *(tuple(shares) for shares in ATTRIBUTES.values())),
+        )
+
+    def load(self) -> SparseTable:
+        """The table, the same for the same parameters."""
+        rng = np.random.default_rng(self.seed)
+        score = _gravity(rng).ravel()
+        keys = np.flatnonzero(score >= np.partition(score, -CELLS)[-CELLS])
+        counts = np.zeros(len(keys), np.int64)  # ties may make a few keys too many
+        counts[np.argsort(score[keys], kind="stable")[-CELLS:]] = _sizes()
+        keys = keys[counts > 0]
+        counts = counts[counts > 0]
+        if self.attributes:
+            keys, counts = _split(keys, counts, rng)
+        return SparseTable(self.domain, keys, counts, Bound(1, 1), self.truth_public)
+
+
+def _gravity(rng: np.random.Generator) -> Float[np.ndarray, "work home"]:
+    """How much each pair of locations attracts, in logs."""
+    size = rng.lognormal(0, 0.8, STATES)
+    state = np.sort(rng.choice(STATES, LOCATIONS, p=size / size.sum()))
+    centre = rng.uniform((0, 0), (4000, 2200), (STATES, 2))
+    place = (centre[state] + rng.normal(0, 250, (LOCATIONS, 2))).astype(np.float32)
+    people = rng.normal(0, 1.2, LOCATIONS).astype(np.float32)
+    jobs = people + rng.normal(0, 0.5, LOCATIONS).astype(np.float32)
+    score = sum(np.square(x[:, None] - x) for x in place.T)  # squared distance, in km²
+    score = np.log1p(score / np.float32(5**2)) * np.float32(-1.5)
+    score += jobs[:, None]
+    score += people
+    score += np.float32(5) * (state[:, None] == state)
+    score += np.float32(1.5) * rng.standard_normal(score.shape, dtype=np.float32)
+    return score
+
+
+def _sizes() -> Int[np.ndarray, " cells"]:
+    """Ascending quantiles of a lognormal law, rounded up: mean 150, half of them 1 or 2."""
+    from scipy.special import ndtri
+
+    quantiles = ndtri((np.arange(CELLS) + 0.5) / CELLS)
+    return np.ceil(np.exp(0.8135 + 2.9 * quantiles)).astype(np.int64)
+
+
+def _split(
+    keys: np.ndarray, counts: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Every cell's jobs over the 27 classes, attribute by attribute; keys stay sorted."""
+    work = keys // LOCATIONS
+    for name, shares in ATTRIBUTES.items():
+        a, b, c = np.array(list(shares.values())) * ALIKE[name]
+        first = rng.binomial(counts, rng.beta(a, b + c, LOCATIONS)[work])  # a Dirichlet law, as
+        rest = counts - first  # two shares: of all, and of what the first has left
+        second = rng.binomial(rest, rng.beta(b, c, LOCATIONS)[work])
+        counts = np.stack([first, second, rest - second], axis=1).ravel()
+        keys = (keys[:, None] * 3 + np.arange(3)).ravel()
+        work = np.repeat(work, 3)
+        full = counts > 0
+        keys = keys[full]
+        counts = counts[full]
+        work = work[full]
+    return keys, counts
+
+
+# Commute twin
+
+LOW = (24.5, -125.0)  # latitude, longitude: the contiguous US
+HIGH = (49.5, -66.5)
+CITIES = 3_000
+RURAL = 0.15  # share of homes
+MEDIAN = 10.0  # of distances, in km
+SPREAD = 1.0  # of their logarithm
+LONGEST = 300.0  # km
+KM = 111.2  # a degree of latitude
+
+_AT_ONCE = 1 << 20  # points made at a time; another number makes others
+
+
+@value
+class CommuteTwin(OverHierarchy, Twin):
+    """People in 3,000 cities and between them, and where they work: four dimensions, in degrees.
+
+    What is matched to print: home and work as latitude and longitude, and the scale, up to the
+    100 million respondents of the paper. What is ours: cities stand anywhere in the box of the
+    contiguous US, and the r-th has homes in proportion to 1/r (Zipf); they scatter around its
+    centre by a normal law of 2 km and up to 27 km, as the root of its size; 15 % of homes are
+    anywhere. Distances to work are lognormal, half of them below 10 km, 16.5 km on average and
+    300 km at most, towards the centre more often than not. What would leave the box is folded
+    back: of one person in a thousand.
+
+    One unit is one person, one record. Made up, so public. Ten million take a few seconds.
+    Source of the scale: Synthetic Data via Differential Privacy, 2009, section 5.1.
+    """
+
+    original = (
+        "LEHD's commuters of the whole country: `OnTheMap` reads them, state by state (LODES 7 or 8), and "
+        "the figures run on Rhode Island"
+    )
+    matched: ClassVar[Mapping[str, str]] = {
+        "sum": "the scale, up to 100 million people",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "places": "where cities are, how large, and how homes scatter",
+        "joint": "distances and directions from home to work",
+    }
+    cite: ClassVar[str] = "adaptive2009"
+    truth_public: ClassVar[bool] = True
+
+    records: int = parameter(
+        10_000_000, 1, 10**9, integer=True, unit="people", doc="how many people"
+    )
+    depth: int = parameter(16, 1, 16, integer=True, unit="levels", doc="of the tree of places")
+    seed: int = seed_field()
+
+    @property
+    def hierarchy(self) -> Quadtree:
+        """The box of the contiguous US, home × work, in degrees."""
+        from workbench.datasets.commuting import ATTRIBUTES
+
+        return Quadtree(4, self.depth, LOW * 2, HIGH * 2, ATTRIBUTES)
+
+    def places(self) -> pd.DataFrame:
+        """The cities, public, the most populous first, as in `CommutePoints.places`.
+
+        `population` is how many homes are expected to be of the city, in people.
+        """
+        latitude, longitude = _cities(np.random.default_rng(self.seed))
+        people = np.rint(self.records * _shares()[:-1]).astype(np.int64)
+        names = [f"city {i + 1}" for i in range(CITIES)]
+        return pd.DataFrame(
+            dict(place=names, population=people, latitude=latitude, longitude=longitude)
+        )
+
+    def load(self) -> Records:
+        """The points, the same for the same parameters; at another depth the same in other cells."""
+        rng = np.random.default_rng(self.seed)
+        tree = self.hierarchy
+        centres = _cities(rng)
+        homes = rng.multinomial(self.records, _shares())
+        cities = np.repeat(np.arange(CITIES + 1, dtype=np.int16), homes)
+        keys = np.empty(self.records, np.uint64)
+        for start in range(0, self.records, _AT_ONCE):
+            points = _commutes(cities[start : start + _AT_ONCE], centres, rng)
+            keys[start : start + len(points)] = tree.encode(points)[0][0]
+        keys.sort()
+        return Records(tree, sealed(keys), None, Bound(1), self.truth_public)
+
+
+def _cities(rng: np.random.Generator) -> Float[np.ndarray, "2 cities"]:
+    """Latitudes and longitudes of the centres, a degree inside the box."""
+    low = np.array(LOW) + 1
+    high = np.array(HIGH) - 1
+    return rng.uniform(low, high, (CITIES, 2)).T
+
+
+def _shares() -> Float[np.ndarray, " places"]:
+    """Of homes, city by city; the last is the country between them."""
+    shares = 1 / np.arange(1, CITIES + 1)
+    return np.append((1 - RURAL) * shares / shares.sum(), RURAL)
+
+
+def _commutes(
+    cities: Int[np.ndarray, " n"],
+    centres: Float[np.ndarray, "2 cities"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "n 4"]:
+    """Home and work of people of these cities."""
+    n = len(cities)
+    between = cities == CITIES
+    city = np.where(between, 0, cities)
+    off = (2 + 25 * (city + 1) ** -0.5) * rng.standard_normal((2, n)) / KM  # in latitudes
+    home = centres[:, city] + off
+    home[1] = centres[1, city] + off[1] / np.cos(np.radians(home[0]))
+    home[:, between] = rng.uniform(LOW, HIGH, (int(between.sum()), 2)).T
+    _fold(home)
+    away = np.exp(np.log(MEDIAN) + SPREAD * rng.standard_normal(n))
+    away = np.minimum(away, LONGEST) / KM
+    way = np.arctan2(-off[1], -off[0]) + rng.standard_normal(n)
+    work = home + away * np.cos(way)
+    work[1] = home[1] + away * np.sin(way) / np.cos(np.radians(home[0]))
+    _fold(work)
+    return np.concatenate([home, work]).T
+
+
+def _fold(points: Float[np.ndarray, "2 n"]) -> None:
+    """Mirror at the sides of the box what lies outside."""
+    for x, low, high in zip(points, LOW, HIGH, strict=True):
+        np.abs(x - low, out=x)
+        x += low
+        np.abs(high - x, out=x)
+        np.subtract(high, x, out=x)
+
+
+# Towns
+
+SIDE = 64.0  # km
+TOWN_RURAL = 0.15  # share of homes
+
+
+@value
+class Towns(OverHierarchy):
+    """Homes in towns and between them: two dimensions, in a square of 64 by 64 km.
+
+    Towns stand anywhere, and the r-th is lived in in proportion to 1/r (Zipf); homes scatter around
+    its centre by a normal law of `spread` in both directions. 15 % of homes are anywhere. What would
+    leave the square comes in again from the opposite side.
+
+    One unit is one person, one record. Made up, so public. Source of the kind of data, homes on a
+    map, of which this is a small picture: Synthetic Data via Differential Privacy, 2009, section 5.1.
+
+    >>> Towns(1000).load().total
+    1000
+    """
+
+    kind: ClassVar[str] = GENERATOR
+    cite: ClassVar[str] = "adaptive2009"
+    truth_public: ClassVar[bool] = True
+
+    records: int = parameter(
+        100_000, 1, 10**7, integer=True, unit="people", doc="how many people"
+    )
+    towns: int = parameter(20, 1, 10_000, integer=True, doc="how many towns")
+    spread: float = parameter(2.0, 0, unit="km", doc="of homes around the centre of a town")
+    depth: int = parameter(10, 1, 32, integer=True, unit="levels", doc="of halving the square")
+    seed: int = seed_field()
+
+    @property
+    def hierarchy(self) -> Quadtree:
+        """The square; cells of level 6 are 1 km² large."""
+        return Quadtree(2, self.depth, (0.0, 0.0), (SIDE, SIDE), ("east", "north"))
+
+    def load(self) -> Records:
+        """The points, the same for the same parameters; at another depth the same in other cells."""
+        rng = np.random.default_rng(self.seed)
+        centres = rng.uniform(0, SIDE, (self.towns, 2))
+        shares = 1 / np.arange(1, self.towns + 1)
+        shares = np.append((1 - TOWN_RURAL) * shares / shares.sum(), TOWN_RURAL)
+        homes = rng.multinomial(self.records, shares)
+        points = np.repeat(centres, homes[:-1], axis=0)
+        points += self.spread * rng.standard_normal(points.shape)
+        points = np.concatenate([points % SIDE, rng.uniform(0, SIDE, (homes[-1], 2))])
+        keys, _ = self.hierarchy.encode(points)
+        keys.sort(axis=1)
+        return Records(self.hierarchy, sealed(keys), None, Bound(1), self.truth_public)

@@ -1,0 +1,88 @@
+"""The kinds of datasets: real files, synthetic stand-ins and generators.
+
+A statement of a paper that rests on what a twin invents cannot be judged on it: checks ask `kind_of`, and
+the marks of `Twin.invented`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from workbench.value import parameter
+
+# Kinds
+
+REAL_FILE = "real file"
+TWIN = "twin"  # made up, with the published statistics of data that it stands in for
+GENERATOR = "generator"  # made up by a law that is stated
+
+
+class Twin:
+    """What twins say of themselves: of what they are made, by marks such as "order" or "counts".
+
+    Attributes
+    ----------
+    original : str
+        The data that it stands in for, and how to get it, where that can be done.
+    matched : mapping
+        The statistics that are published, which it has.
+    invented : mapping
+        What is ours, and so decides nothing about the paper.
+    """
+
+    if TYPE_CHECKING:  # a field, or a property
+
+        @property
+        def original(self) -> str: ...  # noqa: D102
+
+    kind: ClassVar[str] = TWIN
+    matched: ClassVar[Mapping[str, str]]
+    invented: ClassVar[Mapping[str, str]]
+
+
+def unwrapped(dataset: Any) -> Any:
+    """The dataset whose records another one sorts, adds up or moves elsewhere; else itself."""
+    while hasattr(dataset, "dataset"):
+        dataset = dataset.dataset
+    return dataset
+
+
+def kind_of(dataset: Any) -> str:
+    """What any dataset is, also one of another package that does not say it.
+
+    Parameters
+    ----------
+    dataset : dataset
+        A value, as figures run on it.
+
+    Returns
+    -------
+    str
+        "real file", "twin" or "generator".
+    """
+    dataset = unwrapped(dataset)
+    return getattr(dataset, "kind", REAL_FILE if hasattr(dataset, "files") else GENERATOR)
+
+
+def differences(ours: Mapping[str, int], published: Mapping[str, int]) -> tuple[str, ...]:
+    """Which numbers of a file are others than those that are published of it, in words.
+
+    >>> differences({"users": 3, "records": 8}, {"users": 6040, "records": 8})
+    ('3 users (published: 6,040)',)
+    """
+    names = (name for name in published if ours[name] != published[name])
+    return tuple(f"{ours[name]:,} {name} (published: {published[name]:,})" for name in names)
+
+
+def remarks_on(dataset: Any) -> tuple[str, ...]:
+    """How a published file differs from what is published of it; of anything else nothing."""
+    return dataset.remarks() if hasattr(dataset, "remarks") else ()
+
+
+# Generated
+
+
+def seed_field() -> Any:
+    """The field that makes a generator replayable."""
+    return parameter(0, 0, integer=True, doc="of the generator: the same seed, the same data")

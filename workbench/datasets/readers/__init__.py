@@ -1,1 +1,0 @@
-"""Readers: where published files are, and what stands in them; no dataset is here."""

@@ -1,0 +1,400 @@
+"""Strings with counts: a synthetic log of searches, and US surnames of 2010."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
+from io import BytesIO
+from math import prod
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from workbench.compiled import pa, parquet, pl
+from workbench.data import Bound, Records, SparseTable
+from workbench.data.columns import LabelledRows
+from workbench.datasets.compressed import read_whole
+from workbench.datasets.delimited import read_blocks
+from workbench.datasets.kinds import REAL_FILE, Twin, seed_field
+from workbench.datasets.published import File
+from workbench.spaces import Domain, OverHierarchy, Prefixes
+from workbench.value import Float, Int, not_allowed, parameter, value
+
+# Query log twin
+
+LONGEST = 24  # symbols
+EXPONENT = 0.9  # of Zipf's law
+HEAPS = 0.865  # exponent of the number of distinct queries
+
+BASE = """
+    air animal apple art auto baby bank bath beach bed bird blue board boat body book box bridge
+    bus business butter cake camera camp candle car card care cat chair cheap chicken child
+    church city clock cloth club coast coffee college cook corn country credit dance data day
+    deal deck design doctor dog door dream dress drive drum engine event eye face family farm
+    fashion field film fire fish flag flower food football forest game garden gift girl glass
+    gold golf grand green guitar gun hair hand health heart high history holiday home horse hotel
+    house ice insurance island jazz job juice jump key kid king kitchen lake lamp law lawn leaf
+    letter life light line list loan lock love lunch lyric magazine mail map market medicine milk
+    mirror mobile model money moon mother motor mountain movie music name nature new news night
+    north number nurse ocean office oil old orange paint paper park part party pet phone photo
+    piano picture pilot pizza plan plant play pool power price printer quilt quiz quote radio
+    rain recipe record red rent rice ring river road rock roof room rose run sale salad salt
+    school science sea search seat shirt shoe silver sister sky small snow soap soccer song
+    south sport spring star state stone store storm story street sugar summer sun table tax tea
+    teacher team tennis ticket tile time tire tool town toy trade trail train travel tree truck
+    unit vacation valley van video village wall watch water weather web wedding west wheel
+    white wild wind window wine winter wood word work world yard year yellow zebra zone zoo
+""".split()
+AFTER = ("s", "er", "ing", "shop", "land", "world", "online")
+BEFORE = ("my", "the", "free", "best", "super")
+NUMBERS = (*map(str, range(1, 31)), *map(str, range(1990, 2010)), "50", "100", "360", "411")
+SITES = {
+    ".com": 0.7, ".org": 0.1, ".net": 0.08, ".edu": 0.05, ".gov": 0.03, ".us": 0.02, ".co.uk": 0.02
+}  # fmt: skip
+
+SITE = 0.12  # chance
+WWW = 0.3
+NUMBERED = 0.08
+LENGTHS = (0.1, 0.25, 0.35, 0.3)  # of one word to four
+PAIRS = 12_000  # stems of two words
+FLAT = 30, 10  # what is added to the rank of a stem, and of a word after it
+STEP = 389  # the likeliest word after one is so many further on in the list
+TASTE = 5.0  # how far queries stray from what their words have in common, in logs
+
+_AT_ONCE = 1 << 20  # queries made at a time; another number makes others
+
+
+@value
+class QueryLogTwin(OverHierarchy, Twin):
+    """Searches in the 38 symbols of the paper: distinct strings, and how often each is asked.
+
+    What is matched to print: 90 million queries over a-z, 0-9, the full stop and the space, of
+    which some are longer than 20 symbols. What is ours: the r-th most frequent is asked in
+    proportion to r^-0.9 (Zipf) and at least once, the first 2.7 % of the time; `distinct` is by
+    default queries^0.865 (Heaps), 7.6 million at that scale, where the mean query has 15.4
+    symbols and 12 % have more than 20. Queries are one to four words, or the name of a site and
+    its ending, some with a number. Words are 268 ordinary English ones, and the first may be
+    derived from them (books, bookshop, mybook) or be two of them (bookfish). The next word
+    depends on the one before. A query's rank follows from the chance of its words, and from a
+    random taste. More than half of all queries begin with one of a hundred strings of 4 symbols.
+
+    The longest are of 24 symbols, the most that two words of 64 bits hold; at a smaller `depth`
+    what is longer is left out, and counted, as in any list. One unit is one query, not its user,
+    whom the log does not name. Made up, so public. Takes about 15 seconds and 1.6 GB at full
+    scale, less than one second for a million queries. Source of the statistics: Synthetic Data via
+    Differential Privacy, 2009, section 5.2.
+    """
+
+    original = (
+        "90 million searches that Microsoft gave out on request: nothing here reads them; a list of your "
+        "own strings is read by `StringCounts`"
+    )
+    matched: ClassVar[Mapping[str, str]] = {
+        "sum": "90 million queries",
+        "alphabet": "a-z, 0-9, the full stop and the space",
+        "length": "that some are longer than 20 symbols",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "counts": "Zipf's law of exponent 0.9, and how many queries are different",
+        "joint": "which strings begin alike, and which are frequent",
+        "length": "how many are long, and how long frequent ones are",
+    }
+    cite: ClassVar[str] = "adaptive2009"
+    truth_public: ClassVar[bool] = True
+
+    queries: int = parameter(90_000_000, 1, 10**10, integer=True, doc="how many queries")
+    distinct: int | None = parameter(
+        None, 1, 20_000_000, integer=True, unit="strings", doc="how many different strings"
+    )
+    depth: int = parameter(
+        LONGEST, 1, LONGEST, integer=True, unit="symbols", doc="longest string"
+    )
+    seed: int = seed_field()
+
+    def __post_init__(self) -> None:
+        if self.distinct is not None and self.distinct > self.queries:
+            raise not_allowed(self, "distinct", f"need at most queries = {self.queries}")
+
+    @property
+    def hierarchy(self) -> Prefixes:
+        """Strings over the paper's symbols."""
+        return Prefixes(depth=self.depth, attribute="query")
+
+    def load(self) -> Records:
+        """The records, the same for the same parameters."""
+        return self._records
+
+    @cached_property  # a figure's sweeps all ask for them
+    def _records(self) -> Records:
+        n = self.distinct or max(1, round(self.queries**HEAPS))
+        rng = np.random.default_rng(self.seed)
+        return Records.from_values(
+            self.hierarchy,
+            _texts(_queries(n, rng)),
+            Bound(1),
+            counts=_zipf(self.queries, n),
+            truth_public=self.truth_public,
+        )
+
+
+@cache
+def _parts() -> list[tuple[str, ...]]:
+    """What a query is spelt of, one of each; the first of each is nothing, but for stems.
+
+    Stems are letters only, and all different, and so are numbers, endings and words after a space:
+    only so do different choices spell different queries.
+    """
+    rng = np.random.default_rng(0)
+    derived = [word + end for word in BASE for end in AFTER]
+    derived += [begin + word for word in BASE for begin in BEFORE]
+    pairs = [a + b for a in BASE for b in BASE]
+    first, second, third = (rng.permutation(x).tolist() for x in (BASE, derived, pairs))
+    stems = tuple(dict.fromkeys([*first, *second, *third[:PAIRS]]))
+    plurals = [word + "s" for word in BASE]
+    later = ("", *(" " + word for word in dict.fromkeys([*BASE, *plurals])))
+    return [("", "www."), stems, ("", *NUMBERS), ("", *SITES), later, later, later]
+
+
+def _queries(n: int, rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
+    """Different queries, the most frequent first."""
+    parts = _parts()
+    sizes = tuple(map(len, parts))
+    assert prod(sizes) < 2**63
+    lengths = [np.array(list(map(len, part))) for part in parts]
+    codes = np.empty(0, np.int64)
+    while len(codes) < n:
+        queries = [codes]
+        for _ in range(0, 5 * n, 2 * _AT_ONCE):
+            drawn = _drawn(sizes, rng)
+            length = sum(size[choice] for size, choice in zip(lengths, drawn, strict=True))
+            drawn = drawn[:, length <= LONGEST]
+            queries.append(np.ravel_multi_index(tuple(drawn), sizes))
+        codes = np.sort(np.concatenate(queries))  # much faster than what np.unique does
+        codes = codes[np.append(True, codes[1:] != codes[:-1])]
+    drawn = np.stack(np.unravel_index(codes, sizes), dtype=np.int32, casting="same_kind")
+    score = _chance(drawn, sizes)
+    score += TASTE * rng.standard_normal(len(codes), dtype=np.float32)
+    return drawn[:, np.argsort(-score, kind="stable")[:n]]
+
+
+def _drawn(sizes: tuple[int, ...], rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
+    """Queries by chance, their parts."""
+    n = _AT_ONCE
+    words = sizes[-1] - 1
+    drawn = np.zeros((len(sizes), n), np.int64)
+    kind, which, stem = rng.random((3, n))
+    site = kind < SITE
+    later_words = np.searchsorted(np.cumsum(LENGTHS)[:-1], which, "right")
+    drawn[0] = kind < SITE * WWW
+    drawn[1] = _rank(sizes[1], FLAT[0], stem)
+    drawn[2] = (rng.random(n) < NUMBERED) * rng.integers(1, sizes[2], n)
+    ending = np.searchsorted(np.cumsum([*SITES.values()])[:-1], which, "right")
+    drawn[3] = site * (1 + ending)
+    for place in range(3):
+        here = np.flatnonzero(~site & (later_words > place))
+        rank = _rank(words, FLAT[1], rng.random(len(here)))
+        drawn[4 + place, here] = (
+            1 + (rank + STEP * drawn[3 + place if place else 1, here]) % words
+        )
+    return drawn
+
+
+def _chance(
+    drawn: Int[np.ndarray, "parts n"], sizes: tuple[int, ...]
+) -> Float[np.ndarray, " n"]:
+    """The logarithm of the chance to draw each query."""
+    words = sizes[-1] - 1
+    www = np.log([1 - WWW, WWW])
+    numbered = np.log(NUMBERED / (sizes[2] - 1))
+    number = np.where(np.arange(sizes[2]), numbered, np.log(1 - NUMBERED))
+    ending = np.log([1 - SITE, *(SITE * x for x in SITES.values())])
+    score = np.log(_chances(sizes[1], FLAT[0]))[drawn[1]] + number[drawn[2]] + ending[drawn[3]]
+    score += np.where(drawn[3], www[drawn[0]], np.log(LENGTHS)[(drawn[4:] > 0).sum(axis=0)])
+    after = np.log(_chances(words, FLAT[1]))
+    for place in range(3):
+        here = np.flatnonzero(drawn[4 + place])
+        before = drawn[3 + place if place else 1, here].astype(np.int64)
+        score[here] += after[(drawn[4 + place, here] - 1 - STEP * before) % words]
+    return score
+
+
+def _chances(n: int, flat: int) -> Float[np.ndarray, " n"]:
+    """Of ranks from 0 to n−1: nearly in proportion to 1/(rank + flat)."""
+    return np.diff(np.log(flat + np.arange(n + 1))) / np.log((flat + n) / flat)
+
+
+def _rank(n: int, flat: int, u: Float[np.ndarray, " m"]) -> Int[np.ndarray, " m"]:
+    """Ranks of these chances, from uniform numbers."""
+    return np.minimum((flat * ((flat + n) / flat) ** u - flat).astype(np.int64), n - 1)
+
+
+def _texts(queries: Int[np.ndarray, "parts n"]) -> pl.Series:
+    columns = [
+        pl.Series(part).gather(which) for part, which in zip(_parts(), queries, strict=True)
+    ]
+    return pl.select(pl.concat_str(columns)).to_series()
+
+
+def _zipf(total: int, n: int) -> Int[np.ndarray, " n"]:
+    """Falling counts >= 1 that sum to `total`, in proportion to rank^-EXPONENT but for rounding."""
+    law = np.arange(1, n + 1) ** -EXPONENT
+
+    def counts(largest: float) -> Int[np.ndarray, " n"]:
+        return np.maximum(1, largest * law).astype(np.int64)
+
+    low = 0.0
+    high = float(total)
+    while (middle := (low + high) / 2) not in (low, high):
+        if counts(middle).sum() <= total:
+            low = middle
+        else:
+            high = middle
+    zipf = counts(low)
+    zipf[: total - zipf.sum()] += 1
+    return zipf
+
+
+# Surnames
+
+NAMES = 162_253
+FIELDS = ("name", "count")
+_MOST_ROWS = 2**20
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+FILE = File(
+    "surnames",
+    "Names_2010Census.csv",
+    # The Census Bureau publishes it in an archive with a spreadsheet, whose sha256 nobody has
+    # recorded. The rendering is a Parquet file with the same columns, and one name fewer.
+    "https://www2.census.gov/topics/genealogy/2010surnames/names.zip",
+    also=("names", "census_2010.parquet"),
+    renderings=("da32d5ea0068cac0862ecc5ee7cfbcb6f3ad301fd34c234d54ffdd04d6c29928",),
+)
+
+
+@value
+class Surnames:
+    """People of the `n` most frequent of the 162,253 surnames that at least 100 people have.
+
+    A cell is a rank in the published list: the names are taken as public, and so is their
+    order; "all other names" is no cell. One unit is one person, in one cell. `strings()` are the
+    names themselves, of which nothing is taken as public. `Surnames(2010)` is the census of 2010,
+    not the first 2,010 names, which are `Surnames(n=2010)`.
+
+    The Census Bureau's archive is read, and a Parquet rendering of its table that goes about,
+    which lacks one name, at rank 4,911. By the latter the 20,000 names of the default are those
+    of 222,342,652 people, from 2,442,977 down to 1,339: real data of the kind of the 20,000
+    keywords of Hay et al. 2010, which cannot be had.
+
+    Terms: US Government work. Source: US Census Bureau, Frequently Occurring Surnames from the
+    2010 Census.
+    """
+
+    kind: ClassVar[str] = REAL_FILE
+    cite: ClassVar[str] = "census2016surnames"
+    truth_public: ClassVar[bool] = True
+
+    year: int = parameter(2010, choices=(2010,), doc="of the census")
+    n: int = parameter(
+        20_000,
+        1,
+        NAMES,
+        integer=True,
+        unit="names",
+        doc="how many of the most frequent surnames",
+    )
+
+    @property
+    def domain(self) -> Domain:
+        """Ranks from 1, the most frequent name, in the order of the list."""
+        return Domain(("rank",), (self.n,), (range(1, self.n + 1),))
+
+    def files(self) -> tuple[File, ...]:
+        """The one list."""
+        return (FILE,)
+
+    def load(self) -> SparseTable:
+        """The table; a bad count, or a list that is too short, is a ValueError."""
+        path = FILE.find()
+        counts = [np.empty(0, np.int64)]
+        for block in _names(path):
+            counts.append(block.positive_counts("count"))
+        first = -np.sort(-np.concatenate(counts))[: self.n]
+        if len(first) < self.n:
+            raise ValueError(f"{path} ends after {len(first):,} names; need {self.n:,}")
+        return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
+
+    def strings(self, depth: int = 15) -> SurnameStrings:
+        """The people of all names of the list by the letters of their name, whatever `n` is."""
+        return SurnameStrings(self.year, depth)
+
+
+@value
+class SurnameStrings(OverHierarchy):
+    """People by their surname, letter by letter, of the names that at least 100 people have.
+
+    Names are in small letters, a to z, as the census has them: without spaces, hyphens and
+    apostrophes, and 15 letters at most. A name longer than `depth` is left out, and counted. "All
+    other names" is no name. One unit is one person, one record.
+
+    The Parquet rendering has 162,252 names of 265,660,058 people, from 2,442,977 to 100; the
+    archive has one name more.
+
+    Terms and source: as `Surnames`.
+    """
+
+    kind: ClassVar[str] = REAL_FILE
+    cite: ClassVar[str] = "census2016surnames"
+    truth_public: ClassVar[bool] = True
+
+    year: int = parameter(2010, choices=(2010,), doc="of the census")
+    depth: int = parameter(15, 1, integer=True, unit="letters", doc="longest name")
+
+    @property
+    def hierarchy(self) -> Prefixes:
+        """All strings of small letters."""
+        return Prefixes(LETTERS, self.depth, "name")
+
+    def files(self) -> tuple[File, ...]:
+        """The one list."""
+        return (FILE,)
+
+    def load(self) -> Records:
+        """The records; a bad count, or no name, is a ValueError."""
+        return self._records
+
+    @cached_property  # a figure's sweeps all ask for them
+    def _records(self) -> Records:
+        names = [pl.Series(dtype=pl.String)]
+        counts = [np.empty(0, np.int64)]
+        for block in _names(FILE.find()):
+            block.refuse(block.frame["name"].is_null(), "name", "a name")
+            names.append(block.frame["name"].str.to_lowercase())
+            counts.append(block.positive_counts("count"))
+        return Records.from_values(
+            self.hierarchy,
+            pl.concat(names),
+            Bound(1),
+            counts=np.concatenate(counts),
+            truth_public=self.truth_public,
+        )
+
+
+def _names(path: Path) -> Iterator[LabelledRows]:
+    """The list without its last row."""
+    for block in _parquet(path) if ".parquet" in path.suffixes else read_blocks(path, FIELDS):
+        block.drop(["name"], "ALL OTHER NAMES")
+        yield block
+
+
+def _parquet(path: Path) -> Iterator[LabelledRows]:
+    content = read_whole(path)
+    try:
+        rows = parquet.read_metadata(BytesIO(content)).num_rows
+        if rows > _MOST_ROWS:
+            raise ValueError(f"{path} has {rows:,} rows, need at most {_MOST_ROWS:,}")
+        frame = pl.read_parquet(BytesIO(content), columns=list(FIELDS))
+    except (pl.exceptions.PolarsError, pa.ArrowException) as e:
+        raise ValueError(f"{path} is no such Parquet file: {e}") from None
+    yield LabelledRows(path, np.arange(1, len(frame) + 1), frame.cast(pl.String))

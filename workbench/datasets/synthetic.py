@@ -1,0 +1,321 @@
+"""Generators: sparse Gaussian tables, stand-ins of IPUMS, projections and ranks of other datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.data import Bound, SparseTable
+from workbench.datasets.kinds import GENERATOR, Twin, kind_of, seed_field
+from workbench.datasets.published import File
+from workbench.spaces.domain import MAX_CELLS, Domain
+from workbench.value import Float, Int, parameter, value
+
+# Gaussian sparse
+
+
+@value
+class GaussianSparse:
+    """round(density·m) cells of `m` hold round(N(mean, std²)), at least 1; the rest are empty.
+
+    `placement="uniform"` chooses the cells uniformly without replacement. The paper also has
+    them "skewed and concentrated in particular regions" and does not print the law. Ours, for
+    `placement="skewed"`: `regions` intervals of equal length, at random places in the order of
+    keys, cover 2·density of the domain (at most all of it); the cells are uniform inside them,
+    so that a region is half full, and all between the regions is empty.
+
+    Made up, so public. One unit is one count of one cell. Time and memory grow with the number
+    of non-empty cells, not with `m`. Source: Cormode, Procopiuc, Srivastava, Tran, ICDT 2012,
+    section 4.1.
+
+    >>> table = GaussianSparse(m=10**12, density=1e-9).load()
+    >>> len(table), table.domain.size
+    (1000, 1000000000000)
+    """
+
+    kind: ClassVar[str] = GENERATOR
+    cite: ClassVar[str] = "cormode2012"
+    truth_public: ClassVar[bool] = True
+    papers: ClassVar[tuple[str, ...]] = ("cormode2012",)  # that use it
+
+    m: int = parameter(
+        10**6, 1, MAX_CELLS, unit="cells", doc="size of the domain", integer=True
+    )
+    density: float = parameter(0.1, 0, 1, doc="share of cells that are not empty")
+    mean: float = parameter(100.0, unit="counts", doc="of the cells, before rounding")
+    std: float = parameter(20.0, 0, unit="counts", doc="of the cells, before rounding")
+    placement: str = parameter(
+        "uniform", choices=("uniform", "skewed"), doc="where cells that are not empty lie"
+    )
+    seed: int = seed_field()
+    regions: int = parameter(
+        10, 1, 2**20, doc='where placement="skewed" has cells', integer=True
+    )
+
+    @property
+    def domain(self) -> Domain:
+        """One attribute, `cell`, in the order of the keys."""
+        return Domain(("cell",), (self.m,))
+
+    def load(self) -> SparseTable:
+        """The table, the same for the same parameters."""
+        rng = np.random.default_rng(self.seed)
+        n = round(self.density * self.m)
+        keys = self._skewed(n, rng) if self.placement == "skewed" else _distinct(self.m, n, rng)
+        counts = np.maximum(1, np.rint(rng.normal(self.mean, self.std, n))).astype(np.int64)
+        return SparseTable(self.domain, keys, counts, Bound(1, 1), self.truth_public)
+
+    def _skewed(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+        covered = min(self.m, 2 * n)
+        inside = _distinct(covered, n, rng)  # as if the regions stood side by side
+        empty = np.sort(rng.integers(0, self.m - covered, self.regions, endpoint=True))
+        return inside + empty[inside // max(1, -(-covered // self.regions))]
+
+
+def _distinct(m: int, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+    """`n` of 0 … m − 1, uniform without replacement, sorted; in O(n) memory."""
+    return np.sort(rng.choice(m, n, replace=False, shuffle=False))
+
+
+# Ipums twin
+
+LABELS: dict[str, tuple[str, ...] | range | None] = {
+    "Age": range(16, 95),
+    "Gender": ("Female", "Male"),
+    "Education": range(1, 18),
+    "Birthplace": None,
+    "Race": None,
+    "Workclass": None,
+    "Marital": (
+        "Never married",
+        "Married",
+        "Spouse absent",
+        "Separated",
+        "Divorced",
+        "Widowed",
+    ),
+    "Occupation": None,
+    "Salary": range(50),
+}
+SIZES = (79, 2, 17, 51, 9, 7, 6, 50, 50)
+NATIVE = 0.86  # born where the census is taken: code 0
+GROWTH = 0.085  # of the logarithm of a salary by a year of education
+SPREAD = 0.55  # of that logarithm, which nothing explains
+
+
+@value
+class IPUMSTwin(Twin):
+    """500,000 made-up adults with nine attributes: 1.29·10¹¹ cells, nearly all of them empty.
+
+    What is matched to print: the attributes, their domains (79, 2, 17, 51, 9, 7, 6, 50 and 50; ages
+    from 16, education from 1, salary from 0) and the number of tuples. What is ours is the dependence,
+    drawn attribute by attribute. Ages thin out from 40 on; women outlive men. 86 % are born in code 0,
+    the others in proportion to 1/r of the r-th place, and race goes with the place. Education is
+    around 11.5, less for the old, with heaps at 9 and 13. Marriage, divorce and widowhood come with
+    age. Who does not work (workclass 0, by age and gender) has occupation 0 and salary 0; occupations
+    go with education and gender; salaries are lognormal around what education, age, gender and
+    occupation say, and 49 is "49 or more".
+
+    One unit is one person, in one cell. Made up, so public. Takes half a second.
+    Source of domains and size: Chen, Zhou & Bhowmick, EDBT 2012, Figure 1.
+    """
+
+    original = (
+        "the authors' extract of 500,000 tuples of IPUMS, which they do not publish; nothing here reads "
+        "it, and `CensusIncome` is real data over nine similar attributes"
+    )
+    matched: ClassVar[Mapping[str, str]] = {
+        "cells": "the nine attributes and the sizes of their domains",
+        "sum": "500,000 tuples",
+    }
+    invented: ClassVar[Mapping[str, str]] = {
+        "counts": "the distribution of every attribute",
+        "joint": "how attributes depend on each other",
+    }
+    cite: ClassVar[str] = "chen2012"
+    truth_public: ClassVar[bool] = True
+
+    records: int = parameter(
+        500_000, 1, 10**8, integer=True, unit="people", doc="how many people"
+    )
+    seed: int = seed_field()
+
+    @property
+    def domain(self) -> Domain:
+        """The paper's nine attributes, as in its Figure 1."""
+        return Domain(tuple(LABELS), SIZES, tuple(LABELS.values()))
+
+    def load(self) -> SparseTable:
+        """The table, the same for the same parameters."""
+        rng = np.random.default_rng(self.seed)
+        domain = self.domain
+        keys = domain.keys(np.stack(_people(self.records, rng), axis=1))
+        ones = np.ones(len(keys), np.int64)
+        return SparseTable.from_keys(domain, keys, ones, Bound(1), truth_public=True)
+
+
+def _people(n: int, rng: np.random.Generator) -> list[Int[np.ndarray, " n"]]:
+    """Codes of n people, attribute by attribute, each given those before."""
+    ages = np.arange(16, 95)
+    schooling = np.arange(1, 18)
+    age = _drawn(1 / (1 + np.exp((ages - 62) / 11))[None], np.zeros(n, np.int64), rng)
+    years = ages[age]
+    male = 0.505 - 0.0035 * np.maximum(ages - 50, 0)
+    gender = _drawn(np.stack([1 - male, male], axis=1), age, rng)
+    place = 1 / np.arange(1, 51)
+    places = np.append(NATIVE, (1 - NATIVE) * place / place.sum())
+    born = _drawn(places[None], np.zeros(n, np.int64), rng)
+    race = _drawn(_races(), born, rng)
+    # education by age and by whether one was born here
+    middle = 11.7 - 0.045 * np.maximum(ages - 45, 0) - 0.6 * np.maximum(20 - ages, 0)
+    middle = np.stack([middle, middle - 0.8], axis=1).ravel()
+    school = np.exp(-0.5 * ((schooling - middle[:, None]) / 2.7) ** 2)
+    school *= 1 + 2.5 * (schooling == 9) + 1.5 * (schooling == 13)
+    education = _drawn(school, 2 * age + (born > 0), rng)
+    marital = _drawn(_marriages(ages), 2 * age + gender, rng)
+    work = _drawn(_works(ages), (2 * age + gender) * 2 + (education >= 12), rng)
+    rank = np.linspace(4, 16, 49)  # schooling that each occupation asks for
+    leaning = np.sin(np.arange(49) * 2.4)  # of men, above 0, or of women
+    fit = -0.5 * ((schooling[:, None] - rank) / 2.2) ** 2
+    popular = -0.6 * np.log(1 + np.arange(49) * 19 % 49)
+    jobs = fit[:, None, :] + popular + np.array([-0.9, 0.9])[:, None] * leaning
+    drawn = _drawn(np.exp(jobs).reshape(34, 49), 2 * education + gender, rng)
+    works = work > 0
+    occupation = np.where(works, drawn + 1, 0)
+    pay = 1.55 + GROWTH * schooling[education] + 0.18 * gender + 0.02 * (rank[drawn] - 10)
+    pay += 0.035 * np.minimum(years - 16, 30) - 0.012 * np.maximum(years - 55, 0)
+    pay += SPREAD * rng.standard_normal(n)
+    salary = np.where(works, np.clip(np.exp(pay), 1, 49), 0).astype(np.int64)
+    return [age, gender, education, born, race, work, marital, occupation, salary]
+
+
+def _drawn(
+    weights: Float[np.ndarray, "rows codes"],
+    row: Int[np.ndarray, " n"],
+    rng: np.random.Generator,
+) -> Int[np.ndarray, " n"]:
+    """A code for each of n, in proportion to the weights of its row: one sorted search."""
+    steps = np.cumsum(weights, axis=1)
+    steps /= steps[:, -1:]
+    steps[:, -1] = 1
+    flat = (steps + np.arange(len(steps))[:, None]).ravel()
+    # u < 1 and the row's last step is row + 1, so that none leaves its row, but by rounding
+    places = np.searchsorted(flat, row + rng.random(len(row)), side="right")
+    return np.clip(places - row * weights.shape[1], 0, weights.shape[1] - 1)
+
+
+def _races() -> Float[np.ndarray, "places races"]:
+    """Of people born in each place: natives as a whole, the others mostly of one."""
+    natives = np.array([0.80, 0.115, 0.012, 0.004, 0.003, 0.008, 0.033, 0.020, 0.005])
+    away = 0.2 * natives + 0.8 * np.eye(9)[(np.arange(50) * 4 + 6) % 9]
+    return np.concatenate([natives[None], away])
+
+
+def _marriages(ages: Int[np.ndarray, " ages"]) -> Float[np.ndarray, "ages·genders states"]:
+    single = 0.06 + 0.94 / (1 + np.exp((ages - 26) / 4.0))
+    rows = []
+    for widows in (0.055, 0.018):  # women, men
+        widowed = widows / (widows + np.exp(-(ages - 62) / 8.0))
+        divorced = 0.16 * (1 - np.exp(-np.maximum(ages - 22, 0) / 14))
+        left = (1 - single) * (1 - widowed)
+        states = [
+            single,
+            left * (1 - divorced) * 0.95,
+            left * 0.02,
+            left * 0.03,
+            left * divorced,
+        ]
+        rows.append(np.stack([*states, (1 - single) * widowed], axis=1))
+    return np.stack(rows, axis=1).reshape(-1, 6)
+
+
+def _works(
+    ages: Int[np.ndarray, " ages"],
+) -> Float[np.ndarray, "ages·genders·schooling classes"]:
+    kinds = np.array(
+        [[0.76, 0.08, 0.03, 0.06, 0.05, 0.02], [0.58, 0.09, 0.06, 0.13, 0.10, 0.04]]
+    )
+    active = 1 / (1 + np.exp(-(ages - 18) / 1.5)) / (1 + np.exp((ages - 65) / 3.5))
+    rows = []
+    for share in (0.74, 0.90):  # women, men
+        for kind, more in zip(kinds, (0.94, 1.06), strict=True):
+            at_work = (active * share * more)[:, None]
+            rows.append(np.concatenate([1 - at_work, at_work * kind], axis=1))
+    return np.stack(rows, axis=1).reshape(-1, 7)
+
+
+# Ranked
+
+
+def check_dataset(x: Any) -> str | None:
+    """What is wrong with the dataset that a field wraps, or None."""
+    return None if hasattr(x, "load") and hasattr(x, "domain") else "need a dataset of counts"
+
+
+class OfDataset:
+    """Counts made of those of `dataset`, with its files and as public as it is."""
+
+    dataset: Any
+
+    @property
+    def kind(self) -> str:
+        """That of `dataset`."""
+        return kind_of(self.dataset)
+
+    @property
+    def truth_public(self) -> bool:
+        """That of `dataset`."""
+        return self.dataset.truth_public
+
+    def files(self) -> tuple[File, ...]:
+        """Those of `dataset`."""
+        return self.dataset.files() if hasattr(self.dataset, "files") else ()
+
+
+@value
+class Ranked(OfDataset):
+    """What an unattributed histogram is about: all counts of `dataset`, its empty cells too, sorted.
+
+    Metrics then compare a release over ranks with a truth over ranks. One unit moves the sorted counts
+    as far as it moves the counts; whether the truth is public is as `dataset` says.
+    """
+
+    dataset: Any = parameter(check=check_dataset, doc="whose counts are sorted")
+
+    @property
+    def domain(self) -> Domain:
+        """Ranks, the smallest count first."""
+        return Domain(("rank",), (self.dataset.domain.size,))
+
+    def load(self) -> SparseTable:
+        """The sorted counts."""
+        return self.dataset.load().ranked()
+
+
+# Projected
+
+
+@value
+class Projected(OfDataset):
+    """The counts of `dataset` by fewer attributes, in the order given.
+
+    One unit moves the marginal as far as it moves the counts; whether the truth is public is as
+    `dataset` says.
+    """
+
+    dataset: Any = parameter(check=check_dataset, doc="whose counts are added up")
+    attributes: tuple[str, ...] = parameter(
+        check=lambda x: None if isinstance(x, tuple) and x else "need a tuple of attributes",
+        doc="those that are kept",
+    )
+
+    @property
+    def domain(self) -> Domain:
+        """That of `dataset`, projected."""
+        return self.dataset.domain.project(self.attributes)
+
+    def load(self) -> SparseTable:
+        """The marginal."""
+        return self.dataset.load().project(self.attributes)

@@ -1,0 +1,483 @@
+"""What a release answers and with which errors, and the sentences that describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import ceil, erfc, exp, inf, log, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from workbench import estimates, noise
+from workbench.compiled import pd
+from workbench.data import Bound
+from workbench.estimates.estimate import Answers
+from workbench.estimates.summary import Summary
+from workbench.noise.law import DEVIATIONS, GAUSSIAN, GEOMETRIC, Law
+from workbench.privacy import ADD_REMOVE, DP, ZCDP, Receipt, compose, guarantee
+from workbench.queries import Recipe, basis_of, labelled_queries, marginal_queries
+from workbench.spaces import Domain
+from workbench.value import Float, counted, format_number, number
+
+if TYPE_CHECKING:
+    from workbench.estimates.release import Release
+
+
+# Priced
+
+
+class Priced:
+    """What has a receipt for each of its measurements."""
+
+    ledger: tuple[Receipt, ...]
+
+    @property
+    def privacy(self) -> DP | ZCDP:
+        """What the release cost, computed from the receipts and never merely stated."""
+        return compose(self.ledger)
+
+    def at(self, delta: float) -> DP:
+        """What the release cost as (ε, δ)-differential privacy, at a δ that the reader names.
+
+        Parameters
+        ----------
+        delta : float
+            As for `privacy.guarantee`.
+
+        Returns
+        -------
+        DP
+            The smallest ε that is proven, rounded up.
+
+        Raises
+        ------
+        ValueError
+            If δ is no probability, or too little for what was measured.
+        """
+        return guarantee(self.ledger, delta)
+
+    @property
+    def relation(self) -> str:
+        """Which neighbours the guarantee is about."""
+        return self.ledger[0].relation if self.ledger else ADD_REMOVE
+
+    @property
+    def by_theorem(self) -> str:
+        """Which of its prices a theorem sets below the sum of their draws; "" if none."""
+        return "; ".join(r.description for r in self.ledger if r.theorem)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether anyone with the seed can replay the noise."""
+        return any(r.simulated for r in self.ledger)
+
+    @property
+    def idealised(self) -> bool:
+        """Whether a law was drawn with floating point."""
+        return any(r.idealised for r in self.ledger)
+
+
+# Answering
+
+USERS_CUT = "users who lost anything to the bound"  # its receipt
+_DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCounts)
+
+
+class Largest(NamedTuple):
+    """The largest released cells: their labels, counts, and the deviations of the noise on them."""
+
+    labels: pd.DataFrame
+    counts: Float[np.ndarray, " cells"]
+    noise: Float[np.ndarray, " cells"]
+
+
+class Answering(Priced):
+    """What has a public estimate, with receipts for it."""
+
+    estimate: Any
+    bound: Bound | None
+
+    def answer(
+        self,
+        queries: Recipe | Mapping[str, Any] | str | Sequence[Any],
+        *,
+        error: Any = False,
+        belief: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """The estimate's answers; they cost nothing.
+
+        Parameters
+        ----------
+        queries : a workload, or queries by label.
+            {"origin": "Bern", "hour": (7, 9)} counts what has all of these: a label, a pair (first, last)
+            of which both belong to it, or a list or set of these; as text: `'origin=Bern hour=7..9'`. A
+            list of such asks several; {} counts everything.
+        error : whether it is wanted how far answers may be off.
+        belief : "empty" takes absent cells for empty, which narrows the second part and is said.
+        options : those of the estimate, as `weights="raw"`.
+
+        Returns
+        -------
+        float64[queries], or estimates.bars.Answers
+            An answer for each query, in counts. With `error=True` a pair of answers and standard errors
+            that is shown as the command line shows it: `noise`, `absent_cells` and `absent` give the two
+            parts of an error. A standard error is NaN if cells below a threshold were left out, because
+            they bias the answer by an unknown amount. `counts_what` says whether counts and error bars
+            are about a truncated table, for example of patients who are in at most 4 cells each.
+
+        Raises
+        ------
+        ValueError
+            If the estimate cannot answer the queries, an attribute or a label is not in the domain, a
+            query selects nothing, or a belief is none.
+        """
+        if not hasattr(queries, "on"):
+            queries = labelled_queries(self._labelled_domain(**options), queries)
+        if error is not True:
+            if belief is not None:
+                raise ValueError("a belief narrows error bars: need error=True with it")
+            return self.estimate.answer(queries, error=error, **options)
+        answers, errors = self.estimate.answer(queries, error=True, **options)
+        bars = self.estimate.bars(queries, **self._law_of_noise, **options)
+        return Answers(answers, errors, bars, belief)
+
+    def marginal(
+        self,
+        *attributes: str | Sequence[str],
+        error: bool = False,
+        belief: str | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """All counts of one attribute, or of several together, with their labels.
+
+        Parameters
+        ----------
+        attributes : their names.
+        error : whether it is wanted how far counts may be off.
+        belief, options : as in `answer`.
+
+        Returns
+        -------
+        DataFrame
+            A row for each combination of labels, and its `count`; with `error` also the standard deviation
+            of its `noise`, how many `absent_cells` it has, and how much these hold at most, `absent`.
+
+        Raises
+        ------
+        ValueError
+            If an attribute is not in the domain or stands twice, there are more than 2²² rows, or the
+            estimate cannot answer.
+        """
+        names: list[Any] = []
+        for given in attributes:
+            names += given if isinstance(given, list | tuple) else [given]
+        domain = self._labelled_domain(**options)
+        workload = marginal_queries(domain, names)
+        frame = domain.project(names).frame(np.arange(len(workload)))
+        answers = self.answer(workload, error=error, belief=belief, **options)
+        if not error:
+            return frame.assign(count=answers)
+        columns = {name: getattr(answers, name) for name in ("noise", "absent_cells", "absent")}
+        _refuse_columns(frame, columns)
+        frame = frame.assign(count=answers.values, **columns)
+        if belief is not None:
+            frame.attrs["belief"] = answers.belief
+        return frame
+
+    def _labelled_domain(self, of: str = "edges", **_: Any) -> Domain:
+        """The domain whose labels queries name."""
+        domain = self.estimate.domain
+        if isinstance(self.estimate, estimates.ItemEdgeCounts) and of == "items":
+            domain = self.estimate.items.domain
+        domain = getattr(domain, "domain", domain)  # of `Attributes`
+        if not isinstance(domain, Domain):
+            raise ValueError(
+                f"{self.estimate!r} has no attributes with labels: ask a workload, such as Nodes"
+            )
+        return domain
+
+    @property
+    def counts_what(self) -> str:
+        """What counts and error bars are about if units were truncated to the bound; else ""."""
+        return self.bound.counts_what if self.bound else ""
+
+    def deviations(self) -> Float[np.ndarray, " released"] | float:
+        """The standard deviation of the noise on what was released.
+
+        Returns
+        -------
+        float64[released] or float
+            In counts, for each row of `to_frame` or for all; NaN where it is not known.
+        """
+        return self.estimate.deviations(**self._law_of_noise)
+
+    @property
+    def absent_at_most(self) -> float:
+        """What each cell (or node) that was not released holds at most, in counts; NaN if unknown."""
+        if not isinstance(self.estimate, estimates.Summary):
+            return float("nan")
+        return self.estimate.absent_at_most(**self._law_of_noise)
+
+    def largest(self, top: int = 10) -> Largest:
+        """The largest of what was released.
+
+        Parameters
+        ----------
+        top : how many.
+
+        Returns
+        -------
+        Largest
+            Labels, counts and the standard deviation of the noise on each, largest first.
+
+        Raises
+        ------
+        ValueError
+            If the release holds neither cells nor nodes, or `top` is no whole number from 0 on.
+        """
+        if not isinstance(top, int | np.integer) or top < 0:
+            raise ValueError(f"top = {top!r} is not allowed: need a whole number >= 0")
+        estimate = self.estimate
+        if isinstance(estimate, estimates.ItemEdgeCounts):
+            estimate = estimate.edges
+        if isinstance(estimate, estimates.Summary):
+            counts = estimate.weights()
+        elif isinstance(estimate, estimates.Histogram):
+            counts = estimate.values
+        else:
+            raise ValueError(f"{estimate!r} holds no cells of which some are the largest")
+        rows = np.argsort(-counts, kind="stable")[:top]
+        if isinstance(estimate, estimates.Summary):
+            labels = estimate.where(rows).to_frame().drop(columns=["count", "noisy"])
+        else:
+            labels = estimate.domain.frame(rows)
+        deviations = np.broadcast_to(self.deviations(), counts.shape)
+        return Largest(labels, counts[rows], deviations[rows])
+
+    @property
+    def _law_of_noise(self) -> dict[str, Law]:
+        """What the receipts tell of the noise, and the estimate does not."""
+        receipts = [receipt for receipt in self.ledger if receipt.name != USERS_CUT]
+        names = [receipt.name for receipt in receipts]
+        is_summary = isinstance(self.estimate, estimates.Summary)
+        if names != ["stability"] or not is_summary or self.bound is None:
+            return {}
+        cost = receipts[0].cost
+        if isinstance(cost, ZCDP):
+            return {
+                "filled_law": Law(GAUSSIAN, float(Fraction(cost.rho) / self.bound.l2_squared))
+            }
+        return {"filled_law": Law(GEOMETRIC, cost.epsilon / self.bound.l1)}
+
+    def to_frame(self, error: bool = False) -> pd.DataFrame:
+        """The estimate as a table with labels.
+
+        Where a release keeps some of its noisy cells, `noisy` is the count with its noise, and `count` is
+        the weight that makes sums unbiased. The two are the same unless cells were sampled. For example,
+        at τ = 500 a cell with the noisy value 80 is kept with probability 80/500 and then has the count
+        500. Sum `count`, and look at `noisy` for single cells.
+
+        If users were truncated to a bound, counts and error bars are about what was kept of them, for
+        example about patients who are in at most 4 cells each. `counts_what` says so in a sentence.
+
+        Parameters
+        ----------
+        error : whether the standard deviation of the `noise` on each row is wanted.
+
+        Returns
+        -------
+        DataFrame
+            A row for each released cell, node or report. With `error` the column `noise`, NaN where it is
+            not known, and in `attrs` the other part: how many cells are `absent_cells`, and what each of
+            them holds at most, `absent_at_most`.
+
+        Raises
+        ------
+        ValueError
+            If an attribute has the name of such a column.
+        """
+        frame = self.estimate.to_frame()
+        if not error:
+            return frame
+        _refuse_columns(frame, ["noise"])
+        frame = frame.assign(noise=self.deviations())
+        if isinstance(self.estimate, estimates.Summary):
+            frame.attrs["absent_cells"] = self.estimate.absent_cells
+            frame.attrs["absent_at_most"] = self.absent_at_most
+        return frame
+
+    @property
+    def cells_from_nothing(self) -> float | None:
+        """How many cells (or nodes) of a table that holds nothing the same thresholds would release.
+
+        On average, from the file alone. Of the cells that are empty no more are expected to be among the
+        released ones, since no table has more empty cells. Where everything is released, or a number that
+        was stated, as many are of any table. None where the file does not tell.
+        """
+        estimate = self.estimate
+        if isinstance(estimate, _DENSE):
+            return float(len(estimate))
+        if not isinstance(estimate, estimates.Summary):
+            return None
+        if self._law_of_noise:
+            return 0.0  # an empty cell is never visited
+        if estimate.law is None:
+            return None
+        if estimate.scale != 1 or estimate.releases_all:
+            return float(len(estimate))
+        expected = 0.0  # with `consistent` no more: it takes nodes away
+        for block in basis_of(
+            getattr(estimate, "transform", None), estimate.domain
+        ).noise_blocks:
+            law = Law(estimate.law.kind, Fraction(estimate.law.rate)).of_nodes(block)
+            cell = noise.empty_cell(law, estimate.theta, estimate.sides, estimate.tau)
+            expected += block.size * cell.chance
+        return expected
+
+    @property
+    def mostly_noise(self) -> bool:
+        """Whether half of the released cells, or more, may be there by noise alone.
+
+        That is, at most 2n + 3√n were released, n being `cells_from_nothing`: noise gives n of them on
+        average, and hardly ever three deviations more. Where cells are released whatever they hold, those
+        beyond three deviations of the noise are counted in their place. False where the file does not tell.
+        """
+        estimate = self.estimate
+        expected = self.cells_from_nothing
+        if expected is None or not len(estimate):
+            return False
+        released = len(estimate)
+        if expected == released:
+            values = getattr(estimate, "edges", estimate).values
+            deviations = self.deviations()
+            if isinstance(estimate, estimates.Summary) and estimate.scale != 1:
+                deviations = sqrt(cast(Law, estimate.law).variance)
+            if np.isnan(deviations).any():
+                return False
+            released = int(np.count_nonzero(np.abs(values) >= DEVIATIONS * deviations))
+            is_gaussian = any(isinstance(receipt.cost, ZCDP) for receipt in self.ledger)
+            beyond = erfc(DEVIATIONS / sqrt(2)) if is_gaussian else exp(-sqrt(2) * DEVIATIONS)
+            expected *= beyond  # of Laplace noise, and about of geometric; of Gaussian
+        return bool(released <= 2 * expected + 3 * sqrt(expected))
+
+
+def _refuse_columns(frame: pd.DataFrame, names: Iterable[str]) -> None:
+    taken = sorted(set(names) & set(frame.columns))
+    if taken:
+        raise ValueError(
+            f"attributes called {taken} leave no name for error bars: leave error out"
+        )
+
+
+# Words
+
+
+def described(release: Release) -> list[tuple[str, str]]:
+    """Names and sentences about the noise on a release, and about the cells that it leaves out."""
+    rows = [
+        ("Noise", noise_in_words(release)),
+        ("Unknown", release.estimate.why_unknown),
+        ("Sampled", sampled_in_words(release)),
+        ("Absent", absent_in_words(release)),
+        ("By chance", cells_from_nothing(release)),
+    ]
+    return [(name, text) for name, text in rows if text]
+
+
+def cautions(release: Release) -> list[str]:
+    """Why the release is not fit to publish, or to be read as data."""
+    reasons = []
+    if release.simulated:
+        reasons.append(
+            "Simulated: anyone with the seed can take the noise off. Do not publish it."
+        )
+    if promises_nothing(release):
+        reasons.append("No guarantee: the release must be handled like the data itself.")
+    if release.mostly_noise:
+        reasons.append(
+            "Most of it may be noise: an empty table would release at least half as many such cells."
+        )
+    return reasons
+
+
+def promises_nothing(release: Release) -> bool:
+    """Whether a part of it was read off the data without protection."""
+    return getattr(release.privacy, "epsilon", 0.0) == inf
+
+
+def noise_in_words(release: Release) -> str:
+    """The noise on a released value: exact, from the law that the file names."""
+    deviations = np.atleast_1d(release.deviations())
+    deviations = deviations[np.isfinite(deviations)]
+    if not len(deviations):
+        return ""
+    low = format_number(deviations.min())
+    high = format_number(deviations.max())
+    spread = f"± {low}" if low == high else f"± {low} to ± {high}"
+    sampled = ", the sampling of cells included" if getattr(release.estimate, "tau", 0) else ""
+    return (
+        f"{spread} on each of the {release.estimate.contents} (one standard deviation{sampled}); two of "
+        "them cover it some 19 times in 20"
+    )
+
+
+def sampled_in_words(release: Release) -> str:
+    """Why a count may stand above its noisy value."""
+    tau = getattr(release.estimate, "tau", 0)
+    if not tau:
+        return ""
+    return (
+        f"of the {release.estimate.contents} below τ = {number(tau)} a part: each stands for τ, so that "
+        "sums are unbiased"
+    )
+
+
+def absent_in_words(release: Release) -> str:
+    """What was not released may hold so much: the second part of what may be wrong."""
+    estimate = release.estimate
+    if not isinstance(estimate, Summary) or not estimate.absent_cells:
+        return ""
+    most = release.absent_at_most
+    absent = counted(estimate.absent_cells, f"other {estimate.contents[:-1]}")
+    if most != most:
+        return f"{absent}, of which the file does not tell what they may hold"
+    if not most:
+        return f"{absent}, whose noisy value is 0"
+    why = f"{'τ' if estimate.tau > estimate.theta else 'θ'} = {format_number(estimate.cut)}"
+    return (
+        f"{absent} of at most {number(ceil(most))} each ({why} and three deviations of noise)"
+    )
+
+
+def cells_from_nothing(release: Release) -> str:
+    """How many cells noise alone would have released; from the file alone, on average an upper bound."""
+    expected = release.cells_from_nothing
+    what = release.estimate.contents
+    if expected is None:
+        return ""
+    if expected == len(release.estimate):
+        return f"of an empty table as many {what} would be released: they say nothing by being there"
+    if not expected:
+        return f"of an empty table no {what} would be released"
+    shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+    said = f"of an empty table, the same thresholds would keep about {shown} {what}"
+    released = len(release.estimate)
+    if expected >= released:
+        return f"{said}: all of these {released:,} may be noise alone"
+    return f"{said}: on average at most so many of these {released:,} are noise alone"
+
+
+def users_cut_in_words(release: Release) -> str:
+    """How many users lost anything to the bound, where that was paid for."""
+    costs: list[Any] = [r.cost for r in release.ledger if r.name == USERS_CUT]  # in ε
+    paid = [cost.epsilon for cost in costs]
+    if release.users_cut is None or not paid:
+        return ""
+    alpha = exp(-paid[0])
+    within = max(0, ceil(log(0.05 * (1 + alpha) / 2) / -paid[0]) - 1)
+    return (
+        f"Users who lost anything to the bound: {number(release.users_cut)}, in 95 of 100 cases within "
+        f"± {number(within)}."
+    )

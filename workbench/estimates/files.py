@@ -1,0 +1,421 @@
+"""Files that appear whole or not at all, and that say where they come from.
+
+Temporary.
+A process that is killed cleans nothing up. A draft has no name where the system can make such files, so
+that nothing is left; else, and for folders, their owner holds a lock as long as it lives, and the next
+one that comes by removes what nobody holds.
+
+Provenance.
+A record is a dictionary, kept as ASCII JSON: in a PDF's keywords, a PNG's text, an SVG's description, a
+Parquet file's metadata, a comment of LaTeX and Markdown, and beside a CSV file in `<name>.csv.json`.
+What a file says was perhaps written by somebody else: nothing of it is ever executed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from html import unescape
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from workbench.compiled import pa, parquet
+
+# Temporary
+
+try:
+    import fcntl
+
+    _LOCKS = True
+except ImportError:  # Windows: what is left stays
+    _LOCKS = False
+
+_ATTEMPTS = 3
+_HEX = "[0-9a-f]" * 16
+
+
+class Draft:
+    """A new file, which is written and read at `path` and may be given names beside `target`.
+
+    Unless `clean` is False, drafts of processes that were killed are removed from its folder first.
+    """
+
+    def __init__(self, target: Path, clean: bool = True):
+        self.target = target
+        self._hidden: list[Path] = []
+        if clean:
+            remove_drafts(target.parent)
+        self._held = _unnamed(target.parent)
+        if self._held is None:
+            self.path, self._held = _new_held(self._new_file)
+        else:
+            self.path = Path(f"/proc/self/fd/{self._held}")
+            _lock(self._held)
+
+    def link(self, to: Path) -> None:
+        """One more name; a FileExistsError if it is taken."""
+        if self._hidden:
+            os.link(self.path, to)
+        else:  # with a descriptor, which an absolute path ignores, it is the file and not its link
+            os.link(self.path, to, src_dir_fd=self._held)
+
+    def replace(self, to: Path) -> None:
+        """Its only name, whatever had it before."""
+        if not self._hidden:
+            self._name()
+        os.replace(self._hidden[-1], to)
+
+    def _name(self) -> None:
+        hidden = self._hidden_name()
+        try:
+            self.link(hidden)
+            self._hidden.append(hidden)
+        except OSError:  # no links here
+            copied, held = _new_held(self._new_file)
+            shutil.copyfile(self.path, copied)
+            if self._held is not None:
+                os.close(self._held)
+            self._held = held
+
+    def close(self) -> None:
+        """Gone, but for the names that it was given."""
+        for hidden in self._hidden:
+            hidden.unlink(missing_ok=True)
+        if self._held is not None:
+            os.close(self._held)
+
+    def _new_file(self) -> Path:
+        hidden = self._hidden_name()
+        hidden.open("xb").close()
+        self._hidden.append(hidden)
+        return hidden
+
+    def _hidden_name(self) -> Path:
+        return self.target.with_name(f".{self.target.name}.{secrets.token_hex(8)}.draft")
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove the drafts of processes that were killed."""
+    _remove_abandoned(folder, f".*.{_HEX}.draft")
+
+
+@contextmanager
+def temporary_folder(parent: str | None = None) -> Iterator[Path]:
+    """A folder that is gone afterwards; those of processes that were killed are removed first.
+
+    Parameters
+    ----------
+    parent : where; by default where the system has its temporary files.
+    """
+    folder, held = _new_folder(parent or tempfile.gettempdir())
+    try:
+        yield folder
+    finally:
+        _remove_in_use(folder)
+        if held is not None:
+            os.close(held)
+
+
+def _remove_in_use(folder: Path) -> None:
+    """Remove a folder to which others may still write: by its name they find it no more."""
+    with suppress(OSError):
+        folder = folder.rename(folder.with_name(f"wb-{secrets.token_hex(8)}"))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def process_folder() -> Path:
+    """A new temporary folder that lasts as long as this process; children that it forks remove nothing."""
+    folder, _ = _new_folder(tempfile.gettempdir())  # held until the process ends
+    atexit.register(_remove_own, os.getpid(), folder)
+    return folder
+
+
+def _remove_own(owner: int, folder: Path) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _new_folder(parent: str) -> tuple[Path, int | None]:
+    """A folder and what holds it."""
+    _remove_abandoned(Path(parent), f"wb-{_HEX}")
+
+    def new_folder() -> Path:
+        path = Path(parent, f"wb-{secrets.token_hex(8)}")
+        path.mkdir(0o700)
+        return path
+
+    return _new_held(new_folder)
+
+
+def _unnamed(folder: Path) -> int | None:
+    """A descriptor of a new file without a name, if it could be given one later."""
+    try:
+        held = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+    except (AttributeError, OSError):
+        return None
+    if os.path.exists(f"/proc/self/fd/{held}"):
+        return held
+    os.close(held)
+    return None
+
+
+def _new_held(make: Callable[[], Path]) -> tuple[Path, int | None]:
+    """What `make` makes, with a lock on it; it may be removed between the two, and is made again."""
+    for _ in range(_ATTEMPTS):
+        path = make()
+        held = _hold(path)
+        if held is not None:
+            return path, held
+    return path, None  # no locks here: nobody gets one to remove it
+
+
+def _hold(path: Path) -> int | None:
+    """A descriptor that holds `path`, if it is there and nobody else holds it."""
+    if not _LOCKS:
+        return None
+    try:
+        held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        if _lock(held) and os.path.samestat(os.fstat(held), os.lstat(path)):
+            return held
+    except OSError:  # it is gone
+        pass
+    os.close(held)
+    return None
+
+
+def _lock(held: int) -> bool:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+
+
+def _remove_abandoned(folder: Path, pattern: str) -> None:
+    """Remove what nobody holds, of those that are ours."""
+    for path in folder.glob(pattern):
+        held = _hold(path)
+        if held is None:
+            continue
+        with suppress(OSError):
+            if os.fstat(held).st_uid == os.geteuid():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        os.close(held)
+
+
+# Provenance
+
+FORMAT = 1
+_KEY = "workbench"
+_KINDS = dict.fromkeys(("files", "parameters", "setting", "versions", "release"), dict) | {
+    "datasets": list
+}
+_SEAL = "picture_sha256"  # of a picture, with zeros in its own place
+_SEALED = re.compile(rb'picture_sha256(?:"|&quot;): (?:"|&quot;)([0-9a-f]{64})')
+_UNSEALED = "0" * 64
+_LARGEST = 500_000_000  # bytes of a file that is looked through
+_PDF = re.compile(rb"/Keywords \(((?:\\.|[^\\)])*)\)", re.DOTALL)
+_SVG = re.compile(r"<dc:description>(.*?)</dc:description>", re.DOTALL)
+_COMMENT = re.compile(rf"^(?:% |<!-- ){_KEY}: (\{{.*\}})(?: -->)?$", re.MULTILINE)
+
+
+@cache
+def commit() -> str | None:
+    """The commit that the sources stand on, and whether they had changed since; None outside git."""
+    root = Path(__file__).resolve().parents[2]
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(root), *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        return result.stdout.strip()
+
+    try:
+        if not (root / ".git").exists():
+            return None
+        head = git("rev-parse", "HEAD")
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        return f"{head} with changes" if changed else head
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def file_sha256(path: Path) -> str:
+    """The sha256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def to_text(record: dict[str, Any]) -> str:
+    """A record as one line of ASCII, the same for the same record."""
+    return json.dumps({"format": FORMAT} | record, sort_keys=True)
+
+
+def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]:
+    """What matplotlib writes into a picture that is then to be `seal`ed: the record, and no clock."""
+    text = to_text(record | {_SEAL: _UNSEALED})
+    if kind == "pdf":
+        return {"CreationDate": None, "Keywords": text}
+    if kind == "svg":
+        return {"Date": None, "Description": text}
+    return {_KEY: text}
+
+
+def seal(path: Path) -> None:
+    """Write into a picture what shows whether it is changed later; who wants to can seal it anew."""
+    content = path.read_bytes()
+    path.write_bytes(_with_seal(content, hashlib.sha256(content).hexdigest()))
+
+
+def _with_seal(content: bytes, sha256: str) -> bytes:
+    """A picture with that seal, and the checksum that a PNG has of it."""
+    written = _SEALED.search(content)
+    if written is None:
+        return content
+    content = content[: written.start(1)] + sha256.encode() + content[written.end(1) :]
+    chunk = content.rfind(f"tEXt{_KEY}\0".encode(), 0, written.start())
+    if not content.startswith(b"\x89PNG") or chunk < 4:
+        return content
+    end = chunk + 4 + int.from_bytes(content[chunk - 4 : chunk])
+    return content[:end] + zlib.crc32(content[chunk:end]).to_bytes(4) + content[end + 4 :]
+
+
+def _is_changed(path: Path, record: dict[str, Any]) -> bool:
+    """Whether a file differs from what its record, or the record beside it, says of it."""
+    sealed = record.pop(_SEAL, None)
+    if sealed is not None and path.is_file():
+        unsealed = _with_seal(path.read_bytes(), _UNSEALED)
+        return hashlib.sha256(unsealed).hexdigest() != sealed
+    named = record.get("sha256", {})
+    if not isinstance(named, dict):
+        return False
+    expected = named.get(path.name)
+    if expected is None and len(named) == 1 and sidecar(path).is_file():
+        (expected,) = named.values()  # both were renamed
+    return expected is not None and file_sha256(path) != expected
+
+
+def comment(kind: str, record: dict[str, Any]) -> str:
+    """A record as a line that LaTeX and BibTeX, or else Markdown, do not show."""
+    text = to_text(record).replace("--", r"-\u002d")  # which would end a comment
+    text = text.replace("@", r"\u0040")  # which would begin an entry of BibTeX
+    return f"% {_KEY}: {text}" if kind == "tex" else f"<!-- {_KEY}: {text} -->"
+
+
+def sidecar(path: Path) -> Path:
+    """Where the record of a CSV file stands."""
+    return path.with_name(f"{path.name}.json")
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """What a file says of where it comes from.
+
+    Parameters
+    ----------
+    path : path
+        A picture, a release, a table, or the folder of a saved figure.
+
+    Returns
+    -------
+    dict
+        The record; every text in it may be somebody else's.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it says nothing, or a newer version of the workbench wrote it.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    try:
+        text = _text(path)
+        record = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        record = None
+    if not _is_record(record):
+        raise ValueError(
+            f"{path} does not say where it comes from: this workbench did not write it, or another "
+            "program has rewritten it since"
+        )
+    if record.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} was written by another version of the workbench (format "
+            f"{record.get('format')!r}, this one reads {FORMAT}): update it"
+        )
+    if _is_changed(path, record):
+        raise ValueError(f"{path} is not as it was written: it has been changed since")
+    return record
+
+
+def _is_record(x: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether it has the shape of what we write."""
+    if not isinstance(x, dict) or not {"command", "mechanism"} & {*x}:
+        return False
+    return all(isinstance(x[name], kind) for name, kind in _KINDS.items() if name in x)
+
+
+def _text(path: Path) -> str:
+    """The record of a file, before any of it is believed; "" if it has none."""
+    if path.is_dir() or path.suffix == ".json":
+        return _text_of(path / "manifest.json" if path.is_dir() else path)
+    if path.stat().st_size > _LARGEST:
+        return ""
+    with open(path, "rb") as file:
+        start = file.read(8)
+    if start.startswith(b"\x89PNG"):
+        return _png_text(path)
+    if start.startswith(b"PAR1"):
+        return _parquet_text(path)
+    content = path.read_bytes()
+    if start.startswith(b"%PDF"):
+        keywords = _PDF.search(content)
+        return re.sub(rb"\\(.)", rb"\1", keywords[1]).decode("ascii") if keywords else ""
+    text = content.decode("utf-8", errors="replace")
+    for pattern in (_SVG, _COMMENT):
+        written = pattern.search(text)
+        if written:
+            return unescape(written[1]) if pattern is _SVG else written[1]
+    return _text_of(sidecar(path)) or _text_of(path.with_name("manifest.json"), path.name)
+
+
+def _text_of(path: Path, name: str = "") -> str:
+    """A record in a file of its own; that of a folder only if it names the file."""
+    if not path.is_file() or path.stat().st_size > _LARGEST:
+        return ""
+    text = path.read_text(encoding="utf-8")
+    record = json.loads(text)
+    return text if not name or name in record.get("sha256", {}) else ""
+
+
+def _png_text(path: Path) -> str:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as picture:
+            return str(picture.info.get(_KEY, ""))
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError):
+        return ""
+
+
+def _parquet_text(path: Path) -> str:
+    try:
+        metadata = parquet.read_schema(path).metadata or {}
+    except (pa.ArrowException, OSError):
+        return ""
+    return metadata.get(_KEY.encode(), b"").decode("utf-8", errors="replace")

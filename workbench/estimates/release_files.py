@@ -1,0 +1,464 @@
+"""Files of releases: Parquet, or CSV with a JSON file beside it.
+
+A Parquet file holds its record among its metadata. A CSV file cannot: `x.csv` stands beside `x.csv.json`,
+which holds the same record, the types of the columns and the digest of the CSV, so that a table that
+somebody has changed is not taken for what was released.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from workbench.compiled import csv, pa, parquet, pc
+from workbench.data import STATED, Bound
+from workbench.estimates.files import Draft, file_sha256, sidecar
+from workbench.privacy import DP, WITHDRAWN, ZCDP, Receipt
+from workbench.value import plain, shown
+
+# Release files
+
+ENDINGS = (".parquet", ".csv")
+_NONE = type(None)
+# what a file says of itself; what is not here may be missing
+_RECORD: dict[str, tuple[type, ...]] = {
+    "kind": (str,),
+    "estimate": (dict,),
+    "guarantee": (str,),
+    "ledger": (list,),
+    "bound": (dict, _NONE),
+    "simulated": (bool,),
+    "mechanism": (str,),
+    "versions": (dict,),
+}
+# older files do not say it, and of those that are not simulated none says the second
+_NEWER: dict[str, tuple[type, ...]] = {"commit": (str, _NONE), "command": (str,)}
+_RECEIPT: dict[str, tuple[type, ...]] = {
+    "name": (str,),
+    "cost": (dict,),
+    "simulated": (bool,),
+    "idealised": (bool,),
+    "part": (list, _NONE),
+}
+_MOST_DIGITS = 300
+_BYTES_OF_A_RECORD = 2**14
+_BYTES_OF_A_CELL = 32
+_MOST_RESERVED = 2**26
+_TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
+
+
+def refuse_ending(path: Path) -> None:
+    """A ValueError unless a release can be written to a file of this name."""
+    if path.suffix not in ENDINGS:
+        raise ValueError(
+            f"{path}: a release is written as {path.stem or 'x'}.parquet, which carries its guarantee, or "
+            f"as {path.stem or 'x'}.csv with its guarantee beside it in {path.stem or 'x'}.csv.json"
+        )
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """A ValueError if `path` may not be written: it exists, or its folder does not."""
+    if os.path.lexists(path) and not force:  # a link that leads nowhere is a name, too
+        raise ValueError(
+            f"{path} exists: choose another name, or force=True (--force) to overwrite it"
+        )
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"{path.absolute().parent}: no such folder")
+
+
+def refuse_place(path: Path, force: bool) -> None:
+    """A ValueError if a release cannot be written there: its ending, or what is there already."""
+    refuse_ending(path)
+    refuse_existing(path, force)
+    if path.suffix == ".csv":
+        refuse_existing(sidecar(path), force)
+
+
+def reserve(path: Path, data: Any) -> Draft:
+    """Take the disk space of a release of these data; closing the draft gives it back.
+
+    The size follows from the domain, which is public: whether there is room says nothing about rows.
+    """
+    cells = getattr(getattr(data, "domain", None), "size", 0)
+    size = min(_MOST_RESERVED, _BYTES_OF_A_RECORD + _BYTES_OF_A_CELL * cells)
+    try:
+        draft = Draft(path)
+        try:
+            with open(draft.path, "r+b") as file:
+                for start in range(0, size, 2**20):
+                    file.write(bytes(min(2**20, size - start)))
+        except BaseException:
+            draft.close()
+            raise
+        return draft
+    except OSError as e:
+        raise OSError(
+            f"{path}: no room for a release of up to {size:,} bytes ({e.strerror or e}). Nothing was spent"
+        ) from None
+
+
+def refuse_input(path: Path, inputs: Iterable[Path | None]) -> None:
+    """Raise a ValueError if `path`, or a file that is written next to it, is one of the inputs.
+
+    Links and hard links to an input count as the input.
+    """
+    for written in (path, sidecar(path)) if path.suffix == ".csv" else (path,):
+        for given in inputs:
+            if given is not None and _is_same_file(written, given):
+                raise ValueError(
+                    f"{written} is an input of this command and would be overwritten: choose another name"
+                )
+
+
+def _is_same_file(one: Path, other: Path) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+
+
+def write_release(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
+    """The rows and the record of a release, as the ending of the file says."""
+    refuse_place(path, force)
+    if path.suffix == ".csv":
+        _write_csv(table, record, path, force)
+        return
+    metadata = dict(table.schema.metadata or {})
+    metadata[b"workbench"] = json.dumps(record).encode()
+    table = table.replace_schema_metadata(metadata)
+    with _draft(path) as draft:
+        parquet.write_table(table, draft.path, compression="zstd")
+        _publish(draft, force)
+
+
+def _write_csv(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
+    """The sidecar first: a CSV file that is there has its guarantee beside it."""
+    plain = _plain_columns(table)
+    with _draft(path) as draft, _draft(sidecar(path)) as beside:
+        csv.write_csv(plain, draft.path)
+        columns = {f.name: str(f.type) for f in plain.schema}
+        described = {"sha256": {path.name: file_sha256(draft.path)}, "columns": columns}
+        text = json.dumps(record | described, indent=1, ensure_ascii=False)
+        beside.path.write_text(text + "\n", encoding="utf-8")
+        _publish(beside, force)
+        try:
+            _publish(draft, force)
+        except BaseException:
+            if not force:
+                sidecar(path).unlink(missing_ok=True)
+            raise
+
+
+def _plain_columns(table: pa.Table) -> pa.Table:
+    """Columns as CSV has them: labels as text, and of one width."""
+    columns = {}
+    for field in table.schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        kind = pa.string() if pa.types.is_large_string(kind) else kind
+        columns[field.name] = table[field.name].cast(kind)
+    return pa.table(columns)
+
+
+@contextmanager
+def _draft(path: Path) -> Iterator[Draft]:
+    """A draft of `path` that is gone afterwards; what the disk refuses is said of `path`."""
+    try:
+        with closing(Draft(path)) as draft:
+            yield draft
+    except OSError as e:
+        if str(e).startswith(str(path)):  # said of the file beside, whose name begins so
+            raise
+        raise OSError(f"{path} was not written: {e.strerror or e}") from None
+
+
+def _publish(draft: Draft, force: bool) -> None:
+    """Give a whole file its name, and never in place of another unless forced."""
+    path = draft.target
+    with open(draft.path, "rb") as f:
+        os.fsync(f.fileno())
+    if force:
+        draft.replace(path)
+        return
+    try:
+        draft.link(path)  # fails where replace would silently overwrite
+    except FileExistsError:
+        refuse_existing(path, force)
+    except OSError:  # no hard links on this file system
+        open(path, "xb").close()
+        draft.replace(path)
+
+
+def read_release(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
+    """What a release file holds, before any of it is believed.
+
+    Parameters
+    ----------
+    path : the file: Parquet, or CSV with its sidecar.
+
+    Returns
+    -------
+    pyarrow.Table
+        The estimate's rows.
+    dict
+        The release's record; whatever is shown of it is printable.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or no sidecar beside a CSV.
+    ValueError
+        If it is not a whole release of this workbench.
+    """
+    path = Path(path)
+    record = read_record(path)
+    if path.suffix == ".csv":
+        return _csv_rows(path, record), record
+    with _whole_parquet(path):
+        schema = _schema(path)
+        metadata = parquet.read_metadata(path)
+        _refuse_bomb(path, path.stat().st_size, values=metadata.num_rows * metadata.num_columns)
+        table = parquet.read_table(path, read_dictionary=_texts(schema))
+        return _plain(path, path.stat().st_size, table, schema), record
+
+
+def _refuse_bomb(path: Path, size: int, **found: int) -> None:
+    """As the function of readers, which loads numpy: commands refuse names of files before that."""
+    from workbench.data.source import refuse_bomb
+
+    refuse_bomb(path, size, **found)
+
+
+def _schema(path: Path) -> pa.Schema:
+    """The columns of a Parquet file; a ValueError for others than releases have, or endless pages."""
+    metadata = parquet.read_metadata(path)
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    _refuse_bomb(
+        path, path.stat().st_size, bytes=sum(group.total_byte_size for group in groups)
+    )
+    schema = parquet.read_schema(path)
+    for field in schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if str(kind) not in {*_TYPES, "large_string"}:
+            raise ValueError(
+                f"{path}: column {shown(field.name)} holds {str(kind)[:60]}, which no release has"
+            )
+    return schema
+
+
+def _texts(schema: pa.Schema) -> list[str]:
+    """Columns that are read as places in a list, so that a long text in many rows is held once."""
+    return [f.name for f in schema if str(f.type) in {"string", "large_string"}]
+
+
+def _plain(path: Path, size: int, table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows, each with its own text, unless texts are far too long for a file of `size` bytes."""
+    table.validate(full=True)  # text that is not UTF-8 would end polars
+    _refuse_bomb(path, size, bytes=sum(map(_text_size, table.columns)))
+    return table.cast(schema)
+
+
+def _text_size(column: pa.ChunkedArray) -> int:
+    """Bytes of the texts of all rows, if it has texts."""
+    size = 0
+    for chunk in column.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            lengths = pc.binary_length(chunk.dictionary.cast(pa.large_string()))
+            size += pc.sum(lengths.take(chunk.indices)).as_py() or 0
+    return size
+
+
+def read_record(path: str | Path) -> dict[str, Any]:
+    """What a release file says of itself, without its rows.
+
+    Parameters
+    ----------
+    path : as for `read_release`.
+
+    Returns
+    -------
+    dict
+        The release's record; whatever is shown of it is printable.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        As `read_release`, but for what is wrong with rows.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such release file")
+    if path.name.endswith(".csv.json"):
+        raise ValueError(f"{path} says what {str(path)[:-5]} is: name that file")
+    if path.suffix == ".csv":
+        beside = sidecar(path)
+        if not beside.is_file():
+            raise FileNotFoundError(
+                f"{path}: not a release by itself; its guarantee would stand beside it in {beside}, which "
+                "is not there"
+            )
+        record = _record(beside, beside.read_bytes())
+    else:
+        with _whole_parquet(path):
+            metadata = parquet.read_schema(path).metadata or {}
+        record = _record(path, metadata.get(b"workbench", b"{}"))
+    if record.get("format") != 1:
+        raise ValueError(f"{path}: a table, but not a release of this workbench")
+    _check_types(path, record, _RECORD)
+    _check_types(path, record, {name: _NEWER[name] for name in _NEWER.keys() & record})
+    for receipt in record["ledger"]:
+        _check_types(path, receipt, _RECEIPT)
+    for field in {"guarantee", "ledger", "mechanism", "versions"}:
+        record[field] = _printable(record[field])
+    return record
+
+
+def _check_types(path: Path, record: Any, types: dict[str, tuple[type, ...]]) -> None:
+    """A ValueError that names the first field that is missing, or of another type."""
+    if not isinstance(record, dict):
+        raise ValueError(f"{path}: a receipt is {shown(record)}: need an object")
+    for name, allowed in types.items():
+        if name not in record:
+            raise ValueError(f"{path}: written by another version of the workbench ({name!r})")
+        if type(record[name]) not in allowed:
+            kinds = " or ".join(kind.__name__ for kind in allowed)
+            raise ValueError(
+                f"{path}: {name} = {shown(record[name])} is not allowed: need {kinds}"
+            )
+
+
+@contextmanager
+def _whole_parquet(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as e:
+        raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
+
+
+def _csv_rows(path: Path, record: dict[str, Any]) -> pa.Table:
+    """The rows of a CSV file that nobody has changed."""
+    beside = sidecar(path)
+    try:
+        (digest,) = record["sha256"].values()  # whatever name both files have by now
+        kinds = {str(name): str(kind) for name, kind in record["columns"].items()}
+    except (KeyError, ValueError, TypeError, AttributeError):
+        raise ValueError(
+            f"{beside}: not what stands beside the CSV file of a release"
+        ) from None
+    if file_sha256(path) != digest:
+        raise ValueError(
+            f"{path} is not the file that {beside} describes: it was changed after it was released"
+        )
+    if not set(kinds.values()) <= set(_TYPES):
+        raise ValueError(f"{beside}: columns of types that no release has")
+    types = {name: pa.type_for_alias(kind) for name, kind in kinds.items()}
+    try:
+        return csv.read_csv(
+            path,
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        )
+    except pa.ArrowException as e:
+        raise ValueError(f"{path}: not a complete CSV file ({str(e)[:80]})") from None
+
+
+def _record(path: Path, text: bytes) -> dict[str, Any]:
+    """A release's record from its JSON text."""
+    from workbench.spaces.statements import object_of_different_keys
+
+    try:
+        record = json.loads(
+            text, object_pairs_hook=object_of_different_keys, parse_int=_whole_number
+        )
+    except (ValueError, RecursionError) as e:
+        raise ValueError(f"{path}: not a record of a release ({str(e)[:80]})") from None
+    return record if isinstance(record, dict) else {}
+
+
+def _whole_number(text: str) -> int:
+    """A ValueError for one that is larger than any float: it would raise wherever it is used."""
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(text):,} digits")
+    return int(text)
+
+
+def _printable(x: Any) -> Any:
+    """The same, where text shows its control characters: a terminal would obey them."""
+    if isinstance(x, dict):
+        return {_printable(key): _printable(item) for key, item in x.items()}
+    if isinstance(x, list):
+        return [_printable(item) for item in x]
+    return plain(x) if isinstance(x, str) else x
+
+
+# File records
+
+
+def users_cut_of_file(path: Any, record: dict[str, Any]) -> int | None:
+    """How many users were cut, as a file says it."""
+    number = record.get("users_cut")
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+        raise ValueError(f"{path}: users_cut = {str(number)[:40]!r} is no whole number")
+    return number
+
+
+def bound_record(bound: Bound) -> dict[str, Any]:
+    """What a file keeps of a bound: nothing of whom it is about, where nothing was said."""
+    return {name: x for name, x in asdict(bound).items() if x not in ("", STATED)}
+
+
+def bound_of_file(path: Any, stated: dict[str, Any] | None) -> Bound | None:
+    """The bound of a file's record, if it has one; what moves is stated whole."""
+    if stated is None:
+        return None
+    if not {"l0", "linf", "l1"} <= set(stated):
+        raise ValueError(f"{path}: bound = {shown(stated)} is not allowed: need l0, linf, l1")
+    return Bound(**stated)
+
+
+def receipt_record(receipt: Receipt) -> dict[str, Any]:
+    """What a file keeps of a receipt: its description is all that is said of its price."""
+    return {
+        "name": receipt.description,
+        "cost": _cost_record(receipt.cost),
+        "relation": receipt.relation,
+        "simulated": receipt.simulated,
+        "idealised": receipt.idealised,
+        "part": receipt.part,
+        **({} if receipt.rho is None else {"rho": receipt.rho}),
+    }
+
+
+def _cost_record(cost: DP | ZCDP) -> dict[str, Any]:
+    if isinstance(cost, ZCDP):
+        return {"rho": cost.rho, "delta": cost.delta}
+    return {"epsilon": str(cost.epsilon), "delta": cost.delta}  # may be ∞
+
+
+def receipt_of_file(
+    path: Any, name: str, cost: dict[str, Any], part: Any = None, **rest: Any
+) -> Receipt:
+    """The receipt of a file's record; a name holds what `Receipt.description` adds to it."""
+    own, by_theorem, theorem = name.partition(" (by theorem: ")
+    if by_theorem and theorem.endswith(")"):
+        rest |= dict(name=own, theorem=theorem[:-1])
+    elif name.endswith(f" {WITHDRAWN}"):
+        rest |= dict(name=name.removesuffix(f" {WITHDRAWN}"), withdrawn=True)
+    else:
+        rest |= dict(name=name)
+    if part is not None and [type(x) for x in part] != [str, str]:
+        raise ValueError(f"{path}: not a part of a partition: {part!r}; need two texts")
+    if bools := [field for field, number in cost.items() if isinstance(number, bool)]:
+        raise ValueError(f"{path}: {bools[0]} = {cost[bools[0]]} is not allowed: need a number")
+    try:
+        paid: DP | ZCDP
+        if "rho" in cost:
+            paid = ZCDP(cost["rho"], cost["delta"])
+        else:
+            paid = DP(float(cost["epsilon"]), cost["delta"])
+        return Receipt(cost=paid, part=part and tuple(part), **rest)
+    except ValueError as e:
+        raise ValueError(f"{path}: not a receipt that this workbench writes ({e})") from None

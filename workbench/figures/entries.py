@@ -1,0 +1,371 @@
+"""Entries of the report: what notebooks left in their folders, with thumbnails."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench import figures
+from workbench.figures import sources
+from workbench.figures.saved import write_atomically
+from workbench.figures.sources import read_passages
+from workbench.figures.status import LOG, read_status
+from workbench.trials import claims
+from workbench.value import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Thumbnails
+
+WIDTH = 480  # pixels, at most
+_TALL = 0.66  # of the width; of what is taller the top is shown
+_COLOURS = 64
+
+
+class Thumbnail(NamedTuple):
+    """A small picture: its file's name, and its size in pixels."""
+
+    name: str
+    width: int
+    height: int
+
+
+def write_thumbnail(picture: Path, file: Path) -> Thumbnail:
+    """A PNG, smaller, in `file`, unless it is there and no older; its name and size."""
+    from PIL import Image
+
+    if not file.exists() or file.stat().st_mtime < picture.stat().st_mtime:
+        with Image.open(picture) as image:
+            small = image.convert("RGB")
+        small = small.crop((0, 0, small.width, min(small.height, round(_TALL * small.width))))
+        small.thumbnail((WIDTH, WIDTH))
+        few = small.quantize(_COLOURS, Image.Quantize.FASTOCTREE)
+        write_atomically(file, lambda draft: few.save(draft, "PNG"))
+    with Image.open(file) as image:
+        return Thumbnail(file.name, *image.size)
+
+
+# Entries
+
+_NEEDED = {
+    "id",
+    "title",
+    "profile",
+    "datasets",
+    "command",
+    "trials",
+    "seeds",
+    "seconds",
+    "commit",
+}
+_SHORT = 24  # characters of "Figure 6(a)" and its like
+LARGEST_SVG = 600_000  # bytes; a larger drawing is shown as PNG
+_FILES = {
+    "rows.csv": "Rows (CSV)",
+    "verdicts.csv": "Verdicts (CSV)",
+    "manifest.json": "Manifest",
+    "run.log": "Log",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A statement as a line: its verdict, what was measured and printed, and the paper's sentence."""
+
+    id: str
+    says: str
+    outcome: str
+    mark: str
+    measured: str
+    printed: str
+    why: str
+    by_value: str
+    page: str
+    sentence: str
+    reading: str
+    committed: str
+    committed_measured: str
+
+    @property
+    def counted_as(self) -> str:
+        """Its outcome, or that it follows from the definition."""
+        return self.mark or self.outcome
+
+
+@dataclass
+class Entry:
+    """One notebook in the report: its figure, if it saved one, its words, how its run ended."""
+
+    folder: Path
+    figure: figures.SavedFigure | None = None
+    title: str = ""
+    short: str = ""
+    words: dict[str, str] = field(default_factory=dict)
+    seconds: float | None = None
+    memory: int | None = None
+    failed: str = ""
+    notebook_file: Path | None = None
+    thumbnail: Thumbnail | None = None
+
+    @property
+    def stem(self) -> str:
+        """The name of its folder."""
+        return self.folder.name
+
+    @property
+    def id(self) -> str:
+        """The figure's, where the folder's name says its setting too."""
+        return self.figure.manifest["id"] if self.figure else self.stem.partition(",")[0]
+
+    @property
+    def paper(self) -> str:
+        """The paper's folder among the notebooks; empty where it is of none."""
+        return sources.paper_of(self.id)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What its figure's files say; empty where it saved none."""
+        return self.figure.manifest if self.figure else {}
+
+    @cached_property
+    def statements(self) -> list[Line]:
+        """The verdicts of this run, a line each, with the paper's words and the committed verdicts."""
+        if self.figure is None:
+            return []
+        said = sources.sentences(self._class)
+        committed: dict[str, Any] = {}
+        if self.manifest["profile"] != "paper" and self.paper:
+            frame = figures.committed_verdicts(self.paper)
+            own = frame[frame.figure == self.id]
+            committed = {v.id: v for v in own.itertuples()}
+        lines = []
+        for v in self.figure.verdicts.itertuples():
+            sentence = said.get(v.id, sources.Sentence("", v.page, ""))
+            before = committed.get(v.id)
+            lines.append(
+                Line(
+                    v.id,
+                    v.says,
+                    v.outcome,
+                    v.mark,
+                    v.measured,
+                    v.printed,
+                    v.why,
+                    v.by_value,
+                    v.page or sentence.page,
+                    sentence.sentence,
+                    sentence.reading,
+                    before.outcome if before else "",
+                    before.measured if before else "",
+                )
+            )
+        return lines
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How many statements ended how, those that follow from the definition left out."""
+        return count([line.outcome for line in self.statements if not line.mark])
+
+    @property
+    def hollow(self) -> int:
+        """How many statements follow from the definition."""
+        return sum(bool(line.mark) for line in self.statements)
+
+    @cached_property
+    def datasets(self) -> list[sources.DataUsed]:
+        """Its data in words."""
+        return sources.data_used(self._class, self.manifest.get("datasets", ()))
+
+    @property
+    def kinds(self) -> list[str]:
+        """What its datasets are: real files, twins, generators."""
+        return list(dict.fromkeys(d.kind for d in self.datasets if d.kind))
+
+    @property
+    def parameters(self) -> list[sources.Parameter]:
+        """Its parameters in words."""
+        return sources.parameters(self._class, self.manifest.get("parameters", {}))
+
+    @property
+    def example(self) -> str:
+        """A command that changes the first of them."""
+        numbers = [p for p in self.parameters if p.here.replace(".", "").isdigit()]
+        first = (numbers or self.parameters)[0]
+        value = first.here.partition(", ")[0].replace(",", "")
+        return f"workbench reproduce {self.id} -p {quote(f'{first.name}={value}')}"
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """What a table shows of its rows."""
+        assert self.figure is not None  # its page alone shows rows
+        return self.figure.rows.drop(columns=["truth_public", "trial"], errors="ignore")
+
+    @property
+    def page(self) -> str:
+        """Its page."""
+        return f"{self.stem}.html"
+
+    @property
+    def notebook_page(self) -> str:
+        """The page of its executed notebook."""
+        return f"{self.stem}.notebook.html"
+
+    @property
+    def notebook(self) -> str:
+        """The notebook itself."""
+        assert self.notebook_file is not None  # its page alone links to it
+        return self._address(self.notebook_file)
+
+    @property
+    def picture(self) -> str:
+        """Its drawing: SVG, or PNG where that is large; empty where it is a table."""
+        images = self.figure.images if self.figure else {}
+        if "svg" in images and images["svg"].stat().st_size <= LARGEST_SVG:
+            return self._address(images["svg"])
+        return self._address(images["png"]) if "png" in images else ""
+
+    @property
+    def files(self) -> list[tuple[str, str, str]]:
+        """What lies in its folder to be opened: name, address and size."""
+        images = self.figure.images if self.figure else {}
+        named = {kind.upper(): path for kind, path in images.items()}
+        named |= {name: self.folder / file for file, name in _FILES.items()}
+        pages = sorted(self.folder.glob("*.html"))
+        named |= {f"{page.stem} that moves (HTML)": page for page in pages}
+        return [(n, self._address(p), _size(p)) for n, p in named.items() if p.exists()]
+
+    @property
+    def run(self) -> str:
+        """What running it took, in words."""
+        parts = []
+        if self.figure:
+            parts += [counted(self.manifest[f"{noun}s"], noun) for noun in ("trial", "seed")]
+            if self.manifest["seconds"] is not None:
+                parts.append(f"{duration(self.manifest['seconds'])} of computing")
+        if self.seconds is not None:
+            parts.append(f"{duration(self.seconds)} in all")
+        if self.memory:
+            parts.append(f"{self.memory / 1e9:.1f} GB of memory")
+        written = self.manifest.get("written", "")
+        parts = [part for part in parts if not part.startswith("0 ")]
+        return ", ".join(parts) + (
+            f". Written {written[:16].replace('T', ' ')}." if written else "."
+        )
+
+    def _address(self, file: Path) -> str:
+        """A file of its folder, as its page finds it."""
+        return f"../{self.stem}/{file.name}"
+
+    @cached_property
+    def _class(self) -> type[figures.Figure] | None:
+        return sources.figure_class(self.id)
+
+
+def count(outcomes: Iterable[str]) -> dict[str, int]:
+    """How many statements ended how, in the order of `claims.OUTCOMES`."""
+    judged = Counter(outcomes)
+    return {outcome: judged[outcome] for outcome in claims.OUTCOMES}
+
+
+def collect(top: Path) -> list[Entry]:
+    """Every notebook that has begun to run or saved a figure under `top`, in natural order."""
+    folders = {
+        path.parent
+        for name in ("manifest.json", "status.json", LOG)
+        for path in top.glob(f"*/{name}")
+    }
+    return [
+        _entry(folder)
+        for folder in sorted(folders, key=lambda folder: natural_order(folder.name))
+    ]
+
+
+def _entry(folder: Path) -> Entry:
+    entry = Entry(folder)
+    status = read_status(folder)
+    entry.seconds = status.get("seconds")
+    entry.memory = status.get("memory")
+    if status.get("state") == "failed":
+        entry.failed = " — ".join(filter(None, (status.get("cell"), status.get("error"))))
+    if not status and not (folder / "manifest.json").exists():
+        entry.failed = "its run has not ended: it goes on, or was stopped before it had saved"
+    try:
+        entry.figure = _load(folder)
+    except (ValueError, OSError) as e:
+        entry.failed = entry.failed or str(e)
+    names = [f"{folder.name}.ipynb", f"{folder.name}.partial.ipynb"]
+    for name in reversed(names) if entry.failed else names:
+        if (folder / name).exists():
+            entry.notebook_file = folder / name
+            break
+    notebook = entry.notebook_file or _committed_notebook(entry.id)
+    title, entry.words = read_passages(notebook) if notebook else ("", {})
+    short, colon, rest = title.partition(": ")
+    if colon and len(short) <= _SHORT:
+        entry.short = short
+        title = rest[:1].upper() + rest[1:]
+    entry.short = entry.short or entry.id
+    setting = figures.describe(entry.manifest.get("setting", {}))
+    if setting:
+        entry.short += f" at {setting}"
+    entry.title = entry.manifest.get("title", "") or title or folder.name
+    return entry
+
+
+def _load(folder: Path) -> figures.SavedFigure | None:
+    """The figure in a folder; None where a notebook saves none, as a tour."""
+    if not (folder / "manifest.json").exists():
+        if (folder / "rows.csv").exists():
+            raise ValueError(f"{folder.name} is half written; run it again with --force")
+        return None
+    try:
+        figure = figures.load(folder)
+        unknown = sorted(set(figure.verdicts.outcome) - set(claims.OUTCOMES))
+        missing = sorted(_NEEDED - figure.manifest.keys())
+    except (KeyError, TypeError, AttributeError) as e:
+        unknown = []
+        missing = [str(e)]
+    if unknown or missing:
+        raise ValueError(
+            f"{folder.name} was saved by another version of the workbench "
+            f"({', '.join(unknown + missing)}); run it again with --force"
+        )
+    return figure
+
+
+def _committed_notebook(id: str) -> Path | None:
+    """The notebook of a figure as the project has it."""
+    return figures.find_notebooks(figures.project_folder() / "notebooks").get(id)
+
+
+def natural_order(name: str) -> list[Any]:
+    """fig10 after fig9."""
+    parts = re.split(r"(\d+)", name)
+    return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
+
+
+def _size(file: Path) -> str:
+    size = file.stat().st_size
+    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{max(size // 1000, 1)} kB"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds in words that fit a table.
+
+    >>> duration(3.21), duration(75), duration(3 * 3600 + 70), duration(None)
+    ('3.2 s', '1 min 15 s', '3 h 1 min', '')
+    """
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

@@ -1,0 +1,45 @@
+"""Rows to axes, in one style. Plots run nothing, load nothing and save nothing; they know column names.
+
+The same mechanism looks the same in every figure: colour and marker follow from its name in words
+(`name_series` puts it into a column `series`, with the fields that vary). Colours are Okabe and Ito's,
+which the colour-blind tell apart; markers differ too, for print without colour. A mark is a mean over
+seeds and nothing else, its band the 95 % interval of that mean, hollow where δ > 0 is promised; grey is
+what the paper prints, dashes theory.
+"""
+
+from workbench.figures.plots.axes import close as close
+from workbench.figures.plots.axes import lay_out as lay_out
+from workbench.figures.plots.axes import legend as legend
+from workbench.figures.plots.axes import panels as panels
+from workbench.figures.plots.grids import Panel as Panel
+from workbench.figures.plots.grids import cells as cells
+from workbench.figures.plots.grids import color_limits as color_limits
+from workbench.figures.plots.grids import color_position as color_position
+from workbench.figures.plots.grids import grid as grid
+from workbench.figures.plots.grids import maps as maps
+from workbench.figures.plots.grids import panel_rows as panel_rows
+from workbench.figures.plots.grids import project as project
+from workbench.figures.plots.grids import strips as strips
+from workbench.figures.plots.grids import theory_curves as theory_curves
+from workbench.figures.plots.grids import theory_dashes as theory_dashes
+from workbench.figures.plots.lines import bars as bars
+from workbench.figures.plots.lines import curves as curves
+from workbench.figures.plots.lines import grouped_bars as grouped_bars
+from workbench.figures.plots.lines import printed as printed
+from workbench.figures.plots.lines import theory as theory
+from workbench.figures.plots.released import release_picture as release_picture
+from workbench.figures.plots.style import AXIS_LABELS as AXIS_LABELS
+from workbench.figures.plots.style import COLORMAP as COLORMAP
+from workbench.figures.plots.style import FONTS as FONTS
+from workbench.figures.plots.style import HISTOGRAMS as HISTOGRAMS
+from workbench.figures.plots.style import MAX_MARKERS as MAX_MARKERS
+from workbench.figures.plots.style import PAGE_WIDTH as PAGE_WIDTH
+from workbench.figures.plots.style import PERCENT_COLUMNS as PERCENT_COLUMNS
+from workbench.figures.plots.style import SERIES_STYLES as SERIES_STYLES
+from workbench.figures.plots.style import SUMMARIES as SUMMARIES
+from workbench.figures.plots.style import SYMBOLS as SYMBOLS
+from workbench.figures.plots.style import WIDTHS as WIDTHS
+from workbench.figures.plots.style import metric_name as metric_name
+from workbench.figures.plots.style import name_series as name_series
+from workbench.figures.plots.style import on_page as on_page
+from workbench.figures.plots.style import series_style as series_style

@@ -1,0 +1,505 @@
+"""Grids of panels, shaded cells and maps, and strips of outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.compiled import mpl, pd, plt
+from workbench.figures.plots.axes import (
+    is_crowded,
+    is_high,
+    lay_out,
+    legend,
+    panels,
+    show_zero,
+    tick_formatter,
+)
+from workbench.figures.plots.lines import curves, grouped_bars, printed, theory
+from workbench.figures.plots.style import (
+    AXIS_LABELS,
+    COLORMAP,
+    LOW,
+    THEORY_DASHES,
+    metric_name,
+    page,
+    with_style,
+)
+from workbench.trials.claims import Printed, Strip
+from workbench.trials.claims.claim import MARKS
+from workbench.value import number
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+# Areas
+
+
+@with_style
+def cells(
+    rows: pd.DataFrame,
+    ax: Axes,
+    limits: tuple[float, float] | None = None,
+    *,
+    outlines: bool = False,
+    equal: bool = False,
+) -> Axes:
+    """Boxes, the darker the larger their value, with a scale below; white at or below 0.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        A box each: from (`x0`, `y0`) to (`x1`, `y1`), and its `value`. A column `labels` names the
+        axes, as "x|y".
+    ax : Axes
+        Where to draw.
+    limits : (float, float), optional
+        The ends of the scale; those of `color_limits` unless they are given.
+    outlines : bool
+        Outline the boxes.
+    equal : bool
+        One unit on both axes: a map.
+    """
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
+    limits = limits or color_limits(rows)
+    positions = color_position(rows.value.to_numpy(float), limits)
+    x0, y0, x1, y1 = rows[["x0", "y0", "x1", "y1"]].to_numpy(float).T
+    boxes = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
+    colors = mpl.colormaps[COLORMAP](np.nan_to_num(positions))
+    colors[np.isnan(positions)] = 1
+    edges = "#bbbbbb" if outlines else "face"
+    polygons = mpl.collections.PolyCollection(
+        boxes, facecolors=colors, edgecolors=edges, linewidth=0.2, rasterized=True
+    )
+    ax.add_collection(polygons)
+    names = rows.labels.iloc[0].split("|") if "labels" in rows else ("", "")
+    ax.set(xlim=(x0.min(), x1.max()), ylim=(y0.min(), y1.max()))
+    ax.set(xlabel=names[0], ylabel=names[1], aspect="equal" if equal else "auto")
+    ax.grid(False)
+    scale = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), COLORMAP)
+    bar = ax.get_figure().colorbar(scale, ax=ax, location="bottom", shrink=0.8, aspect=30)
+    metric = metric_name(rows)
+    bar.set_label(AXIS_LABELS.get(metric, metric))
+    bar.ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+    bar.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(tick_formatter()))
+    return ax
+
+
+def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
+    """The ends of a logarithmic scale of shades: of what is above 0, four decades at most."""
+    positive = rows.value[rows.value > 0].astype(float)
+    if positive.empty:
+        return (0.1, 1.0)
+    high = float(positive.max())
+    low = max(float(positive.min()), high / 1e4)
+    return (low, high) if low < high else (high / 10, high)
+
+
+def color_position(
+    values: Float[np.ndarray, " n"], limits: tuple[float, float]
+) -> Float[np.ndarray, " n"]:
+    """Where values lie on the scale, 0 … 1; NaN at or below 0."""
+    with np.errstate(all="ignore"):
+        position = np.log(values / limits[0]) / np.log(limits[1] / limits[0])
+    return np.where(values > 0, np.clip(position, 0, 1), np.nan)
+
+
+@with_style
+def maps(
+    rows: pd.DataFrame,
+    columns: int,
+    *,
+    cell: float,
+    bar: float,
+    label: str,
+    height: float = 2.4,
+    land: pd.DataFrame | None = None,
+    circle: tuple[float, float, float] | None = None,
+) -> Figure:
+    """A heat map for each value of the column `panel`, all in one scale of colours and of kilometres.
+
+    The projection is equirectangular, true in the middle latitude.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        A row is a place, `latitude` and `longitude` in degrees, and how much is there, `value`.
+    columns : int
+        Maps side by side.
+    cell : float
+        Side in km of the squares over which `value` is added up.
+    bar : float
+        Length of the scale bar in km.
+    label : str
+        Names the scale of colours.
+    height : float
+        Of one map, in inches.
+    land : DataFrame, optional
+        Public places, `latitude` and `longitude`, in pale grey; they set the view.
+    circle : (float, float, float), optional
+        Latitude, longitude, and a radius in km.
+
+    Returns
+    -------
+    Figure
+    """
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
+    places = rows if land is None else land
+    south = places.latitude.min()
+    north = places.latitude.max()
+    west = places.longitude.min()
+    east = places.longitude.max()
+    middle = ((south + north) / 2, (west + east) / 2)
+    left, bottom = project(south, west, *middle)
+    right, top = project(north, east, *middle)
+    x_edges = np.arange(left - cell, right + 2 * cell, cell)
+    y_edges = np.arange(bottom - cell, top + 2 * cell, cell)
+    grids = {}
+    for name, group in rows.groupby("panel", sort=False):
+        x, y = project(group.latitude, group.longitude, *middle)
+        grids[name] = np.histogram2d(y, x, [y_edges, x_edges], weights=group.value)[0]
+    positive = np.concatenate([grid[grid > 0] for grid in grids.values()])
+    norm = mpl.colors.LogNorm(positive.min(), positive.max())
+    fig, axes = panels(-(-len(grids) // columns), columns, [*grids], height=height)
+    for grid, ax in zip(grids.values(), axes, strict=False):
+        if land is not None:
+            x, y = project(land.latitude, land.longitude, *middle)
+            ax.plot(x, y, ",", color="0.8", rasterized=True, zorder=0)
+        picture = ax.pcolormesh(
+            x_edges,
+            y_edges,
+            np.where(grid > 0, grid, np.nan),
+            cmap=COLORMAP,
+            norm=norm,
+            linewidth=0,
+            rasterized=True,
+        )
+        if circle is not None:
+            latitude, longitude, radius = circle
+            center = project(latitude, longitude, *middle)
+            ring = plt.Circle(center, radius, fill=False, color="#D55E00", linewidth=0.8)
+            ax.add_patch(ring)
+        ax.set(xlim=x_edges[[0, -1]], ylim=y_edges[[0, -1]])
+        ax.set(aspect="equal", xticks=[], yticks=[])
+        ax.grid(False)
+        ax.spines[:].set_visible(False)
+    for ax in axes[len(grids) :]:
+        ax.remove()
+    _scale_bar(axes[0], bar)
+    used = axes[: len(grids)]
+    scale = fig.colorbar(picture, ax=used, location="bottom", shrink=0.5, aspect=40, pad=0.02)
+    scale.set_label(label)
+    scale.ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+    scale.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(tick_formatter()))
+    return fig
+
+
+def project(
+    latitude: Any, longitude: Any, latitude0: float, longitude0: float
+) -> tuple[Any, Any]:
+    """Kilometres east and north of a place; equirectangular, true to scale along its latitude.
+
+    >>> [round(float(x)) for x in project(42, -71, 41, -71)]
+    [0, 111]
+    """
+    degree = 111.195  # km
+    east = (longitude - longitude0) * np.cos(np.radians(latitude0))
+    return east * degree, (latitude - latitude0) * degree
+
+
+def _scale_bar(ax: Axes, length: float) -> None:
+    """A bar of so many km in the lower right corner."""
+    left, right = ax.get_xlim()
+    bottom, top = ax.get_ylim()
+    end = right - 0.04 * (right - left)
+    y = bottom + 0.03 * (top - bottom)
+    ax.plot([end - length, end], [y, y], color="black", linewidth=1.5, solid_capstyle="butt")
+    above = y + 0.02 * (top - bottom)
+    ax.text(
+        end - length / 2, above, f"{number(length)} km", ha="center", va="bottom", fontsize=6.5
+    )
+    ax.set(xlim=(left, right), ylim=(bottom, top))
+
+
+# Strips
+
+TINTS = {
+    True: "#cfe3f3",
+    False: "#f9d8b8",
+    None: "#ffffff",
+}  # of Okabe and Ito's blue and orange
+HATCHES = {True: "", False: "", None: "////"}
+LABEL = 0.17  # inches of the words over a strip
+CELLS = 0.2  # and of the strip, of one line
+LINE = 0.12  # of a second line
+CHARACTER = 0.06
+MARGIN = 0.1
+
+
+@with_style
+def strips(fig: Figure, by_statement: Mapping[str, Strip]) -> Figure:
+    """Draw a strip a statement below a figure, which grows by as much.
+
+    Each value has its mark, ✓ ✗ or ?, so that no colour has to be told from another.
+
+    Parameters
+    ----------
+    fig : Figure
+        What `grid` made.
+    by_statement : mapping
+        Strips by the statement's id.
+    """
+    lay_out(fig)
+    width, height = fig.get_size_inches()
+    texts = {id: _texts(strip, width - 2 * MARGIN) for id, strip in by_statement.items()}
+    across = {id: _cells_across(cells, width - 2 * MARGIN) for id, cells in texts.items()}
+    heights = {id: _height(cells, across[id]) for id, cells in texts.items()}
+    letters = int((width - 2 * MARGIN) / CHARACTER)
+    titles = {id: wrap(f"{id}, by {strip.name}", letters) for id, strip in by_statement.items()}
+    above = {id: LABEL + LINE * (len(lines) - 1) for id, lines in titles.items()}
+    below = sum(above.values()) + sum(heights.values()) + 2 * MARGIN
+    inches = height + below
+    share = below / inches
+    fig.set_size_inches(width, inches)
+    for ax in fig.axes:
+        box = ax.get_position(original=True)
+        ax.set_position(
+            (box.x0, share + box.y0 * (1 - share), box.width, box.height * (1 - share))
+        )
+    for placed in fig.legends:
+        placed.set_bbox_to_anchor((0, share, 1, 1 - share), fig.transFigure)
+    top = below - MARGIN
+    for id, strip in by_statement.items():
+        top -= above[id] + heights[id]
+        side = MARGIN / width
+        ax = fig.add_axes((side, top / inches, 1 - 2 * side, heights[id] / inches), label=id)
+        _draw_strip(ax, strip, texts[id], across[id])
+        ax.set_title("\n".join(titles[id]), loc="left", size=7, pad=2)
+    return fig
+
+
+def _texts(strip: Strip, inches: float) -> list[str]:
+    """What stands in the cells; in two lines where one is too long for them."""
+    texts = [f"{value} {MARKS[holds]}" for value, holds in strip.holds]
+    if max(map(len, texts)) * CHARACTER <= inches / len(texts):
+        return texts
+    return [_in_two_lines(text) for text in texts]
+
+
+def _in_two_lines(text: str) -> str:
+    """Parted where the longer line is shortest.
+
+    >>> _in_two_lines("an attribute's 0.1 ✓"), _in_two_lines("t1 50 ?")
+    ("an attribute's\\n0.1 ✓", 't1\\n50 ?')
+    """
+    spaces = [place for place, letter in enumerate(text) if letter == " "]
+    at = min(spaces, key=lambda place: max(place, len(text) - place))
+    return f"{text[:at]}\n{text[at + 1 :]}"
+
+
+def _cells_across(texts: list[str], inches: float) -> int:
+    """How many cells stand side by side: all, or on a narrow page as many as have room.
+
+    >>> _cells_across(["t1\\n50 ✓"] * 18, 6.8), _cells_across(["t1\\n5000 ✓"] * 18, 3.2)
+    (18, 6)
+    """
+    longest = max(len(line) for text in texts for line in text.split("\n"))
+    room = max(1, int(inches / (longest * CHARACTER)))
+    under = -(-len(texts) // room)
+    return -(-len(texts) // under)
+
+
+def _height(texts: list[str], across: int) -> float:
+    one = CELLS + LINE * any("\n" in text for text in texts)
+    return one * -(-len(texts) // across)
+
+
+def _draw_strip(ax: Axes, strip: Strip, texts: list[str], across: int) -> None:
+    under = -(-len(texts) // across)
+    ax.set(xlim=(0, across), ylim=(under, 0))
+    ax.axis("off")
+    for place, (_, holds) in enumerate(strip.holds):
+        down, right = divmod(place, across)
+        box = mpl.patches.Rectangle(
+            (right, down), 1, 1, facecolor=TINTS[holds], hatch=HATCHES[holds]
+        )
+        box.set(edgecolor="0.55", linewidth=0.5)
+        ax.add_patch(box)
+        text = ax.text(right + 0.5, down + 0.55, texts[place], size=7)
+        text.set(ha="center", va="center")
+        if holds is None:
+            text.set_bbox(dict(facecolor="white", edgecolor="none", pad=1))
+
+
+# Grids
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of a figure: which rows it shows, and how they are drawn.
+
+    Parameters
+    ----------
+    title : str
+        Stands over the panel.
+    where : mapping
+        The rows are those whose columns have these values.
+    x : str
+        The column on the horizontal axis.
+    series : str
+        The column that tells lines, or bars, apart.
+    at : str, optional
+        Seeds are averaged at each value of this column, where x itself varies with the seed.
+    log : str
+        The logarithmic axes: "", "x", "y" or "xy".
+    printed : Printed or several
+        What the paper prints.
+    theory : (str, callable) or several
+        Labels, and functions of x, drawn dashed.
+    bars : bool
+        Bars in groups, not lines.
+    mark_every : int
+        Only one in so many points of a line has a mark.
+    mark : float, optional
+        A place on x that is pointed out.
+    cells : bool
+        Rows are boxes with a value each.
+    outlines : bool
+        Of boxes.
+    equal : bool
+        Boxes whose axes have one unit: a map.
+    fit_theory : bool
+        The view holds the theory too.
+    linear_below : float
+        The vertical axis is logarithmic down to here and linear below, so that 0 has a place on it.
+    """
+
+    title: str
+    where: Mapping[str, Any]
+    x: str
+    series: str = "series"
+    at: str | None = None
+    log: str = "xy"
+    printed: Printed | Iterable[Printed] = ()
+    theory: tuple[str, Callable[..., Any]] | Sequence[tuple[str, Callable[..., Any]]] = ()
+    bars: bool = False
+    mark_every: int = 1
+    mark: float | None = None
+    cells: bool = False
+    outlines: bool = False
+    equal: bool = False
+    fit_theory: bool = False
+    linear_below: float = 0.0
+
+
+def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+    """The rows of one panel."""
+    return rows[np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])]
+
+
+def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
+    """The theory of a panel: pairs of a label and a function, however many were given."""
+    theory: Any = panel.theory
+    return [theory] if theory and callable(theory[-1]) else theory
+
+
+def theory_dashes(panel: Panel, beside: Sequence[Panel] = ()) -> list[tuple[Any, ...]]:
+    """The dashes of a panel's theory: a kind for each label of the panels that stand together."""
+    labels = [label for label, _ in theory_curves(panel)]
+    kinds = list(
+        dict.fromkeys(label for p in [*beside, panel] for label, _ in theory_curves(p))
+    )
+    return [THEORY_DASHES[kinds.index(label) % len(THEORY_DASHES)] for label in labels]
+
+
+@with_style
+def grid(
+    rows: pd.DataFrame,
+    wanted: Sequence[Panel],
+    columns: int,
+    *,
+    width: float | None = None,
+    height: float = 2.0,
+) -> Figure:
+    """A figure of many panels, with the paper's numbers, theory and one legend.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        All rows; each panel takes its own.
+    wanted : sequence of Panel
+        Line by line.
+    columns : int
+        Panels side by side.
+    width : float, optional
+        Of the figure, in inches.
+    height : float
+        Of one panel, in inches.
+
+    Returns
+    -------
+    Figure
+    """
+    if page().narrow:
+        labels = _labels(rows, wanted)
+        inches = page().width or 0
+        beside = is_high(labels, inches) and not is_crowded(labels, inches, 1)
+        if beside and len(wanted) * LOW <= page().height:
+            columns = 1
+    lines = -(-len(wanted) // columns)
+    titles = [panel.title for panel in wanted]
+    fig, axes = panels(lines, columns, titles, width=width, height=height)
+    first_boxes = next((panel_rows(rows, panel) for panel in wanted if panel.cells), None)
+    # All boxes are shaded on the scale of the first, the truth: what stands beside it may move.
+    limits = None if first_boxes is None else color_limits(first_boxes)
+    for panel, ax in zip(wanted, axes, strict=False):
+        dashes = theory_dashes(panel, wanted)
+        _draw(panel, panel_rows(rows, panel), ax, limits, dashes)
+    for ax in axes[len(wanted) :]:
+        ax.remove()
+    return legend(fig)
+
+
+def _labels(rows: pd.DataFrame, wanted: Sequence[Panel]) -> list[str]:
+    """What the legend will name."""
+    labels: dict[str, None] = {}
+    for panel in wanted:
+        if not panel.cells:
+            labels |= dict.fromkeys(panel_rows(rows, panel)[panel.series].astype(str))
+        labels |= dict.fromkeys(label for label, _ in theory_curves(panel))
+    return [*labels]
+
+
+def _draw(
+    panel: Panel,
+    rows: pd.DataFrame,
+    ax: Axes,
+    limits: tuple[float, float] | None,
+    dashes: Sequence[tuple[Any, ...]],
+) -> None:
+    if panel.cells:
+        cells(rows, ax, limits, outlines=panel.outlines, equal=panel.equal)
+        return
+    if panel.bars:
+        grouped_bars(rows, panel.x, panel.series, ax, log="y" in panel.log)
+    else:
+        curves(
+            rows, panel.x, panel.series, ax,
+            at=panel.at, log=panel.log, mark_every=panel.mark_every,
+        )  # fmt: skip
+    if panel.linear_below:
+        show_zero(ax, panel.linear_below)
+    printed(panel.printed, ax)
+    for (label, law), kind in zip(theory_curves(panel), dashes, strict=True):
+        theory(law, ax, label, kind, fit=panel.fit_theory)
+    if panel.mark is not None:
+        ax.axvline(panel.mark, color="0.4", linewidth=0.7, zorder=0)

@@ -1,0 +1,291 @@
+"""Curves, bars, what a paper prints, and theory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.compiled import pd
+from workbench.figures.plots.axes import keep_limits, limit_to_fractions, name_axis
+from workbench.figures.plots.style import (
+    AXIS_LABELS,
+    MAX_MARKERS,
+    SERIES_STYLES,
+    SeriesStyle,
+    metric_name,
+    series_style,
+    with_style,
+)
+from workbench.trials.claims import Printed, confidence_intervals
+from workbench.value import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---")
+_NOT_SERIES = {"paper", "ours"}
+
+
+@with_style
+def curves(
+    rows: pd.DataFrame,
+    x: str,
+    series: str,
+    ax: Axes,
+    *,
+    value: str = "value",
+    at: str | None = None,
+    log: str = "xy",
+    mark_every: int = 1,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+) -> Axes:
+    """One line a series: the mean over seeds against `x`, with its 95 % interval.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of one metric.
+    x, series, value : str
+        The columns of the horizontal axis, of the lines' names, and of the vertical axis.
+    ax : Axes
+        Where to draw.
+    at : str, optional
+        Seeds are averaged at each value of this column, which is `x` unless x itself varies with the
+        seed (such as `released`).
+    log : str
+        The logarithmic axes: "", "x", "y" or "xy".
+    mark_every : int
+        Only one in so many points has a mark, where lines are many.
+    xlabel, ylabel : str, optional
+        Labels in place of the columns' own.
+    """
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
+    what = metric_name(rows, value)
+    for i, (name, group) in enumerate(rows.groupby(series, sort=False)):
+        marks = (i % mark_every, mark_every)
+        _curve(group, x, at or x, value, name, ax, "y" in log, marks)
+    name_axis(ax, "x", x, "x" in log, xlabel)
+    name_axis(ax, "y", what, "y" in log, ylabel)
+    limit_to_fractions(ax, what)
+    if "x" not in log:  # no ticks between whole numbers
+        ax.xaxis.get_major_locator().set_params(integer=bool((rows[x] % 1 == 0).all()))
+    return ax
+
+
+def _curve(
+    group: pd.DataFrame,
+    x: str,
+    at: str,
+    value: str,
+    name: str,
+    ax: Axes,
+    log: bool,
+    marks: tuple[int, int],
+) -> None:
+    points = confidence_intervals(group.assign(value=group[value].astype(float)), at)
+    points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
+    style = _style(name, ax)
+    approximate = "delta" in group and group.delta.max() > 0
+    means = points["mean"]
+    if log and (means > 0).any():
+        means = means.where(means > 0)  # with gaps
+    ax.plot(
+        points.x,
+        means,
+        color=style.color,
+        marker=style.marker if len(points) < MAX_MARKERS else "",
+        markevery=marks,
+        linestyle=style.dashes,
+        markerfacecolor="white" if approximate else style.color,
+        label=name,
+    )
+    bounded = points[np.isfinite(points.low)]
+    with keep_limits(ax):
+        _band(bounded.x, bounded.low, bounded.high, style.color, ax, log)
+    ax.update_datalim(bounded[["x", "high"]])
+    if not log:  # where low may be <= 0, and has no place
+        ax.update_datalim(bounded[["x", "low"]])
+
+
+def _band(
+    x: pd.Series, low: pd.Series, high: pd.Series, color: str, ax: Axes, log: bool
+) -> None:
+    """From low to high; on a logarithmic axis pale within its edges where it is wider than a decade.
+
+    Bands of two seeds reach zero, and so the foot of such an axis: several of them would cover all else.
+    """
+    fill = dict(color=color, linewidth=0, zorder=1)
+    wide = (high > 10 * low).to_numpy() & log
+    around = wide.copy()
+    around[1:] |= wide[:-1]
+    around[:-1] |= wide[1:]
+    ax.fill_between(x, low, high, where=~wide, alpha=0.2, **fill)
+    if wide.any():
+        ax.fill_between(x, low, high, where=around, alpha=0.04, **fill)
+        for edge in (low, high):
+            shown = edge.where(around & (edge > 0))
+            ax.plot(x, shown, color=color, linewidth=0.5, alpha=0.6, zorder=1, label="_edge")
+
+
+def _style(name: str, ax: Axes) -> SeriesStyle:
+    """As it has been drawn in another panel, else like nothing in the figure."""
+    drawn = [label for other in ax.figure.axes for label in series_labels(other)]
+    return series_style(name, drawn)
+
+
+def series_labels(ax: Axes) -> list[str]:
+    """The series drawn on axes; neither theory nor what a paper prints."""
+    labels = ax.get_legend_handles_labels()[1]
+    return [label for label in labels if label not in _NOT_SERIES and "theory" not in label]
+
+
+def grouped_bars(
+    rows: pd.DataFrame,
+    x: str,
+    series: str,
+    ax: Axes,
+    *,
+    log: bool = True,
+) -> Axes:
+    """Bars in groups: the mean over seeds, with its 95 % interval.
+
+    Names along `x` come as the rows have them, numbers the largest first. On a logarithmic axis a bar
+    has no length of its own: all begin at a third of the least.
+    """
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
+    what = metric_name(rows, "value")
+    places = list(rows[x].unique())
+    named = isinstance(places[0], str)
+    if not named:
+        places.sort(reverse=True)
+    groups = list(rows.groupby(series, sort=False))
+    floor = rows.groupby([series, x])["value"].mean().min() / 3 if log else 0.0
+    width = 0.8 / len(groups)
+    for i, (name, group) in enumerate(groups):
+        points = confidence_intervals(group.assign(value=group.value.astype(float)), x)
+        centers = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
+        mean = points["mean"].to_numpy()
+        below = mean - points.low.to_numpy()
+        above = points.high.to_numpy() - mean
+        ax.bar(
+            centers,
+            mean - floor,
+            width,
+            floor,
+            color=_style(name, ax).color,
+            edgecolor="white",
+            linewidth=0.6,
+            hatch=_HATCHES[i % len(_HATCHES)],
+            yerr=np.nan_to_num([below, above], posinf=0),  # one seed
+            error_kw=dict(elinewidth=0.8, ecolor="#333333"),
+            label=name,
+        )
+    labels = [at.replace(", ", ",\n") if named else number(at) for at in places]
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    room = ax.get_position().width * ax.get_figure().get_figwidth() / len(places)
+    turned: dict[str, Any] = {}
+    if longest * 0.055 > room:
+        labels = [label.replace("\n", " ") for label in labels]
+        angle = 35 if room > 0.3 else 90
+        turned = dict(rotation=angle, ha="right", va="center", rotation_mode="anchor")
+    ax.set_xticks(range(len(places)), labels, **turned)
+    name_axis(ax, "y", what, log, None)
+    ax.set(xlabel="" if named else AXIS_LABELS.get(x, x), ylim=(floor, None))
+    limit_to_fractions(ax, what)
+    ax.grid(False, axis="x")
+    return ax
+
+
+@with_style
+def bars(
+    rows: pd.DataFrame,
+    names: str,
+    ax: Axes,
+    *,
+    printed: Iterable[Printed] = (),
+    log: bool = False,
+    label: str | None = None,
+) -> Axes:
+    """One horizontal bar a row, first on top; brackets are what the paper prints at that name.
+
+    On a logarithmic axis, where the length of a bar says nothing, a mark stands for it.
+    """
+    places = {name: i for i, name in enumerate(rows[names])}
+    color = SERIES_STYLES["one-sided filter"][0]
+    if log:
+        ax.plot(rows["value"], [*places.values()], "o", color=color, markersize=7, label="ours")
+    else:
+        ax.barh([*places.values()], rows["value"], height=0.6, color=color, label="ours")
+    ax.set_yticks([*places.values()], [*places])
+    ax.set_ylim(len(places) - 0.4, -0.6)
+    ax.grid(False, axis="y")
+    for point in printed:
+        if point.at in places:
+            bracket(ax, point, places[point.at], "x")
+    name_axis(ax, "x", metric_name(rows, "value"), log, label)
+    return ax
+
+
+@with_style
+def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
+    """The paper's own numbers, in grey: a bracket at a place, a stripe where no place is printed."""
+    for point in [points] if isinstance(points, Printed) else points:
+        if point.at is not None:
+            bracket(ax, point, point.at, "y")
+            continue
+        grey = dict(color="0.6", alpha=0.25, linewidth=0, zorder=0, label="paper")
+        flat = point.axis == "y"
+        with keep_limits(ax):
+            if point.over:
+                stripe = ax.fill_between if flat else ax.fill_betweenx
+                stripe(point.over, point.low, point.high, **grey)
+            else:
+                (ax.axhspan if flat else ax.axvspan)(point.low, point.high, **grey)
+    return ax
+
+
+def bracket(ax: Axes, point: Printed, at: float | str, along: str) -> None:
+    """What a paper prints at a place, with its reading error along "x" or "y"."""
+    middle = (point.low + point.high) / 2 if point.value is None else point.value
+    error = [[middle - point.low], [point.high - middle]]
+    place = (at, middle) if along == "y" else (middle, at)
+    ax.errorbar(
+        *place,
+        **{f"{along}err": error},
+        color="0.15",
+        fmt="" if point.value is None else "x",
+        linestyle="none",
+        elinewidth=1.6,
+        capsize=4,
+        capthick=1.2,
+        markersize=5,
+        zorder=5,
+        label="paper",
+    )
+
+
+@with_style
+def theory(
+    law: Callable[..., Any],
+    ax: Axes,
+    label: str = "theory",
+    dashes: tuple[Any, ...] = (5, 2),
+    *,
+    fit: bool = False,
+) -> Axes:
+    """A dashed curve y = law(x) over the x that is shown; the view stays, or is made to `fit` it."""
+    low, high = ax.get_xlim()
+    spaced = np.geomspace if ax.get_xscale() == "log" else np.linspace
+    x = spaced(low, high, 200)
+    ylim = ax.get_ylim()
+    ax.plot(x, law(x), color="0.4", linestyle=(0, dashes), linewidth=0.9, zorder=1, label=label)
+    ax.set_xlim(low, high)
+    if not fit:
+        ax.set_ylim(ylim)
+    return ax

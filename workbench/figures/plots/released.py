@@ -1,0 +1,321 @@
+"""What a person looks at first in a release: a map, a series or the largest cells, with the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.compiled import mpl, pd
+from workbench.estimates import Leaves
+from workbench.figures.plots.axes import legend, name_axis, panels
+from workbench.figures.plots.grids import cells, color_limits
+from workbench.figures.plots.style import COLUMN_WIDTH, PAGE_WIDTH, SERIES_STYLES, with_style
+from workbench.queries import CodeSets, Selections
+from workbench.spaces import Domain, Quadtree
+from workbench.value import cell, format_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+_BLOCKS = 48  # of a map along an axis: codes beyond are added up
+_STEPS = 160  # of a series
+_BARS = 14
+_TICKS = 8
+_LETTERS = 17  # of the heading in an inch
+_LONGEST = 18  # letters of a label
+_NAME = 30  # letters of a bar's name in a line beside bars as wide as a column; on a page twice as many
+_COLOR = SERIES_STYLES["filter"][0]
+_NOISE = "#e6e6e6"
+_ABSENT = "#E69F00"
+
+
+@with_style
+def release_picture(release: Any) -> Figure:
+    """A picture of a release, from nothing but what it holds.
+
+    Two attributes make a map of counts, in which what lies within two standard deviations of noise is
+    grey; one ordered attribute makes a series with its noise, and what absent cells may hold above; all
+    else the largest cells, with two standard deviations. Codes that are too many are added up. Points are
+    drawn as the boxes that were released, by how dense they are; strings and codes as the largest nodes.
+
+    Parameters
+    ----------
+    release : Release
+        Of labelled cells, or of adaptive points, strings or codes.
+
+    Returns
+    -------
+    Figure
+        As wide as a column of a paper.
+
+    Raises
+    ------
+    ValueError
+        If the release holds neither.
+    """
+    estimate = release.estimate
+    domain = getattr(estimate.domain, "domain", estimate.domain)
+    if isinstance(estimate, Leaves) and not isinstance(domain, Domain):
+        fig = _adaptive(release)
+    elif not isinstance(domain, Domain):
+        raise ValueError(
+            f"there is no picture of {estimate.contents}: need a release of cells with labels, of points, "
+            "strings or codes"
+        )
+    elif len(domain.shape) == 2 and min(domain.shape) > 1:
+        fig = _map(release, domain)
+    elif len(domain.shape) == 1 and (domain.labels is None or domain.size > _BARS):
+        fig = _series(release, domain)
+    else:
+        fig = _largest(release, domain)
+    heading = _heading(release)
+    if release.counts_what:
+        heading += "\n" + fill(
+            release.counts_what.replace("$", r"\$"), int(_LETTERS * fig.get_figwidth())
+        )
+    fig.suptitle(heading, fontsize=7, x=0.01, ha="left")
+    return fig
+
+
+def _heading(release: Any) -> str:
+    name = str(release.mechanism).partition("(")[0][:40]
+    deviations = np.atleast_1d(release.deviations())
+    deviations = deviations[np.isfinite(deviations)]
+    if not len(deviations):
+        return f"{release.privacy} · {name}"
+    what = "noise and sampling" if getattr(release.estimate, "tau", 0) else "noise"
+    return f"{release.privacy} · {name} · {what} ± {format_number(np.median(deviations))}"
+
+
+def _blocks(n: int, most: int) -> np.ndarray:
+    """Where blocks of codes start, and the end: at most so many, of a round number of codes each."""
+    return np.append(np.arange(0, n, _round_step(n, most)), n)
+
+
+def _round_step(n: int, most: int) -> int:
+    """The least of 1, 2, 5, 10, 20, … of which at most so many make n."""
+    step = 1
+    while True:
+        for factor in (1, 2, 5):
+            if n <= factor * step * most:
+                return factor * step
+        step *= 10
+
+
+def _block_answers(release: Any, domain: Domain, edges: list[np.ndarray]) -> Any:
+    """Answers about all combinations of blocks, with both parts of what may be wrong."""
+    sets = []
+    for n, ends in zip(domain.shape, edges, strict=True):
+        runs = [[(int(lo), int(hi))] for lo, hi in zip(ends, ends[1:], strict=False)]
+        sets.append(CodeSets.of(n, runs))
+    shape = [len(ends) - 1 for ends in edges]
+    which = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1) + 1
+    return release.answer(Selections(domain.attributes, tuple(sets), which), error=True)
+
+
+def _map(release: Any, domain: Domain) -> Figure:
+    """Counts over two attributes, the first down, the second across."""
+    rows, columns = (_blocks(n, _BLOCKS) for n in domain.shape)
+    answers = _block_answers(release, domain, [rows, columns])
+    i, j = np.unravel_index(np.arange(len(answers.values)), (len(rows) - 1, len(columns) - 1))
+    frame = pd.DataFrame(
+        {
+            "x0": columns[j],
+            "x1": columns[j + 1],
+            "y0": rows[i],
+            "y1": rows[i + 1],
+            "value": answers.values,
+            "metric": "Count",
+        }
+    )
+    noise = np.nan_to_num(answers.noise)
+    stands_out = (answers.values > 2 * noise) & (answers.values > 0)
+    is_absent = (answers.values == 0) & (answers.absent_cells > 0)
+    is_noise = ~stands_out & ~is_absent
+    tall = min(3.6, max(1.4, 0.16 * (len(rows) - 1)))
+    fig, (ax,) = panels(1, 1, height=tall + 0.8)
+    shown = frame[stands_out]
+    if len(shown):
+        limits = color_limits(shown)
+        cells(shown, ax, limits)
+        ticks = np.geomspace(*limits, 3)
+        fig.axes[-1].set_xticks(ticks, [format_number(x) for x in ticks])
+        fig.axes[-1].set_xticks([], minor=True)
+    for _, box in frame[is_noise].iterrows():
+        size = (box.x1 - box.x0, box.y1 - box.y0)
+        ax.add_patch(_rectangle((box.x0, box.y0), *size))
+    ax.set(xlim=(0, domain.shape[1]), ylim=(domain.shape[0], 0))
+    ax.grid(False)
+    _name_ticks(ax, "y", domain, 0, rows)
+    _name_ticks(ax, "x", domain, 1, columns)
+    handles = []
+    if is_noise.any():
+        handles.append(
+            mpl.patches.Patch(facecolor=_NOISE, label="within two deviations of noise")
+        )
+    if is_absent.any():
+        handles.append(
+            mpl.patches.Patch(facecolor="white", edgecolor="0.6", label="nothing released")
+        )
+    if handles:
+        fig.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
+    return fig
+
+
+def _adaptive(release: Any) -> Figure:
+    """Boxes of points by their density, or the largest of other nodes."""
+    estimate = release.estimate
+    nodes = estimate.nodes()
+    if not len(nodes):
+        return _bars([], np.zeros(0), np.zeros(0), [])
+    deviation = np.nan if estimate.law is None else np.sqrt(estimate.law.variance)
+    noise = np.full(len(nodes), deviation)
+    is_boxes = isinstance(estimate.hierarchy, Quadtree)
+    if not is_boxes or len(estimate.hierarchy.attributes) > 2:
+        order = np.argsort(-nodes.noisy.to_numpy(), kind="stable")[:_BARS]
+        attributes = [
+            name for name in nodes.columns if name not in ("level", "noisy", "complete")
+        ]
+        rows = nodes.iloc[order]
+        names = [" · ".join(map(_short, x)) for x in rows[attributes].itertuples(index=False)]
+        if "complete" in rows:  # else the beginning of several strings
+            names = [
+                x if whole else f"{x}…" for x, whole in zip(names, rows.complete, strict=True)
+            ]
+        return _bars(names, nodes.noisy.to_numpy()[order], noise[order], attributes)
+    x, *y = estimate.hierarchy.attributes
+    frame = pd.DataFrame(
+        {"x0": nodes[f"{x}_from"], "x1": nodes[f"{x}_to"], "metric": "density"}
+    )
+    frame["y0"], frame["y1"] = (
+        (nodes[f"{y[0]}_{end}"] for end in ("from", "to")) if y else (0, 1)
+    )
+    frame["value"] = nodes.noisy / ((frame.x1 - frame.x0) * (frame.y1 - frame.y0))
+    stands_out = (nodes.noisy > 2 * np.nan_to_num(noise)) & (nodes.noisy > 0)
+    fig, (ax,) = panels(1, 1, height=3.6 if y else 1.6)
+    if stands_out.any():
+        cells(frame[stands_out], ax, color_limits(frame[stands_out]))
+        scale = fig.axes[-1]
+        scale.set_xlabel("count per unit of area" if y else f"count per unit of {_short(x)}")
+    for _, box in frame[~stands_out].iterrows():
+        ax.add_patch(_rectangle((box.x0, box.y0), box.x1 - box.x0, box.y1 - box.y0))
+    ax.set(xlim=(frame.x0.min(), frame.x1.max()), ylim=(frame.y0.min(), frame.y1.max()))
+    ax.set(xlabel=_short(x), ylabel=_short(y[0]) if y else "")
+    if not y:
+        ax.set_yticks([])
+    if not stands_out.all():
+        is_known = np.isfinite(noise).all()
+        what = "within two deviations of noise" if is_known else "0 or less, with its noise"
+        handle = mpl.patches.Patch(facecolor=_NOISE, label=what)
+        fig.legend(handles=[handle], loc="outside lower center", frameon=False)
+    return fig
+
+
+def _rectangle(corner: tuple[float, float], width: float, height: float) -> Any:
+    return mpl.patches.Rectangle(
+        corner, width, height, facecolor=_NOISE, edgecolor=_NOISE, linewidth=0.2
+    )
+
+
+def _series(release: Any, domain: Domain) -> Figure:
+    """Counts along one attribute, in its own order."""
+    edges = _blocks(domain.shape[0], _STEPS)
+    answers = _block_answers(release, domain, [edges])
+    fig, (ax,) = panels(1, 1, height=2.1)
+    noise = np.nan_to_num(2 * answers.noise)
+    steps = dict(step="post", linewidth=0)
+    values = answers.values
+    low = _closed(values - noise)
+    high = _closed(values + noise)
+    absent = np.nan_to_num(answers.absent)
+    if absent.any():
+        top = _closed(values + noise + absent)
+        ax.fill_between(
+            edges, high, top, color=_ABSENT, alpha=0.3, label="absent cells, at most", **steps
+        )
+    if noise.any():
+        ax.fill_between(
+            edges, low, high, color=_COLOR, alpha=0.25, label="± 2 deviations of noise", **steps
+        )
+    name = _short(domain.attributes[0])
+    label = "count" if edges[1] == 1 else f"count of {edges[1]:,} values of {name}"
+    ax.stairs(values, edges, color=_COLOR, linewidth=1, baseline=None, label=label)
+    name_axis(ax, "y", "Count", False, None)
+    bottom = min(0.0, float(low.min()))
+    span = max(float(high.max()) - bottom, 1.0)
+    ax.set(xlim=(0, domain.shape[0]), ylim=(bottom - 0.03 * span, bottom + 1.15 * span))
+    _name_ticks(ax, "x", domain, 0, edges)
+    return legend(fig)
+
+
+def _closed(steps: np.ndarray) -> np.ndarray:
+    """Values of steps, the last one again at its end."""
+    return np.append(steps, steps[-1])
+
+
+def _largest(release: Any, domain: Domain) -> Figure:
+    """The largest cells, first on top; of one attribute all, in its own order."""
+    if len(domain.shape) == 1:
+        answers = _block_answers(release, domain, [_blocks(domain.shape[0], domain.shape[0])])
+        counts = answers.values
+        noise = answers.noise
+        names = [_short(x) for x in domain.decode(domain.attributes[0], np.arange(len(counts)))]
+    else:
+        labels, counts, noise = release.largest(_BARS)
+        names = [" · ".join(map(_short, row)) for row in labels.itertuples(index=False)]
+    return _bars(names, counts, noise, domain.attributes)
+
+
+def _bars(
+    names: list[str], counts: np.ndarray, noise: Any, attributes: Sequence[str]
+) -> Figure:
+    width = PAGE_WIDTH if max(map(len, names), default=0) > _NAME else COLUMN_WIDTH
+    names = [fill(name, int(_NAME * width / COLUMN_WIDTH)) for name in names]
+    lines = sum(name.count("\n") + 1 for name in names)
+    fig, (ax,) = panels(1, 1, width=width, height=0.6 + 0.16 * max(lines, 4))
+    if not names:
+        ax.text(0.5, 0.5, "nothing was released", transform=ax.transAxes, ha="center")
+        ax.set(xticks=[], yticks=[])
+        return fig
+    places = np.arange(len(names))
+    ax.barh(places, counts, height=0.62, color=_COLOR, label="count")
+    if np.isfinite(noise).any():
+        ax.errorbar(
+            counts, places, xerr=2 * np.nan_to_num(noise), linestyle="none", color="black",
+            elinewidth=0.9, capsize=2, label="± 2 deviations of noise",
+        )  # fmt: skip
+    ax.set_yticks(places, names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.grid(False, axis="y")
+    ax.set_ylabel(" · ".join(map(_short, attributes)))
+    name_axis(ax, "x", "Count", False, None)
+    return legend(fig)
+
+
+def _name_ticks(ax: Axes, which: str, domain: Domain, axis: int, edges: np.ndarray) -> None:
+    """Labels of some blocks: of the first code of each, in its middle where it is one code."""
+    name = domain.attributes[axis]
+    count = len(edges) - 1
+    most = _TICKS if which == "x" else 2 * _TICKS
+    chosen = np.arange(0, count, _round_step(count, most))
+    texts = [_short(x) for x in domain.decode(name, edges[chosen])]
+    single = edges[1] - edges[0] == 1
+    places = edges[chosen] + (0.5 if single else 0)
+    getattr(ax, f"set_{which}ticks")(places, texts)
+    if which == "x" and sum(map(len, texts)) > 40:
+        ax.tick_params(axis="x", labelrotation=45)
+        for tick in ax.get_xticklabels():
+            tick.set_ha("right")
+            tick.set_rotation_mode("anchor")
+    ax.set(**{f"{which}label": _short(name)})
+
+
+def _short(x: Any) -> str:
+    """A label that fits; no character of it is read as mathematics or breaks the line."""
+    text = "".join(c if c.isprintable() else " " for c in cell(x)).replace("$", r"\$")
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

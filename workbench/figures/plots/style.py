@@ -1,0 +1,485 @@
+"""The style of plots: sizes, fonts, names of columns, and colours of mechanisms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from itertools import count
+from math import isfinite, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+
+from workbench.compiled import mpl
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Style
+
+COLUMN_WIDTH = 3.4  # inches: one column of a paper
+PAGE_WIDTH = 7.0  # and both
+WIDTHS = {
+    "column": COLUMN_WIDTH,
+    "page": PAGE_WIDTH,
+    "slide": 5.5,
+}  # a slide is Beamer's, of 16:9
+FONTS = {  # of each kind all come with matplotlib, so that every machine draws the same
+    "sans": ("DejaVu Sans", "sans-serif"),
+    "serif": ("STIXGeneral", "DejaVu Serif", "DejaVu Sans", "serif"),
+}
+
+RC_PARAMS = {
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4,
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 150,
+    "pdf.fonttype": 42,
+}
+
+COLORMAP = "cividis_r"  # of cells
+
+MAX_MARKERS = 60  # points of a curve, from which marks would hide it
+
+THEORY_DASHES = ((5, 2), (1.5, 1.5), (8, 2, 1.5, 2), (3, 4))
+
+_NARROW = 1.65  # inches that a panel needs
+LOW = 1.4  # inches of height
+_CM = 2.54
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Page:
+    """What figures are drawn for: a width and a height in inches, None where figures have their own."""
+
+    width: float | None = None
+    height: float = 8.2
+    font: str = "sans"
+
+    @property
+    def narrow(self) -> bool:
+        """Whether a legend beside panels leaves room for one of them a line."""
+        return self.width is not None and self.width < PAGE_WIDTH / 1.5
+
+    def arrange(
+        self, lines: int, columns: int, width: float, height: float
+    ) -> tuple[int, int, float, float]:
+        """Lines and columns of panels, the figure's width, and a panel's height.
+
+        On a page that is narrower than the figure's own fewer panels stand side by side, on a slide as
+        many as have room; heights follow widths, as far as all of them stay on the page.
+        """
+        if self.width is None:
+            return lines, columns, width, height
+        count = lines * columns
+        side_by_side = max(1, min(columns, int(self.width / _NARROW)))
+        most = min(count, int(self.width / _NARROW)) if self.height < Page.height else 0
+        while side_by_side < most and -(-count // side_by_side) * LOW > self.height:
+            side_by_side += 1
+        under = -(-count // side_by_side)
+        wider = (self.width / side_by_side) / (width / columns)
+        height = min(height * min(sqrt(wider), 1.3), self.height / under - 0.1)
+        return under, side_by_side, self.width, max(height, LOW)
+
+
+_page: ContextVar[Page] = ContextVar("page", default=Page())  # noqa: B039 (frozen)
+
+
+@contextmanager
+def on_page(width: str | float, font: str = "sans") -> Iterator[None]:
+    """Have figures drawn inside the block for a page.
+
+    Parameters
+    ----------
+    width : str or float
+        "column", "page", "slide", or a number of centimetres.
+    font : str
+        "sans" or "serif".
+
+    Raises
+    ------
+    ValueError
+        If there is no such width or font.
+    """
+    if font not in FONTS:
+        raise ValueError(f"font = {font!r} is not allowed: need one of {', '.join(FONTS)}")
+    height = 2.9 if width == "slide" else Page.height
+    token = _page.set(Page(_inches(width), height, font))
+    try:
+        yield
+    finally:
+        _page.reset(token)
+
+
+def _inches(width: str | float) -> float:
+    if width in WIDTHS:
+        return WIDTHS[width]
+    try:
+        inches = float(width) / _CM
+    except ValueError:
+        inches = 0
+    if not (isfinite(inches) and 4 <= inches * _CM <= 60):
+        raise ValueError(
+            f"width = {str(width)!r} is not allowed: need {', '.join(WIDTHS)}, or a number of "
+            "centimetres from 4 to 60"
+        )
+    return inches
+
+
+def page() -> Page:
+    """What figures are drawn for just now."""
+    return _page.get()
+
+
+def rc_params() -> dict[str, Any]:
+    """How figures are drawn just now, in matplotlib's words."""
+    font = page().font
+    math = "stix" if font == "serif" else "dejavusans"
+    legend = {"legend.fontsize": 6.5} if page().narrow else {}
+    return RC_PARAMS | legend | {"font.family": [*FONTS[font]], "mathtext.fontset": math}
+
+
+def with_style(draw: Callable[P, R]) -> Callable[P, R]:
+    """A function that draws, in our style."""
+
+    @wraps(draw)
+    def styled(*args: P.args, **kwargs: P.kwargs) -> R:
+        with mpl.rc_context(rc_params()):
+            return draw(*args, **kwargs)
+
+    return styled
+
+
+# Labels
+
+SYMBOLS = {"epsilon": "ε", "rho": "ρ", "delta": "δ", "theta": "θ", "tau": "τ", "size": "s"}
+
+AXIS_LABELS = {  # columns and metrics, as axes call them
+    "OverEstimates": "over-estimates (of all)",
+    "at": "how many",
+    "epsilon": "ε",
+    "theta": "θ (counts)",
+    "relative_alpha": "α (deviations of the noise; αN/b)",
+    "added": "new queries",
+    "by_cells": "joints, the smallest first",
+    "JointErrors": "Σ|p − p̃|",
+    "tau": "τ (counts)",
+    "size": "summary size (cells)",
+    "released": "summary size (cells)",
+    "query_size": "query size (cells)",
+    "share": "query size (of all cells)",
+    "density": "non-empty cells (of all cells)",
+    "mean": "mean count of a non-empty cell",
+    "seconds": "time (s)",
+    "throughput": "non-empty cells a second",
+    "MeanAbsoluteError": "absolute error (counts)",
+    "MeanSignedError": "estimate − truth (counts)",
+    "MedianRelativeError": "median relative error",
+    "HeldCells": "true cells released",
+    "ErrorRatio": "error (geometric = 1)",
+    "MeanSquaredError": "squared error (counts²)",
+    "PriorShare": "share of the prior",
+    "depth": "rows of the sketch, d",
+    "bytes": "size (bytes)",
+    "ErrorCut": "error cut by\nconsistency",
+    "SquaredError": "squared error (counts²)",
+    "exact worst": "squared error (counts²)",
+    "Count": "count",
+    "ErrorShare": "error of S̄ over S̃'s",
+    "position": "position in the sequence",
+    "records": "records, N",
+    "distinct": "distinct counts, d",
+    "cells": "cells, n",
+    "levels": "levels of the tree, ℓ",
+    "VarianceRatio": "error(H̃) / error(H̄)",
+    "WorstError": "worst error of a range (counts)",
+    "Usefulness": "worst error over N",
+    "EarthMover": "earth mover's distance\n(records × side)",
+    "NodeError": "mean error (noise scales)",
+    "down_to": "deepest level",
+    "node_level": "level of the node",
+    "km": "distance to work (km)",
+    "CommuteCDF": "commuters (of all)",
+    "StructuralLoss": "loss (ε of a decision)",
+    "TreeLoss": "loss (ε of the tree)",
+    "discount": "discount, t (records)",
+    "splits": "splits on a path",
+    "fanout": "children of a node, k",
+    "Recovered": "recovered records",
+    "RealFraction": "real among synthetic strings",
+    "log": "log₂ of the frequency",
+    "rest": "20 − log₂ of the frequency",
+    "frequency": "frequency (records)",
+    "least": "appearances, at least",
+    "l": "records kept of a user, l",
+    "kept": "records kept of a user, l or M",
+    "top": "places on the list, K",
+    "rank": "users, the most active first",
+    "place": "place on the true list",
+    "Records": "records of a user",
+    "StoredRecords": "records",
+    "BestFactor": "best l (records)",
+    "MeanSquaredCountError": "squared error (records²)",
+    "KLDivergence": "KL divergence (nats)",
+    "TopPrecision": "precision",
+    "SampledSize": "records kept",
+    "ContextShare": "records (of all)",
+    "alpha": "α (tuples)",
+    "RMSE": "RMSE (tuples)",
+    "JointError": "error, cut at 1",
+    "dims": "attributes of a query, k",
+    "queries": "past queries, m",
+    "query": "queries, by their true answers",
+    "universe": "universe (cells)",
+    "tuples": "tuples",
+    "ProcessorTime": "processor time (s)",
+    "Price": "further ε",
+    "error": "error asked for (tuples)",
+    "Density": "records per km²",
+    "ExpectedError": "expected error (counts)",
+    "WorstRMSE": "error at worst, RMS (counts)",
+    "looks": "looks at the table",
+    "TotalEpsilon": "ε of all looks together",
+    "Nodes": "nodes released",
+    "side": "side of a box (km)",
+}
+
+PERCENT_COLUMNS = {
+    "share",
+    "density",
+    "MedianRelativeError",
+    "HeldCells",
+    "ErrorCut",
+    "PriorShare",
+    "Usefulness",
+    "CommuteCDF",
+    "Recovered",
+    "RealFraction",
+    "TopPrecision",
+    "SampledSize",
+    "ContextShare",
+}  # shown in per cent
+
+FROM_0_TO_1 = {"TopPrecision", "JointError"}
+
+
+def metric_name(rows: pd.DataFrame, value: str = "value") -> str:
+    """What the column `value` holds: the rows' one metric, or what the column is called."""
+    if value != "value" or "metric" not in rows:
+        return value
+    metrics = rows.metric.unique()
+    if len(metrics) > 1:
+        raise ValueError(f"rows mix the metrics {', '.join(metrics)}: choose one a panel")
+    return metrics[0]
+
+
+# Series
+
+SUMMARIES = {  # series in words: colour, marker
+    "geometric": ("#000000", "o"),
+    "filter": ("#0072B2", "s"),
+    "one-sided filter": ("#56B4E9", "D"),
+    "threshold": ("#E69F00", "^"),
+    "priority": ("#D55E00", "v"),
+    "filter-priority": ("#009E73", "P"),
+    "uniform": ("#CC79A7", "X"),
+    "count sketch": ("#999933", "d"),
+    "ALP": ("#882255", "*"),
+    "stability histogram": ("#332288", "p"),
+    "Dirichlet synthesis": ("#AA4499", "h"),
+    "lean synthesis": ("#661100", "H"),
+}
+
+HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve again
+    "truth": ("#999999", "."),
+    "S̃": ("#999933", "H"),
+    "S̃ᵣ": ("#56B4E9", "d"),
+    "S̄": ("#332288", "p"),
+    "L̃": ("#000000", "o"),
+    "H̃": ("#E69F00", "^"),
+    "H̄": ("#0072B2", "s"),
+    "H̄ by nodes": ("#D55E00", "v"),
+    "H̄ by leaves": ("#661100", "<"),
+    "H̄ not zeroed": ("#CC79A7", "D"),
+    "non-negative H̄": ("#117733", "*"),
+    "HB": ("#882255", "X"),
+    "Privelet": ("#009E73", "P"),
+    "equi-depth": ("#AA4499", "h"),
+}
+
+SYNTHESES = {  # of records in a hierarchy
+    "source": ("#000000", "."),
+    "resample": ("#000000", "o"),
+    "second release": ("#D55E00", "v"),
+    "direct synthesis": ("#0072B2", "s"),
+    "improved histogram": ("#E69F00", "^"),
+    "basic histogram": ("#CC79A7", "X"),
+    "PrivTree": ("#009E73", "P"),
+}
+
+PRIORS = {  # of past answers
+    "no prior": ("#0072B2", "s"),
+    "with prior": ("#D55E00", "o"),
+    "bought": ("#56B4E9", "D"),
+}
+
+SAMPLINGS = {  # of records of users, and what they are compared with
+    "original": ("#000000", "o"),
+    "SRA": ("#0072B2", "s"),
+    "HPA": ("#D55E00", "v"),
+    "LPA": ("#CC79A7", "X"),
+    "DFT": ("#E69F00", "^"),
+    "GS": ("#009E73", "P"),
+}
+
+PUBLISHED = {  # from noisy marginals, or tuple by tuple
+    "maximum entropy": ("#0072B2", "s"),
+    "SGD as printed": ("#56B4E9", "D"),
+    "retention": ("#D55E00", "v"),
+    "flipping": ("#E69F00", "^"),
+    "noisy marginals": ("#999999", "."),
+    "everyone alike": ("#999999", "X"),
+    "kernel PCA": ("#009E73", "P"),
+}
+
+SERIES_STYLES = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
+
+# of later years than the paper beside, or what no author can have meant
+_DOTTED = {"non-negative H̄", "HB", "Privelet", "PrivTree", "H̄ by leaves"}
+
+_MARKERS = "phd<>*8HoX"
+
+# of one colour and marker drawn repeatedly
+_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (1, 3)))
+
+
+class SeriesStyle(NamedTuple):
+    """How a series is drawn."""
+
+    color: str
+    marker: str
+    dashes: Any
+
+
+def series_style(name: str, drawn: Sequence[str]) -> SeriesStyle:
+    """The style of a series: like none of those `drawn` already, and its own where it is one of them."""
+    labels = [str(label) for label in drawn if not str(label).startswith("_")]
+    given: dict[str, SeriesStyle] = {}
+    taken: set[SeriesStyle] = set()
+    others: list[str] = []
+    for label in dict.fromkeys([*labels, str(name)]):
+        kind = label.split(",")[0]
+        if kind not in SERIES_STYLES and kind not in others:
+            others.append(kind)
+        free = (style for style in _styles(label, others) if style not in taken)
+        given[label] = next(free)
+        taken.add(given[label])
+    return given[str(name)]
+
+
+def _styles(label: str, others: list[str]) -> Iterator[SeriesStyle]:
+    """The styles of a series' kind, its usual one first; those after it have other dashes, then marks."""
+    kind = label.split(",")[0]
+    if kind in SERIES_STYLES:
+        color, usual = SERIES_STYLES[kind]
+    else:
+        place = others.index(kind) % len(_MARKERS)
+        color = mpl.color_sequences["petroff10"][place]
+        usual = _MARKERS[place]
+    if label in _DOTTED:  # dashes of one kind that is drawn several times tell those apart
+        yield SeriesStyle(color, usual, ":")
+    for marker in (usual, *_MARKERS):
+        for dashes in _DASHES:
+            yield SeriesStyle(color, marker, dashes)
+    for number in count(3):
+        yield SeriesStyle(color, usual, (0, (number, 1)))
+
+
+def name_series(
+    rows: pd.DataFrame, *parameters: str, shown: Collection[str] = ()
+) -> pd.DataFrame:
+    """Rows with a column `series`: what each mechanism is called, and what of it varies.
+
+    A mechanism is called what the column `mechanism_name` says, or else by its class. Added to the name
+    are the `parameters`, and each field, ε and δ included, of which rows of that name have several
+    values.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With the columns that a sweep gives; those that its `trial` names are the mechanism's fields.
+    *parameters : str
+        Columns whose values always belong to the name, unless they are 0.
+    shown : collection of str
+        Fields that an axis or panels show, so that names need not.
+
+    Returns
+    -------
+    DataFrame
+        The same rows with the column `series`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"mechanism": "Mine", "epsilon": [0.5, 1.0], "k": 3})
+    >>> text = "Trial(dataset=D(), mechanism=Mine(budget=DP(epsilon={}), k=3), seed=0)"
+    >>> rows["trial"] = rows.epsilon.map(text.format)
+    >>> list(name_series(rows).series)
+    ['Mine, ε = 0.5', 'Mine, ε = 1']
+    >>> list(name_series(rows, "k", shown=["epsilon"]).series)
+    ['Mine, k = 3', 'Mine, k = 3']
+    """
+    names = rows.mechanism
+    if "mechanism_name" in rows:
+        names = rows.mechanism_name.fillna(names)
+    names = names.fillna("")
+    always = [parameter for parameter in parameters if parameter in rows]
+    fields = [c for c in _mechanism_fields(rows) if c not in (*parameters, *shown)]
+    several = rows[fields].groupby(names).nunique(dropna=False) > 1
+    varying = {name: {c for c in fields if row[c]} for name, row in several.iterrows()}
+    columns = [*always, *fields]
+    kinds = list(zip(names, *(_values(rows[c]) for c in columns), strict=True))
+    series = {}
+    for name, *values in set(kinds):
+        parts = [name]
+        for column, x in zip(columns, values, strict=True):
+            if x if column in always else column in varying[name]:
+                parts.append(_value_text(column, x))
+        series[name, *values] = ", ".join(filter(None, parts))
+    return rows.assign(series=[series[kind] for kind in kinds])
+
+
+def _mechanism_fields(rows: pd.DataFrame) -> list[str]:
+    """The columns that the mechanisms' texts name, in the texts' order."""
+    if "trial" not in rows:
+        return []
+    names: dict[str, None] = {}
+    for trial in rows.trial.dropna().unique():
+        mechanism = trial.partition(", mechanism=")[2].rpartition(", seed=")[0]
+        names |= dict.fromkeys(re.findall(r"\b(\w+)=", mechanism))
+    return [name for name in names if name in rows]
+
+
+def _values(column: pd.Series) -> list[Any]:
+    """The values of a column; None in place of missing ones, which may differ from themselves."""
+    return [None if x is None or x != x else x for x in column]
+
+
+def _value_text(column: str, x: Any) -> str:
+    """A field and its value, as a name has them; nothing of one that is missing, or not so."""
+    if x is None or isinstance(x, bool):
+        return column if x else ""
+    return f"{SYMBOLS.get(column, column)} = {x if isinstance(x, str) else format(x, ',g')}"

@@ -1,0 +1,499 @@
+"""The report: executed notebooks, indexes and figures as pages that open from disk."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from workbench import figures
+from workbench.compiled import load_nbformat
+from workbench.figures import sources
+from workbench.figures.entries import (
+    Entry,
+    collect,
+    count,
+    duration,
+    natural_order,
+    write_thumbnail,
+)
+from workbench.figures.sources import markdown, read_passages
+from workbench.trials import claims
+from workbench.value import cell, counted
+
+if TYPE_CHECKING:
+    from nbconvert.exporters import TemplateExporter
+    from nbformat import NotebookNode
+
+
+# Notebook
+
+# What a page without a kernel cannot show, or shows by running what came with the notebook.
+_NAMELESS = re.compile(r"<[\w.]+ object at 0x\w+>$")
+_BAR = re.compile(r"\d%\|.*\|")
+_NO_WORDS = re.compile(r"<img(?![^>]* alt=)")
+_PICTURE = (
+    "What the cell above draws; its statements and numbers stand on the page of the figure"
+)
+_DEAD = ("application/vnd.jupyter.widget-view+json", "application/javascript")
+
+
+def notebook_body(path: Path) -> str:
+    """The cells and outputs of an executed notebook as HTML that runs nothing."""
+    notebook = load_nbformat().read(path, as_version=4)
+    for part in notebook.cells:
+        outputs = part.get("outputs", [])
+        outputs[:] = [output for output in outputs if not _is_progress(output)]
+        for output in outputs:
+            _leave_out_what_moves(output)
+    body, _ = _exporter().from_notebook_node(notebook)
+    return _NO_WORDS.sub(f'<img alt="{_PICTURE}"', body)
+
+
+def _is_progress(output: NotebookNode) -> bool:
+    """Whether it is a bar that told how far a run was."""
+    data = output.get("data", {})
+    return _DEAD[0] in data and bool(_BAR.search("".join(data.get("text/plain", ""))))
+
+
+def _leave_out_what_moves(output: NotebookNode) -> None:
+    data = output.get("data", {})
+    moves = [kind for kind in _DEAD if data.pop(kind, None) is not None]
+    if moves or _NAMELESS.match(data.get("text/plain", "")):
+        data["text/plain"] = "What stands here moves in Jupyter."
+
+
+@cache
+def _exporter() -> TemplateExporter:
+    from nbconvert import HTMLExporter
+    from nbconvert.exporters import TemplateExporter
+    from nbconvert.filters import Highlight2HTML, clean_html
+
+    class Exporter(HTMLExporter):
+        """Without reading the page that it has written once more."""
+
+        def from_notebook_node(
+            self, nb: NotebookNode, resources: Any = None, **kw: Any
+        ) -> tuple[str, dict[str, Any]]:
+            return TemplateExporter.from_notebook_node(self, nb, resources, **kw)
+
+    exporter = Exporter(template_name="basic", default_preprocessors=[])
+    highlighted = Highlight2HTML(pygments_lexer="ipython3", parent=exporter)
+    exporter.register_filter("markdown2html", partial(markdown, first_heading=1))
+    exporter.register_filter("highlight_code", highlighted)
+    exporter.register_filter("clean_html", cache(clean_html))  # notebooks have cells in common
+    return exporter
+
+
+# Index
+
+_WIDTH = 320  # pixels of a thumbnail
+_CARD = """<a href="{link}" style="display: block; width: {width}px; margin: 0 1rem 1rem 0;
+color: inherit; text-decoration: none">
+<div style="background: #fff; border: 1px solid #8888; min-height: 8rem">{picture}</div>
+<b>{title}</b><br><small>{verdicts}</small></a>
+"""
+
+
+@dataclass(frozen=True)
+class Index:
+    """The figures of a paper, shown by a notebook as cards that link to theirs.
+
+    Parameters
+    ----------
+    paper : str
+        Its folder among the notebooks, as "cormode2012".
+    results : path, optional
+        The folder of results; the project's unless it is given.
+    """
+
+    paper: str
+    results: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not self.notebooks():
+            raise ValueError(f"paper = {self.paper!r} is not allowed: it has no notebooks here")
+
+    def notebooks(self) -> dict[str, Path]:
+        """The paper's notebooks by the ids of their figures."""
+        every = figures.find_notebooks(figures.project_folder() / "notebooks")
+        own = [id for id, path in every.items() if path.parent.name == self.paper]
+        return {id: every[id] for id in sorted(own, key=natural_order)}
+
+    def _repr_html_(self) -> str:
+        cards = [self._card(id, path) for id, path in self.notebooks().items()]
+        return f'<div style="display: flex; flex-wrap: wrap">{"".join(cards)}</div>'
+
+    def _card(self, id: str, path: Path) -> str:
+        saved = self._saved(id)
+        picture = "<p style='padding: 1rem; color: #555'>not run yet</p>"
+        verdicts = ""
+        title, _ = read_passages(path)
+        if saved is not None:
+            counts = Counter(saved.verdicts.outcome)
+            verdicts = ", ".join(f"{outcome} {n}" for outcome, n in counts.items())
+            verdicts = f"{saved.manifest['profile']} profile: {verdicts}"
+            picture = "<p style='padding: 1rem; color: #555'>a table</p>"
+            if "png" in saved.images:
+                picture = f'<img alt="" src="{_thumbnail(saved.images["png"])}">'
+        return _CARD.format(
+            link=html.escape(path.name),
+            width=_WIDTH,
+            picture=picture,
+            title=html.escape(title or path.stem),
+            verdicts=html.escape(verdicts),
+        )
+
+    def _saved(self, id: str) -> figures.SavedFigure | None:
+        """What the paper profile left, or else the quick one."""
+        results = self.results or figures.results_folder()
+        for profile in reversed(figures.PROFILES):
+            folder = figures.figure_folder(results, profile, id)
+            if (folder / "manifest.json").exists():
+                return figures.load(folder)
+        return None
+
+
+def _thumbnail(path: Path) -> str:
+    """A PNG, smaller, as a data address."""
+    with TemporaryDirectory() as folder:
+        small = Path(folder) / path.name
+        write_thumbnail(path, small)
+        return f"data:image/png;base64,{base64.b64encode(small.read_bytes()).decode()}"
+
+
+# Site
+
+PAGES = "report"  # the folder of all pages but the first
+_ROWS = 40  # of a table, that a page shows
+_LONG = 260  # characters of what was measured, that stand without being opened
+_KINDS = dict(
+    zip(
+        claims.OUTCOMES,
+        ("holds", "differs", "depends", "undecided", "untestable", "untestable"),
+        strict=True,
+    )
+)
+
+
+@dataclass(frozen=True)
+class Group(sources.Paper):
+    """The entries of one paper, or those of none."""
+
+    entries: list[Entry]
+    profile: str
+
+    @property
+    def page(self) -> str:
+        """Its page."""
+        return f"{self.name}.html"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many statements of all its entries ended how."""
+        return _added(entry.counts for entry in self.entries)
+
+    @property
+    def hollow(self) -> int:
+        """How many of its statements follow from the definition."""
+        return sum(entry.hollow for entry in self.entries)
+
+    @property
+    def kinds(self) -> list[str]:
+        """What its datasets are."""
+        return list(dict.fromkeys(kind for entry in self.entries for kind in entry.kinds))
+
+    @property
+    def seconds(self) -> float:
+        """What its runs took."""
+        return sum(e.seconds or e.manifest.get("seconds") or 0 for e in self.entries)
+
+    @property
+    def committed(self) -> dict[str, int]:
+        """How the statements of its committed verdicts ended; nothing beside those of a paper profile."""
+        if self.profile == "paper":
+            return {}
+        verdicts = figures.committed_verdicts(self.name)
+        return count(verdicts[verdicts["mark"] == ""].outcome) if len(verdicts) else {}
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all pages know of each other."""
+
+    profile: str
+    papers: list[Group]
+    now: str
+    audits: list[Any]
+    title: str = "Reproduction report"
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All entries, paper by paper."""
+        return [entry for group in self.papers for entry in group.entries]
+
+    @property
+    def failed(self) -> list[Entry]:
+        """Those whose notebooks failed."""
+        return [entry for entry in self.entries if entry.failed]
+
+    @property
+    def of_papers(self) -> list[Group]:
+        """The groups of papers, without the tutorials."""
+        return [group for group in self.papers if group.name]
+
+    @property
+    def judged(self) -> int:
+        """Number of figures and tables of papers that have statements."""
+        return sum(bool(e.statements) for group in self.of_papers for e in group.entries)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of the papers' statements by outcome, without those that follow from the definition."""
+        return _added(group.counts for group in self.of_papers)
+
+    @property
+    def hollow(self) -> int:
+        """Number of the papers' statements that follow from the definition."""
+        return sum(group.hollow for group in self.of_papers)
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """Number of all statements by outcome, those of tutorials included."""
+        hollow = sum(group.hollow for group in self.papers)
+        counts = _added(group.counts for group in self.papers)
+        return counts | {claims.BY_DEFINITION: hollow}
+
+    @property
+    def theorems(self) -> list[str]:
+        """The theorems that price more than one draw."""
+        named = (t for entry in self.entries for t in entry.manifest.get("by_theorem", ()))
+        return sorted({t for t in named if t})
+
+    @property
+    def made(self) -> str:
+        """When it was written, with what, from which sources."""
+        manifests = [entry.manifest for entry in self.entries if entry.figure]
+        versions = manifests[-1]["versions"] if manifests else {}
+        parts = [f"Written {self.now}", *(f"{name} {v}" for name, v in versions.items())]
+        commits = sorted({m["commit"][:10] for m in manifests if m["commit"]})
+        if commits:
+            parts.append(
+                f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits"
+            )
+        return f"{', '.join(parts)}."
+
+
+def write(results: str | Path, profile: str, audits: Sequence[Any] = ()) -> Path:
+    """Write `<results>/<profile>/report.html` and its pages from what lies there.
+
+    Parameters
+    ----------
+    results : path
+        The folder of all results.
+    profile : str
+        "quick" or "paper".
+    audits : sequence of audit.Audit
+        Audits to show, in any order.
+
+    Returns
+    -------
+    Path
+        The first page. The others are in a folder `report` beside it; pages of what is there no more go.
+    """
+    top = figures.figure_folder(results, profile, PAGES).parent
+    folder = top / PAGES
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = collect(top)
+    for entry in entries:
+        images = entry.figure.images if entry.figure else {}
+        if "png" in images:
+            entry.thumbnail = write_thumbnail(images["png"], folder / f"{entry.stem}.png")
+    audits = sorted(audits, key=lambda a: (a.name, a.pair, a.epsilon))
+    site = Site(profile, _groups(entries, profile), _now(), audits)
+    written = {
+        "style.css": _source("style.css"),
+        "script.js": _source("script.js"),
+        "statements.html": _render("statements.html", site, title="All statements"),
+    }
+    if audits:
+        written["audit.html"] = _render("audit.html", site, title="Audits")
+    for group in site.papers:
+        if group.name:
+            written[group.page] = _render(
+                "paper.html", site, title=group.short, paper=group, open_paper=group.name
+            )
+    written |= _figure_pages(site) | _notebook_pages(site, folder)
+    for name, text in written.items():
+        _write(folder / name, text)
+    for page in folder.glob("*.html"):
+        if page.name not in written:
+            page.unlink(missing_ok=True)  # another run may write the pages too
+    front = _render(
+        "front.html", site, title=site.title, pages=f"{PAGES}/", front="report.html"
+    )
+    _write(top / "report.html", front)
+    return top / "report.html"
+
+
+def _figure_pages(site: Site) -> dict[str, str]:
+    """The pages of all entries by name, each with the one before and the one after."""
+    pages = {}
+    entries = site.entries
+    for group in site.papers:
+        for entry in group.entries:
+            place = entries.index(entry)
+            pages[entry.page] = _render(
+                "figure.html",
+                site,
+                title=f"{entry.short}: {entry.title}",
+                entry=entry,
+                paper=group,
+                open_paper=group.name,
+                before=entries[place - 1] if place else None,
+                after=entries[place + 1] if place + 1 < len(entries) else None,
+                rows_shown=_ROWS,
+            )
+    return pages
+
+
+def _notebook_pages(site: Site, folder: Path) -> dict[str, str]:
+    """The executed notebooks as pages by name."""
+    pages = {}
+    for entry in site.entries:
+        if entry.notebook_file is not None:
+            body = _notebook_body(entry.notebook_file, folder / f".{entry.stem}.cells")
+            title = f"{entry.short}, the notebook"
+            pages[entry.notebook_page] = _render(
+                "notebook.html",
+                site,
+                title=title,
+                entry=entry,
+                open_paper=entry.paper,
+                body=body,
+            )
+    return pages
+
+
+def _notebook_body(notebook: Path, file: Path) -> str:
+    """A notebook's cells as HTML, which `file` holds while they are the same."""
+    if file.exists() and file.stat().st_mtime >= notebook.stat().st_mtime:
+        return file.read_text(encoding="utf-8")
+    try:
+        body = notebook_body(notebook)
+    except (ValueError, AttributeError, KeyError) as e:
+        return f"<p>{escape(notebook.name)} cannot be read: {escape(e)}</p>"
+    _write(file, body)
+    return body
+
+
+def _render(template: str, site: Site, **given: Any) -> str:
+    """A page; those in the folder of pages find the first one above it."""
+    usual = dict(
+        pages="",
+        front="../report.html",
+        kind=template.removesuffix(".html"),
+        entry=None,
+        open_paper=None,
+        before=None,
+        after=None,
+    )
+    return _environment().get_template(template).render(usual | given, site=site)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("workbench.figures", "pages"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {
+        "count": _count,
+        "duration": duration,
+        "kind": _kind,
+        "long": _shortened,
+        "markdown": _markdown,
+        "number": cell,
+        "of_several": _of_several,
+    }
+    return environment
+
+
+def _source(name: str) -> str:
+    return Path(__file__).with_name("pages").joinpath(name).read_text(encoding="utf-8")
+
+
+def _write(file: Path, text: str) -> None:
+    """Whoever reads meanwhile sees the old page or the new one."""
+    figures.write_atomically(file, lambda draft: draft.write_text(text, encoding="utf-8"))
+
+
+def _groups(entries: list[Entry], profile: str) -> list[Group]:
+    """Entries by paper, in the order of their names; those of none come last."""
+    names = sorted({entry.paper for entry in entries}, key=lambda name: (not name, name))
+    groups = []
+    for name in names:
+        paper = sources.describe_paper(name)
+        own = [entry for entry in entries if entry.paper == name]
+        groups.append(Group(**vars(paper), entries=own, profile=profile))
+    return groups
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Counts of outcomes, added up."""
+    total = dict.fromkeys(claims.OUTCOMES, 0)
+    for each in counts:
+        for outcome, n in each.items():
+            total[outcome] += n
+    return total
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _kind(outcome: str, mark: str = "") -> str:
+    """The class of style of an outcome."""
+    return "hollow" if mark or outcome == claims.BY_DEFINITION else _KINDS[outcome]
+
+
+def _count(number: int | Sized, noun: str) -> str:
+    return counted(number if isinstance(number, int) else len(number), noun)
+
+
+def _of_several(outcome: str, n: int) -> str:
+    """An outcome as the verb of a number of statements.
+
+    >>> _of_several("holds", 3), _of_several("holds", 1), _of_several("undecided", 3)
+    ('hold', 'holds', 'undecided')
+    """
+    verb, space, rest = outcome.partition(" ")
+    return f"{verb.removesuffix('s')}{space}{rest}" if n != 1 else outcome
+
+
+def _markdown(text: str) -> Markup:
+    return Markup(markdown(text))
+
+
+def _shortened(text: str, length: int = _LONG) -> Markup:
+    """A text that opens where it is long."""
+    if len(text) <= 1.3 * length:
+        return escape(text)
+    start = text[:length].rpartition(" ")[0]
+    return Markup("<details><summary>{} …</summary>… {}</details>").format(
+        start, text[len(start) :]
+    )

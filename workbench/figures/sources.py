@@ -1,0 +1,280 @@
+"""What a notebook and a figure say about their sources, as HTML."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mistune
+from latex2mathml.converter import convert
+
+from workbench import datasets
+from workbench.compiled import project_folder
+from workbench.datasets.kinds import kind_of, unwrapped
+from workbench.figures.figure import Figure, find_figure
+from workbench.mechanisms import options
+from workbench.trials import claims
+from workbench.value import cell
+
+# Markup
+
+
+class _Renderer(mistune.HTMLRenderer):
+    """Markdown as pages take it: headings below their own, MathML, no pictures from afar."""
+
+    first_heading = 3
+
+    def heading(self, text: str, level: int, **attrs: Any) -> str:
+        """A heading, at the level that the page has room for."""
+        level = max(level, self.first_heading)
+        return f"<h{level}>{text}</h{level}>\n"
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        """What the picture is called."""
+        return f"[{text}]"
+
+    def inline_math(self, text: str) -> str:
+        """Math within a sentence."""
+        return _math(text, "inline")
+
+    def block_math(self, text: str) -> str:
+        """Math on a line of its own."""
+        return f"<p>{_math(text, 'block')}</p>\n"
+
+
+_RENDERER = _Renderer(escape=True)
+_MARKDOWN = mistune.create_markdown(
+    renderer=_RENDERER, plugins=["math", "table", "strikethrough"]
+)
+
+
+def markdown(text: str, first_heading: int = 3) -> str:
+    r"""Markdown with math to HTML that needs nothing from elsewhere; HTML in it becomes text.
+
+    >>> markdown(r"at $\theta$")[:12]
+    '<p>at <math '
+    """
+    _RENDERER.first_heading = first_heading
+    return str(_MARKDOWN(text))
+
+
+def _math(latex: str, display: str) -> str:
+    try:
+        return convert(latex.strip(), display=display)
+    except Exception:  # it raises what it likes; the source says the same in other words
+        return f"<code>{html.escape(latex.strip())}</code>"
+
+
+# Passages
+
+_PASSAGES = {"reading": "reading the figure", "differ": "where we differ"}
+_COMPARISON = ".compare_with_paper("  # in the cell whose table is shown
+_ANNOUNCED = re.compile(r"\n\n[^\n]*:$")  # what the next cell shows
+_STYLE = re.compile(r"<(style|script)\b.*?</\1>", re.S)
+
+
+def read_passages(notebook: Path) -> tuple[str, dict[str, str]]:
+    """The notebook's title, and its passages as HTML; nothing of a file that is no notebook.
+
+    The passages are `about`, `reading`, `differ` and `comparison`, as far as it has them.
+    """
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    except (OSError, ValueError, KeyError):
+        return "", {}
+    texts = ["".join(c["source"]).strip() for c in cells if c["cell_type"] == "markdown"]
+    title = ""
+    passages = {}
+    for text in texts:
+        first, _, rest = text.partition("\n")
+        plain = first.strip("#* _").lower()
+        if first.startswith("# ") and not title:
+            title = first[2:].strip()
+            passages["about"] = rest
+        for name, opening in _PASSAGES.items():
+            if plain.startswith(opening):
+                passages[name] = _ANNOUNCED.sub("", text)
+    found = {name: markdown(text) for name, text in passages.items() if text.strip()}
+    tables = [_table(c) for c in cells if _COMPARISON in "".join(c["source"])]
+    if any(tables):
+        found["comparison"] = "".join(tables)
+    return title, found
+
+
+def _table(cell: dict[str, Any]) -> str:
+    """The table that a cell has shown, without a style of its own."""
+    shown = [o["data"] for o in cell.get("outputs", ()) if "text/html" in o.get("data", {})]
+    return "".join(
+        _STYLE.sub("", "".join(data["text/html"])).replace(' border="1"', "") for data in shown
+    )
+
+
+# Sources
+
+_PAPER = re.compile(r"[a-z]+\d{4}")
+_OTHERS = "Other notebooks"
+_TITLE = re.compile(r"(?:(?P<authors>[^*]*): )?\*(?P<title>.*)\*,? ?(?P<venue>.*)")
+
+
+class Sentence(NamedTuple):
+    """What a paper says, where a statement is a part of it, and how that is read."""
+
+    sentence: str
+    page: str
+    reading: str
+
+
+class Parameter(NamedTuple):
+    """A parameter of a figure, in words: its value in a run and its usual one."""
+
+    name: str
+    here: str
+    usual: str
+    words: str
+
+
+@dataclass
+class DataUsed:
+    """The configurations of one class of dataset, and what it says of itself."""
+
+    name: str
+    kind: str = ""
+    words: str = ""
+    original: str = ""
+    invented: str = ""
+    configurations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper as the notebook that opens its folder tells of it; a group without one has a name only."""
+
+    name: str
+    title: str
+    authors: str
+    short: str
+    about: str
+
+
+@cache
+def figure_class(id: str) -> type[Figure] | None:
+    """The class of a figure; None of a notebook without one, or of a project that has it no more."""
+    try:
+        return find_figure(id)
+    except (ValueError, ImportError):
+        return None
+
+
+def paper_of(id: str) -> str:
+    """The paper of a figure by its id; empty where it is of none.
+
+    >>> paper_of("cormode2012_fig3"), paper_of("00_tour")
+    ('cormode2012', '')
+    """
+    paper = id.partition("_")[0]
+    return paper if _PAPER.fullmatch(paper) else ""
+
+
+def describe_paper(name: str) -> Paper:
+    """A paper by its folder among the notebooks; of no name, what is called so that is of none."""
+    if not name:
+        return Paper(name, _OTHERS, "", _OTHERS, "")
+    title, words = read_passages(project_folder() / "notebooks" / name / "index.ipynb")
+    about = words.get("about", "")
+    parts = _TITLE.fullmatch(title)
+    spaced = f"{name[:-4].capitalize()} {name[-4:]}"
+    if parts is None:
+        return Paper(name, title or name, "", spaced, about)
+    authors = parts["authors"] or ""
+    first, _, others = authors.partition(", ")
+    short = f"{first}{' et al.' if others else ''} {name[-4:]}" if first else spaced
+    source = ", ".join(filter(None, [authors, parts["venue"]]))
+    return Paper(name, parts["title"], source, short, about)
+
+
+def sentences(cls: type[Figure] | None) -> dict[str, Sentence]:
+    """The sentence that each statement of a figure is part of, by the statement's id."""
+    split = [claim for claim in (cls.claims if cls else ()) if isinstance(claim, claims.Claim)]
+    return {
+        part.id: Sentence(claim.sentence, part.page or claim.page, part.reading)
+        for claim in split
+        for part in claim.statements
+    }
+
+
+def parameters(cls: type[Figure] | None, here: Mapping[str, Any]) -> list[Parameter]:
+    """A figure's parameters beside the values of a run."""
+    lines = []
+    for name, field in (cls.parameters() if cls else {}).items():
+        if name in here:
+            usual = _text(field.default)
+            lines.append(
+                Parameter(name, _text(here[name]), usual, options.parameter_help(field))
+            )
+    return lines
+
+
+def data_used(cls: type[Figure] | None, configurations: Iterable[str]) -> list[DataUsed]:
+    """The datasets of a run, a line each: their classes' first sentences, and their kinds."""
+    by_name: dict[tuple[str, str], DataUsed] = {}
+    for text in configurations:
+        described = _describe(cls, text)
+        line = by_name.setdefault((described.name, described.original), described)
+        line.configurations += (text,)
+    return list(by_name.values())
+
+
+def _describe(cls: type[Figure] | None, text: str) -> DataUsed:
+    """One configuration in words; its text alone where its class is not at hand."""
+    try:
+        dataset = unwrapped(_construct(cls, ast.parse(text, mode="eval").body))
+    except (ValueError, TypeError, SyntaxError, OSError):
+        return DataUsed(text.partition("(")[0])
+    doc = (type(dataset).__doc__ or "").strip().partition("\n\n")[0]
+    words = " ".join(doc.split())
+    return DataUsed(
+        type(dataset).__name__,
+        kind_of(dataset),
+        words,
+        str(getattr(dataset, "original", "")),
+        "; ".join(getattr(dataset, "invented", {}).values()),
+    )
+
+
+def _construct(cls: type[Figure] | None, node: ast.expr) -> Any:
+    """The value of a configuration: classes of datasets, and literals; nothing else is called."""
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    made = _dataset_class(cls, ast.unparse(node.func))
+    given = {k.arg: _construct(cls, k.value) for k in node.keywords if k.arg}
+    return made(*(_construct(cls, each) for each in node.args), **given)
+
+
+def _dataset_class(cls: type[Figure] | None, name: str) -> type:
+    """A class of dataset: ours, or one that the figure's own file knows."""
+    known = vars(sys.modules[cls.__module__]) if cls else {}
+    for made in (getattr(datasets, name, None), known.get(name)):
+        if isinstance(made, type) and (hasattr(made, "load") or hasattr(made, "truth_public")):
+            return made
+    raise ValueError(f"no dataset {name}")
+
+
+def _text(x: Any) -> str:
+    """A value as a table shows it.
+
+    >>> _text((1000000, 0.5)), _text(True)
+    ('1,000,000, 0.5', 'yes')
+    """
+    if isinstance(x, tuple | list):
+        return ", ".join(map(_text, x))
+    if isinstance(x, bool):
+        return "yes" if x else "no"
+    return cell(x)

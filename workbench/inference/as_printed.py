@@ -1,0 +1,184 @@
+"""Maximum entropy as Chen, Zhou & Bhowmick fit it: one chain, and a step of the weights a tuple.
+
+Source     EDBT 2012, section 4.2. `MaximumEntropy` says what is better, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from workbench.compiled import njit
+from workbench.estimates import NoisyAnswers
+from workbench.inference.dual_problem import DualProblem
+from workbench.inference.eigenqueries import normalised_prior, prior_field
+from workbench.inference.gibbs import Chains
+from workbench.inference.maximum_entropy import likelihood_weight, total_field
+from workbench.inference.model import Model
+from workbench.value import Int, parameter, value
+
+_CHAINS = 4096  # that say what the last weights expect
+_SWEEPS = 40
+
+
+class _Layout(NamedTuple):
+    """Where the cells of all sets' tables stand in one vector.
+
+    The table of set i starts at starts[i]; a code of attribute k moves by strides[i, k]. The sets of
+    attribute k are `sets` from first[k] to first[k + 1].
+    """
+
+    sets: Int[np.ndarray, " memberships"]
+    first: Int[np.ndarray, " attributes+1"]
+    starts: Int[np.ndarray, " sets+1"]
+    strides: Int[np.ndarray, "sets attributes"]
+
+
+@value
+class MaximumEntropyAsPrinted:
+    """The paper's own fit: one chain, Metropolis steps, steps of `gamma`, no averaging. As printed.
+
+    A weight moves up by at most gamma·steps·π: that of a cell of one tuple in a thousand by 0.1, far
+    from converged, which acts as an unreported regulariser. Of cells of marginals only.
+    """
+
+    alpha: float = likelihood_weight()
+    total: float = total_field()
+    prior: tuple[Any, ...] | None = prior_field()
+    gamma: float = parameter(1e-4, 0, strict=True, doc="the length of a step")
+    steps: int = parameter(10**6, 1, integer=True, unit="steps")
+    seed: int = parameter(0, 0, integer=True)
+    cite: ClassVar[str] = "chen2012"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", normalised_prior(self.prior))
+
+    def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> Model:
+        """The model at the last weights.
+
+        Parameters
+        ----------
+        history : NoisyAnswers, or several
+            Of different cells of marginals, all over one domain.
+
+        Returns
+        -------
+        Model
+            With the duality gap that is left, which is large.
+
+        Raises
+        ------
+        ValueError
+            For other queries, an empty history, a prior that does not fit it, or no total.
+        """
+        problem = DualProblem.of(history, self.total, self.alpha, self.prior, False)
+        if any(part.cells is None for part in problem.terms):
+            raise ValueError("as printed, the fit is of cells of marginals: need Marginals(k)")
+        shape = problem.domain.shape
+        rng = np.random.default_rng(self.seed)
+        chains = Chains(shape, problem.prior, problem.sets)
+        layout = _layout(problem)
+        offsets = [layout.starts[i] for i in problem.set_of_terms]
+        cell = np.concatenate(
+            [start + part.cells for start, part in zip(offsets, problem.terms, strict=True)]
+        )
+        query = np.concatenate([part.query for part in problem.terms])
+        if len(np.unique(cell)) < len(cell):
+            raise ValueError("as printed, the fit is of different cells: need each asked once")
+        pi = np.zeros(layout.starts[-1])
+        box = np.zeros(layout.starts[-1])
+        w = np.zeros(layout.starts[-1])
+        pi[cell] = problem.pi[query]
+        box[cell] = problem.box[query]
+        state = chains.draw_from_prior(1, rng)[0].astype(np.int64)
+        _walk(
+            w, pi, box, state, np.array(shape), chains.prior, chains.start, *layout,
+            self.gamma, self.steps, rng,
+        )  # fmt: skip
+        tables = np.split(w, layout.starts[1:-1])
+        potentials = [
+            table.reshape(shape) for table, shape in zip(tables, problem.shapes, strict=True)
+        ]
+        chains.set_potentials(potentials)
+        chains.set_proposal(problem.prior_margins())
+        states = chains.draw_from_prior(_CHAINS, rng)
+        margins = _settled_margins(chains, states, rng, _SWEEPS)
+        weights = np.zeros(len(problem.pi))
+        weights[query] = w[cell]
+        gap = problem.gap(weights, margins)
+        return problem.model(potentials, margins, False, gap, self.steps)
+
+
+def _layout(problem: DualProblem) -> _Layout:
+    shape = problem.domain.shape
+    sets_of: list[list[int]] = [[] for _ in shape]
+    strides = np.zeros((len(problem.sets), len(shape)), np.int64)
+    for i, axes in enumerate(problem.sets):
+        for j, k in enumerate(axes):
+            strides[i, k] = prod(shape[a] for a in axes[j + 1 :])
+            sets_of[k].append(i)
+    return _Layout(
+        np.concatenate([np.empty(0, int), *map(np.array, sets_of)]).astype(np.int64),
+        np.cumsum([0, *map(len, sets_of)]),
+        np.cumsum([0, *map(prod, problem.shapes)]),
+        strides,
+    )
+
+
+@njit(cache=True, nogil=True)
+def _walk(
+    w, pi, box, t, shape, prior, begin, touching, first, starts, strides, gamma, steps, rng
+):
+    """Section 4.2 as printed; weights drift up between two looks, and a look brings them up to date."""
+    last = np.zeros(w.size, np.int64)
+    places = starts[:-1].copy()  # of the tuple, in the table of each set
+    for i in range(places.size):
+        for j in range(shape.size):
+            places[i] += strides[i, j] * t[j]
+    for step in range(steps):
+        for k in range(shape.size):
+            o = rng.integers(0, shape[k])
+            if o == t[k]:
+                continue
+            if prior[begin[k] + o] == 0:
+                continue
+            change = np.log(prior[begin[k] + o] / prior[begin[k] + t[k]])
+            for e in range(first[k], first[k + 1]):
+                i = touching[e]
+                place = places[i]
+                other = place + strides[i, k] * (o - t[k])
+                for at in (place, other):
+                    w[at] = min(
+                        max(w[at] + gamma * pi[at] * (step - last[at]), -box[at]), box[at]
+                    )
+                    last[at] = step
+                change += w[other] - w[place]
+            if change >= 0 or rng.random() < np.exp(change):
+                for e in range(first[k], first[k + 1]):
+                    places[touching[e]] += strides[touching[e], k] * (o - t[k])
+                t[k] = o
+        for place in places:
+            moved = w[place] + gamma * pi[place] * (step - last[place])
+            moved = min(max(moved, -box[place]), box[place])
+            w[place] = min(max(moved + gamma * (pi[place] - 1), -box[place]), box[place])
+            last[place] = step + 1
+    for at in range(w.size):
+        w[at] = min(max(w[at] + gamma * pi[at] * (steps - last[at]), -box[at]), box[at])
+
+
+def _settled_margins(
+    chains: Chains,
+    states: Int[np.ndarray, "chains attributes"],
+    rng: np.random.Generator,
+    sweeps: int,
+) -> list[np.ndarray]:
+    """What the chains expect at weights that stay, after half as many sweeps."""
+    for _ in range(sweeps // 2):
+        chains.step(states, rng)
+    sums = chains.sums()
+    for _ in range(sweeps):
+        chains.step(states, rng, sums)
+    return chains.margins(sums)

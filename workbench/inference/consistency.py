@@ -1,0 +1,699 @@
+"""Consistent histograms: isotonic regression, least squares on trees, and counts of at least 0.
+
+Isotonic:
+
+Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 1; computed by pooling adjacent violators
+           (Barlow et al., 1972), as scipy does.
+Differs    nothing: the paper's min-max formula and pooling are equal.
+
+Consistent:
+
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 4.3: a node whose ancestor did not
+           pass the filter more likely passed by noise alone.
+Differs    nothing; over two attributes every coarser node on either axis is an ancestor.
+
+Refilter:
+
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, appendix C.1: too large an output is
+           filtered again instead of drawn again.
+Differs    nothing; lowering the cut is refused, since the cells below it were never released.
+
+Simplex:
+
+Source     the projection on a simplex, by water-filling (Held, Wolfe & Crowder, Mathematical
+           Programming 1974), in whole numbers.
+Differs    what does not divide evenly goes to the first of the largest counts, in the order of keys.
+
+Least squares:
+
+Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 3; with other variances the same
+           recursion, weighted by their inverses (Honaker, 2015).
+Differs    trees need not be complete, and variances not be equal.
+Cost       two passes over the tree, a block at a time that a processor's cache holds.
+
+Nonnegative:
+
+Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4.2; Júdice & Pires, Computers & Operations
+           Research 1994 (block principal pivoting).
+Differs    the paper has the heuristic alone.
+Cost       the heuristic one pass over the tree; the exact solution some ten times two passes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.compiled import in_slices, njit
+from workbench.estimates import HierarchicalSums, Histogram, Leaves, Summary, TransformedSummary
+from workbench.queries import level_sizes
+from workbench.queries.dyadic import DyadicBasis
+from workbench.value import Float, Int, Num, finite_array, number_array, sealed, value
+
+# Isotonic
+
+
+def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """The ascending sequence with the least squared distance from a noisy one.
+
+    Parameters
+    ----------
+    noisy : float[n]
+        Numbers in the order that their exact values have.
+
+    Returns
+    -------
+    float64[n]
+        In the units of `noisy`.
+
+    Raises
+    ------
+    ValueError
+        For anything but a plain sequence of finite numbers.
+
+    Examples
+    --------
+    >>> isotonic([14, 9, 10, 15])
+    array([11., 11., 11., 15.])
+    """
+    from scipy.optimize import isotonic_regression
+
+    noisy = finite_array("noisy", noisy, 1)
+    return isotonic_regression(noisy).x if len(noisy) else noisy
+
+
+def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """The nearest whole numbers that are not negative.
+
+    Parameters
+    ----------
+    values : float[...]
+        Estimated counts.
+
+    Returns
+    -------
+    float64[...]
+        Of the same shape.
+
+    Raises
+    ------
+    ValueError
+        For anything but finite numbers.
+    """
+    return np.maximum(np.rint(finite_array("values", values)), 0)
+
+
+# Consistent
+
+
+def consistent(tree: Summary) -> Summary:
+    """The released nodes all of whose ancestors are released too.
+
+    Of a filter's output only: in a sample, ancestors are absent by chance and say nothing.
+
+    Parameters
+    ----------
+    tree : TransformedSummary
+        By a `Dyadic()` transform, filtered at theta >= 1 and not sampled.
+
+    Returns
+    -------
+    TransformedSummary
+        A smaller one.
+
+    Raises
+    ------
+    ValueError
+        For another estimate, transform, or way of release.
+    """
+    basis = tree.basis if isinstance(tree, TransformedSummary) else None
+    if not isinstance(basis, DyadicBasis):
+        raise ValueError(
+            f"{tree!r} has no ancestors: need the TransformedSummary of a Dyadic() transform"
+        )
+    if tree.tau > 1 or tree.theta < 1:
+        raise ValueError(
+            f"theta = {tree.theta}, tau = {tree.tau} are not allowed: consistency needs the output "
+            "of a filter with theta >= 1, before sampling"
+        )
+    remains = np.zeros(len(tree), bool)
+    for nodes, parents_by_axis in basis.parents(tree.keys):
+        remains[nodes] = True
+        for parents in parents_by_axis:
+            at = np.minimum(np.searchsorted(tree.keys, parents), max(len(tree) - 1, 0))
+            remains[nodes] &= remains[at] & (tree.keys[at] == parents)
+    return tree.where(remains, consistent=True)
+
+
+# Refilter
+
+
+def refilter(summary: Summary, theta: float) -> Summary:
+    """The released cells whose noisy value is still large enough.
+
+    What a filter at θ released is then, in law, what a filter at `theta` would have; drawing again
+    until the size suits would cost twice the budget instead.
+
+    Parameters
+    ----------
+    summary : Summary
+        The output of a filter.
+    theta : float
+        The new cut of |noisy value|, in counts, no lower than the old one.
+
+    Returns
+    -------
+    Summary
+        A smaller one, of the same class.
+
+    Raises
+    ------
+    ValueError
+        For another estimate, or a lower cut.
+    """
+    if not isinstance(summary, Summary):
+        raise ValueError(
+            f"{summary!r} has no cut to raise: need a Summary or a TransformedSummary"
+        )
+    if not theta >= summary.theta:
+        raise ValueError(
+            f"theta = {theta!r} is not allowed: need at least the summary's own {summary.theta}"
+        )
+    return summary.where(np.abs(summary.values) >= theta, theta=theta)
+
+
+# Simplex
+
+
+def project_to_simplex(leaves: Leaves) -> Leaves:
+    """The whole counts >= 0 closest to the noisy ones among those of the same sum (0 if that is below).
+
+    Negative counts that are set to 0 leave too many records: half the noise of every empty leaf. All
+    counts then lose alike, down to 0, until the sum is right.
+
+    Parameters
+    ----------
+    leaves : Leaves
+        Released ones.
+
+    Returns
+    -------
+    Leaves
+        The same nodes; standard errors have no closed form any more.
+
+    Raises
+    ------
+    ValueError
+        For another estimate.
+    """
+    if not isinstance(leaves, Leaves):
+        raise ValueError(f"{leaves!r} has no leaves to balance: need Leaves")
+    total = max(0, int(leaves.values.sum()))
+    loss = _largest_loss(leaves.values, total)
+    counts = np.maximum(leaves.values - loss, 0)
+    surplus = int(counts.sum()) - total
+    counts[np.argsort(-counts, kind="stable")[:surplus]] -= 1
+    return replace(leaves, values=counts, law=None)
+
+
+def _largest_loss(counts: np.ndarray, total: int) -> int:
+    """The most that all counts can lose, down to 0, so that they still sum to the total at least."""
+
+    def too_much(loss: int) -> bool:
+        return np.maximum(counts - loss, 0).sum() < total
+
+    return bisect_left(range(1, int(counts.max(initial=0))), True, key=too_much)
+
+
+# Least squares
+
+_NODES_FOR_THREADS = 2**17
+_BLOCK = 2**13  # leaves that are worked on at a time
+
+
+def sizes_of_levels(nodes: int, branching: int) -> list[int]:
+    """The level sizes of the tree with so many nodes; a ValueError that names the nearest if none."""
+    if nodes < 1:
+        raise ValueError("noisy has no nodes: need at least one, the root")
+
+    def nodes_over(leaves: int) -> int:
+        return sum(level_sizes(leaves, branching))
+
+    leaves = 1 + bisect_left(range(1, nodes), nodes, key=nodes_over)
+    sizes = level_sizes(leaves, branching)
+    if sum(sizes) != nodes:
+        fewer, more = map(nodes_over, (max(1, leaves - 1), leaves))
+        raise ValueError(
+            f"noisy has {nodes} nodes, which no {branching}-ary tree has: the nearest have "
+            f"{fewer} and {more}, from the root down, level by level"
+        )
+    return sizes
+
+
+def tree_sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
+    """The whole tree over some leaves, level by level from the root down."""
+    levels = [np.asarray(leaves, float)]
+    while levels[-1].size > 1:
+        first_children = np.arange(0, levels[-1].size, branching)
+        levels.append(np.add.reduceat(levels[-1], first_children))
+    return np.concatenate(levels[::-1])
+
+
+def tree_least_squares(
+    noisy: Num[np.ndarray, " nodes"],
+    branching: int = 2,
+    variances: Num[np.ndarray, "..."] | None = None,
+) -> Float[np.ndarray, " nodes"]:
+    """The tree nearest to `noisy` in which every node is the sum of its children.
+
+    The result is linear in `noisy`, unbiased, and of the least variance among such (Theorem 4).
+
+    Parameters
+    ----------
+    noisy : float[nodes]
+        Noisy sums, level by level from the root down.
+    branching : int
+        The children of a node; the last of a level may have fewer.
+    variances : float[levels] or float[nodes], optional
+        Those of the nodes' noise, if they are not equal; the distance is weighted by their inverses.
+
+    Returns
+    -------
+    float64[nodes]
+        In the units of `noisy`.
+
+    Raises
+    ------
+    ValueError
+        For a number of nodes that no such tree has, or variances that do not fit.
+
+    Examples
+    --------
+    >>> tree_least_squares([13, 3, 11, 4, 1, 12, 1]).round(9) + 0  # no minus before zero
+    array([14.,  3., 11.,  3.,  0., 11.,  0.])
+    """
+    noisy = number_array("noisy", noisy, 1)
+    sizes = sizes_of_levels(noisy.size, branching)
+    starts = np.array([0, *accumulate(sizes)])
+    variances = _relative_variances(variances, sizes, noisy.size)
+    if len(variances) == len(noisy) != len(sizes):
+        values = finite_array("noisy", noisy).copy()
+        subtree_variances = variances.copy()
+        average_upwards(values, subtree_variances, starts, branching)
+        distribute_downwards(values, subtree_variances, starts, branching)
+        return values
+    values = np.empty_like(noisy)
+    subtrees = _subtree_variances(variances, sizes, branching)
+    weights = np.array(subtrees) / variances[:, None]
+    shares = np.array(list(_shares(subtrees, sizes, branching))).reshape(-1, 2)
+    top = _level_of_blocks(len(sizes), branching)
+
+    def average(blocks: slice) -> None:
+        levels = (top, len(sizes))
+        _average(noisy, values, starts, branching, weights, levels, blocks.start, blocks.stop)
+
+    def distribute(blocks: slice) -> None:
+        levels = (top, len(sizes) - 1)
+        _distribute(values, starts, branching, shares, levels, blocks.start, blocks.stop)
+
+    least = 2 if noisy.size >= _NODES_FOR_THREADS else sizes[top] + 1
+    in_slices(average, sizes[top], least)
+    _average(noisy, values, starts, branching, weights, (0, top), 0, 1)
+    if not np.isfinite(values[0]):  # every node has a part in it
+        finite_array("noisy", noisy)
+    _distribute(values, starts, branching, shares, (0, top), 0, 1)
+    in_slices(distribute, sizes[top], least)
+    return values
+
+
+def _level_of_blocks(levels: int, branching: int) -> int:
+    """The highest level, above the leaves, of whose nodes each has few enough leaves for a cache."""
+    level = max(0, levels - 2)
+    while level and branching ** (levels - level) <= _BLOCK:
+        level -= 1
+    return level
+
+
+class _SubtreeVariances(NamedTuple):
+    """Of a level's estimates from their subtrees: all nodes but the last have a full one."""
+
+    full: float
+    last: float
+
+
+def _last_children(sizes: list[int], depth: int, branching: int) -> int:
+    """The children of a level's last node."""
+    return sizes[depth + 1] - branching * (sizes[depth] - 1)
+
+
+def _subtree_variances(
+    variances: Float[np.ndarray, "..."], sizes: list[int], branching: int
+) -> list[_SubtreeVariances]:
+    """Those of each level, the root's first."""
+    subtrees = [_SubtreeVariances(variances[-1], variances[-1])]
+    for depth in range(len(sizes) - 2, -1, -1):
+        below = subtrees[-1]
+        children = _last_children(sizes, depth, branching)
+        full_sum = branching * below.full
+        last_sum = (children - 1) * below.full + below.last
+        full = full_sum * variances[depth] / (full_sum + variances[depth])
+        last = last_sum * variances[depth] / (last_sum + variances[depth])
+        subtrees.append(_SubtreeVariances(full, last))
+    return subtrees[::-1]
+
+
+def _shares(
+    subtrees: list[_SubtreeVariances], sizes: list[int], branching: int
+) -> Iterator[tuple[float, float]]:
+    """What the children of each level's last node get of what is missing: each, and the last of them."""
+    for depth, below in enumerate(subtrees[1:]):
+        siblings = (_last_children(sizes, depth, branching) - 1) * below.full + below.last
+        yield below.full / siblings, below.last / siblings
+
+
+def _relative_variances(
+    variances: Float[np.ndarray, "..."] | None, sizes: list[int], nodes: int
+) -> Float[np.ndarray, "..."]:
+    """One a level or one a node, as parts of the largest."""
+    if variances is None:
+        return np.ones(len(sizes))
+    variances = finite_array("variances", variances)
+    if variances.shape not in ((len(sizes),), (nodes,)):
+        raise ValueError(
+            f"variances of shape {variances.shape} are not allowed: need {len(sizes)}, one a level, "
+            f"or {nodes}, one a node"
+        )
+    bad = variances <= 0
+    if bad.any():
+        at = int(bad.argmax())
+        raise ValueError(f"variances[{at}] = {variances[at]} is not allowed: need numbers > 0")
+    return variances / variances.max()
+
+
+@njit(cache=True, nogil=True)
+def _average(noisy, values, starts, branching, weights, levels, first, stop):
+    """values = weight · noisy + (1 − weight) · Σ children: the better of two estimates of one sum.
+
+    On `levels`, from the last one up to the first, below the nodes `first` … `stop` − 1 of that: one after
+    the other, as a cache holds what lies below each. Leaves are copied.
+    """
+    top, bottom = levels
+    for block in range(first, stop):
+        for depth in range(bottom - 1, top - 1, -1):
+            start, end = starts[depth], starts[depth + 1]
+            width = branching ** (depth - top)
+            low = start + block * width
+            high = min(low + width, end)
+            if depth == starts.size - 2:
+                values[low:high] = noisy[low:high]
+                continue
+            last = min(high, end - 1)  # of the level, whose last node may have fewer children
+            full, other = weights[depth]
+            child = end + branching * (low - start)
+            _average_nodes(values, noisy, low, last, child, branching, full)
+            if high == end:
+                child += branching * (last - low)
+                children = starts[depth + 2] - child
+                _average_nodes(values, noisy, last, end, child, children, other)
+
+
+@njit(cache=True, nogil=True)
+def _average_nodes(values, noisy, low, high, child, children, w):
+    """The nodes from `low` to `high`, of so many children each, which begin at `child`."""
+    if children == 2:
+        for i in range(low, high):
+            values[i] = w * noisy[i] + (1 - w) * (0.0 + values[child] + values[child + 1])
+            child += 2
+        return
+    for i in range(low, high):
+        total = 0.0
+        for j in range(child, child + children):
+            total += values[j]
+        values[i] = w * noisy[i] + (1 - w) * total
+        child += children
+
+
+@njit(cache=True, nogil=True)
+def _distribute(values, starts, branching, shares, levels, first, stop):
+    """Children get what is missing to their parent, each by its share of their variance.
+
+    `levels` are the parents', from the first down; the rest is as in `_average`.
+    """
+    top, bottom = levels
+    for block in range(first, stop):
+        for depth in range(top, bottom):
+            start, end = starts[depth], starts[depth + 1]
+            width = branching ** (depth - top)
+            low = start + block * width
+            high = min(low + width, end)
+            last = min(high, end - 1)
+            child = end + branching * (low - start)
+            _distribute_nodes(values, low, last, child, branching, 1.0 / branching)
+            if high == end:
+                child += branching * (last - low)
+                children = starts[depth + 2] - child
+                each, other = shares[depth]
+                missing = values[last] - values[child : child + children].sum()
+                _distribute_nodes(values, last, end, child, children, each)
+                values[child + children - 1] += missing * (other - each)
+
+
+@njit(cache=True, nogil=True)
+def _distribute_nodes(values, low, high, child, children, share):
+    """From the nodes from `low` to `high` to so many children each, which begin at `child`."""
+    if children == 2:
+        for i in range(low, high):
+            each = (values[i] - (0.0 + values[child] + values[child + 1])) * share
+            values[child] += each
+            values[child + 1] += each
+            child += 2
+        return
+    for i in range(low, high):
+        total = 0.0
+        for j in range(child, child + children):
+            total += values[j]
+        each = (values[i] - total) * share
+        for j in range(child, child + children):
+            values[j] += each
+        child += children
+
+
+@njit(cache=True, nogil=True)
+def average_upwards(
+    out: Float[np.ndarray, " nodes"],
+    below: Float[np.ndarray, " nodes"],
+    starts: Int[np.ndarray, " levels"],
+    branching: int,
+) -> None:
+    """`_average` with a variance a node; `below` becomes that of each subtree's estimate."""
+    for depth in range(len(starts) - 3, -1, -1):
+        start, end = starts[depth], starts[depth + 1]
+        for i in range(start, end):
+            first = end + branching * (i - start)
+            total = spread = 0.0
+            for j in range(first, min(first + branching, starts[depth + 2])):
+                total += out[j]
+                spread += below[j]
+            w = spread / (spread + below[i])
+            out[i] = w * out[i] + (1 - w) * total
+            below[i] *= w
+
+
+@njit(cache=True, nogil=True)
+def distribute_downwards(
+    out: Float[np.ndarray, " nodes"],
+    below: Float[np.ndarray, " nodes"],
+    starts: Int[np.ndarray, " levels"],
+    branching: int,
+) -> None:
+    """`_distribute` with a variance a node."""
+    for depth in range(len(starts) - 2):
+        start, end = starts[depth], starts[depth + 1]
+        for i in range(start, end):
+            first = end + branching * (i - start)
+            last = min(first + branching, starts[depth + 2])
+            missing, spread = out[i], 0.0
+            for j in range(first, last):
+                missing -= out[j]
+                spread += below[j]
+            for j in range(first, last):
+                if below[j] > 0:
+                    out[j] += missing * below[j] / spread
+
+
+# Nonnegative
+
+_ROUNDING = 1e-13  # of the largest noisy sum: less says nothing about a sign
+_PATIENCE = 3  # exchanges of all wrong leaves that may not help
+
+
+def zero_negative_subtrees(
+    consistent: Num[np.ndarray, " nodes"], branching: int = 2
+) -> Float[np.ndarray, " nodes"]:
+    """The paper's heuristic: where a node is not positive, it and all below it become 0.
+
+    Nodes that remain are left as they are, so that parents of zeroed nodes exceed their children's sum.
+
+    Parameters
+    ----------
+    consistent : float[nodes]
+        A tree of sums, level by level from the root down.
+    branching : int
+        The children of a node; the last of a level may have fewer.
+
+    Returns
+    -------
+    float64[nodes]
+        In the units of `consistent`, none below 0.
+
+    Raises
+    ------
+    ValueError
+        For a number of nodes that no such tree has.
+    """
+    values = finite_array("consistent", consistent, 1).copy()
+    starts = accumulate(sizes_of_levels(values.size, branching), initial=0)
+    levels = [values[start:end] for start, end in pairwise(starts)]
+    np.maximum(levels[0], 0, out=levels[0])
+    for parents, children in pairwise(levels):
+        np.maximum(children, 0, out=children)
+        children[np.repeat(parents == 0, branching)[: children.size]] = 0
+    return values
+
+
+def nonnegative_least_squares(
+    noisy: Num[np.ndarray, " nodes"], branching: int = 2
+) -> Float[np.ndarray, " nodes"]:
+    """The nearest tree in which every node is the sum of its children and no leaf is negative.
+
+    Exact, by block principal pivoting: leaves are guessed to be 0 or free, and all that turn out wrong
+    change sides, one at a time where that goes in circles. A guess costs two passes over the tree, and
+    there are some ten.
+
+    Parameters
+    ----------
+    noisy : float[nodes]
+        Noisy sums of equal variance, level by level from the root down.
+    branching : int
+        The children of a node; the last of a level may have fewer.
+
+    Returns
+    -------
+    float64[nodes]
+        In the units of `noisy`, none below 0.
+
+    Raises
+    ------
+    ValueError
+        For a number of nodes that no such tree has.
+    """
+    noisy = finite_array("noisy", noisy, 1)
+    sizes = sizes_of_levels(noisy.size, branching)
+    starts = np.array(list(accumulate(sizes, initial=0)))
+    leaves = slice(-sizes[-1], None)
+    at_zero = np.zeros(sizes[-1], bool)
+    fewest_wrong = noisy.size + 1
+    patience = _PATIENCE
+    slack = _ROUNDING * np.abs(noisy).max()
+    while True:
+        values = noisy.copy()
+        variances = np.ones(noisy.size)
+        values[leaves][at_zero] = 0
+        variances[leaves][at_zero] = 0
+        average_upwards(values, variances, starts, branching)
+        distribute_downwards(values, variances, starts, branching)
+        # of the squared distance, along each leaf: positive where a leaf at 0 is rightly there
+        gradient = _sums_to_leaves(values - noisy, sizes, branching)
+        wrong = np.where(at_zero, gradient < -slack, values[leaves] < -slack)
+        count = int(np.count_nonzero(wrong))
+        if not count:
+            return tree_sums(np.maximum(values[leaves], 0), branching)
+        patience = _PATIENCE if count < fewest_wrong else patience - 1
+        fewest_wrong = min(count, fewest_wrong)
+        if patience < 0:  # Murty's rule, which ends but for rounding
+            wrong[: np.flatnonzero(wrong)[-1]] = False
+            slack *= 1.01
+        at_zero ^= wrong
+
+
+def _sums_to_leaves(
+    nodes: Float[np.ndarray, " nodes"], sizes: list[int], branching: int
+) -> Float[np.ndarray, " leaves"]:
+    """For every leaf, the sum of its ancestors and itself."""
+    sums = nodes[:1]
+    start = 1
+    for size in sizes[1:]:
+        sums = np.repeat(sums, branching)[:size] + nodes[start : start + size]
+        start += size
+    return sums
+
+
+@value
+class Zeroed:
+    """Least squares on a released tree, then `zero_negative_subtrees`.
+
+    Ranges are answered from the fewest nodes. Zeroing leaves parents above the sum of their children, so
+    that a range's nodes and its leaves give different answers: the nodes had their errors cancel, the
+    leaves have lost the negative ones.
+    """
+
+    def __call__(self, released: HierarchicalSums) -> HierarchicalSums:
+        """Post-process a released tree, at no cost.
+
+        Parameters
+        ----------
+        released : HierarchicalSums
+            With independent noise of one variance.
+
+        Returns
+        -------
+        HierarchicalSums
+            Its nodes are not independent any more, and so of no known variance.
+
+        Raises
+        ------
+        ValueError
+            For another estimate.
+        """
+        _refuse_others(released)
+        k = released.branching
+        values = zero_negative_subtrees(tree_least_squares(released.values, k), k)
+        return HierarchicalSums(released.domain, k, sealed(values), None)
+
+
+@value
+class NonnegativeLeastSquares:
+    """`nonnegative_least_squares` on a released tree: a histogram in place of the paper's heuristic."""
+
+    def __call__(self, released: HierarchicalSums) -> Histogram:
+        """Post-process a released tree, at no cost.
+
+        Parameters
+        ----------
+        released : HierarchicalSums
+            With independent noise of one variance.
+
+        Returns
+        -------
+        Histogram
+            The leaves, which are consistent, so that a range is their sum.
+
+        Raises
+        ------
+        ValueError
+            For another estimate.
+        """
+        _refuse_others(released)
+        values = nonnegative_least_squares(released.values, released.branching)
+        leaves = values[-released.domain.size :]
+        return Histogram(released.domain, sealed(leaves.copy()))
+
+
+def _refuse_others(released: HierarchicalSums) -> None:
+    if not isinstance(released, HierarchicalSums):
+        raise ValueError(f"{released!r} is no tree of noisy sums: need HierarchicalSums")

@@ -1,0 +1,423 @@
+"""Markov chains over a product of potentials, and the tree of attributes that they start from.
+
+Chow liu:
+
+Source: Chow & Liu, IEEE Transactions on Information Theory 1968.
+
+Gibbs: A sweep draws each attribute of each chain anew from its exact conditional, in time of the tables'
+rows, whatever the size of the domain. Every conditional is averaged as a whole (Rao-Blackwell), so that
+a chain contributes a row to each table, and not a cell.
+Source: Geman & Geman, IEEE PAMI 1984; Gelfand & Smith, JASA 1990; Hastings, Biometrika 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.compiled import njit, on_threads, thread_count
+from workbench.value import Float, Int
+
+# Chow liu
+
+_INDEPENDENT_SHARE = (
+    0.01  # of independent attributes in each pair, so that all cells are possible
+)
+_LEAST_MASS = 1e-9  # of a table, spread over its cells
+
+
+class AttributeTree(NamedTuple):
+    """Attributes in the order in which they are drawn, each given its parent (−1: none).
+
+    The tables, parent's code × own code, stand one after another from `starts` on: their cumulative
+    sums along the own codes, and their logarithms.
+    """
+
+    order: Int[np.ndarray, " attributes"]
+    parents: Int[np.ndarray, " attributes"]
+    starts: Int[np.ndarray, " attributes"]
+    cumulative: Float[np.ndarray, " cells"]
+    log_probabilities: Float[np.ndarray, " cells"]
+
+
+def attribute_tree(
+    prior: Sequence[Float[np.ndarray, " values"]],
+    sets: Sequence[tuple[int, ...]],
+    margins: Sequence[Float[np.ndarray, "..."]],
+) -> AttributeTree:
+    """The tree of the largest mutual information, of pairs of attributes that any set holds."""
+    pairs = _pair_tables(sets, margins)
+    singles = _single_tables(prior, sets, margins)
+    information = {pair: _mutual_information(table) for pair, table in pairs.items()}
+    order: list[int] = []
+    parents: list[int] = []
+    tables = []
+    while len(order) < len(prior):
+        parent, child = _strongest_edge(information, order, len(prior))
+        table = singles[child][None]
+        if parent >= 0:
+            straight = (parent, child) in pairs
+            table = pairs[parent, child] if straight else pairs[child, parent].T
+            independent = np.multiply.outer(singles[parent], singles[child])
+            table = table + _INDEPENDENT_SHARE * independent
+        table = np.maximum(table, _LEAST_MASS / table.size)
+        order.append(child)
+        parents.append(parent)
+        tables.append(table / table.sum(axis=1, keepdims=True))
+    return AttributeTree(
+        np.array(order),
+        np.array(parents),
+        np.cumsum([0, *(table.size for table in tables)])[:-1].astype(np.int64),
+        np.concatenate([np.cumsum(table, axis=1).ravel() for table in tables]),
+        np.concatenate([np.log(table).ravel() for table in tables]),
+    )
+
+
+def _pair_tables(sets: Any, margins: Any) -> dict[tuple[int, int], np.ndarray]:
+    """The table of each pair that any set holds, from the smallest set that does."""
+    pairs = {}
+    by_size = sorted(zip(sets, margins, strict=True), key=lambda x: -x[1].size)
+    for axes, table in by_size:
+        for i, j in combinations(range(len(axes)), 2):
+            others = tuple(k for k in range(len(axes)) if k not in (i, j))
+            pairs[axes[i], axes[j]] = table.sum(axis=others)
+    return pairs
+
+
+def _single_tables(prior: Any, sets: Any, margins: Any) -> list[np.ndarray]:
+    """The table of each attribute, the prior's where no set holds it."""
+    singles = [p / p.sum() for p in prior]
+    for axes, table in zip(sets, margins, strict=True):
+        for i, k in enumerate(axes):
+            singles[k] = table.sum(axis=tuple(j for j in range(len(axes)) if j != i))
+    return singles
+
+
+def _strongest_edge(
+    information: Mapping[tuple[int, int], float], order: list[int], attributes: int
+) -> tuple[int, int]:
+    """The (parent, child) of the most information that leads to a new attribute; parent −1 if none."""
+    edges = []
+    for (a, b), bits in information.items():
+        if (a in order) != (b in order):
+            edges.append((bits, a, b) if a in order else (bits, b, a))
+    if not edges:
+        return -1, next(k for k in range(attributes) if k not in order)
+    return max(edges)[1:]
+
+
+def _mutual_information(joint: Float[np.ndarray, "a b"]) -> float:
+    """Of one attribute about the other, in nats."""
+    independent = np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0))
+    positive = joint > 0
+    ratios = joint[positive] / independent[positive]
+    return float((joint[positive] * np.log(ratios)).sum())
+
+
+# Gibbs
+
+_TINY = 1e-30  # below this a product of weights is computed again, by logarithms
+_CHAINS_AT_ONCE = 2**16  # their uniform numbers fit in cache
+_CHAINS_FOR_THREADS = 64  # fewer are drawn by one
+_PARTS_OF_SUMS = 2  # of single precision, whose last bits follow from the parts
+
+
+class _Copy(NamedTuple):
+    """A set's table with the values of one of its axes last: where it stands in `Chains.rows`."""
+
+    set_index: int
+    axis: int
+    axis_last: tuple[int, ...]  # the order of axes in the copy
+    axis_back: tuple[int, ...]  # and that of the copy's axes in the table
+    cells: slice
+
+
+class Chains:
+    """Potentials laid out for drawing: of a table on S a copy for each k in S, with k's values last."""
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        prior: Sequence[Float[np.ndarray, " values"]],
+        sets: Sequence[tuple[int, ...]],
+    ):
+        self.shape = shape
+        self.sets = tuple(sets)
+        self.prior = np.concatenate(prior)
+        self.start = np.cumsum([0, *shape]).astype(np.int64)
+        self._lay_out_copies()
+        self._lay_out_tables()
+
+    def _lay_out_copies(self) -> None:
+        """For each copy: its first cell, and the axes and strides that say which of its rows is meant."""
+        width = max((len(axes) for axes in self.sets), default=1) or 1
+        bases: list[int] = []
+        others: list[list[int]] = []
+        strides: list[list[int]] = []
+        first = [0]
+        cells = 0
+        self.copies: list[_Copy] = []
+        for k, values in enumerate(self.shape):
+            for i, axes in enumerate(self.sets):
+                if k not in axes:
+                    continue
+                rest = [j for j in axes if j != k]
+                padding = [0] * (width - len(rest))
+                others.append(rest + padding)
+                strides.append(
+                    [values * step for step in _row_major([self.shape[j] for j in rest])]
+                    + padding
+                )
+                size = prod(self.shape[j] for j in axes)
+                bases.append(cells)
+                axis = axes.index(k)
+                last = [*range(axis), *range(axis + 1, len(axes)), axis]
+                back = [*range(axis), len(axes) - 1, *range(axis, len(axes) - 1)]
+                here = slice(cells, cells + size)
+                self.copies.append(_Copy(i, axis, tuple(last), tuple(back), here))
+                cells += size
+            first.append(len(bases))
+        self.first = np.array(first)
+        self.base = np.array(bases, np.int64)
+        self.others = np.array(others, np.int64).reshape(len(bases), width)
+        self.strides = np.array(strides, np.int64).reshape(len(bases), width)
+        self.logs = np.zeros(cells, np.float32)
+        self.rows = np.ones(cells, np.float32)
+
+    def _lay_out_tables(self) -> None:
+        """For each set: the first cell of its table, and the axes and strides of its cells."""
+        width = max((len(axes) for axes in self.sets), default=1) or 1
+        self.axes = np.zeros((len(self.sets), width), np.int64)
+        self.steps = np.zeros((len(self.sets), width), np.int64)
+        sizes = []
+        for i, axes in enumerate(self.sets):
+            shape = [self.shape[k] for k in axes]
+            self.axes[i, : len(axes)] = axes
+            self.steps[i, : len(axes)] = _row_major(shape)
+            sizes.append(prod(shape))
+        self.starts = np.cumsum([0, *sizes])[:-1].astype(np.int64)
+        self.flat = np.zeros(sum(sizes))
+
+    def set_potentials(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
+        """Draw from these potentials from now on: one table for each set, in nats."""
+        for copy in self.copies:
+            table = potentials[copy.set_index].transpose(copy.axis_last)
+            self.logs[copy.cells] = (table - table.max(axis=-1, keepdims=True)).ravel()
+        np.exp(self.logs, out=self.rows)
+        self.flat = np.concatenate([np.empty(0), *(table.ravel() for table in potentials)])
+
+    def set_proposal(self, margins: Sequence[Float[np.ndarray, "..."]]) -> None:
+        """Propose whole tuples from now on as a tree of attributes with these margins has them."""
+        prior = np.split(self.prior, self.start[1:-1])
+        self.proposal = attribute_tree(prior, self.sets, margins)
+
+    def propose(
+        self, count: int, rng: np.random.Generator
+    ) -> Int[np.ndarray, "chains attributes"]:
+        """Tuples of the proposal's tree itself."""
+        states = np.zeros((count, len(self.shape)), np.int32)
+        self.jump(states, rng, always=True)
+        return states
+
+    def jump(
+        self,
+        states: Int[np.ndarray, "chains attributes"],
+        rng: np.random.Generator,
+        always: bool = False,
+    ) -> int:
+        """Propose a whole tuple to every chain, by Metropolis and Hastings; returns how many moved.
+
+        Draws of single attributes may never connect modes; whole tuples do. `always` accepts them all.
+        """
+        moved = 0
+        for part in _blocks(states):
+            drawn = rng.random((len(part), part.shape[1] + 1))
+            moved += _jump(
+                part, drawn, always, *self.proposal, np.array(self.shape), np.log(self.prior),
+                self.start, self.axes, self.steps, self.starts, self.flat,
+            )  # fmt: skip
+        return moved
+
+    def draw_from_prior(
+        self, count: int, rng: np.random.Generator
+    ) -> Int[np.ndarray, "chains attributes"]:
+        """Tuples of independent attributes."""
+        states = np.empty((count, len(self.shape)), np.int32)
+        for k, start in enumerate(self.start[:-1]):
+            cumulative = np.cumsum(self.prior[start : self.start[k + 1]])
+            drawn = rng.random(count) * cumulative[-1]
+            states[:, k] = np.searchsorted(cumulative, drawn, side="right")
+        return np.minimum(states, np.array(self.shape, np.int32) - 1)
+
+    def sweep(
+        self,
+        states: Int[np.ndarray, "chains attributes"],
+        rng: np.random.Generator,
+        sums: Float[np.ndarray, " rows"] | None = None,
+        workers: int | None = None,
+    ) -> None:
+        """Draw every attribute of every chain anew, in place; conditionals add up in `sums`.
+
+        Uniform numbers are drawn beforehand, and sums have always as many parts, so that the outcome does
+        not depend on how many threads there are.
+        """
+        workers = thread_count(workers)
+        parts = workers if sums is None else _PARTS_OF_SUMS
+        for part in _blocks(states):
+            drawn = rng.random(part.shape, np.float32)
+            cuts = np.linspace(0, len(part), parts + 1).astype(int)
+            size = 0 if sums is None else sums.size
+            worker_sums = [np.zeros(size, np.float32) for _ in range(parts)]
+
+            def work(
+                i: int,
+                part: np.ndarray = part,
+                drawn: np.ndarray = drawn,
+                cuts: np.ndarray = cuts,
+                worker_sums: list[np.ndarray] = worker_sums,
+            ) -> None:
+                rows = slice(cuts[i], cuts[i + 1])
+                _sweep(
+                    part[rows], drawn[rows], self.rows, self.logs, self.prior.astype(np.float32),
+                    self.start, self.first, self.base, self.others, self.strides, worker_sums[i],
+                )  # fmt: skip
+
+            threads = 1 if len(part) < _CHAINS_FOR_THREADS else workers
+            on_threads(work, range(parts), threads)
+            if sums is not None:
+                for worker_sum in worker_sums:
+                    sums += worker_sum
+
+    def step(
+        self,
+        states: Int[np.ndarray, "chains attributes"],
+        rng: np.random.Generator,
+        sums: Float[np.ndarray, " rows"] | None = None,
+    ) -> None:
+        """A jump, then a sweep: modes may be such that no draw of a single attribute connects them."""
+        self.jump(states, rng)
+        self.sweep(states, rng, sums)
+
+    def sums(self) -> Float[np.ndarray, " rows"]:
+        """An empty sum of conditionals."""
+        return np.zeros(self.rows.size)
+
+    def margins(self, sums: Float[np.ndarray, " rows"]) -> list[Float[np.ndarray, "..."]]:
+        """The expected table of each set, from sums of conditionals: the mean over its attributes."""
+        tables = [np.zeros([self.shape[k] for k in axes]) for axes in self.sets]
+        for copy in self.copies:
+            shape = [self.shape[k] for k in self.sets[copy.set_index]]
+            values = shape.pop(copy.axis)
+            table = sums[copy.cells].reshape([*shape, values])
+            tables[copy.set_index] += table.transpose(copy.axis_back)
+        return [table / table.sum() for table in tables]
+
+
+def _row_major(shape: Sequence[int]) -> list[int]:
+    """How many cells a step along each axis is."""
+    return [prod(shape[i + 1 :]) for i in range(len(shape))]
+
+
+def _blocks(
+    states: Int[np.ndarray, "chains attributes"],
+) -> Iterator[Int[np.ndarray, "chains attributes"]]:
+    return (
+        states[start : start + _CHAINS_AT_ONCE]
+        for start in range(0, len(states), _CHAINS_AT_ONCE)
+    )
+
+
+@njit(cache=True, nogil=True)
+def _jump(
+    states, drawn, always, order, parent, place, upper, law, shape, prior, begin, axes, steps,
+    starts, flat,
+):  # fmt: skip
+    new, moved = np.empty(states.shape[1], np.int64), 0
+    for c in range(states.shape[0]):
+        change = 0.0
+        for i in range(order.size):
+            k, n = order[i], shape[order[i]]
+            row = place[i] + (new[parent[i]] * n if parent[i] >= 0 else 0)
+            a, b = row, row + n - 1
+            while a < b:
+                middle = (a + b) >> 1
+                if upper[middle] <= drawn[c, i]:
+                    a = middle + 1
+                else:
+                    b = middle
+            new[k] = a - row
+            old = place[i] + (states[c, parent[i]] * n if parent[i] >= 0 else 0) + states[c, k]
+            change += (
+                law[old] - law[a] + prior[begin[k] + new[k]] - prior[begin[k] + states[c, k]]
+            )
+        if not always:
+            for s in range(starts.size):
+                one, other = starts[s], starts[s]
+                for j in range(axes.shape[1]):
+                    one += steps[s, j] * new[axes[s, j]]
+                    other += steps[s, j] * states[c, axes[s, j]]
+                change += flat[one] - flat[other]
+        if always or change >= 0 or drawn[c, order.size] < np.exp(change):
+            moved += 1
+            for k in range(order.size):
+                states[c, k] = new[k]
+    return moved
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract", "arcp"})
+def _sweep(states, drawn, rows, logs, prior, start, first, base, others, strides, sums):
+    """One draw from each conditional; float32 throughout, right to 10⁻⁶ of each."""
+    d, keep = states.shape[1], sums.size > 0
+    widest = 0
+    for k in range(d):
+        widest = max(widest, start[k + 1] - start[k])
+    weights = np.empty(widest, np.float32)
+    at = np.empty(base.size + 1, np.int64)
+    for c in range(states.shape[0]):
+        for k in range(d):
+            n, a = start[k + 1] - start[k], start[k]
+            own = weights[:n]
+            own[:] = prior[a : a + n]
+            for e in range(first[k], first[k + 1]):
+                place = base[e]
+                for j in range(others.shape[1]):
+                    place += strides[e, j] * states[c, others[e, j]]
+                at[e] = place
+                row = rows[place : place + n]
+                for v in range(n):
+                    own[v] *= row[v]
+            total = np.float32(0)
+            for v in range(n):
+                total += own[v]
+            if not total > _TINY:
+                top = np.float32(-np.inf)
+                for v in range(n):
+                    x = np.float32(-1e30)
+                    if prior[a + v] > 0:
+                        x = np.log(prior[a + v])
+                        for e in range(first[k], first[k + 1]):
+                            x += logs[at[e] + v]
+                    own[v] = x
+                    top = max(top, x)
+                total = np.float32(0)
+                for v in range(n):
+                    own[v] = np.exp(own[v] - top)
+                    total += own[v]
+            left = drawn[c, k] * total
+            v = 0
+            while v < n - 1 and left >= own[v]:
+                left -= own[v]
+                v += 1
+            while own[v] == 0:  # rounding ran past the last that has any weight
+                v -= 1
+            states[c, k] = v
+            if keep:
+                share = np.float32(1) / total
+                for e in range(first[k], first[k + 1]):
+                    row = sums[at[e] : at[e] + n]
+                    for w in range(n):
+                        row[w] += own[w] * share

@@ -1,0 +1,344 @@
+"""Marginals of a bank of answers: least squares over few cells, and noisy tables that agree.
+
+Reconciliation:
+
+Source     Qardaji, Yang & Li, SIGMOD 2014, section 4.4.
+Differs    the tables' noise may differ; negative cells stay.
+
+Bank marginals.
+Complete tables are made to agree, and each attribute's margin is read off the least noisy of them.
+
+Cell least squares.
+Sums of cells, such as the nodes of a tree or the ends of a cumulative histogram, are then in order by
+themselves: isotonic, and at least their parts.
+Source     Li, Hay, Rastogi, Miklau & McGregor, PODS 2010; Hay et al., PVLDB 2010, section 4 for order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.estimates import NoisyAnswers
+from workbench.inference.query_terms import QueryTerms, rows_of_cells, terms_by_axes
+from workbench.queries import (
+    Linear,
+    Margins,
+    Products,
+    Recipe,
+    TableQueries,
+    Together,
+    linear_queries,
+)
+from workbench.queries.linear import uniform_prior
+from workbench.spaces import Domain
+from workbench.value import Bool, Float, Int
+
+# Reconciliation
+
+
+class CompleteTable(NamedTuple):
+    """All cells of a set of attributes: the query of each, its noisy share, and the noise's variance."""
+
+    axes: tuple[int, ...]
+    query: Int[np.ndarray, " cells"]
+    shares: Float[np.ndarray, "..."]
+    variance: float
+
+    def outside(self, common: Sequence[int]) -> tuple[int, ...]:
+        """The places of the axes that are not among the common ones."""
+        return tuple(i for i, k in enumerate(self.axes) if k not in common)
+
+
+def reconciled_shares(
+    domain: Domain,
+    terms: Sequence[QueryTerms],
+    shares: Float[np.ndarray, " queries"],
+    variances: Float[np.ndarray, " queries"],
+) -> Float[np.ndarray, " queries"]:
+    """Shares in which all complete tables sum to 1, and agree wherever they share attributes.
+
+    From few shared attributes to many, each margin becomes the mean of all tables' say, weighted
+    inversely to its variance, and what a table lacks is spread evenly over its cells: which leaves the
+    margins on fewer attributes as they are. An unweighted part of least squares; negative cells stay.
+    """
+    tables = complete_tables(domain, terms, shares, variances)
+    for common in sorted(_intersections(table.axes for table in tables), key=len):
+        _agree(common, [table for table in tables if set(common) <= set(table.axes)])
+    reconciled = shares.copy()
+    for table in tables:
+        reconciled[table.query] = table.shares.ravel()
+    return reconciled
+
+
+def complete_tables(
+    domain: Domain,
+    terms: Sequence[QueryTerms],
+    shares: Float[np.ndarray, " queries"],
+    variances: Float[np.ndarray, " queries"],
+) -> list[CompleteTable]:
+    """The sets of which every cell is asked once; their shares are copies."""
+    tables = []
+    for part in terms:
+        shape = [domain.shape[k] for k in part.axes]
+        if part.cells is None or len(part.cells) != prod(shape):
+            continue
+        if (np.bincount(part.cells, minlength=prod(shape)) == 1).all():
+            query = np.empty(len(part.cells), np.int64)
+            query[part.cells] = part.query
+            own_shares = shares[query].reshape(shape)
+            tables.append(CompleteTable(part.axes, query, own_shares, variances[query].mean()))
+    return tables
+
+
+def _intersections(sets: Iterable[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """All sets, what any of them have in common, and the empty set."""
+    closed = set(sets)
+    while True:
+        pairs = combinations(closed, 2)
+        new = {tuple(sorted(set(a) & set(b))) for a, b in pairs} - closed
+        if not new:
+            return closed | {()}
+        closed |= new
+
+
+def _agree(common: tuple[int, ...], tables: Sequence[CompleteTable]) -> None:
+    """Give all tables the same margin on the common attributes, in place."""
+    margins = [table.shares.sum(axis=table.outside(common)) for table in tables]
+    target: Float[np.ndarray, "..."] | float = 1.0
+    if common and margins:
+        weights = []
+        for table in tables:
+            cells = prod(table.shares.shape[i] for i in table.outside(common))
+            weights.append(1 / (table.variance * cells))
+        target = np.average(margins, axis=0, weights=weights)
+    for table, margin in zip(tables, margins, strict=True):
+        cells = table.shares.size / max(1, np.size(margin))
+        shape = [
+            n if k in common else 1 for n, k in zip(table.shares.shape, table.axes, strict=True)
+        ]
+        table.shares[...] += np.reshape((target - margin) / cells, shape)
+
+
+# Bank marginals
+
+_UNLIKELY = 6.0  # standard errors between a declared total and what tables sum to
+
+
+class BankMarginals:
+    """The tables of a bank that hold every cell of some attributes.
+
+    Parameters
+    ----------
+    history : the bank's answers.
+    total : how many tuples there are, if it is known.
+    """
+
+    def __init__(self, history: NoisyAnswers, total: float | None = None):
+        self.history = history
+        self.terms: list[QueryTerms] = []
+        constants = np.zeros(len(history))
+        for part in terms_by_axes(history.workload, history.domain, constants):
+            self.terms.append(part)
+        tables = complete_tables(history.domain, self.terms, history.values, history.variances)
+        sums = [float(table.shares.sum()) for table in tables]
+        weights = [1 / (table.variance * table.shares.size) for table in tables]
+        self.sums = tuple(
+            zip(sums, np.power(weights, -0.5), strict=True)
+        )  # with standard errors
+        self.declared = total
+        self.summed = float(np.average(sums, weights=weights)) if tables else None
+        self.error = sum(weights) ** -0.5 if tables else np.inf
+        positive = self.summed is not None and self.summed > self.error
+        self.total = total if total is not None else (self.summed if positive else None)
+
+    @property
+    def complaint(self) -> str:
+        """What is impossible about the total, in words; "" if nothing is."""
+        if self.summed is None:
+            return ""
+        if self.declared is None:
+            apart = [abs(own - self.summed) / error for own, error in self.sums]
+            if max(apart) <= _UNLIKELY:
+                return ""
+            own, error = self.sums[int(np.argmax(apart))]
+            return (
+                f"a table sums to {own:.6g} ± {error:.2g}, all together to {self.summed:.6g}: the answers "
+                "contradict each other"
+            )
+        if abs(self.summed - self.declared) <= _UNLIKELY * self.error:
+            return ""
+        return (
+            f"the declared total of {self.declared:g} does not fit the answers, whose tables sum to "
+            f"{self.summed:.6g} ± {self.error:.2g}"
+        )
+
+    def prior(self) -> tuple[tuple[float, ...], ...] | None:
+        """Weights of codes, even ones where no table tells; None without any table or total.
+
+        Shares below what the noise of their count may be are raised to it: a prior of 0 would rule a
+        code out.
+        """
+        if self.total is None:
+            return None
+        variances = self.history.variances / self.total**2
+        domain = self.history.domain
+        shares = reconciled_shares(
+            domain, self.terms, self.history.values / self.total, variances
+        )
+        vectors = [np.full(n, 1 / n) for n in domain.shape]
+        least = np.full(len(domain.shape), np.inf)
+        for table in complete_tables(domain, self.terms, shares, variances):
+            for k in table.axes:
+                outside = table.outside((k,))
+                variance = table.variance * prod(table.shares.shape[i] for i in outside)
+                if variance < least[k]:
+                    least[k] = variance
+                    floor = max(variance**0.5, 1 / self.total)
+                    vectors[k] = np.maximum(table.shares.sum(axis=outside), floor)
+        return tuple(tuple((v / v.sum()).tolist()) for v in vectors)
+
+
+def used_attributes(workload: Linear, domain: Domain) -> Bool[np.ndarray, "queries attributes"]:
+    """Which attributes each query is about."""
+    used = np.zeros((len(workload), len(domain.shape)), bool)
+    if isinstance(workload, Together):
+        parts = [used_attributes(part, domain) for part in workload.parts]
+        return np.concatenate([used[:0], *parts])
+    if isinstance(workload, TableQueries):
+        for names, _, queries in workload.numbered_groups():
+            for name in names:
+                used[queries, domain.axis(name)] = True
+        return used
+    assert isinstance(workload, Products)
+    np.logical_or.at(used, workload.query, workload.which > 0)
+    return used
+
+
+def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarray, " queries"]:
+    """The number of each query's set of attributes, −1 where another query's set holds it and more."""
+    sets, place = np.unique(used, axis=0, return_inverse=True)
+    inside = [
+        any((row <= other).all() and (row != other).any() for other in sets) for row in sets
+    ]
+    return np.where(np.array(inside, bool)[place.ravel()], -1, place.ravel())
+
+
+def is_held(
+    used: Bool[np.ndarray, "queries attributes"], bought: Bool[np.ndarray, "b attributes"]
+) -> Bool[np.ndarray, " queries"]:
+    """Whether some bought query is about all attributes of each query."""
+    sets = np.unique(bought, axis=0)
+    own, place = np.unique(used, axis=0, return_inverse=True)
+    held = [bool((row <= sets).all(axis=1).any()) for row in own]
+    return np.array(held, bool)[place.ravel()]
+
+
+# Cell least squares
+
+_MOST_CELLS = 2**12
+_MOST_ENTRIES = 2**23
+_STEPS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """Counts of all cells of some attributes, the others spread evenly.
+
+    `converged` says whether the fit stopped before its steps were used up.
+    """
+
+    domain: Domain
+    axes: tuple[int, ...]
+    counts: Float[np.ndarray, " cells"]
+    converged: bool
+
+    def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
+        """Answers to linear queries."""
+        return linear_queries(workload, self.domain).sums_of_margins(_Spread(self))
+
+
+class _Spread(Margins):
+    """Sums over the cells of any attributes, where workloads look for them."""
+
+    def __init__(self, counts: CellCounts):
+        self.domain = counts.domain
+        self.axes = counts.axes
+        self.table = counts.counts.reshape([self.domain.shape[k] for k in counts.axes])
+
+    def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+        own = [k for k in self.axes if k in axes]
+        table = self.table.sum(axis=tuple(i for i, k in enumerate(self.axes) if k not in axes))
+        free = [k for k in axes if k not in self.axes]
+        for k in free:
+            table = np.multiply.outer(table, uniform_prior(self.domain)[k])
+        places = [*own, *free]
+        return table.transpose([places.index(k) for k in axes])
+
+
+@dataclass(frozen=True, eq=False)
+class CellProblem:
+    """Queries as rows over cells, in units of their noise; `total` is known, or None."""
+
+    domain: Domain
+    axes: tuple[int, ...]
+    rows: Float[np.ndarray, "queries cells"]
+    values: Float[np.ndarray, " queries"]
+    deviations: Float[np.ndarray, " queries"]
+    total: float | None
+
+    @classmethod
+    def of(cls, history: NoisyAnswers, total: float | None) -> CellProblem | None:
+        """None where the cells are many."""
+        domain = history.domain
+        axes = tuple(np.flatnonzero(used_attributes(history.workload, domain).any(0)).tolist())
+        shape = [domain.shape[k] for k in axes]
+        cells = prod(shape)
+        if not axes or cells > _MOST_CELLS or cells * len(history) > _MOST_ENTRIES:
+            return None
+        deviations = np.sqrt(history.variances)
+        rows = rows_of_cells(history.workload, domain, axes) / deviations[:, None]
+        return cls(domain, axes, rows, history.values, deviations, total)
+
+    def fit(
+        self,
+        values: Float[np.ndarray, " queries"] | None = None,
+        used: Bool[np.ndarray, " queries"] | None = None,
+    ) -> CellCounts:
+        """The counts, from other answers or fewer of them if these are given."""
+        from scipy.optimize import minimize
+
+        rows = self.rows if used is None else self.rows[used]
+        target = (self.values if values is None else values) / self.deviations
+        target = target if used is None else target[used]
+        if self.total is not None:  # a hundred times as sure as all answers together
+            weight = 100 * float(np.linalg.norm(rows)) / rows.shape[1] ** 0.5
+            rows = np.vstack([rows, np.full(rows.shape[1], weight)])
+            target = np.append(target, weight * self.total)
+        few = 2 * len(rows) < rows.shape[1]
+        gram = np.empty(0) if few else rows.T @ rows
+        linear = rows.T @ target
+        guess = max(float(target.max(initial=1.0) * self.deviations.max()), 1.0)
+        start = np.full(len(linear), (self.total or guess) / len(linear))
+
+        def objective(x: Float[np.ndarray, " cells"]) -> tuple[float, np.ndarray]:
+            product = rows.T @ (rows @ x) if few else gram @ x
+            return 0.5 * x @ product - linear @ x, product - linear
+
+        found = minimize(
+            objective,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, None)] * len(start),
+            options={"maxiter": _STEPS, "maxcor": 30, "ftol": 1e-13, "gtol": 1e-9},
+        )
+        counts = found.x
+        if self.total is not None and counts.sum() > 0:
+            counts = counts * (self.total / counts.sum())
+        return CellCounts(self.domain, self.axes, counts, found.nit < _STEPS)

@@ -1,0 +1,392 @@
+"""Models of the tuples: a product prior tilted by tables, by chains or by an exact tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from math import prod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from workbench.compiled import pd
+from workbench.estimates import Microdata
+from workbench.estimates.estimate import (
+    DOMAIN,
+    Estimate,
+    Stored,
+    refuse_unless,
+    refuse_unless_finite,
+    without_errors,
+)
+from workbench.inference.gibbs import Chains
+from workbench.inference.junction_tree import CalibratedTree, JunctionTree
+from workbench.queries import Margins, Recipe, TableMargins, linear_queries
+from workbench.queries.linear import Prior
+from workbench.spaces import Domain
+from workbench.value import Float, read_only, sealed
+
+# Model
+
+_ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
+_MAX_MARGIN_CELLS = 2**22
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Model(Estimate):
+    """p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)), and `total` tuples of it.
+
+    `sets` holds axes, `potentials` a table of nats for each, `margins` what the model expects there
+    (shares). `explicit` says that all cells of the attributes in `sets` are few, so that every answer
+    is exact; else those that no stored margin gives are the means of 2¹⁷ tuples, always the same.
+    `gap` is the duality gap that the fit reached in `steps` steps, in nats: 0 at the optimum, and an
+    estimate from above where tuples are drawn; `distance` is what follows from it. `lacks` estimates
+    KL(p* ‖ p), p* the optimum, in nats, from the moves of the last stages: no bound. `sweeps` is how
+    often each attribute is drawn anew before a chain's tuple counts. Any linear queries are answered,
+    consistently; standard errors are NaN: how far a model is from the truth it cannot know.
+    """
+
+    domain: Domain
+    total: float
+    prior: tuple[Float[np.ndarray, " values"], ...]
+    sets: tuple[tuple[int, ...], ...]
+    potentials: tuple[Float[np.ndarray, "..."], ...]
+    margins: tuple[Float[np.ndarray, "..."], ...]
+    explicit: bool = False
+    gap: float = float("nan")
+    sweeps: int = 20
+    steps: int = 0
+    lacks: float = float("nan")
+    kind: ClassVar[str] = "model"
+    contents: ClassVar[str] = "potentials"
+    stored: ClassVar = (
+        DOMAIN,
+        Stored("total"),
+        Stored(
+            "prior",
+            write=lambda prior: [p.tolist() for p in prior],
+            read=lambda lists: tuple(np.array(p) for p in lists),
+        ),
+        Stored(
+            "sets", write=lambda sets: [list(axes) for axes in sets],
+            read=lambda lists: tuple(tuple(axes) for axes in lists),
+        ),
+        Stored("explicit"),
+        Stored(
+            "gap", write=lambda gap: None if np.isnan(gap) else gap,
+            read=lambda gap: float("nan") if gap is None else gap,
+        ),
+        Stored("sweeps"),
+        Stored("steps", optional=True),
+        Stored(
+            "lacks", write=lambda lacks: None if np.isnan(lacks) else lacks,
+            read=lambda lacks: float("nan") if lacks is None else lacks, optional=True,
+        ),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        shape = self.domain.shape
+        if tuple(len(p) for p in self.prior) != shape:
+            raise ValueError(f"Model.prior does not fit a domain of {shape}")
+        if not (np.isfinite(self.total) and self.total > 0):
+            raise ValueError(f"Model.total = {self.total!r} is not allowed: need a number > 0")
+        for name in ("potentials", "margins"):
+            tables = tuple(read_only(np.asarray(t, float)) for t in getattr(self, name))
+            if [table.shape for table in tables] != _shapes(self.domain, self.sets):
+                raise ValueError(f"Model.{name} do not fit the sets {self.sets}")
+            object.__setattr__(self, name, tables)
+
+    def __len__(self) -> int:
+        return sum(table.size for table in self.potentials)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Model of {self._attribute_names}: {len(self):,} potentials in "
+            f"{len(self.sets)} tables>"
+        )
+
+    def _answer(self, workload: Recipe, error: bool) -> Any:
+        queries = linear_queries(workload, self.domain)
+        return without_errors(
+            queries.sums_of_margins(_ExpectedMargins(self)) * self.total, error
+        )
+
+    def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
+        """What the model expects on some attributes, if that needs no drawn tuples.
+
+        Parameters
+        ----------
+        axes : sequence of int
+            Attributes by number; an axis of the result each.
+
+        Returns
+        -------
+        float64[...] or None
+            Shares, which sum to 1.
+        """
+        axes = tuple(axes)
+        if prod(self.domain.shape[k] for k in axes) > _MAX_MARGIN_CELLS:
+            return None
+        modelled = [k for k in axes if k in self.modelled_axes]
+        if self.explicit:
+            table = _summed_to(self.joint, self.modelled_axes, modelled)
+        elif not modelled:
+            table = np.ones(())
+        else:
+            covering = [i for i, s in enumerate(self.sets) if set(modelled) <= set(s)]
+            if not covering:
+                return None
+            i = min(covering, key=lambda i: self.margins[i].size)
+            table = _summed_to(self.margins[i], self.sets[i], modelled)
+        independent = [k for k in axes if k not in modelled]
+        for k in independent:  # drawn from the prior, whatever the others are
+            table = table[..., None] * self.prior[k]
+        places = [axes.index(k) for k in [*modelled, *independent]]
+        return table.transpose(np.argsort(places))
+
+    @property
+    def distance(self) -> float:
+        """How far the model is from the optimum at most: √gap, in Σ|p − p*|, which is 2 at most.
+
+        An answer to a query of values from 0 to 1 is half of that off, times the total. It bounds what
+        the fit lacks, not what the tuples drawn for an answer add.
+        """
+        return float(np.minimum(2.0, np.sqrt(np.maximum(self.gap, 0.0))))
+
+    @cached_property
+    def modelled_axes(self) -> tuple[int, ...]:
+        """The axes that any table is about."""
+        return tuple(sorted({k for axes in self.sets for k in axes}))
+
+    @cached_property
+    def joint(self) -> Float[np.ndarray, "..."]:
+        """The shares of all cells of the modelled axes; only where they are few."""
+        distribution = cell_probabilities(
+            self.domain.shape, self.prior, self.sets, self.potentials
+        )
+        return sealed(distribution.probabilities)
+
+    @cached_property
+    def _drawn(self) -> Microdata:
+        return self.synthetic(_ANSWERING_TUPLES)
+
+    def synthetic(self, size: int, seed: int = 0) -> Microdata:
+        """Tuples of the model, each from a chain of its own.
+
+        Chains start at tuples of the tree of attributes with the model's margins; `sweeps` times they
+        may jump to another of these, and then draw every attribute anew.
+
+        Parameters
+        ----------
+        size : int
+            How many tuples.
+        seed : int
+            Of the chains, which tell nothing.
+
+        Returns
+        -------
+        Microdata
+            The tuples, public.
+
+        Raises
+        ------
+        ValueError
+            If `size` is no whole number from 0 to 2^31.
+        """
+        refuse_size(size)
+        shape = self.domain.shape
+        rng = np.random.default_rng(seed)
+        chains = Chains(shape, self.prior, self.sets)
+        chains.set_potentials(self.potentials)
+        chains.set_proposal(self.margins)
+        states = chains.propose(int(size), rng)
+        for _ in range(self.sweeps if len(self.sets) else 0):
+            chains.step(states, rng)
+        keys = np.zeros(len(states), np.int64)
+        for k, n in enumerate(shape):
+            keys *= n
+            keys += states[:, k]
+        return Microdata(self.domain, np.sort(keys), self.gap, self.lacks)
+
+    @property
+    def why_unknown(self) -> str:
+        """A model says nothing of its distance from the truth."""
+        return "how far a model of what was released lies from the truth, only the truth tells"
+
+    def to_frame(self) -> pd.DataFrame:
+        """All potentials as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a potential: the attributes, their codes (`cell`), the `potential` in nats, and the
+            expected count (`noisy`).
+        """
+        columns = ["attributes", "cell", "potential", "noisy"]
+        frames = []
+        for axes, potential, margin in zip(
+            self.sets, self.potentials, self.margins, strict=True
+        ):
+            names = [self.domain.attributes[k] for k in axes]
+            table = self.domain.project(names)
+            cells = table.frame(np.arange(table.size)).astype(str).agg(" × ".join, axis=1)
+            rows = (" × ".join(names), cells, potential.ravel(), self.total * margin.ravel())
+            frames.append(pd.DataFrame(dict(zip(columns, rows, strict=True))))
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+
+    def _columns(self) -> dict[str, Any]:
+        """One row a potential, table after table."""
+        return {"potential": flattened(self.potentials), "share": flattened(self.margins)}
+
+    @classmethod
+    def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
+        shapes = _shapes(fields["domain"], fields["sets"])
+        numbers = (p.dtype == float and ((0 <= p) & (p <= 1)).all() for p in fields["prior"])
+        refuse_unless(all(numbers), "prior", "probabilities")
+        potentials = np.asarray(table["potential"].to_numpy(), float)
+        shares = np.asarray(table["share"].to_numpy(), float)
+        refuse_unless_finite(potentials, "potentials")
+        near_shares = (0 <= shares) & (shares <= 1 + _ROUNDING)
+        refuse_unless(near_shares.all(), "shares", "numbers from 0 to 1")
+        return {
+            "potentials": _unflattened(potentials, shapes),
+            "margins": _unflattened(shares, shapes),
+        }
+
+
+class _ExpectedMargins(Margins):
+    """What a model expects, in shares, where workloads look for the sums of a table."""
+
+    def __init__(self, model: Model):
+        self.model = model
+        self.domain = model.domain
+
+    @cached_property
+    def _table(self) -> TableMargins:
+        table = self.model._drawn.table
+        return TableMargins(self.domain, table.keys, table.counts / table.total)
+
+    def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
+        margin = self.model.margin(axes)
+        return self._table.dense(axes) if margin is None else margin
+
+    def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        return self._table.occupied_cells(axes)
+
+
+class CellProbabilities(NamedTuple):
+    """The probability of every cell, and ln Z = ln p0[exp(Σ potentials)], in nats."""
+
+    probabilities: Float[np.ndarray, "..."]
+    log_normaliser: float
+
+
+def cell_probabilities(
+    shape: Sequence[int],
+    prior: Prior,
+    sets: Sequence[tuple[int, ...]],
+    potentials: Sequence[Float[np.ndarray, "..."]],
+) -> CellProbabilities:
+    """The model's distribution over all cells of the axes in `sets`."""
+    modelled = sorted({k for axes in sets for k in axes})
+    with np.errstate(divide="ignore"):
+        log_priors = [((k,), np.log(prior[k])) for k in modelled]
+    score = np.zeros([shape[k] for k in modelled])
+    for axes, table in [*log_priors, *zip(sets, potentials, strict=True)]:
+        ascending = np.argsort(axes)
+        broadcast_shape = [shape[k] if k in axes else 1 for k in modelled]
+        score = score + np.transpose(table, ascending).reshape(broadcast_shape)
+    largest = score.max()
+    np.exp(score - largest, out=score)
+    total = score.sum()
+    score /= total
+    return CellProbabilities(score, float(largest + np.log(total)))
+
+
+def refuse_size(size: Any) -> None:
+    """A ValueError unless a synthetic table can have so many tuples."""
+    if not (isinstance(size, int | np.integer) and 0 <= size <= 2**31):
+        raise ValueError(f"size = {size!r} is not allowed: need a whole number, 0 to 2^31")
+
+
+def _shapes(domain: Domain, sets: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    return [tuple(domain.shape[k] for k in axes) for axes in sets]
+
+
+def flattened(tables: Sequence[np.ndarray]) -> Float[np.ndarray, " cells"]:
+    """All cells of all tables, one after another."""
+    return np.concatenate([np.empty(0), *(table.ravel() for table in tables)])
+
+
+def _unflattened(values: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
+    parts = np.split(values, np.cumsum([prod(shape) for shape in shapes])[:-1])
+    return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+
+
+def _summed_to(
+    table: Float[np.ndarray, "..."], table_axes: Sequence[int], axes: Sequence[int]
+) -> Float[np.ndarray, "..."]:
+    """A table on `table_axes`, summed down to `axes`, in that order."""
+    inner = table.sum(axis=tuple(i for i, k in enumerate(table_axes) if k not in axes))
+    remaining = [k for k in table_axes if k in axes]
+    return inner.transpose([remaining.index(k) for k in axes])
+
+
+def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
+    """The table of independent attributes."""
+    return reduce(np.multiply.outer, vectors, np.ones(()))
+
+
+# Tree model
+
+
+@dataclass(frozen=True, eq=False)
+class TreeModel(Model):
+    """A `Model` over a junction tree: every margin of few cells is exact, and tuples are independent."""
+
+    @cached_property
+    def tree(self) -> CalibratedTree:
+        """Its cliques' margins."""
+        tree = JunctionTree(self.domain.shape, self.prior, self.sets)
+        return tree.calibrate(self.potentials)
+
+    def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
+        """What the model expects on some attributes, in shares; None if these have too many cells.
+
+        Parameters
+        ----------
+        axes : sequence of int
+            Attributes by number; an axis of the result each.
+
+        Returns
+        -------
+        float64[...] or None
+            Shares, which sum to 1.
+        """
+        return self.tree.margin(axes)
+
+    def synthetic(self, size: int, seed: int = 0) -> Microdata:
+        """Independent tuples of the model.
+
+        Parameters
+        ----------
+        size : int
+            How many tuples.
+        seed : int
+            Of the draw, which tells nothing.
+
+        Returns
+        -------
+        Microdata
+            The tuples, public.
+
+        Raises
+        ------
+        ValueError
+            If `size` is no whole number from 0 to 2^31.
+        """
+        refuse_size(size)
+        codes = self.tree.draw(int(size), np.random.default_rng(seed))
+        return Microdata(self.domain, np.sort(self.domain.keys(codes)), self.gap, self.lacks)

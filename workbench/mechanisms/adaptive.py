@@ -1,0 +1,586 @@
+"""Adaptive histograms: basic, improved, and PrivTree."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, exp, log, log1p
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import Frontier, Records
+from workbench.data.frontier import LevelKeys
+from workbench.data.records import Children
+from workbench.estimates import Leaves
+from workbench.estimates.release import Release
+from workbench.mechanisms.protocol import Mechanism, private_bound, pure_budget, split_epsilon
+from workbench.noise.law import Law
+from workbench.privacy import DP, Receipt
+from workbench.spaces import Hierarchy, Keys, argsort_keys
+from workbench.value import Float, Int, Num, not_allowed, parameter, sealed, value
+
+# Adaptive
+
+
+class StructureBudgets(NamedTuple):
+    """ε of the whole structure, and of the leaves' counts."""
+
+    structure: float
+    leaves: float
+
+
+def measure_field() -> Any:
+    """The field that says how much of ε is left for the leaves."""
+    return parameter(0.5, 0.01, 0.99, doc="share of ε for the leaves' counts")
+
+
+def refuse_depth_above(mechanism: Any, depth: int) -> None:
+    """A ValueError if `mechanism.depth` asks for more levels than a hierarchy has."""
+    if mechanism.depth > depth:
+        raise not_allowed(
+            mechanism, "depth", f"need at most {depth}, the levels of the hierarchy"
+        )
+
+
+class AdaptiveHistogram(Mechanism):
+    """Nodes that are split where there are records, and noisy counts of those that are not."""
+
+    takes = Records
+    budget: DP
+    measure: float
+    threshold: float
+
+    def _split_probability(self, tree: Hierarchy, decay: float) -> float:
+        """p(0), the chance that an empty node is split: α^b/(1+α), α = exp(−decay).
+
+        A ValueError if the k children of one that can be split are expected to split at least once.
+        """
+        chance = exp(-decay * ceil(self.threshold)) / (1 + exp(-decay))
+        least = max(0.0, log(max(1, tree.branching)) - log1p(exp(-decay))) / decay
+        if tree.branching * chance >= 1:
+            raise not_allowed(
+                self,
+                "threshold",
+                f"of an empty node's {tree.branching} children {tree.branching * chance:.3g} would be "
+                f"split, so that empty nodes spawn for ever; need more than {least:.6g}",
+            )
+        return chance
+
+
+class StructuredHistogram(AdaptiveHistogram):
+    """Of which one ε pays for the whole structure, and another for the leaves' counts."""
+
+    def budgets(self) -> StructureBudgets:
+        """ε of the structure, and of the leaves' counts."""
+        share = Fraction(self.measure)
+        return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
+
+
+def refined(
+    frontier: Frontier,
+    levels: int,
+    compare: Callable[..., Any],
+    l1: float,
+    rng: np.random.Generator | None,
+    discount: Any = None,
+) -> tuple[list[LevelKeys], list[Receipt]]:
+    """Where nodes stop, and the receipts of their comparisons, one a level.
+
+    `compare(frontier, level)` says which counts are compared, with which threshold, at which ε.
+    """
+    stopped = []
+    ledger = []
+    for level in range(levels):
+        counts, threshold, epsilon = compare(frontier, level)
+        passed, spawning, receipt = noise.noisy_threshold(
+            counts, frontier.empty_nodes, threshold=threshold, l1=l1, epsilon=epsilon, rng=rng
+        )
+        ledger.append(receipt)
+        frontier, ended = frontier.next_level(passed, spawning, discount)
+        stopped += ended
+    return stopped + frontier.all_nodes(), ledger
+
+
+def noisy_leaves(
+    records: Records,
+    stopped: list[LevelKeys],
+    l1: float,
+    epsilon: float,
+    rng: np.random.Generator | None,
+) -> tuple[Leaves, Receipt]:
+    """Noisy counts of the records below each of the nodes `stopped`, (level, keys) each.
+
+    Together they are the whole space, none above another. The list is empty afterwards.
+    """
+    levels, keys = _in_order(stopped)
+    counts, receipt = noise.geometric(
+        records.counts_between(keys), l1=l1, epsilon=epsilon, rng=rng
+    )
+    law = Law("geometric", float(noise.decay(l1, epsilon)))
+    levels = levels.astype(np.int64)
+    leaves = Leaves(records.hierarchy, sealed(levels), sealed(keys), counts, law)  # not copied
+    return leaves, receipt
+
+
+def _in_order(stopped: list[LevelKeys]) -> tuple[Int[np.ndarray, " n"], Keys]:
+    """The levels and keys of all nodes, sorted; each list of nodes is let go once it is copied."""
+    sizes = [keys.shape[1] for _, keys in stopped]
+    levels = np.empty(sum(sizes), np.int16)
+    all_keys = np.empty((len(stopped[0][1]), sum(sizes)), np.uint64)
+    end = sum(sizes)
+    while stopped:
+        level, keys = stopped.pop()
+        here = slice(end - keys.shape[1], end)
+        levels[here] = level
+        all_keys[:, here] = keys
+        end = here.start
+    order = argsort_keys(all_keys)
+    for word in all_keys:
+        word[:] = word[order]
+    return levels[order], all_keys
+
+
+# Discount
+
+STRATEGIES = "skip", "uniform", "proportional", "fractional", "progressive"
+
+
+class Discount:
+    """Takes t records off every node that is split, so that each child has at least t fewer.
+
+    What it takes depends on the records alone, in a way that is stable: of two sets of records that
+    differ by one, what is left differs by one at most (but for "progressive").
+    """
+
+    def __init__(self, strategy: str, t: int):
+        self.strategy = strategy
+        self.t = t
+        self.arrival = np.zeros(0, np.int64)
+
+    def root(self, records: Records, rng: np.random.Generator | None) -> Frontier:
+        """Everything in one node; in proportional discounting every record arrives at random, once."""
+        if self.strategy == "proportional":
+            try:
+                if records.counts is not None:
+                    keys = np.repeat(records.keys, records.counts, axis=1)
+                    records = replace(records, keys=sealed(keys), counts=None)
+                words = noise.random_words(len(records), rng=rng)  # sorted once for all splits
+                self.arrival = np.empty(len(records), np.int64)
+                self.arrival[np.argsort(words, kind="stable")] = np.arange(len(records))
+            except MemoryError:  # whose own words would tell how many records there are
+                raise MemoryError("strategy = 'proportional' needs memory a record") from None
+        frontier = Frontier.root(records)
+        if self.strategy == "fractional":
+            return replace(frontier, share_left=np.ones(1))
+        return frontier
+
+    def counts(self, frontier: Frontier) -> Num[np.ndarray, " n"]:
+        """What nodes hold, in records; a floating-point number where these are diminished."""
+        if frontier.share_left is None:
+            return frontier.counts
+        return frontier.counts * frontier.share_left
+
+    def __call__(self, frontier: Frontier) -> tuple[Frontier, Children]:
+        """Nodes that are split, with what is left to them, and their occupied children."""
+        if self.strategy == "skip":
+            frontier = replace(frontier, start=frontier.start + self.t)
+        if self.strategy == "proportional":
+            frontier = self._without_first_arrived(frontier)
+        if self.strategy == "fractional":
+            lost = self.t / np.maximum(self.counts(frontier), self.t)
+            frontier = replace(frontier, share_left=frontier.share_left * (1 - lost))
+        children = frontier.children()
+        if self.strategy == "uniform":
+            children = children._replace(start=children.start + self.t)
+        if self.strategy == "progressive":
+            lost = level_losses(children.parents, children.stop - children.start, self.t)
+            children = children._replace(start=children.start + lost)
+        return frontier, children
+
+    def _without_first_arrived(self, frontier: Frontier) -> Frontier:
+        """The records of the nodes, but for the first t of each that arrived."""
+        counts = frontier.counts
+        first = np.cumsum(counts) - counts
+        node = np.repeat(np.arange(len(counts)), counts)
+        rows = np.arange(counts.sum()) + (frontier.start - first)[node]
+        arrival = self.arrival[rows]
+        rank = np.empty(len(rows), np.int64)
+        after_all = arrival.max(initial=0) + 1
+        rank[np.argsort(node * after_all + arrival)] = np.arange(len(rows)) - first[node]
+        stays = rank >= self.t
+        self.arrival = arrival[stays]
+        left = np.maximum(counts - self.t, 0)
+        stop = np.cumsum(left)
+        keys = sealed(frontier.records.keys[:, rows[stays]])
+        records = replace(frontier.records, keys=keys)
+        return replace(frontier, records=records, start=stop - left, stop=stop)
+
+
+def level_losses(
+    parents: Int[np.ndarray, " k"], counts: Int[np.ndarray, " k"], t: int
+) -> Int[np.ndarray, " k"]:
+    """How much each child loses when its siblings lose t in all, one at a time from the largest."""
+    if not len(parents):
+        return np.zeros(0, np.int64)
+    new = np.diff(parents, prepend=-1) != 0
+    first = np.flatnonzero(new)
+    group = np.cumsum(new) - 1
+    totals = np.add.reduceat(counts, first)
+    cap = _smallest_caps(counts, t, first, group)[group]
+    lost = np.maximum(counts - cap, 0)
+    rest = t - np.add.reduceat(lost, first)
+    tied = counts >= cap
+    before = np.cumsum(tied) - tied
+    lost += tied & (before - before[first][group] < rest[group])  # ties in the order of keys
+    return np.where(totals[group] <= t, counts, lost)
+
+
+def _smallest_caps(
+    counts: Int[np.ndarray, " k"],
+    t: int,
+    first: Int[np.ndarray, " g"],
+    group: Int[np.ndarray, " k"],
+) -> Int[np.ndarray, " g"]:
+    """For each group of siblings the smallest number above which there are no more than t records."""
+    low = np.ones(len(first), np.int64)
+    high = np.maximum.reduceat(counts, first).astype(np.int64)
+    while (low < high).any():
+        middle = (low + high) // 2
+        above = np.add.reduceat(np.maximum(counts - middle[group], 0), first)
+        high = np.where(above <= t, middle, high)
+        low = np.where(above <= t, low, np.minimum(middle + 1, high))
+    return high
+
+
+# Basic adaptive histogram
+
+
+@value
+class BasicAdaptiveHistogram(AdaptiveHistogram):
+    """Split the nodes with noisy counts >= `threshold`, down to `depth`; measure what is left.
+
+    Guarantee  ε-DP per unit; a share 1 − `measure` of ε pays for `depth` levels of decisions, as much each
+               (the nodes of a level hold disjoint records), the rest for the counts of the leaves.
+    Assumes    the records' bound; threshold and depth are stated without looking at the data.
+    Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 2.3, Figure 1, Corollary 2.
+    Differs    whole-number noise; the leaves are measured afresh, as the text says and the figure does not
+               (counts that failed a threshold are biased down, and would cost another level).
+    Cost       O(records) to find the nodes, and what is released: children of split nodes, empty ones too.
+    """
+
+    budget: DP = pure_budget()
+    threshold: float = parameter(low=0, high=2**50, strict=True, unit="records", doc="splits b")
+    depth: int = parameter(low=1, high=128, integer=True, unit="levels", doc="at most, B")
+    measure: float = measure_field()
+    cite = "adaptive2009"
+    title = "basic adaptive histogram"
+    series = "basic histogram"
+
+    def budgets(self) -> list[float]:
+        """ε of each level of decisions, and of the leaves' counts: 1/depth and `measure` shares."""
+        share = Fraction(self.measure)
+        levels = [(1 - share) / self.depth] * self.depth
+        return split_epsilon(self.budget.epsilon, [*levels, share])
+
+    def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
+        """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
+        return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
+
+    def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
+        """What its closed forms say of its decisions, as a panel has it."""
+        chance = self.empty_split_probability(tree, l1)
+        return {
+            "noise of a level": f"ε = {self.budgets()[0]:.3g}",
+            "an empty node splits": f"with probability {chance:.2g}",
+        }
+
+    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
+        """Release the leaves and their noisy counts."""
+        bound = private_bound(records)
+        l1 = bound.l1
+        refuse_depth_above(self, records.hierarchy.digits.depth)
+        self.empty_split_probability(records.hierarchy, l1)
+        *level_epsilons, leaves_epsilon = self.budgets()
+
+        def compare(frontier: Frontier, level: int) -> tuple[np.ndarray, int, float]:
+            return frontier.counts, ceil(self.threshold), level_epsilons[level]
+
+        root = Frontier.root(records)
+        stopped, ledger = refined(root, self.depth, compare, l1, rng)
+        leaves, receipt = noisy_leaves(records, stopped, l1, leaves_epsilon, rng)
+        return Release(leaves, (*ledger, receipt), self, bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """Three levels, and a threshold of a few noise scales."""
+        return cls(budget, threshold=max(1, ceil(24 / budget.epsilon)), depth=3)
+
+
+# Priv tree
+
+
+class _Scale(NamedTuple):
+    """λ in records, and by how many scores fall a level."""
+
+    scale: float
+    decrement: int
+
+
+@value
+class PrivTree(StructuredHistogram):
+    """Split v iff max(θ − δ, c(v) − δ·level) + noise > θ; measure the leaves.
+
+    Guarantee  ε-DP per unit; a share 1 − `measure` of ε pays for the tree, whatever its depth, the rest for
+               the counts of its leaves.
+    Assumes    the records' bound; the threshold is stated without looking at the data.
+    Source     Zhang, Xiao & Xie, SIGMOD 2016, Algorithm 2 and Theorem 3.1.
+    Differs    whole-number noise, and the decrement δ is rounded up to a whole number; both keep the
+               theorem's proof. With α = exp(−1/λ), f(x) = Pr[x + noise > θ] has f(x)/f(x−1) <= e^(1/λ),
+               and for x > θ its logarithm is at most (1/λ)·α^(x−θ−1). Along a path scores fall by at least
+               δ >= λ·ln β until they reach a floor that all data share, so that the loss is at most
+               (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ), as for Laplace noise.
+    Cost       as an adaptive histogram: records, and what is released.
+    """
+
+    budget: DP = pure_budget(
+        refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
+    )
+    threshold: int = parameter(0, 0, 2**50, integer=True, unit="records", doc="θ")
+    measure: float = measure_field()
+    cite = "zhang2016"
+    title = "PrivTree"
+    converges = False  # a node of few records is not resolved, at any ε
+
+    def scale(self, tree: Hierarchy, l1: float) -> _Scale:
+        """λ in records, and δ: λ = l1·(2β−1)/((β−1)·ε) for β children, δ = ⌈λ·ln β⌉."""
+        beta = _branching(tree)
+        scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets().structure)
+        return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
+
+    def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
+        """What its closed forms say of its decisions, as a panel has it."""
+        scale, fall = self.scale(tree, l1)
+        return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
+
+    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
+        """Release the leaves and their noisy counts."""
+        bound = private_bound(records)
+        l1 = bound.l1
+        budgets = self.budgets()
+        beta = _branching(records.hierarchy)
+        exact = Fraction(budgets.structure) * (beta - 1) / (2 * beta - 1)
+        comparison_epsilon = float(exact * (1 - Fraction(1, 2**50)))
+        noise.decay(l1, comparison_epsilon)  # refuses what is too small to compute with
+        decrement = self.scale(records.hierarchy, l1).decrement
+        floor = self.threshold - decrement
+
+        def compare(frontier: Frontier, level: int) -> tuple[np.ndarray, float, float]:
+            scores = np.maximum(0, frontier.counts - level * decrement - floor)
+            return scores, decrement + 1, comparison_epsilon
+
+        root = Frontier.root(records)
+        levels = records.hierarchy.digits.depth
+        stopped, comparisons = refined(root, levels, compare, l1, rng)
+        leaves, receipt = noisy_leaves(records, stopped, l1, budgets.leaves, rng)
+        tree = noise.by_theorem(
+            "tree",
+            DP(budgets.structure),
+            "Zhang, Xiao & Xie 2016, Theorem 3.1",
+            replaces=comparisons,
+        )
+        return Release(leaves, (tree, receipt), self, bound)
+
+
+def _branching(tree: Hierarchy) -> int:
+    return max(2, max(tree.digits.radices))
+
+
+# Improved adaptive histogram
+
+_CERTIFIED = 10**4  # records; what is certified for a larger threshold takes long
+
+
+@value
+class ImprovedAdaptiveHistogram(StructuredHistogram):
+    """Split the nodes with noisy counts >= `threshold`, less `discount` records; measure the leaves.
+
+    Guarantee  ε-DP per unit; the structure costs 2ε_s, ε_s = (1 − `measure`)·ε/2, whatever its depth, and
+               the share `measure` pays for the counts of the leaves, of all records. With
+               `strategy` = "progressive" nothing is guaranteed.
+    Assumes    the records' bound; a threshold stated without looking at the data; a discount t of at least
+               b + ln 2/ε_s, in records, for units of one record (ln 2·l1/ε_s in general).
+    Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
+    Differs    leaves are counted in a second pass only, of all records: the proof is of the structure alone
+               (docs/errata.md#adaptive2009-counts-of-the-leaves).
+               Noise is whole: p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α) up to b, so that the sum in the
+               proof is at most (ε(t+b) + ln(1+α))/t, no more than the paper's. The strategies of
+               appendix A are made precise: which records go is fixed by the order of keys ("skip"), or
+               of a random arrival ("proportional"), or is t of every child ("uniform": t/k of each
+               would not make counts fall by t). "fractional" takes a share of every record: what a unit
+               moves then flows down many paths, and since ln p is concave the loss is an average of that
+               of single paths; but whole noise would turn its tiny moves into whole ones, so its noise is
+               Laplace's, in floating point, and idealised. "progressive", which the paper calls stable,
+               is not: children of N and N + 1 records, against N and N, lose different records.
+    Cost       O(distinct records) to find the nodes, and what is released; "proportional" takes time and
+               memory a record, copies of equal ones included, at every level.
+    """
+
+    budget: DP = pure_budget(
+        refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
+    )
+    threshold: float = parameter(low=0, high=2**50, strict=True, unit="records", doc="splits b")
+    discount: int | None = parameter(
+        None, 1, 2**51, integer=True, unit="records", doc="t; ⌈b + ln 2·l1/ε_s⌉ if not given"
+    )
+    strategy: str = parameter("skip", choices=STRATEGIES, doc="which records are discarded")
+    measure: float = measure_field()
+    cite = "adaptive2009"
+    title = "improved adaptive histogram"
+    series = "improved histogram"
+    converges = False  # what is discarded is not resolved, however large ε is
+
+    def __post_init__(self) -> None:
+        self.effective_discount(1)
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether its guarantee, as the paper prints it, is wrong."""
+        return self.strategy == "progressive"
+
+    def _decision_epsilon(self) -> float:
+        """ε_s, of the noise on each comparison."""
+        return self.budgets().structure / 2
+
+    def effective_discount(self, l1: float = 1) -> int:
+        """t: as given, or the least that Theorem 3 allows, ⌈b + ln 2·l1/ε_s⌉; less is a ValueError."""
+        epsilon = self._decision_epsilon()
+        noise.decay(l1, epsilon)  # refuses what is too small to compute with
+        least = ceil(self.threshold + log(2) * l1 / epsilon)
+        if self.discount is not None and self.discount < least:
+            why = (
+                f"the guarantee needs at least threshold + ln 2·l1/ε_s, here {least} (records)"
+            )
+            raise not_allowed(self, "discount", why)
+        return self.discount or least
+
+    def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
+        """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
+        decay = float(noise.decay(l1, self._decision_epsilon()))
+        return self._split_probability(tree, decay)
+
+    def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
+        """What its closed forms say of its decisions, as a panel has it."""
+        theorem = replace(self, discount=None)
+        discards = (
+            f"{self.effective_discount(l1):,} records a split; "
+            f"Theorem 3 asks for {theorem.effective_discount(l1):,}"
+        )
+        facts = {"discount": discards}
+        if self.threshold <= _CERTIFIED:
+            loss, enough = _certified(theorem)
+            paid = self.budgets()[0]
+            facts = {
+                "structure": f"ε = {loss:.3g} at worst where {paid:.3g} is paid",
+                "discount": f"{discards}, and {enough:,} are certified to do",
+            }
+        chance = self.empty_split_probability(tree, l1)
+        return facts | {"an empty node splits": f"with probability {chance:.2g}"}
+
+    def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:
+        """Release the leaves and their noisy counts."""
+        bound = private_bound(records)
+        stopped, structure = self._structure(records, bound.l1, rng)
+        budget = self.budgets().leaves
+        leaves, receipt = noisy_leaves(records, stopped, bound.l1, budget, rng)
+        return Release(leaves, (structure, receipt), self, bound)
+
+    def _structure(
+        self, records: Records, l1: float, rng: np.random.Generator | None
+    ) -> tuple[list[LevelKeys], Receipt]:
+        """Where nodes stop, and what that costs."""
+        self.empty_split_probability(records.hierarchy, l1)
+        discount = Discount(self.strategy, self.effective_discount(l1))
+
+        def compare(frontier: Frontier, level: int) -> tuple[np.ndarray, float, float]:
+            return discount.counts(frontier), self.threshold, self._decision_epsilon()
+
+        root = discount.root(records, rng)
+        levels = records.hierarchy.digits.depth
+        stopped, comparisons = refined(root, levels, compare, l1, rng, discount)
+        return stopped, self._price(comparisons)
+
+    def _price(self, comparisons: list[Receipt]) -> Receipt:
+        """What the structure costs: 2ε_s whatever its depth, or nothing that could be promised."""
+        if self.withdrawn:
+            return noise.withdrawn("structure", replaces=comparisons)
+        price = DP(self.budgets().structure)
+        return noise.by_theorem(
+            "structure", price, "adaptive2009, Theorem 3", replaces=comparisons
+        )
+
+    def worst_case_loss(self, l1: float = 1) -> float:
+        """The exact worst-case loss of the structure for one unit, at most 2ε_s; see the function."""
+        epsilon = self._decision_epsilon() / l1
+        discount = self.effective_discount(l1)
+        return l1 * structural_loss(epsilon, self.threshold, discount, law="geometric")
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """A threshold of a few noise scales."""
+        return cls(budget, threshold=max(1, ceil(16 / budget.epsilon)))
+
+
+def structural_loss(
+    epsilon: float, threshold: float, discount: int, law: str = "laplace"
+) -> float:
+    """The exact worst-case loss of the decisions, for one record and noise of ε: Theorem 3 says 2ε.
+
+    A record moves the counts x_0 > x_1 > … of a path by one, and these fall by at least t. If it is
+    added the loss is Σ r(x_i), r(x) = ln p(x+1)/p(x), and since r never rises it is largest where
+    counts are as low as they may be: x0 + j·t for some x0 in 0 … t. If it is removed only the last
+    decision can lose, and loses ε where it stops at a large count. `law` is the noise: "laplace", as
+    printed, or "geometric".
+
+    >>> structural_loss(0.1, 28, 35) < 0.2
+    True
+    """
+    top = ceil(threshold + 60 / epsilon)
+    if law == "geometric":
+        threshold = ceil(threshold)
+
+    def log_passing(x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        over = x - threshold
+        if law == "geometric":
+            low = epsilon * np.minimum(over, 0) - log1p(exp(-epsilon))
+            high = np.log1p(-np.exp(-epsilon * (np.maximum(over, 0) + 1)) / (1 + exp(-epsilon)))
+            return np.where(over <= 0, low, high)
+        low = epsilon * np.minimum(over, 0) - log(2)
+        return np.where(over < 0, low, np.log1p(-np.exp(-epsilon * np.maximum(over, 0)) / 2))
+
+    x = np.arange(-(-top // discount) * discount + discount + 1, dtype=float)
+    ratios = log_passing(x + 1) - log_passing(x)
+    paths = ratios[: len(ratios) // discount * discount].reshape(-1, discount)
+    return float(max(paths.sum(axis=0).max(), epsilon))
+
+
+def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -> int:
+    """The smallest t whose exact worst-case loss is at most 2ε: less than Theorem 3 asks for."""
+
+    def suffices(discount: int) -> bool:
+        return structural_loss(epsilon, threshold, discount, law) <= 2 * epsilon
+
+    proved = ceil(threshold + log(2) / epsilon)
+    return 1 + bisect_left(range(1, proved), True, key=suffices)
+
+
+@lru_cache(256)
+def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
+    """The exact loss of its structure, and the least discount that would keep it within 2ε."""
+    epsilon = mechanism.budgets()[0] / 2
+    enough = certified_discount(epsilon, mechanism.threshold, "geometric")
+    return mechanism.worst_case_loss(), enough

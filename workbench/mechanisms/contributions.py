@@ -1,0 +1,492 @@
+"""Mechanisms that sample the records of each user: SRA, HPA, and the baseline LPA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import fsum, isfinite
+from typing import Any, Self
+
+import numpy as np
+
+from workbench.data import Bound, Interactions
+from workbench.estimates import Histogram, ItemEdgeCounts
+from workbench.estimates.release import Release
+from workbench.mechanisms.protocol import (
+    Mechanism,
+    add_noise,
+    amount,
+    memory_field,
+    part_of,
+    private_bound,
+    pure_budget,
+    sensitivity,
+    split_epsilon,
+)
+from workbench.privacy import DP, ZCDP, Receipt
+from workbench.spaces import Domain
+from workbench.value import Int, not_allowed, parameter, sealed, value
+
+# Contributions
+
+
+def split_field() -> Any:
+    """The field that splits a budget among items and edges."""
+
+    def wrong(split: Any) -> str | None:
+        good = isinstance(split, tuple) and len(split) == 2 and all(map(_is_number, split))
+        good = good and 0 < min(split) and max(split) < 1
+        good = good and abs(fsum(split) - 1) < 1e-9
+        return None if good else "need two shares > 0 that add up to 1, (items, edges)"
+
+    return parameter((0.5, 0.5), check=wrong, doc="shares of the budget: items, edges")
+
+
+def item_edge_budgets(total: float, split: tuple[float, float]) -> tuple[float, float]:
+    """The ε, or ρ, of items and of edges, which add up to no more than that in all."""
+    items, edges = split_epsilon(total, [Fraction(share) for share in split])
+    return items, edges
+
+
+def l2_squared(data: Interactions, domain: Domain) -> Fraction:
+    """How far one user moves counts of items, or of edges, in the l2 norm, squared.
+
+    An item adds up its edges, of which a user has one where no user has an item twice.
+    """
+    edges = 1 if data.distinct else data.domain.size // domain.size
+    return private_bound(data).merged(edges).l2_squared
+
+
+# How many records of a user are counted
+
+
+def bound_field() -> Any:
+    """The field M of a mechanism whose noise is in proportion to it."""
+    return parameter(
+        None, 1, 2**53, integer=True, unit="records", doc="M, of each user; public, enforced"
+    )
+
+
+def sampling_factor_field() -> Any:
+    """The field l: a whole number, or what `suggested_sampling_factor` computes from public facts."""
+
+    def wrong(factor: Any) -> str | None:
+        whole = isinstance(factor, int) and not isinstance(factor, bool)
+        good = (whole and 1 <= factor <= 2**53) or factor == "suggested"
+        return None if good else "need a whole number >= 1, or 'suggested'"
+
+    return parameter(check=wrong, unit="records", doc="at most so many records of each user")
+
+
+def public_number_field(doc: str) -> Any:
+    """A field that the caller states as public, None where it is not needed."""
+    return parameter(None, 1, 2**53, integer=True, doc=doc)
+
+
+def popularity_field() -> Any:
+    """A guess of how popular items are."""
+
+    def wrong(popularity: Any) -> str | None:
+        weights = popularity if isinstance(popularity, tuple) else (popularity,)
+        good = all(map(_is_number, weights)) and min(weights, default=-1) >= 0
+        good = good and (not isinstance(popularity, tuple) or sum(popularity) > 0)
+        return None if good else "need Zipf's exponent, or a tuple of weights, one an item"
+
+    return parameter(
+        None, check=wrong, doc="a public guess: Zipf's exponent, or an item's weight each"
+    )
+
+
+def _is_number(x: Any) -> bool:
+    if isinstance(x, int) and not isinstance(x, bool):
+        return abs(x) < 2**1023
+    return isinstance(x, float) and isfinite(x)
+
+
+# What is released
+
+
+def consistent_counts_field() -> Any:
+    """The field that makes items the sums of their edges."""
+    return parameter(
+        False, choices=(False, True), doc="items are the sums of their edges: least squares"
+    )
+
+
+def total_field() -> Any:
+    """The field that scales all counts to a number of records."""
+    return parameter(
+        None, 0, strict=True, unit="records", doc="public or paid for: scale all counts to it"
+    )
+
+
+class Contributions(Mechanism):
+    """A release of items and edges from a bounded number of records of each user."""
+
+    takes = Interactions
+    bound: int | None
+    split: tuple[float, float]
+    consistent: bool
+    total: float | None
+
+    def __post_init__(self) -> None:
+        if self.bound is None:
+            raise not_allowed(
+                self,
+                "bound",
+                "need a whole number >= 1 that you state as public, how many records of each user "
+                "are counted at most (others are dropped at random). It is never read off the data, "
+                "whose most active user it would tell",
+            )
+
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
+        """What is counted, as private as the data; with the same seed, that of the release."""
+        assert self.bound is not None  # else it was refused
+        return data.bounded(self.bound, rng)
+
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
+        """Release every item and every edge."""
+        self.refuse_dense(data.domain.shape[0] + data.domain.size)
+        return self._noisy_counts(data, self.bounded_data(data, rng), amount(self.budget), rng)
+
+    def _noisy_counts(
+        self,
+        data: Interactions,
+        bounded: Interactions,
+        total: float,
+        rng: np.random.Generator | None,
+        paid: Sequence[Receipt] = (),
+    ) -> Release:
+        """Noise on every item and every edge of what is left of the data, within ε or ρ in all."""
+        l1 = sensitivity(bounded)
+        histograms = []
+        ledger = list(paid)
+        for domain, counts, share in self._parts(bounded, total):
+            noisy, variance, receipt = add_noise(
+                counts,
+                part_of(self.budget, share),
+                l1=l1,
+                l2_squared=l2_squared(bounded, domain),
+                rng=rng,
+            )
+            histograms.append(Histogram(domain, noisy, variance))
+            ledger.append(receipt)
+        items, edges = histograms
+        sampled = not (isinstance(data.bound, Bound) and data.bound.l1 <= l1)
+        estimate = ItemEdgeCounts(items, edges, sampled=sampled)
+        if self.consistent:
+            estimate = estimate.consistent()
+        if self.total is not None:
+            estimate = estimate.scaled(self.total)
+        return Release(estimate, tuple(ledger), self, private_bound(bounded))
+
+    def _parts(
+        self, data: Interactions, total: float
+    ) -> Iterator[tuple[Domain, np.ndarray, float]]:
+        """Items, then edges: their domain, their counts, and their ε, or ρ."""
+        domain = data.domain
+        domains = (domain.project(domain.attributes[:1]), domain)
+        counts = (data.item_counts(), data.edge_counts().ravel())
+        return zip(domains, counts, item_edge_budgets(total, self.split), strict=True)
+
+    def _smooth(
+        self,
+        bounded: Interactions,
+        counts: np.ndarray,
+        share: float,
+        rng: np.random.Generator | None,
+    ) -> tuple[np.ndarray, Any, Sequence[Receipt]]:
+        """Noisy values, the law of their noise, and what they cost."""
+        raise NotImplementedError
+
+    def _smoothed(self, data: Interactions, rng: np.random.Generator | None) -> Release:
+        """Items and edges, each made from bounded data by `_smooth`."""
+        bounded = self.bounded_data(data, rng)
+        histograms = []
+        ledger: list[Receipt] = []
+        for domain, counts, share in self._parts(bounded, amount(self.budget)):
+            values, law, receipts = self._smooth(bounded, counts, share, rng)
+            histograms.append(Histogram(domain, sealed(values), noise=law))
+            ledger += receipts
+        items, edges = histograms
+        estimate = ItemEdgeCounts(items, edges, sampled=True)  # smoothing takes away, too
+        return Release(estimate, tuple(ledger), self, private_bound(bounded))
+
+
+class SampledContributions(Contributions):
+    """A release of at most `l` records of each user, where l can be suggested by public facts."""
+
+    l: int | str  # noqa: E741
+    n: int | None
+    popularity: float | tuple[float, ...] | None
+    cite = "fan2015"
+    fixed_price = True
+    converges = False  # a user's records beyond l are dropped, whatever ε is
+
+    def __post_init__(self) -> None:
+        for name in ("n", "bound", "popularity"):
+            if self.l == "suggested" and getattr(self, name) is None:
+                raise not_allowed(
+                    self,
+                    name,
+                    "need what you state as public (n users, a bound M on the records of one, and "
+                    "how popular items are); none of it is read off the data",
+                    " with l = 'suggested'",
+                )
+
+    def sampling_factor(self, items: int) -> int:
+        """The l that is used for so many items."""
+        if not isinstance(self.l, str):
+            return self.l
+        share, _ = item_edge_budgets(self._counts_amount(), self.split)
+        return self._suggested(items, share)
+
+    def _counts_amount(self) -> float:
+        """The ε, or ρ, of items and edges together."""
+        return amount(self.budget)
+
+    def _suggested(self, items: int, share: float) -> int:
+        """The l that minimises the expected squared error of all item counts, released with that ε, or ρ.
+
+        The model: n users with M records each, every record of item i with probability pᵢ. Of what is
+        dropped, n(M−l) records, Binomial(·, pᵢ) are item i's: mean n(M−l)pᵢ, variance
+        n(M−l)pᵢ(1−pᵢ). With the noise, E(c̃ᵢ − cᵢ)² = n(M−l)pᵢ(1−pᵢ) + n²pᵢ²(M−l)² + 2l²/ε²; summed
+        over K items it is least at
+
+            l = (2n²M·Σpᵢ² + n·Σpᵢ(1−pᵢ)) / (4K/ε² + 2n²·Σpᵢ²),
+
+        above 0 whatever p, cut at M. Of ρ the noise is l²/(2ρ), and K/ρ stands for 4K/ε². Guidance
+        only: users differ in how many records they have.
+        """
+        assert self.n is not None and self.bound is not None and self.popularity is not None
+        if isinstance(self.popularity, tuple):
+            if len(self.popularity) != items:
+                raise ValueError(
+                    f"{type(self).__name__}.popularity has {len(self.popularity)} weights: need "
+                    f"{items}, one an item"
+                )
+            p = np.array(self.popularity, np.float64)
+        else:
+            p = np.arange(1.0, items + 1) ** -self.popularity
+        p /= p.max()
+        p /= p.sum()
+        squares = float((p**2).sum())
+        variances = float((p * (1 - p)).sum())
+        n = self.n
+        best = 2 * n**2 * self.bound * squares + n * variances
+        pure = isinstance(self.budget, DP)
+        best /= (4 * items / share / share if pure else items / share) + 2 * n**2 * squares
+        return max(1, min(round(best), self.bound))
+
+
+# Sra
+
+
+@value
+class SRA(SampledContributions):
+    """Counts of items and edges from at most `l` records of each user, drawn at random.
+
+    They are low by what was dropped, by design, unless `total` says by which common factor to scale
+    them; standard errors are NaN where records may have been dropped (error="noise" tells those of
+    the noise alone). With l = "suggested" state n (users), `bound` (records of one) and `popularity`.
+
+    Guarantee  ε-DP per user, or ρ-zCDP, all their records together; `split` says which share of it pays for the
+               items and which for the edges. Sampling each user on their own keeps the guarantee of what
+               follows.
+    Assumes    nothing of the users: l is enforced; where the interactions' bound is smaller, that is used.
+    Source     Fan & Jin, WWW 2015, section 4.1, Algorithm 1, Lemma 6 and Theorem 3.
+    Differs    noise is two-sided geometric on whole counts. The optimal l is that of the model put right:
+               l records out of M are not independent, and the error is about the actual counts (the paper's
+               Equations 21 and 22 take them as independent and as fixed at their mean).
+    Cost       O(records) time, O(kept records + items × contexts) memory.
+    """
+
+    budget: DP | ZCDP = pure_budget(zcdp=True)
+    l: int | str = sampling_factor_field()  # noqa: E741
+    split: tuple[float, float] = split_field()
+    consistent: bool = consistent_counts_field()
+    total: float | None = total_field()
+    n: int | None = public_number_field("users, for the suggested l")
+    bound: int | None = public_number_field("M, records of a user, for the suggested l")
+    popularity: float | tuple[float, ...] | None = popularity_field()
+    memory: int = memory_field()
+    title = "SRA"
+    accepts_zcdp = True
+
+    def budgets(self) -> tuple[float, float]:
+        """The ε, or ρ, of the items, and of the edges."""
+        return item_edge_budgets(amount(self.budget), self.split)
+
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
+        """The sampled records, as private as the data; with the same seed, those of the release."""
+        return data.bounded(self.sampling_factor(data.domain.shape[0]), rng)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """As in the paper."""
+        return cls(budget, 10)
+
+
+# Hpa
+
+
+def _check_scores(scores: Any) -> str | None:
+    good = isinstance(scores, tuple) and len(scores) > 0
+    good = good and all(isinstance(x, int | float) and x == x for x in scores)
+    return None if good else "need a tuple of numbers, public or paid for, one an item"
+
+
+@value
+class HPA(SampledContributions):
+    """Counts of items and edges from `l` records of each user: those of the most popular items.
+
+    Every user keeps the same popular items, so that the others are counted low. Of the l records,
+    `random_share` are drawn at random first, from all that the user has. A `score` of your own for
+    each item, public or paid for, takes the place of popularity, d and `popularity_share`. For errors,
+    `total` and l = "suggested" (which is about random records: guidance) see SRA.
+
+    Guarantee  ε-DP per user, or ρ-zCDP, all their records together: `popularity_share` of it pays for the noisy
+               popularity of all items, from d records of each user at random; `split` divides the rest
+               among items and edges. Given that popularity, which is public then, each user's records are
+               picked on their own: adaptive composition of three looks.
+    Assumes    nothing of the users: l and d are enforced. With a `score` of your own, that it is public.
+    Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4; the mixture of random and picked
+               records is their future work (section 7).
+    Differs    d is stated as public (the paper reads min |T_k| off the data). Where no noisy count is
+               above zero, all items are equally popular (the paper divides by zero). Noise as in SRA.
+    Cost       O(records·log l) time, O(kept records + items × contexts) memory.
+    """
+
+    budget: DP | ZCDP = pure_budget(zcdp=True)
+    l: int | str = sampling_factor_field()  # noqa: E741
+    d: int | None = parameter(
+        None, 1, integer=True, unit="records", doc="of each user, for the popularity; public"
+    )
+    popularity_share: float = parameter(0.1, 0, 1, strict=True, doc="of the budget")
+    random_share: float = parameter(0.0, 0, 1, doc="of the l records, drawn at random")
+    split: tuple[float, float] = split_field()
+    score: tuple[Any, ...] | None = parameter(
+        None, check=_check_scores, doc="your own, one an item"
+    )
+    consistent: bool = consistent_counts_field()
+    total: float | None = total_field()
+    n: int | None = public_number_field("users, for the suggested l")
+    bound: int | None = public_number_field("M, records of a user, for the suggested l")
+    popularity: float | tuple[float, ...] | None = popularity_field()
+    memory: int = memory_field()
+    title = "HPA"
+    accepts_zcdp = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.d is None and self.score is None:
+            raise not_allowed(
+                self,
+                "d",
+                "need a whole number >= 1 that you state as public, how many records of each user "
+                "the popularity is learnt from. It is never read off the data, whose least active "
+                "user it would tell. (With a score of your own there is none.)",
+            )
+        if self.d is not None and self.score is not None:
+            why = "need d = None, since no popularity is learnt"
+            raise not_allowed(self, "d", why, " with a score of your own")
+        if self.popularity_share == 1:
+            raise not_allowed(self, "popularity_share", "need < 1, as counts cost too")
+
+    def budgets(self) -> tuple[float, float]:
+        """The ε, or ρ, of the popularity, and of the counts."""
+        if self.score is not None:
+            return 0.0, amount(self.budget)
+        share = Fraction(self.popularity_share)
+        popularity, counts = split_epsilon(amount(self.budget), [share, 1 - share])
+        return popularity, counts
+
+    def _counts_amount(self) -> float:
+        return self.budgets()[1]
+
+    def scores(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> tuple[Int[np.ndarray, " items"], tuple[Receipt, ...]]:
+        """A public score of each item, its noisy count in d records a user or your own; its price."""
+        if self.score is not None:
+            return np.array(self.score), ()
+        assert self.d is not None  # as there is no score
+        sample = data.bounded(self.d, rng)
+        share, _ = self.budgets()
+        items = sample.domain.project(sample.domain.attributes[:1])
+        noisy, _, receipt = add_noise(
+            sample.item_counts(),
+            part_of(self.budget, share),
+            l1=sensitivity(sample),
+            l2_squared=l2_squared(sample, items),
+            rng=rng,
+        )
+        return np.maximum(noisy, 0), (receipt,)
+
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
+        """The picked records, as private as the data; with the same seed, those of the release."""
+        scores, _ = self.scores(data, rng)
+        return self._pick(data, scores, rng)
+
+    def _pick(
+        self, data: Interactions, scores: Any, rng: np.random.Generator | None
+    ) -> Interactions:
+        l = self.sampling_factor(data.domain.shape[0])  # noqa: E741
+        return data.top_scored(l, scores, rng, random=round(self.random_share * l))
+
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
+        """Release every item and every edge."""
+        self.refuse_dense(data.domain.shape[0] + data.domain.size)
+        if self.score is not None and len(self.score) != data.domain.shape[0]:
+            raise ValueError(
+                f"HPA.score has {len(self.score)} numbers: need {data.domain.shape[0]}, one an item"
+            )
+        scores, paid = self.scores(data, rng)
+        picked = self._pick(data, scores, rng)
+        return self._noisy_counts(data, picked, self._counts_amount(), rng, paid)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """As in the paper, where everyone has a record at least."""
+        return cls(budget, 10, 1)
+
+
+# Lpa
+
+
+@value
+class LPA(Contributions):
+    """Counts of items and edges from at most `bound` records of each user, with noise for as many.
+
+    Standard errors are NaN where records may have been dropped, as in SRA.
+
+    Guarantee  ε-DP per user, all their records together; `split` says which share of ε pays for the items
+               and which for the edges.
+    Assumes    that `bound`, M, is public; it is enforced by dropping records at random.
+    Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1; the baseline of Fan & Jin, WWW 2015,
+               Equations 7 and 8.
+    Differs    noise is two-sided geometric on whole counts (the paper's is Laplace's); M is stated as
+               public (the paper reads max |T_k| off the data).
+    Cost       O(records) time, O(kept records + items × contexts) memory.
+    """
+
+    budget: DP = pure_budget()
+    bound: int = bound_field()
+    split: tuple[float, float] = split_field()
+    consistent: bool = consistent_counts_field()
+    total: float | None = total_field()
+    memory: int = memory_field()
+    cite = "fan2015"
+    title = "LPA"
+    fixed_price = True
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """For users with a hundred records at most."""
+        return cls(budget, 100)

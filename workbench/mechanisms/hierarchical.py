@@ -1,0 +1,242 @@
+"""Histograms with consistency: hierarchical, and unattributed."""
+
+from fractions import Fraction
+from math import ceil, log
+from typing import Any
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import Bound, SparseTable
+from workbench.estimates import HierarchicalSums, Histogram
+from workbench.estimates.linear_noise import TreeNoise
+from workbench.estimates.release import Release
+from workbench.inference import (
+    isotonic,
+    round_to_counts,
+    tree_least_squares,
+    zero_negative_subtrees,
+)
+from workbench.inference.consistency import tree_sums
+from workbench.mechanisms.protocol import (
+    Mechanism,
+    add_noise,
+    as_bound,
+    gaussian_law,
+    memory_field,
+    noise_law_field,
+    private_bound,
+    pure_budget,
+    settle_noise,
+)
+from workbench.privacy import DP, ZCDP
+from workbench.queries import Ranges, Recipe, level_sizes
+from workbench.spaces import Domain
+from workbench.value import Float, parameter, sealed, value
+
+# Hierarchical histogram
+
+_MAX_BRANCHING = 2**20
+
+
+def _check_branching(k: Any) -> str | None:
+    whole = isinstance(k, int) and not isinstance(k, bool)
+    if k == "optimal" or (whole and 2 <= k <= _MAX_BRANCHING):
+        return None
+    return f'need a whole number from 2 to {_MAX_BRANCHING}, or "optimal"'
+
+
+@value
+class HierarchicalHistogram(Mechanism):
+    """Release a consistent histogram (H̄), or the noisy tree itself (H̃, `consistent` = False).
+
+    Guarantee  ε-DP per unit, or ρ-zCDP; a count that moves by one moves one node a level, so that every level
+               has ε/ℓ for ℓ levels, or ρ/ℓ; inference is post-processing.
+    Assumes    the table's bound; a domain that fits in memory.
+    Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4; the branching factor:
+               Qardaji, Yang & Li, PVLDB 2013.
+    Differs    zeroing makes the tree inconsistent again, and the paper does not say what answers a range
+               then: its fewest nodes, which gives the printed errors, or its leaves, whose sum is biased
+               upwards by half a noise each (`inference.NonnegativeLeastSquares` is better than either);
+               domains that are no power of k end at their last cell, in place of noisy padding; the result
+               is not rounded (see `inference.rounded`); noise as in LaplaceHistogram.
+    Cost       time and memory O(domain size).
+    """
+
+    budget: DP | ZCDP = pure_budget(zcdp=True)
+    branching: int | str = parameter(
+        2, check=_check_branching, doc="k, or the one that suits ranges best"
+    )
+    consistent: bool = parameter(True, choices=(True, False), doc="least squares over the tree")
+    nonnegative: bool = parameter(
+        True, choices=(True, False), doc="zero what is below 0, with it all below"
+    )
+    ranges: str = parameter(
+        "nodes",
+        choices=("nodes", "leaves"),
+        doc="what answers ranges once zeroing has made them differ",
+    )
+    noise: str = noise_law_field(zcdp=True)
+    memory: int = memory_field()
+    cite = "hay2010"
+    title = "hierarchical histogram"
+    accepts_zcdp = True
+    fixed_price = True
+
+    def __post_init__(self) -> None:
+        settle_noise(self)
+
+    def branching_factor(self, m: int) -> int:
+        """k over m cells: as given, or "optimal", about the least average variance of a range.
+
+        That is the least (k − 1)·h³ − 2(k + 1)·h²/3, where h = ⌈log_k m⌉ (Qardaji et al., equation 3),
+        who do not measure the root; over fewer than about a hundred cells it says one level. Of ρ, where
+        the variance of a node grows with h and not with h², it is h times less: k = 4 over large domains.
+        """
+        if isinstance(self.branching, int):
+            return self.branching
+
+        def cost(k: int) -> float:
+            h = len(level_sizes(m, k)) - 1
+            nodes = (k - 1) * h - 2 * (k + 1) / 3  # of a range, about
+            return nodes * (h if isinstance(self.budget, ZCDP) else h**2)
+
+        largest = min(m, _MAX_BRANCHING, 2 + ceil(log(max(m, 2)) ** 3))
+        return min(range(2, max(2, largest) + 1), key=cost)
+
+    def variance(
+        self, domain: Domain, workload: Recipe, l1: Bound | float
+    ) -> Float[np.ndarray, " queries"]:
+        """The exact variance of consistent answers to ranges, over a complete tree and before zeroing.
+
+        `l1` is how far a unit moves the table, or, of a ρ, its whole bound.
+
+        The tree's normal matrix has the eigenvalues λ_j = 1 + k + … + k^j: on functions that are
+        constant on blocks of k^j cells and sum to 0 over blocks of k^(j+1). A range w has there the
+        squared norm |w|_j² − |w|_(j+1)², where |w|_j² = Σ over blocks of (cells of w in it)²/k^j.
+        """
+        k = self.branching_factor(domain.size)
+        ranges = workload.on(domain)
+        if not isinstance(ranges, Ranges):
+            raise ValueError(f"{type(ranges).__name__} have no closed form here: need Ranges")
+        height = len(level_sizes(domain.size, k)) - 1
+        if k**height != domain.size:
+            raise ValueError(f"a {k}-ary tree over {domain.size} cells is not complete")
+        lo = ranges.lo
+        hi = ranges.hi
+
+        def squared_norm(width: int) -> Float[np.ndarray, " queries"]:
+            first = lo // width
+            last = (hi - 1) // width
+            head = np.minimum(hi, (first + 1) * width) - lo
+            tail = np.where(first == last, 0, hi - last * width)
+            between = np.maximum(last - first - 1, 0) * float(width) ** 2
+            return (head.astype(float) ** 2 + tail.astype(float) ** 2 + between) / width
+
+        norms = [squared_norm(k**j) for j in range(height + 1)] + [np.zeros(len(lo))]
+        total = 0
+        eigenvalue = 0
+        for j in range(height + 1):
+            eigenvalue += k**j
+            total = total + (norms[j] - norms[j + 1]) / eigenvalue
+        return np.where(lo < hi, total, 0) * self._node_variance(as_bound(l1), domain.size, k)
+
+    def _node_variance(self, bound: Bound, m: int, k: int) -> float:
+        if isinstance(self.budget, ZCDP):
+            return gaussian_law(tree_l2_squared(bound, m, k), self.budget).variance
+        levels = len(level_sizes(m, k))
+        return noise.variance(bound.l1 * levels, self.budget.epsilon, self.noise)
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release a count for every cell, or every node."""
+        k = self.branching_factor(table.domain.size)
+        nodes = tree_sums(self.dense_counts(table, 80), k).astype(np.int64)
+        m = table.domain.size
+        bound = private_bound(table)
+        noisy, variance, receipt = add_noise(
+            nodes,
+            self.budget,
+            l1=Fraction(bound.l1) * len(level_sizes(m, k)),
+            linf=bound.l1,
+            l2_squared=tree_l2_squared(bound, m, k),
+            law=self.noise,
+            rng=rng,
+        )
+        estimate = self._estimate(table.domain, k, noisy.astype(float), variance)
+        return Release(estimate, (receipt,), self, bound)
+
+    def _estimate(
+        self, domain: Domain, k: int, noisy: Float[np.ndarray, " nodes"], variance: float
+    ) -> HierarchicalSums | Histogram:
+        """What is made of the noisy tree."""
+        if not self.consistent:
+            return HierarchicalSums(domain, k, sealed(noisy), variance)
+        sums = tree_least_squares(noisy, k)
+        if self.nonnegative:
+            sums = zero_negative_subtrees(sums, k)
+        if self.nonnegative and self.ranges == "nodes":
+            return HierarchicalSums(domain, k, sealed(sums), None)
+        leaves = sealed(sums[-domain.size :].copy())
+        law = None if self.nonnegative else TreeNoise(k, variance)
+        return Histogram(domain, leaves, noise=law)
+
+
+def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
+    """How far one unit moves all nodes in the l2 norm, squared: a node of a level adds up k^j cells."""
+    levels = range(len(level_sizes(m, k)))
+    return sum((bound.merged(k**j).l2_squared for j in levels), Fraction(0))
+
+
+# Unattributed histogram
+
+
+@value
+class UnattributedHistogram(Mechanism):
+    """Release the counts in ascending order: S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded), S̃ ("noisy").
+
+    Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the sorted counts, sorting and inference
+               afterwards are post-processing.
+    Assumes    the table's bound, which holds for the sorted counts too, in the l2 norm as well; a domain that
+               fits in memory.
+    Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
+    Differs    one edge of a graph moves two degrees, so that its table has l1 = 2 (the paper takes 1);
+               noise as in LaplaceHistogram.
+    Cost       time and memory O(domain size), and sorting.
+    """
+
+    budget: DP | ZCDP = pure_budget(zcdp=True)
+    estimator: str = parameter(
+        "isotonic", choices=("isotonic", "sorted", "noisy"), doc="what is made of S̃"
+    )
+    noise: str = noise_law_field(zcdp=True)
+    memory: int = memory_field()
+    cite = "hay2010"
+    title = "unattributed histogram"
+    accepts_zcdp = True
+    fixed_price = True
+    ranked = True  # its domain is that of ranks
+
+    def __post_init__(self) -> None:
+        settle_noise(self)
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release a count for every rank."""
+        bound = private_bound(table)
+        ranks = table.ranked()
+        noisy, variance, receipt = add_noise(
+            self.dense_counts(ranks),
+            self.budget,
+            l1=bound.l1,
+            linf=bound.linf,  # sorting moves no count further
+            l2_squared=bound.l2_squared,
+            law=self.noise,
+            rng=rng,
+        )
+        values = noisy.astype(float)
+        if self.estimator == "isotonic":
+            values = isotonic(values)
+        elif self.estimator == "sorted":
+            values = round_to_counts(np.sort(values))
+        known = self.estimator == "noisy"  # of what is sorted there is no closed form
+        histogram = Histogram(ranks.domain, sealed(values), variance if known else None)
+        return Release(histogram, (receipt,), self, bound)

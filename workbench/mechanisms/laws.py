@@ -1,0 +1,484 @@
+"""The laws that every mechanism obeys, as checks that anybody can run."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import FrozenInstanceError, dataclass, fields, replace
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from workbench.data import PUBLIC, Bound, Interactions, Public, Records, SparseTable
+from workbench.estimates import Leaves, Summary
+from workbench.estimates.release import Release
+from workbench.mechanisms.protocol import Mechanism, amount
+from workbench.noise.source import Source
+from workbench.privacy import ADD_REMOVE, DP, REPLACE, ZCDP, Receipt, exact_rho
+from workbench.queries import RandomRanges, Ranges
+from workbench.spaces import Domain, Quadtree
+from workbench.value import number
+
+# Subject
+
+DOMAIN = Domain(("home", "work"), (6, 8), (tuple("abcdef"), range(2000, 2008)))
+CELLS = Ranges(np.arange(48), np.arange(1, 49))
+
+
+class Broken(AssertionError):
+    """A law that does not hold, in words."""
+
+
+def demand(holds: Any, says: str) -> None:
+    """Broken, unless it holds."""
+    if not holds:
+        raise Broken(says)
+
+
+def seeded(seed: int = 0) -> np.random.Generator:
+    """Noise that can be replayed."""
+    return np.random.default_rng(seed)
+
+
+class Subject:
+    """A class of mechanisms: its example at some ε, on tables turned into what it takes.
+
+    Parameters
+    ----------
+    cls : type
+        The class, or whatever has its `example`.
+    zcdp : bool
+        Under a ρ; always, where the class takes no ε.
+    """
+
+    def __init__(self, cls: Any, zcdp: bool = False):
+        self.cls = cls
+        self.zcdp = zcdp or not getattr(cls, "accepts_dp", True)
+        self.relation = getattr(cls, "relation", ADD_REMOVE)
+
+    def budget(self, epsilon: float = 1.0) -> DP | ZCDP:
+        """With a δ where the class spends one; of a ρ, ε²/8."""
+        delta = 1e-6 if getattr(self.cls, "spends_delta", False) else 0.0
+        return ZCDP(epsilon**2 / 8, delta) if self.zcdp else DP(epsilon, delta)
+
+    def table(self, counts: Any, bound: Bound | Public | None = None) -> SparseTable:
+        """A table of every fifth cell."""
+        keys = np.arange(0, 5 * len(counts), 5)
+        return SparseTable.from_keys(DOMAIN, keys, counts, bound or Bound())
+
+    def given(self, table: SparseTable) -> Any:
+        """The table as what the mechanism takes."""
+        if self.cls.takes is Records:
+            keys = table.keys.astype(np.uint64)
+            return Records(Quadtree(2, 3), keys, table.counts, table.bound)
+        if self.cls.takes is Interactions:
+            # a user each; the last two cells are one user's, if there may be
+            places = np.repeat(table.keys, table.counts)
+            users = np.arange(len(places))
+            bound = table.bound
+            users[-1:] -= isinstance(bound, Bound) and bound.l0 == 2 and len(table) == 3
+            items, contexts = table.domain.codes(places).T
+            return Interactions.from_codes(table.domain, users, items, contexts, bound)
+        return table
+
+    def truth(self, table: SparseTable) -> Any:
+        """What its answers are near."""
+        return table.ranked() if getattr(self.cls, "ranked", False) else self.given(table)
+
+    def example(self, table: SparseTable, epsilon: float = 1.0) -> Mechanism:
+        """The example, for as many units as the table has, where that is public."""
+        example = self.cls.example(self.budget(epsilon))
+        if self.relation == REPLACE:
+            example = replace(example, total=table.total)
+        return example
+
+    def release(
+        self,
+        table: SparseTable,
+        rng: np.random.Generator | None = None,
+        epsilon: float = 1.0,
+    ) -> Release:
+        """The example's release of the table."""
+        return self.example(table, epsilon)(self.given(table), rng)
+
+    def rebuilt(self, **changed: Any) -> Any:
+        """The example with some fields replaced; of what it wraps, where it wraps another."""
+        example = self.cls.example(self.budget())
+        if "budget" not in {f.name for f in fields(self.cls)}:
+            return self.cls(replace(example.mechanism, **changed))
+        return replace(example, **changed)
+
+
+def answers(release: Release) -> np.ndarray:
+    """The answers of every cell, and the items' counts where they are released beside them."""
+    items = getattr(release.estimate, "items", None)
+    return np.append(release.answer(CELLS), [] if items is None else items.values)
+
+
+# Values
+
+
+def frozen_value(subject: Subject) -> None:
+    """It is a frozen value: equal to its like, hashable, and the same when copied."""
+    mechanism = subject.cls.example(subject.budget())
+    same = subject.cls.example(subject.budget())
+    demand(mechanism == same and hash(mechanism) == hash(same), "two examples differ")
+    try:
+        setattr(mechanism, fields(mechanism)[0].name, None)
+    except FrozenInstanceError:
+        pass
+    else:
+        demand(False, "its fields can be changed: need a frozen dataclass")
+    demand(copy.deepcopy(mechanism) == mechanism, "a copy of it is another")
+    demand(mechanism.budget == subject.budget(), "its budget is not the one it was given")
+
+
+def refuses_budgets(subject: Subject) -> None:
+    """It refuses budgets that cannot be spent: ε of 0 or without end, a δ it has no use for."""
+    delta = subject.budget().delta
+    wrong: list[DP | ZCDP] = [ZCDP(1.0, 0.0 if delta else 1e-6)]
+    if not subject.zcdp:
+        wrong = [subject.budget(0.0), subject.budget(inf), DP(1.0, 1.0 if delta else 1e-6)]
+    if not getattr(subject.cls, "accepts_zcdp", False):
+        wrong.append(ZCDP(1.0))
+    if not getattr(subject.cls, "accepts_dp", True):
+        wrong.append(DP(1.0))
+    for bad in (*wrong, 1.0, None):
+        _refused(subject, "budget|epsilon|delta", budget=bad)
+
+
+def refuses_numbers(subject: Subject) -> None:
+    """Numbers out of the range of a field are refused by its name and range."""
+    for f in fields(subject.cls):
+        if "low" not in f.metadata or f.metadata["check"]:
+            continue
+        for bad in (nan, -1, "x", inf):
+            _refused(subject, rf"{f.name} = .*need", **{f.name: bad})
+
+
+def states_promises(subject: Subject) -> None:
+    """Its docstring says Guarantee, Assumes, Source, Differs and Cost."""
+    doc = inspect.getdoc(subject.cls) or ""
+    for word in ("Guarantee", "Assumes", "Source", "Differs", "Cost"):
+        demand(re.search(rf"^{word}\s+\S", doc, re.M), f"its docstring states no {word}")
+    demand(subject.cls.takes and subject.cls.__doc__, "it has no docstring, or takes nothing")
+
+
+def _refused(subject: Subject, says: str, **changed: Any) -> None:
+    try:
+        subject.rebuilt(**changed)
+    except ValueError as e:
+        demand(re.search(says, str(e)), f"{changed} is refused without its name: {e}")
+    else:
+        demand(False, f"{changed} is not refused")
+
+
+# Releases
+
+COUNTS = (9, 1, 4, 400, 7)
+
+
+def costs_its_budget(subject: Subject) -> None:
+    """The ledger costs the budget and no more."""
+    release = subject.release(subject.table([9, 1, 4]), seeded())
+    demand(release.ledger, "it wrote no receipt")
+    demand(subject.budget().covers(release.privacy), f"it costs {release.privacy}")
+    least = 0.99 if subject.zcdp else 1 - 1e-12  # of ρ a choice may cost a little less
+    given = subject.budget()
+    spent = amount(release.privacy) / amount(given)
+    demand(least < spent <= 1.0, f"{given} was given, {release.privacy} spent")
+    demand(release.simulated, "seeded noise does not say that it is simulated")
+    demand(release.relation == subject.relation, f"its receipts say {release.relation}")
+
+
+def randomness_is_the_rngs(subject: Subject) -> None:
+    """All randomness comes from `rng`: the same seed, the same release, and no global state moves."""
+    before = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
+    table = subject.table([90, 10, 40, 400, 70])
+    one, same, other = (answers(subject.release(table, seeded(s))) for s in (0, 0, 1))
+    demand((one == same).all(), "one seed gives two releases")
+    demand((one != other).any(), "two seeds give one release")
+    after = np.random.get_state(legacy=False)["state"]["key"]  # noqa: NPY002
+    demand((before == after).all(), "it draws from numpy's global state")
+
+
+def fit_to_publish(subject: Subject) -> None:
+    """Without `rng` it is fit to publish, and never repeats (by chance once in 10⁹ runs)."""
+    table = subject.table([900, 800, 700, 600, 500])  # all far above any cut
+    one, other = (subject.release(table, epsilon=0.05) for _ in range(2))
+    demand(not one.simulated, "a release without rng says that it is simulated")
+    demand((one.answer(CELLS) != other.answer(CELLS)).any(), "two releases are the same")
+
+
+def estimate_is_public(subject: Subject) -> None:
+    """The estimate is on the domain it declares, finite, and holds no bound."""
+    table = subject.table([9, 1, 4])
+    release = subject.release(table, seeded())
+    estimate = release.estimate
+    demand(estimate.domain == subject.truth(table).domain, "it is on another domain")
+    demand(not hasattr(estimate, "bound"), "the estimate has a bound, as private data has")
+    demand(np.isfinite(release.answer(CELLS)).all(), "it answers with numbers that are none")
+    frame = release.to_frame()
+    if type(estimate) is Leaves:  # whose frame is of synthetic records
+        demand(len(frame) == estimate.total, "its frame has another number of records")
+        frame = estimate.nodes()
+    else:
+        demand(len(frame) == len(estimate), "its frame has another number of rows")
+    demand(list(frame.columns)[-1] == "noisy", "its frame does not end with `noisy`")
+
+
+def cells_are_released_once(subject: Subject) -> None:
+    """No cell is released twice, or from outside the domain."""
+    full = SparseTable.from_keys(DOMAIN, range(48), [9] * 48, Bound())
+    for table in (full, subject.table([9] * 10), subject.table([])):
+        estimate = subject.release(table, seeded(), 0.5).estimate
+        if type(estimate) is Summary:
+            keys = np.concatenate([[-1], estimate.keys, [DOMAIN.size]])
+            demand((np.diff(keys) > 0).all(), "keys are not sorted, unique and in the domain")
+
+
+def saved_is_loaded(subject: Subject) -> None:
+    """What is saved is what is loaded, to the last bit; idealised noise is not saved."""
+    release = subject.release(subject.table(COUNTS))
+    for name in ("x.parquet", "x.csv"):
+        _demand_saved_is_loaded(release, name)
+
+
+def _demand_saved_is_loaded(release: Release, name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        if any(receipt.idealised for receipt in release.ledger):
+            try:
+                release.save(path)
+            except ValueError as e:
+                return demand("idealised" in str(e), f"it is refused without saying why: {e}")
+            return demand(False, "idealised noise is saved")
+        back = Release.load(release.save(path))
+    parts: dict[str, Callable[[Release], Any]] = {
+        "estimate": lambda r: (type(r.estimate), repr(r.estimate), r.estimate.metadata()),
+        "ledger": lambda r: (r.ledger, r.privacy, r.relation, r.bound, r.simulated),
+        "mechanism's text": lambda r: str(r.mechanism),
+        "frame": lambda r: r.to_frame().to_csv(),
+        "error bars": lambda r: r.answer(CELLS, error=True)[1].tobytes(),
+        "answers": lambda r: answers(r).tobytes(),
+    }
+    for what, part in parts.items():
+        demand(part(back) == part(release), f"another {what} is loaded than was saved")
+
+
+def empty_tables_are_tables(subject: Subject) -> None:
+    """An empty table is released, and one of one cell."""
+    for counts in ([], [3]):
+        release = subject.release(subject.table(counts), seeded())
+        demand(np.isfinite(answers(release)).all(), f"counts {counts} have no finite answers")
+
+
+def recipes_are_their_queries(subject: Subject) -> None:
+    """A recipe of random queries is answered as the queries that it draws."""
+    release = subject.release(subject.table([9, 1, 4]), seeded())
+    recipe = RandomRanges(4, 5)
+    drawn = recipe.on(release.estimate.domain)
+    demand((release.answer(recipe) == release.answer(drawn)).all(), "they differ")
+
+
+def public_tables_are_refused(subject: Subject) -> None:
+    """A public table cannot be spent on."""
+    table = subject.table([1], PUBLIC)
+    try:
+        subject.release(table)
+    except ValueError as e:
+        demand("PUBLIC" in str(e), f"it is refused without saying why: {e}")
+    else:
+        demand(False, "budget was spent on a table without a bound")
+
+
+def error_vanishes(subject: Subject) -> None:
+    """The error vanishes as ε grows, unless the class says `converges = False`."""
+    if not getattr(subject.cls, "converges", True):
+        return
+    table = subject.table([2, 3, 5, 8, 13, 21, 34, 55, 89])
+    truth = subject.truth(table).answer(CELLS)
+    errors = []
+    for epsilon in (0.1, 1e8):
+        release = subject.release(table, seeded(), epsilon)
+        errors.append(float(np.abs(release.answer(CELLS, weights="raw") - truth).sum()))
+    says = f"errors are {number(errors[0])} at ε = 0.1 and {number(errors[1])} at ε = 10⁸"
+    demand(errors[1] < 1e-6 < errors[0], says)
+
+
+def price_is_fixed(subject: Subject) -> None:
+    """Where its price is said to be fixed, receipts say the same of any data."""
+    if not getattr(subject.cls, "fixed_price", False):
+        return
+    prices = {
+        exact_rho(subject.release(subject.table(counts), seeded(seed)).ledger)
+        for seed, counts in enumerate(([], [9, 1, 4], [900] * 9))
+    }
+    says = " and ".join(f"ρ = {number(float(rho))}" for rho, _ in sorted(prices))
+    demand(len(prices) == 1, f"its receipts say {says}")
+
+
+def receipts_are_kept(subject: Subject) -> None:
+    """Every receipt that was written is in the ledger, unless a theorem prices them together."""
+    written: list[Receipt] = []
+    write = Source._signed
+
+    def remember(self: Source, *args: Any, **kwargs: Any) -> Receipt:
+        written.append(write(self, *args, **kwargs))
+        return written[-1]
+
+    with patch.object(Source, "_signed", remember):
+        release = subject.release(subject.table([9, 1, 4]), seeded())
+    priced = [receipt for receipt in release.ledger if receipt.theorem]
+    demand(priced or list(release.ledger) == written, "a receipt that was written is missing")
+
+
+def neighbours_are_alike(
+    subject: Subject, bound: Bound | None = None, runs: int = 2000
+) -> None:
+    """Neighbours are hard to tell apart: Pr[A | D] ≤ e^ε Pr[A | D′] + δ of events about what moves.
+
+    Seeded, so that chance never fails it; it sees a probability above by more than five standard errors of
+    both, at 2000 runs and ε = 1 some 0.2 for the likeliest events: noise of half its scale at 500 runs, on
+    one cell or two, of three fifths at 1000. Where two cells move the likeliest event is that both do.
+
+    It stops after a third of the runs if none is above by more than one standard error: a fault of twice
+    the size that all runs see, which they miss once in 10⁶ times, gets by there once in 10⁵.
+    """
+    bound = bound or Bound()
+    whole = SparseTable.from_keys(DOMAIN, [0, 3, 5], [4, 1, bound.l0 - 1], bound)
+    replaced = subject.relation != ADD_REMOVE  # the same number of units
+    without = SparseTable.from_keys(DOMAIN, [0], [4 + replaced], bound)
+    mechanism = subject.example(whole)
+    budget = mechanism.budget
+    if isinstance(budget, ZCDP):
+        budget = budget.at(0.01 + budget.delta)
+    asked = Ranges(np.array([3, 5, 0]), np.array([4, 6, 48]))
+
+    def frequencies(answers: list[np.ndarray]) -> np.ndarray:
+        values = np.array(answers)
+        moved = values[:, : bound.l0]  # no noise of what does not move
+        events = [(moved.sum(axis=1) >= x).mean() for x in (-3, -1, 0.7, 2, 3, 5)]
+        events += [(moved >= x).all(axis=1).mean() for x in (-1, 0.7, 2, 3)]
+        return np.array(events + [(values[:, 2] >= x).mean() for x in (0, 4.5, 5.5, 9)])
+
+    sides: list[tuple[Any, np.random.Generator, list[Any]]] = [
+        (subject.given(whole), seeded(1), []),
+        (subject.given(without), seeded(2), []),
+    ]
+    few = runs // 3
+    for more, errors in ((few, 1), (runs - few, 5)):
+        for data, rng, drawn in sides:
+            drawn += [mechanism(data, rng).answer(asked, weights="raw") for _ in range(more)]
+        p, q = (frequencies(drawn) for _, _, drawn in sides)
+        count = len(sides[0][2])
+        excess = excess_probability(p, q, count, budget.epsilon, budget.delta, errors)
+        if excess <= 0:
+            return
+    demand(False, f"an event is likelier by {excess:.3g} than ε allows")
+
+
+def excess_probability(
+    p: np.ndarray, q: np.ndarray, runs: int, epsilon: float, delta: float = 0.0, errors: int = 5
+) -> float:
+    """By how much frequencies of events, of `runs` releases of either neighbour, exceed (ε, δ)-DP.
+
+    Above 0 only where so many standard errors of both do not explain it, of an event or of its opposite.
+    """
+    growth = np.exp(epsilon)
+    excesses = []
+    for a, b in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
+        slack = errors * np.sqrt((a + growth**2 * b) / runs) + errors / runs
+        excesses.append((a - growth * b - delta - slack).max())
+    return float(max(excesses))
+
+
+def error_bars_fit(subject: Subject) -> None:
+    """Error bars are as wide as the errors, within 30 %, or not given (seeded).
+
+    Squared errors of Laplace noise that are twice the squared bars get by all 700 releases 4 times in 10⁴.
+    It stops after half of them where both are within 15 %, by which they get 3 times in 10⁴, and squared
+    errors of 1.5 times the bars' seldomer than by all.
+    """
+    table = subject.table([9, 1, 4, 40, 7])
+    asked = Ranges(np.array([0, 10]), np.array([48, 40]))
+    mechanism = subject.example(table)
+    data = subject.given(table)
+    truth = subject.truth(table).answer(asked)
+    drawn: list[Any] = []
+    for runs, within in ((100, 0.0), (350, 0.15), (700, 0.3)):
+        seeds = range(len(drawn), runs)
+        drawn += [mechanism(data, seeded(s)).answer(asked, error=True) for s in seeds]
+        squared_bars = np.array([bars for _, bars in drawn]) ** 2
+        if np.isnan(squared_bars).all():
+            return  # it gives none
+        squared = (np.array([values for values, _ in drawn]) - truth) ** 2
+        known = ~np.isnan(squared_bars)  # a node that a query cuts has no bar
+        count = known.sum(axis=0)
+        often = count > 200
+        seen = squared[:, often].mean(axis=0, where=known[:, often])
+        foreseen = squared_bars[:, often].mean(axis=0, where=known[:, often])
+        fits = np.abs(foreseen - seen) <= within * seen
+        if (often | (count == 0)).all() and fits.all():
+            return
+    says = f"squared errors are {', '.join(map(number, seen))}, and squared bars "
+    says += ", ".join(map(number, foreseen))
+    demand(fits.all(), says)
+
+
+# Run
+
+LAWS: tuple[Callable[[Subject], None], ...] = (
+    frozen_value,
+    refuses_budgets,
+    refuses_numbers,
+    states_promises,
+    costs_its_budget,
+    receipts_are_kept,
+    price_is_fixed,
+    randomness_is_the_rngs,
+    fit_to_publish,
+    estimate_is_public,
+    cells_are_released_once,
+    empty_tables_are_tables,
+    public_tables_are_refused,
+    recipes_are_their_queries,
+    saved_is_loaded,
+    error_vanishes,
+    error_bars_fit,
+    neighbours_are_alike,
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one law: `broken` says how it does not hold, and is empty where it does."""
+
+    law: str
+    broken: str = ""
+
+
+def check_laws(cls: Any) -> Iterator[Outcome]:
+    """Run every law on a class of mechanisms; each outcome comes as soon as it is there.
+
+    Parameters
+    ----------
+    cls : type
+        A class with `takes` and `example`, of a mechanism that takes a table, records or interactions.
+    """
+    subject = Subject(cls)
+    for law in LAWS:
+        sentence = (law.__doc__ or law.__name__).splitlines()[0]
+        try:
+            law(subject)
+            yield Outcome(sentence)
+        except Broken as e:
+            yield Outcome(sentence, str(e))
+        except Exception as e:  # somebody else's mechanism may raise anything
+            yield Outcome(sentence, f"{type(e).__name__}: {e}")

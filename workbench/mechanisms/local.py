@@ -1,0 +1,104 @@
+"""Local privacy: retention replacement and bit flipping."""
+
+from __future__ import annotations
+
+from math import exp, expm1
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import SparseTable
+from workbench.estimates import BitReports, Reports
+from workbench.estimates.release import Release
+from workbench.mechanisms.protocol import Mechanism, private_bound, pure_budget
+from workbench.privacy import DP, LOCAL
+from workbench.spaces import Domain
+from workbench.value import value
+
+# Retention replacement
+
+
+@value
+class RetentionReplacement(Mechanism):
+    """Publish each tuple with some of its values replaced.
+
+    Guarantee  ε-DP for each tuple by itself (relation local: its report tells its values apart by e^ε at
+               most, whoever collects it). The attributes of two codes and more share ε equally.
+    Assumes    one tuple a unit (a bound of l1 = 1). How many tuples there are is told.
+    Source     Agrawal, Srikant & Thomas, SIGMOD 2005; compared with by Chen, Zhou & Bhowmick, EDBT 2012,
+               section 5.2, after Evfimievski, Gehrke & Srikant, PODS 2003.
+    Differs    the budget is the tuple's. Chen et al. take γ = e, most likely for each attribute: on nine
+               attributes that is DP(9). Reports come as a multiset.
+    Cost       a coin for each tuple and attribute, and one sort.
+    """
+
+    budget: DP = pure_budget()
+    cite = "agrawal2005"
+    title = "retention replacement"
+    relation = LOCAL
+
+    def retention_probabilities(self, domain: Domain) -> tuple[float, ...]:
+        """p of each attribute, the chance to be kept: (γ − 1)/(γ − 1 + |A|), γ = e^(ε/d).
+
+        A value is reported as itself with p + (1 − p)/|A| and as another with (1 − p)/|A|: γ apart.
+        """
+        attributes = max(1, sum(codes > 1 for codes in domain.shape))
+        excess = expm1(min(self.budget.epsilon / attributes, 700))
+        return tuple(excess / (excess + n) if n > 1 else 1.0 for n in domain.shape)
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the reports."""
+        self.refuse_several_tuples_per_unit(table)
+        keys, probabilities, receipt = noise.randomised_response(
+            table.keys,
+            table.counts,
+            table.domain,
+            epsilon=self.budget.epsilon,
+            law="retention",
+            rng=rng,
+        )
+        reports = Reports(table.domain, keys, probabilities)
+        return Release(reports, (receipt,), self, private_bound(table))
+
+
+# Flipping
+
+
+@value
+class Flipping(Mechanism):
+    """Publish each tuple as bits, each of them flipped at random.
+
+    Guarantee  ε-DP for each tuple by itself (relation local): two tuples differ in two bits of each
+               attribute at most. The attributes of two codes and more share ε equally.
+    Assumes    one tuple a unit (a bound of l1 = 1). How many tuples there are is told.
+    Source     Mishra & Sandler, PODS 2006; compared with by Chen, Zhou & Bhowmick, EDBT 2012, section 5.2.
+    Differs    the budget is the tuple's: the paper's γ = e for each of nine attributes is DP(9). It says
+               only "bit-vector"; here one bit a code. Bits are published, not sketches of them.
+               Reports come as a multiset.
+    Cost       some 7 random words for 64 bits, a bit for each tuple and code, and one sort.
+    """
+
+    budget: DP = pure_budget()
+    cite = "mishra2006"
+    title = "flipping"
+    relation = LOCAL
+
+    def flip_probability(self, domain: Domain) -> float:
+        """f = 1/(1 + e^(ε/2d)), the chance of each bit: then ((1 − f)/f)^2d = e^ε."""
+        attributes = max(1, sum(codes > 1 for codes in domain.shape))
+        return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the reports."""
+        self.refuse_several_tuples_per_unit(table)
+        bits, (probability,), receipt = noise.randomised_response(
+            table.keys,
+            table.counts,
+            table.domain,
+            epsilon=self.budget.epsilon,
+            law="flipping",
+            rng=rng,
+        )
+        return Release(
+            BitReports(table.domain, bits, probability), (receipt,), self, private_bound(table)
+        )

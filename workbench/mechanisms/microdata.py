@@ -1,0 +1,96 @@
+"""Maximum-entropy synthesis: microdata with about the noisy marginals that were bought."""
+
+import warnings
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import SparseTable
+from workbench.estimates import NoisyAnswers
+from workbench.estimates.release import Release
+from workbench.inference import MaximumEntropy, NotConverged
+from workbench.inference.model import Model
+from workbench.mechanisms.protocol import Mechanism, private_bound, pure_budget, split_epsilon
+from workbench.mechanisms.queries import LaplaceQueries
+from workbench.privacy import DP
+from workbench.queries import Marginals, Recipe
+from workbench.value import parameter, value
+
+_MOST_ROWS = 2**28
+_EXACT_CELLS = 2**14
+_GAP = 0.25  # nats
+
+
+def _check_marginals(marginals: Any) -> str | None:
+    return (
+        None if hasattr(marginals, "on") else "need Marginals(k), NamedMarginals(…) or queries"
+    )
+
+
+@value
+class MaximumEntropySynthesis(Mechanism):
+    """Records drawn from the model of least assumptions that has about the noisy `marginals`.
+
+    `rows` is how many, public; where it is not given, the number of records is bought. Attributes that no
+    marginal names are uniform and independent of all others. The model is `MaximumEntropy`'s, in which a
+    count pulls by `weight` at most: more follows the counts more closely, their noise included.
+
+    Guarantee  ε-DP per unit: noisy counts of the marginals' cells, and, where `rows` is not given, of all
+               records, for which `total_share` of ε pays. Everything after that is made of these.
+    Assumes    the table's bound; that marginals and rows are stated without looking at the data.
+    Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4, for the model; Dwork, McSherry, Nissim & Smith, TCC
+               2006, Theorem 1, for the noise.
+    Differs    noise is geometric on whole counts; marginals are made to agree before the fit, as
+               `inference.MaximumEntropy` says; records are drawn from the fitted model.
+    Cost       that of a fit: seconds up to 2¹⁴ cells of all attributes together, then chains that sweep over
+               the attributes, up to half a minute; and of `rows` draws.
+    """
+
+    budget: DP = pure_budget()
+    marginals: Recipe = parameter(check=_check_marginals, doc="the counts that are bought")
+    rows: int | None = parameter(
+        None, 1, _MOST_ROWS, integer=True, unit="records", doc="public; bought if not given"
+    )
+    total_share: float = parameter(0.05, 0.001, 0.999, doc="of ε, for the number of records")
+    weight: float = parameter(3.0, 0, 1000, strict=True, unit="nats", doc="of a count, at most")
+    cite = "chen2012"
+    title = "maximum-entropy synthesis"
+    converges = False  # records are drawn, and what no marginal says is not learnt
+
+    def budgets(self) -> tuple[float, float]:
+        """ε of the number of records, 0 where it is public, and of the marginals."""
+        if self.rows is not None:
+            return 0.0, self.budget.epsilon
+        share = Fraction(self.total_share)
+        total, marginals = split_epsilon(self.budget.epsilon, [share, 1 - share])
+        return total, marginals
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the records."""
+        bound = private_bound(table)
+        l1 = bound.l1
+        total_epsilon, marginals_epsilon = self.budgets()
+        rows = self.rows
+        paid = []
+        if rows is None:
+            exact = np.array([table.total])
+            noisy, receipt = noise.geometric(exact, l1=l1, epsilon=total_epsilon, rng=rng)
+            rows = min(max(1, int(noisy[0])), _MOST_ROWS)
+            paid.append(receipt)
+        bought = LaplaceQueries(DP(marginals_epsilon), self.marginals)(table, rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConverged)  # the estimate says how near it came
+            model = self._fit(rows, bought.estimate)
+        return Release(model.synthetic(rows), (*paid, *bought.ledger), self, bound)
+
+    def _fit(self, rows: int, bought: NoisyAnswers) -> Model:
+        """The model of so many records: the box of each count's weight is α·rows/scale wide."""
+        alpha = self.weight * float(bought.scales.max()) / rows
+        return MaximumEntropy(alpha, rows, limit=_EXACT_CELLS, tolerance=_GAP)(bought)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """All counts of two attributes."""
+        return cls(budget, Marginals(2))

@@ -1,0 +1,287 @@
+"""How values of fields are typed: every printer and its parser, for the command line and for panels.
+
+What a command prints can be pasted back: each function that prints stands beside the one that reads.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable
+from dataclasses import MISSING, Field, fields
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.data import Bound
+
+
+_SWITCH = {"on": True, "off": False}
+RENAMED = {"luck": "seed", "draws": "seeds"}  # settings of a panel
+
+
+# ---- numbers
+
+
+def parse_number(name: str, text: str) -> int | float:
+    """A number as it is typed; a ValueError names what it is for."""
+    for kind in (int, float):
+        try:
+            if "_" not in text:  # which Python reads over, and nobody types but by mistake
+                return kind(text)
+        except ValueError:
+            pass
+    raise ValueError(f"{name} = {text!r} is not allowed: need a number")
+
+
+def numbers_text(numbers: Iterable[float]) -> str:
+    """Numbers as they are typed.
+
+    >>> numbers_text([1, 2.5]), parse_numbers("--queries", "1, 2.5")
+    ('1,2.5', [1, 2.5])
+    """
+    return ",".join(map(repr, numbers))
+
+
+def parse_numbers(name: str, text: str) -> list[int | float]:
+    """The numbers that a comma parts."""
+    return [parse_number(name, part.strip()) for part in text.split(",")]
+
+
+def bound_text(bound: Bound) -> str:
+    """A bound as it is typed: L0,LINF,L1."""
+    return numbers_text((bound.l0, bound.linf, bound.l1))
+
+
+def parse_bound(text: str) -> Bound:
+    """L0,LINF or L0,LINF,L1."""
+    from workbench.data import Bound
+
+    if text.count(",") not in (1, 2):
+        raise ValueError(f"--bound {text!r}: need L0,LINF or L0,LINF,L1")
+    numbers: list[Any] = parse_numbers("--bound", text)
+    return Bound(*numbers)
+
+
+def parse_box(text: str) -> dict[str, tuple[float, float]]:
+    """The sides of a box, both ends included.
+
+    >>> parse_box("x=0..10,y=-1.5..2")
+    {'x': (0, 10), 'y': (-1.5, 2)}
+    """
+    sides: dict[str, tuple[float, float]] = {}
+    for part in text.split(","):
+        name, equals, ends = part.strip().partition("=")
+        low, dots, high = ends.partition("..")
+        if not (name and equals and dots) or name in sides:
+            raise ValueError(
+                f"--box {text!r}: need COLUMN=LOW..HIGH for each of some columns, parted by commas"
+            )
+        sides[name] = (parse_number("--box", low), parse_number("--box", high))
+    return sides
+
+
+# ---- choices and switches
+
+
+def choice_text(choice: Any) -> str:
+    """A choice as it is typed.
+
+    >>> from workbench.queries import Dyadic
+    >>> choice_text(Dyadic()), choice_text(None), choice_text("count sketch")
+    ('dyadic', 'none', 'countsketch')
+    """
+    return str(choice).lower().removesuffix("()").replace(" ", "")
+
+
+def parse_choice(choices: Iterable[Any], text: str) -> Any:
+    """The choice that is meant, capitals and spaces aside; the text itself if it is none of them."""
+    typed = choice_text(text)
+    return next((x for x in choices if typed in (choice_text(x), choice_text(repr(x)))), text)
+
+
+def parse_switch(name: str, text: str) -> bool:
+    """What `on` and `off` mean."""
+    if text not in _SWITCH:
+        raise ValueError(f"{name} = {text!r} is not allowed: need on or off")
+    return _SWITCH[text]
+
+
+def setting_text(x: Any) -> str:
+    """A setting of a panel as it is typed.
+
+    >>> setting_text(True), setting_text(0.1), setting_text("count sketch")
+    ('on', '0.1', "'count sketch'")
+    """
+    if isinstance(x, bool):
+        return "on" if x else "off"
+    return quote(str(x))
+
+
+def refuse_renamed(name: str) -> None:
+    """A ValueError for a setting that had another name."""
+    if name in RENAMED:
+        raise ValueError(f"{name!r} is not allowed: it is called {RENAMED[name]!r}")
+
+
+# ---- fields of a mechanism, as options
+
+
+def option_name(f: Field[Any]) -> str:
+    """`--popularity-share`."""
+    return f"--{f.name.replace('_', '-')}"
+
+
+def option_help(f: Field[Any]) -> str:
+    """What an option takes, and what it is where it is not given."""
+    need = option_need(f)
+    if f.default is MISSING:
+        return f"{need}, required"
+    return need if f.default is None else f"{need} [{f.default}]"
+
+
+def option_need(f: Field[Any]) -> str:
+    """What an option takes."""
+    declared = f.metadata
+    if declared["choices"]:
+        need = " or ".join(map(choice_text, declared["choices"]))
+    elif declared["check"]:
+        need = re.sub("^need (an? )?", "", declared["check"]("") or "")
+    else:
+        need = "whole number" if declared["integer"] else "number"
+        if declared["low"] is not None:
+            need += f" {'>' if declared['strict'] else '≥'} {declared['low']}"
+        if declared["high"] is not None:
+            need += f"{' and' if declared['low'] is not None else ''} ≤ {declared['high']}"
+    if declared["unit"]:
+        need += f" {declared['unit']}"
+    return need
+
+
+def option_text(f: Field[Any], x: Any) -> str:
+    """An option and its value, as they are typed."""
+    return f"{option_name(f)} {quote(str(x).removesuffix('()'))}"
+
+
+def parse_option(name: str, f: Field[Any], text: str) -> Any:
+    """The value of an option; what only its class can judge stays text."""
+    if f.metadata["choices"]:
+        return parse_choice(f.metadata["choices"], text)
+    if f.metadata["check"] and "," in text:
+        return tuple(parse_numbers(name, text))
+    if f.metadata["check"] and text.strip("0123456789.+-e"):
+        return text
+    return parse_number(name, text)
+
+
+# ---- parameters of a figure
+
+
+def parameter_text(x: Any, between: str = ",") -> str:
+    """The value of a parameter as it is typed; a list's members with `between` between them.
+
+    A member that holds a comma is quoted where commas separate members.
+
+    >>> parameter_text(0.5), parameter_text((10, 20)), parameter_text("Dyadic()"), parameter_text(None)
+    ('0.5', '10,20', 'Dyadic()', 'none')
+    >>> parameter_text(("Adult", "Adult, training"))
+    'Adult,"Adult, training"'
+    """
+    if isinstance(x, tuple | list):
+        members: Iterable[str] = map(str, x)
+        if between == ",":
+            members = (
+                f'"{m.replace(chr(34), 2 * chr(34))}"' if "," in m else m for m in members
+            )
+        return between.join(members)
+    return "none" if x is None else str(x)
+
+
+def parse_parameter(f: Field[Any], x: Any) -> Any:
+    """The value that is meant: of its own type already, or text as it is typed.
+
+    A list may stand in brackets, and a whole number may have been typed as 1e5. `none` is None where the
+    default is None, and for effort, whose None is the profile's own.
+    """
+    may_be_none = f.default is None or f.metadata["kind"] == "effort"
+    if may_be_none and (x is None or isinstance(x, str) and x.strip().lower() == "none"):
+        return None
+    if f.metadata["many"]:
+        if isinstance(x, str):
+            bare = x.strip()
+            if bare[:1] + bare[-1:] in ("[]", "()"):
+                bare = bare[1:-1]
+            parts = next(csv.reader([bare], skipinitialspace=True), [])
+            x = [part.strip(" '") for part in parts if part.strip()]
+        members = x if isinstance(x, list | tuple) else [x]
+        return tuple(_parse_member(f, member) for member in members)
+    return _parse_member(f, x)
+
+
+def _parse_member(f: Field[Any], x: Any) -> Any:
+    if isinstance(x, str) and f.metadata["choices"]:
+        return parse_choice(f.metadata["choices"], x)
+    if isinstance(x, str) and not f.metadata["check"]:
+        x = parse_number(f.name, x)
+    if f.metadata["integer"] and isinstance(x, float) and x.is_integer():
+        return int(x)
+    return x
+
+
+def parameter_help(f: Field[Any]) -> str:
+    """What a parameter is and what it may be, in one line."""
+    many = "a list; each a " if f.metadata["many"] else ""
+    choices = f.metadata["choices"]
+    if choices:
+        many = "some of " if f.metadata["many"] else "one of "
+    need = ", ".join(map(repr, choices)) if choices else option_need(f)
+    return f"{f.metadata['doc']}: {many}{need}"
+
+
+def release_options(mechanism: Any) -> str:
+    """How to ask `workbench release` for it; nothing where it takes no table, or is never saved."""
+    from workbench.data import SparseTable
+
+    return mechanism_options(mechanism) if mechanism.takes is SparseTable else ""
+
+
+def mechanism_options(mechanism: Any) -> str:
+    """How to ask for a mechanism, whatever it takes; nothing where it is never saved.
+
+    >>> from workbench import DP, Marginals
+    >>> from workbench.mechanisms import LaplaceQueries
+    >>> mechanism_options(LaplaceQueries(DP(0.5), Marginals(2)))
+    '--epsilon 0.5 --mechanism LaplaceQueries --marginals 2'
+    """
+    from workbench.privacy import ZCDP
+    from workbench.queries import Marginals
+
+    cls = type(mechanism)
+    if getattr(cls, "idealised", False) or cls.__module__ == "__main__":
+        return ""
+    budget = mechanism.budget
+    is_rho = isinstance(budget, ZCDP)
+    words = [f"--rho {budget.rho!r}" if is_rho else f"--epsilon {budget.epsilon!r}"]
+    if budget.delta:
+        words.append(f"--delta {budget.delta!r}")
+    if not cls.__module__.startswith("workbench."):
+        words.append(f"--with {cls.__module__}")
+    words.append(f"--mechanism {cls.__name__}")
+    for f in mechanism_fields(cls):
+        x = getattr(mechanism, f.name)
+        if x == f.default:
+            continue
+        if isinstance(x, Marginals):
+            words.append(f"--marginals {x.k}")
+        elif isinstance(x, tuple):
+            words.append(f"{option_name(f)} {numbers_text(x)}")
+        elif isinstance(x, str | int | float) or x in f.metadata.get("choices", ()):
+            words.append(option_text(f, x))
+        else:
+            return ""
+    return " ".join(words)
+
+
+def mechanism_fields(cls: type) -> list[Field[Any]]:
+    """The fields that have an option of their name."""
+    return [f for f in fields(cls) if f.name != "budget"]

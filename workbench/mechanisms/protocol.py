@@ -1,0 +1,576 @@
+"""The protocol of mechanisms and everything that the author of one imports.
+
+`mechanisms/laplace_histogram.py` is the shortest to copy.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import wraps
+from inspect import cleandoc
+from math import isfinite, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import Bound, SparseTable
+from workbench.estimates import Histogram, Summary
+from workbench.estimates.release import Release
+from workbench.estimates.release_files import read_release, refuse_place
+from workbench.noise.additive import NoisyValues
+from workbench.noise.law import GAUSSIAN, GEOMETRIC, Law
+from workbench.privacy import ADD_REMOVE, DP, ZCDP
+from workbench.privacy.enclosures import round_down
+from workbench.queries import TRANSFORMS, Basis, Cells
+from workbench.value import Int, not_allowed, parameter, sealed, value
+
+# Shares
+
+
+def private_bound(table: Any) -> Bound:
+    """The bound of a private table.
+
+    Parameters
+    ----------
+    table : private data with a `bound`.
+
+    Returns
+    -------
+    Bound
+        How far one unit moves the counts.
+
+    Raises
+    ------
+    ValueError
+        If the table is public.
+    """
+    if not isinstance(table.bound, Bound):
+        raise ValueError(
+            "the table is PUBLIC: it can be shown as it is, and cannot be spent on (a private table "
+            "states a Bound)"
+        )
+    return table.bound
+
+
+def sensitivity(table: Any) -> float:
+    """How far one unit moves all counts together: the l1 of `private_bound`."""
+    return private_bound(table).l1
+
+
+def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
+    """ε divided among measurements, rounded so that together they are never more.
+
+    Parameters
+    ----------
+    epsilon : what all measurements may cost together.
+    shares : of each of them; the last one gets what is left.
+
+    Returns
+    -------
+    list of float
+        ε of each.
+    """
+    parts = []
+    rest = Fraction(epsilon)
+    for share in shares[:-1]:
+        parts.append(round_down(Fraction(epsilon) * share))
+        rest -= Fraction(parts[-1])
+    return [*parts, round_down(rest)]
+
+
+def amount(budget: DP | ZCDP) -> float:
+    """ε, or ρ: what is split among measurements.
+
+    Parameters
+    ----------
+    budget : of either kind.
+
+    Returns
+    -------
+    float
+        Its ε or its ρ.
+    """
+    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
+
+
+def inverse_scale(budget: DP | ZCDP) -> float:
+    """One over the scale of the noise that it buys for one count.
+
+    Parameters
+    ----------
+    budget : of either kind.
+
+    Returns
+    -------
+    float
+        ε, or √(2ρ).
+    """
+    return sqrt(2 * budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
+
+
+def part_of(budget: DP | ZCDP, share: float) -> DP | ZCDP:
+    """A budget of the same kind, of that ε or ρ, and no δ.
+
+    Parameters
+    ----------
+    budget : of either kind.
+    share : a part of its `amount`.
+
+    Returns
+    -------
+    DP or ZCDP
+        As the budget.
+    """
+    return ZCDP(share) if isinstance(budget, ZCDP) else DP(share)
+
+
+def add_noise(
+    values: Int[np.ndarray, " n"],
+    budget: DP | ZCDP,
+    *,
+    l1: Fraction | float,
+    l2_squared: Fraction,
+    linf: float | None = None,
+    law: str = "geometric",
+    rng: np.random.Generator | None = None,
+) -> NoisyValues:
+    """Noise on whole numbers, of the kind that the budget pays for.
+
+    Parameters
+    ----------
+    values : int[n], whole numbers.
+    budget : an ε buys noise of the named law, a ρ Gaussian noise.
+    l1, l2_squared : how far one unit moves all of them together, in either norm.
+    linf : how far it moves one of them; l1, if not given.
+    law : as for `noise.add_noise`.
+    rng : a seeded generator for noise that can be replayed, or None to publish.
+
+    Returns
+    -------
+    NoisyValues
+        The noisy values, their noise's variance, and a receipt.
+    """
+    if isinstance(budget, ZCDP):
+        noisy, receipt = noise.gaussian(values, l2_squared=l2_squared, rho=budget.rho, rng=rng)
+        return NoisyValues(noisy, gaussian_law(l2_squared, budget).variance, receipt)
+    return noise.add_noise(values, l1=l1, epsilon=budget.epsilon, law=law, linf=linf, rng=rng)
+
+
+def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
+    """The law of the noise that a ρ buys.
+
+    Parameters
+    ----------
+    l2_squared : how far one unit moves the values, in the l2 norm, squared.
+    budget : what pays for it.
+
+    Returns
+    -------
+    Law
+        Of rate ρ/l2².
+    """
+    return Law(GAUSSIAN, float(Fraction(budget.rho) / Fraction(l2_squared)))
+
+
+def as_bound(bound: Bound | float) -> Bound:
+    """A bound as it is; of a number the widest that it allows, all of it in one cell.
+
+    Parameters
+    ----------
+    bound : a bound, or how far one unit moves a table in all.
+
+    Returns
+    -------
+    Bound
+        Of that l1.
+    """
+    return bound if isinstance(bound, Bound) else Bound(1, bound)
+
+
+def blocks_within(
+    basis: Basis, bound: Bound, budget: DP | ZCDP
+) -> list[noise.Block] | list[noise.GaussianBlock]:
+    """What noise is put on, of the kind that the budget pays for, and what each part of it costs.
+
+    Parameters
+    ----------
+    basis : a transform on a domain.
+    bound : how far one unit moves the table.
+    budget : what all of it may cost.
+
+    Returns
+    -------
+    list of Block or GaussianBlock
+        Whose ε, or ρ, add up to the budget.
+    """
+    if isinstance(budget, DP):
+        return noise_blocks(basis, l1=bound.l1, epsilon=budget.epsilon, linf=bound.linf)
+    moved = [nodes.l2_squared(bound) for nodes in basis.noise_blocks]
+    costs = [x * nodes.weight for x, nodes in zip(moved, basis.noise_blocks, strict=True)]
+    rhos = split_epsilon(budget.rho, [cost / sum(costs) for cost in costs])
+    return [
+        noise.GaussianBlock(nodes.size, x, rho)
+        for nodes, x, rho in zip(basis.noise_blocks, moved, rhos, strict=True)
+    ]
+
+
+def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
+    """The law of the noise of a whole release in a basis, of which each part has its share.
+
+    Parameters
+    ----------
+    basis, bound, budget : as for `blocks_within`.
+
+    Returns
+    -------
+    Law
+        Of rate ε/l1, or of ρ/l2² where parts are weighed.
+    """
+    if isinstance(budget, DP):
+        return Law(GEOMETRIC, budget.epsilon / bound.l1)
+    moved = sum(nodes.l2_squared(bound) * nodes.weight for nodes in basis.noise_blocks)
+    return gaussian_law(moved, budget)
+
+
+def noise_blocks(
+    basis: Basis, *, l1: float, epsilon: float, linf: float | None = None
+) -> list[noise.Block]:
+    """What noise is put on: sizes, sensitivities, and shares of ε that add up to it.
+
+    `linf` is how far a unit moves a cell; any node that is a sum of cells, or a difference of two such
+    sums, moves by l1 at most.
+    """
+    most = linf if isinstance(basis, Cells) else l1
+    budgets = split_epsilon(epsilon, [nodes.share for nodes in basis.noise_blocks])
+    return [
+        noise.Block(nodes.size, Fraction(l1) * nodes.nodes_per_count, budget, most)
+        for nodes, budget in zip(basis.noise_blocks, budgets, strict=True)
+    ]
+
+
+# Mechanism fields
+
+
+def pure_budget(
+    *, zcdp: bool = False, refused: str = "its guarantee is not proven for it"
+) -> Any:
+    """The budget field of a mechanism that spends no δ.
+
+    Parameters
+    ----------
+    zcdp : whether it takes a `ZCDP` as well, and then draws noise whose price is a ρ.
+    refused : why it does not.
+
+    Returns
+    -------
+    field
+        Of a `value` class; it refuses what is no `DP` of finite ε > 0 and δ = 0.
+    """
+
+    def wrong(x: Any) -> str | None:
+        if isinstance(x, ZCDP):
+            return _wrong_zcdp(x, zcdp, refused)
+        pure = "this mechanism is pure: it spends no delta, so ask for none"
+        return _no_finite_budget(x) or (pure if x.delta else None)
+
+    return parameter(check=wrong, doc="what the release may cost")
+
+
+def approximate_budget(
+    *,
+    pure: bool = False,
+    zcdp: bool = False,
+    refused: str = "its guarantee is not proven for it",
+) -> Any:
+    """The budget field of a mechanism that spends δ.
+
+    Parameters
+    ----------
+    pure : whether the mechanism may also do without.
+    zcdp, refused : as for `pure_budget`; its δ is spent as that of a `DP` is.
+
+    Returns
+    -------
+    field
+        Of a `value` class; it refuses what is no `DP` of finite ε > 0 and 0 < δ < 1.
+    """
+
+    def wrong(x: Any) -> str | None:
+        fails = "this mechanism can fail with probability delta: need 0 < delta < 1"
+        if isinstance(x, ZCDP):
+            missing = None if x.delta or pure else fails
+            return _wrong_zcdp(x, zcdp, refused, spends_delta=True) or missing
+        return _no_finite_budget(x) or (
+            fails if x.delta == 1 or not (x.delta or pure) else None
+        )
+
+    return parameter(check=wrong, doc="what the release may cost, δ included")
+
+
+def _wrong_zcdp(
+    x: ZCDP, accepted: bool, refused: str, spends_delta: bool = False
+) -> str | None:
+    if not accepted:
+        return f"this mechanism takes no ZCDP, {refused}: need a DP"
+    return (
+        "this mechanism spends no delta, so ask for none"
+        if x.delta and not spends_delta
+        else None
+    )
+
+
+def _no_finite_budget(x: Any) -> str | None:
+    if not isinstance(x, DP):
+        return "need a DP"
+    if not (isfinite(x.epsilon) and x.epsilon > 0):
+        return "need a finite epsilon > 0"
+    return None
+
+
+def gaussian_budget() -> Any:
+    """The budget field of a mechanism whose noise is Gaussian.
+
+    Returns
+    -------
+    field
+        Of a `value` class; it refuses what is no `ZCDP` of δ = 0.
+    """
+
+    def wrong(x: Any) -> str | None:
+        if isinstance(x, ZCDP):
+            return _wrong_zcdp(x, True, "")
+        return "this mechanism draws Gaussian noise: need a ZCDP, such as ZCDP.within(DP(1.0, 1e-9))"
+
+    return parameter(check=wrong, doc="what the release may cost")
+
+
+class _Unstated(str):
+    """A default that is told from the same text where somebody states it."""
+
+
+_LAPLACE = _Unstated("laplace")
+
+
+def noise_law_field(*, zcdp: bool = False) -> Any:
+    """The field of a mechanism that adds one of two kinds of noise.
+
+    Parameters
+    ----------
+    zcdp : whether it takes a `ZCDP` as well, and then draws a third kind: see `settle_noise`.
+
+    Returns
+    -------
+    field
+        Of a `value` class.
+    """
+    choices = ("laplace", "geometric")
+    if not zcdp:
+        return parameter("laplace", choices=choices, doc="geometric: whole counts")
+    doc = "of ε; geometric: whole counts; of ρ it is gaussian"
+    return parameter(
+        _LAPLACE,
+        choices=choices,
+        check=lambda x: None if isinstance(x, _Unstated) or x == GAUSSIAN else "another",
+        doc=doc,
+    )
+
+
+def settle_noise(mechanism: Any) -> None:
+    """Hold the field `noise` against the kind of the budget: a ρ buys Gaussian noise, an ε the others.
+
+    Parameters
+    ----------
+    mechanism : whose `noise` is a `noise_law_field(zcdp=True)`.
+
+    Raises
+    ------
+    ValueError
+        If noise is stated that the budget does not buy.
+    """
+    of_rho = isinstance(mechanism.budget, ZCDP)
+    given = f" with {mechanism.budget!r}"
+    if of_rho and not isinstance(mechanism.noise, _Unstated) and mechanism.noise != GAUSSIAN:
+        why = "what a rho buys is Gaussian noise: need 'gaussian', or leave it out"
+        raise not_allowed(mechanism, "noise", why, given)
+    if not of_rho and mechanism.noise == GAUSSIAN:
+        why = "need 'laplace' or 'geometric', or a ZCDP, which buys Gaussian noise"
+        raise not_allowed(mechanism, "noise", why, given)
+    if not of_rho and mechanism.noise == _LAPLACE:
+        object.__setattr__(mechanism, "noise", _LAPLACE)  # so that its text leaves it out
+
+
+def memory_field() -> Any:
+    """The field of a mechanism that holds every cell of its domain."""
+    return parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+
+
+def transform_field() -> Any:
+    """The field of a mechanism that can work in another basis."""
+    return parameter(None, choices=(None, *TRANSFORMS), doc="of the table, before noise")
+
+
+def consistent_field() -> Any:
+    """The field of a mechanism that can drop nodes below absent ones."""
+    return parameter(False, choices=(False, True), doc="drop nodes below absent ones (Dyadic)")
+
+
+# Mechanism
+
+_MAKERS = ("read", "from_frame", "from_table", "from_values")
+
+
+class Mechanism(Protocol):
+    """A frozen value: fields are the paper's parameters, calling it spends the budget.
+
+    House rules, held by tests/laws/test_laws.py for every class in `workbench.mechanisms`: the ledger stays
+    within the budget; all randomness comes from `rng`, or from the operating system when it is None;
+    the estimate is public and on the domain it declares; the error vanishes as ε grows, unless the
+    class says `converges = False` and why.
+
+    One that `accepts_zcdp` takes a `ZCDP` as its budget too, and then draws Gaussian noise; its budget
+    field (`pure_budget(zcdp=True)`) says so as well, or why it refuses.
+
+    Where `fixed_price`, its receipts say the same of any data of one domain and bound, so that a session
+    that spends ρ books what they will say, in place of the ρ that its ε implies.
+
+    Figures, panels and advice call it by its `series`, a class variable or a property of the fields
+    that its name depends on; by its class where it has none. One that puts geometric noise on the nodes of
+    a basis and then a threshold may have `release_rule(domain, bound)`, from which its errors are foreseen.
+    """
+
+    if TYPE_CHECKING:  # fields, or properties
+
+        @property
+        def budget(self) -> DP | ZCDP: ...  # noqa: D102
+
+        @property
+        def withdrawn(self) -> bool:  # noqa: D102
+            return False
+    else:
+        budget: DP | ZCDP
+        withdrawn = False
+
+    takes: ClassVar[type] = SparseTable
+    cite: ClassVar[str]
+    accepts_zcdp: ClassVar[bool] = False
+    accepts_dp: ClassVar[bool] = True
+    fixed_price: ClassVar[bool] = False
+    converges: ClassVar[bool] = True
+    spends_delta: ClassVar[bool] = False
+    relation: ClassVar[str] = ADD_REMOVE
+    idealised: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuse data of another class when it is called."""
+        super().__init_subclass__(**kwargs)
+        if "__call__" in vars(cls):
+            type.__setattr__(cls, "__call__", _refusing_other_data(vars(cls)["__call__"]))
+
+    def __call__(self, data: Any, rng: np.random.Generator | None = None) -> Release:
+        """Release a private estimate.
+
+        Parameters
+        ----------
+        data : private data of the class `takes`, with a bound.
+        rng : a seeded generator for a release that can be replayed, or None to publish.
+
+        Returns
+        -------
+        Release
+            The estimate, with receipts that cost no more than the budget.
+        """
+
+    @classmethod
+    def example(cls, budget: Any) -> Self:
+        """One sensible instance, for laws, audits and widgets; unless said otherwise its defaults.
+
+        Its budget is of the class's kind: a class that takes a `DP` alone says so where it overrides this.
+        """
+        make: Any = cls
+        return make(budget)
+
+    def dense_counts(self, table: SparseTable, each: int = 40) -> np.ndarray:
+        """Every count of the domain, int64[cells], unless `refuse_dense`."""
+        self.refuse_dense(table.domain.size, each)
+        return table.dense().ravel()
+
+    def refuse_dense(self: Any, cells: int, each: int = 40) -> None:
+        """A ValueError if the cells, of `each` bytes, exceed `memory`.
+
+        A cell is a count, a noisy count, and what is made of them.
+        """
+        need = each * cells
+        if need > self.memory:
+            raise ValueError(
+                f"{type(self).__name__}.memory = {self.memory} is too little: {cells} cells need "
+                f"some {need} bytes"
+            )
+
+    def refuse_size_above(self: Any, cells: int) -> None:
+        """A ValueError if `size` asks for more cells than there are."""
+        if self.size > cells:
+            raise not_allowed(self, "size", f"need at most {cells}, all that there are")
+
+    def refuse_several_tuples_per_unit(self, table: SparseTable) -> None:
+        """A ValueError for a table of which a unit may have more than one tuple."""
+        if sensitivity(table) != 1:
+            raise ValueError(
+                f"a table of bound {table.bound!r} is not allowed: {type(self).__name__} protects "
+                "each tuple by itself, so need one tuple a unit, l1 = 1"
+            )
+
+
+def refuse_other_data(mechanism: Any, data: Any) -> None:
+    """A ValueError for data of another class than a mechanism `takes`, which says how to make them."""
+    takes = getattr(mechanism, "takes", None)
+    if not isinstance(takes, type) or isinstance(data, takes):
+        return
+    if getattr(data, "stands_for", None) is takes:  # rows beyond memory
+        return
+    makers = [f"{takes.__name__}.{name}" for name in _MAKERS if hasattr(takes, name)]
+    how = f": make them with {' or '.join(makers)}" if makers else ""
+    raise ValueError(
+        f"{type(mechanism).__name__} takes {takes.__name__}, not {type(data).__name__}{how}"
+    )
+
+
+def _refusing_other_data(call: Callable[..., Release]) -> Callable[..., Release]:
+    """The call of a mechanism, which first checks the class of its data."""
+
+    @wraps(call)
+    def checked(self: Any, data: Any, *args: Any, **kwargs: Any) -> Release:
+        refuse_other_data(self, data)
+        return call(self, data, *args, **kwargs)
+
+    return checked
+
+
+def promises_of(cls: type) -> str:
+    """The docstring of a mechanism from its guarantee on; empty where it states none."""
+    doc = cleandoc(cls.__doc__ or "")
+    start = doc.find("Guarantee  ")
+    return doc[start:] if start >= 0 else ""
+
+
+def series_name(mechanism: Any) -> str:
+    """What figures call a mechanism: its `series`, or its class; its transform, and "consistent" if it is.
+
+    Of a ρ, where another budget would buy other noise, "Gaussian" too.
+
+    >>> from workbench.mechanisms import HighPassFilter
+    >>> from workbench.queries import Dyadic
+    >>> series_name(HighPassFilter(DP(1.0), theta=5, transform=Dyadic()))
+    'filter, dyadic'
+    """
+    parts = [getattr(mechanism, "series", type(mechanism).__name__)]
+    transform = getattr(mechanism, "transform", None)
+    if transform is not None:
+        parts.append(getattr(transform, "series", repr(transform)))
+    if getattr(mechanism, "consistent", False):
+        parts.append("consistent")
+    if isinstance(mechanism.budget, ZCDP) and getattr(mechanism, "accepts_dp", True):
+        parts.append("Gaussian")
+    return ", ".join(parts)

@@ -1,0 +1,228 @@
+"""Linear queries with Laplace or Gaussian noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import frexp, sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import SparseTable
+from workbench.estimates import NoisyAnswers
+from workbench.estimates.release import Release
+from workbench.mechanisms.protocol import (
+    Mechanism,
+    gaussian_budget,
+    gaussian_law,
+    noise_law_field,
+    private_bound,
+    pure_budget,
+)
+from workbench.privacy import DP, ZCDP, Receipt
+from workbench.queries import (
+    Linear,
+    Marginals,
+    Products,
+    Recipe,
+    Together,
+    linear_queries,
+    workload_l2_squared,
+    workload_sensitivity,
+)
+from workbench.spaces import Domain
+from workbench.value import Float, Int, not_allowed, parameter, value
+
+# Laplace queries
+
+NO_NOISE = 1e-18  # what floats hold of the variance of a noise that is none, in squared steps
+
+
+class _NoisyValues(NamedTuple):
+    values: Float[np.ndarray, " queries"]
+    variance: float
+    receipt: Receipt
+
+
+def check_workload(workload: Any) -> str | None:
+    """What is wrong with the field of the queries."""
+    return None if hasattr(workload, "on") else "need a workload or a recipe of one"
+
+
+@value
+class LaplaceQueries(Mechanism):
+    """Release noisy answers to a workload, which is public: products, tables, marginals or ranges.
+
+    `noise` is the law on answers that are whole numbers; others have Laplace's.
+
+    Guarantee  ε-DP per unit, all answers together.
+    Assumes    the table's bound. How far a unit moves the answers is the workload's sensitivity, computed
+               from queries and domain alone, times the table's l1.
+    Source     Dwork, McSherry, Nissim & Smith, TCC 2006; Chen, Zhou & Bhowmick, EDBT 2012, section 2.
+    Differs    noise exactly, on a public grid. Queries of real numbers are rounded to that grid tuple by
+               tuple, before they are added up, so that nothing depends on how floating point adds; the
+               sensitivity counts it. Standard errors are those of the noise; where that is finer than the
+               rounding (ε of thousands), they do not count what rounding adds. The paper states
+               indistinguishability (one tuple replaced, their number public) with sensitivities of adding
+               one; here it is add-or-remove throughout.
+    Cost       time of one pass over the non-empty cells for each set of attributes, and of all queries.
+    """
+
+    budget: DP = pure_budget(refused="which GaussianQueries spends")
+    workload: Recipe = parameter(check=check_workload, doc="the queries")
+    noise: str = noise_law_field()
+    cite = "chen2012"
+    title = "Laplace queries"
+    fixed_price = True
+
+    def query_sensitivity(self, domain: Domain) -> float:
+        """How far one tuple moves all answers together, in their units."""
+        return workload_sensitivity(self.workload, domain)
+
+    def scale(self, domain: Domain, l1: float = 1) -> float:
+        """The scale b of the noise on each answer, where a unit moves the table by l1."""
+        return self.query_sensitivity(domain) * l1 / self.budget.epsilon
+
+    def epsilon_for(self, domain: Domain, error: float, l1: float = 1) -> float:
+        """The ε, whatever the budget, at which each answer's noise has standard deviation `error`.
+
+        That of Laplace's noise is √2·b, and b = query_sensitivity·l1/ε.
+        """
+        return sqrt(2) * self.query_sensitivity(domain) * l1 / error
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release an answer to every query."""
+        bound = private_bound(table)
+        l1 = bound.l1
+        workload = linear_queries(self.workload, table.domain)
+        moved = workload_sensitivity(workload, table.domain)
+        if not len(workload) or not moved > 0:
+            raise not_allowed(self, "workload", "need queries that a tuple can move")
+        measure = self._whole_answers if workload.integer_valued else self._rounded_answers
+        values, variance, receipt = measure(table, workload, moved, l1, rng)
+        variances = np.full(len(workload), variance)
+        answers = NoisyAnswers(table.domain, workload, values, variances)
+        return Release(answers, (receipt,), self, bound)
+
+    def _whole_answers(
+        self,
+        table: SparseTable,
+        workload: Linear,
+        moved: float,
+        l1: float,
+        rng: np.random.Generator | None,
+    ) -> _NoisyValues:
+        exact = table.grid_units(workload, 1.0)
+        noisy, variance, receipt = noise.add_noise(
+            exact,
+            l1=Fraction(moved) * Fraction(l1),
+            linf=Fraction(workload.max_query) * Fraction(l1),
+            epsilon=self.budget.epsilon,
+            law=self.noise,
+            rng=rng,
+        )
+        return _NoisyValues(np.asarray(noisy, float), max(float(variance), NO_NOISE), receipt)
+
+    def _rounded_answers(
+        self,
+        table: SparseTable,
+        workload: Linear,
+        moved: float,
+        l1: float,
+        rng: np.random.Generator | None,
+    ) -> _NoisyValues:
+        """In steps of the grid, to which each term is rounded: by half a step more at most."""
+        epsilon = self.budget.epsilon
+        step = grid_step(moved * l1 / epsilon, workload.max_term)
+        exact = table.grid_units(workload, step)
+        moved_steps = Fraction(moved) / Fraction(step) + Fraction(
+            int(terms_of_queries(workload).sum()), 2
+        )
+        l1_steps = moved_steps * Fraction(l1)
+        noisy, receipt = noise.laplace(exact, l1=l1_steps, epsilon=epsilon, grid=1.0, rng=rng)
+        variance = step**2 * noise.variance(l1_steps, epsilon, "geometric")
+        values = np.asarray(noisy, float) * step
+        return _NoisyValues(values, max(float(variance), NO_NOISE * step**2), receipt)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """All counts of two attributes."""
+        return cls(budget, Marginals(2))
+
+
+def grid_step(scale: float, largest: float) -> float:
+    """A power of two, about 2⁻²⁹ of the scale, that no term of a query exceeds 2²⁷ times."""
+    return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
+
+
+def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
+    """How many terms of each query are rounded, each by half a step at most."""
+    if isinstance(workload, Together):
+        return np.concatenate([terms_of_queries(part) for part in workload.parts])
+    if isinstance(workload, Products):
+        return np.diff(workload.offsets)
+    return np.ones(len(workload), np.int64)
+
+
+# Gaussian queries
+
+
+@value
+class GaussianQueries(Mechanism):
+    """Release noisy answers to a workload, which is public: products, tables, marginals or ranges.
+
+    Guarantee  ρ-zCDP per unit, all answers together.
+    Assumes    the table's bound. How far a tuple moves the answers in the l2 norm is the largest column of the
+               workload, computed from queries and domain alone; a unit moves them by its l1 times that.
+    Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
+    Differs    as in LaplaceQueries, queries of real numbers are rounded to a public grid tuple by tuple, before
+               they are added up; the sensitivity counts it.
+    Cost       time of one pass over the non-empty cells for each set of attributes, and of all queries.
+    """
+
+    budget: ZCDP = gaussian_budget()
+    workload: Recipe = parameter(check=check_workload, doc="the queries")
+    cite = "canonne2020"
+    title = "Gaussian queries"
+    accepts_zcdp = True
+    accepts_dp = False
+
+    def query_sensitivity(self, domain: Domain) -> float:
+        """How far one tuple moves all answers together in the l2 norm, in their units."""
+        return sqrt(workload_l2_squared(self.workload, domain))
+
+    def scale(self, domain: Domain, l1: float = 1) -> float:
+        """σ of the noise on each answer, where a unit moves the table by l1."""
+        return self.query_sensitivity(domain) * l1 / sqrt(2 * self.budget.rho)
+
+    def rho_for(self, domain: Domain, error: float, l1: float = 1) -> float:
+        """The ρ, whatever the budget, at which each answer's noise has standard deviation `error`."""
+        return (self.query_sensitivity(domain) * l1 / error) ** 2 / 2
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release an answer to every query."""
+        bound = private_bound(table)
+        l1 = Fraction(bound.l1)
+        workload = linear_queries(self.workload, table.domain)
+        moved = workload_l2_squared(workload, table.domain) * l1**2
+        if not len(workload) or not moved > 0:
+            raise not_allowed(self, "workload", "need queries that a tuple can move")
+        step = 1.0
+        if not workload.integer_valued:
+            step = grid_step(sqrt(moved / 2 / Fraction(self.budget.rho)), workload.max_term)
+            # each term is rounded by half a step at most
+            rounding = Fraction(int((terms_of_queries(workload) ** 2).sum()), 4) * l1**2
+            moved = noise.l2_of_sum(moved / Fraction(step) ** 2, rounding)
+        exact = table.grid_units(workload, step)
+        noisy, receipt = noise.gaussian(exact, l2_squared=moved, rho=self.budget.rho, rng=rng)
+        variance = max(gaussian_law(moved, self.budget).variance, NO_NOISE) * step**2
+        values = np.asarray(noisy, float) * step
+        variances = np.full(len(workload), variance)
+        answers = NoisyAnswers(table.domain, workload, values, variances)
+        return Release(answers, (receipt,), self, bound)
+
+    @classmethod
+    def example(cls, budget: ZCDP) -> Self:
+        """All counts of two attributes."""
+        return cls(budget, Marginals(2))

@@ -1,0 +1,197 @@
+"""Noisy sketches: count sketch, and approximate Laplace projection (ALP)."""
+
+from fractions import Fraction
+from math import ceil
+from typing import NoReturn, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import Bound, SparseTable
+from workbench.estimates import Projection, Sketch
+from workbench.estimates.release import Release
+from workbench.mechanisms.protocol import (
+    Mechanism,
+    add_noise,
+    gaussian_law,
+    private_bound,
+    pure_budget,
+)
+from workbench.noise import hashes
+from workbench.noise.law import Law
+from workbench.privacy import DP, ZCDP
+from workbench.spaces import Domain
+from workbench.value import parameter, value
+
+# Count sketch
+
+
+@value
+class CountSketch(Mechanism):
+    """Release `depth` rows of `width` noisy buckets; a cell's count is estimated from its buckets.
+
+    Guarantee  ε-DP per unit, or ρ-zCDP; a unit moves each of `depth` rows by at most l1, so every row has
+               ε/depth, or ρ/depth at an l2 norm of l1.
+    Assumes    the table's bound. The hash functions are public, and drawn without looking at the data.
+    Source     Charikar, Chen & Farach-Colton, ICALP 2002; Cormode, Procopiuc, Srivastava & Tran, ICDT 2012,
+               appendix C.6.
+    Differs    sensitivity depth·l1 (the paper's 2·depth is for replacing a unit); geometric noise, not
+               Laplace; the variance of Lemma 5 with ‖M‖₂² and the noise of all rows. One row is then always
+               best at a given size, which is why `depth` is 1. Of ρ the noise of a mean is l1²/(2ρ) at any
+               depth.
+    Cost       time O(non-empty cells · depth + buckets), memory O(buckets), whatever the domain's size; a
+               query costs the cells that it covers.
+    """
+
+    budget: DP | ZCDP = pure_budget(zcdp=True)
+    width: int = parameter(low=1, high=2**28, integer=True, unit="buckets", doc="a row's size")
+    depth: int = parameter(1, 1, 2**10, integer=True, unit="rows", doc="hash functions")
+    estimate: str = parameter(
+        "mean", choices=("mean", "median"), doc="joins the rows; the mean is unbiased"
+    )
+    cite = "cormode2012"
+    title = "count sketch"
+    series = "count sketch"
+    accepts_zcdp = True
+    fixed_price = True
+    converges = False  # what shares a bucket is never told apart, at any ε
+
+    def __post_init__(self) -> None:
+        if self.width * self.depth > noise.MAX_RELEASED_CELLS:
+            raise ValueError(
+                f"CountSketch.width = {self.width} times depth = {self.depth} is too large: need at "
+                f"most {noise.MAX_RELEASED_CELLS} buckets"
+            )
+
+    def variance(self, others: float, l1: float) -> float:
+        """Of a single cell's mean; `others` is the sum of the other cells' squared counts.
+
+        (others/width + σ²)/depth with σ² = 2α/(1−α)², α = exp(−ε/(depth·l1)), or σ² = depth·l1²/(2ρ):
+        another cell shares the bucket of a row with probability 1/width, and its sign relative to ours
+        is fair.
+        """
+        return (others / self.width + self._law(self.depth * l1).variance) / self.depth
+
+    def _law(self, moved: float) -> Law:
+        """Of the noise on a bucket, where a unit moves all rows by so much in all."""
+        if isinstance(self.budget, ZCDP):
+            return gaussian_law(Fraction(moved) ** 2 / self.depth, self.budget)
+        return Law("geometric", self.budget.epsilon / moved)
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """Noise and no threshold, from which `advice` computes errors."""
+        return {}
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the noisy buckets."""
+        bound = private_bound(table)
+        l1 = self.depth * Fraction(bound.l1)  # exact: a float product may round down
+        functions = noise.random_words(8 * self.depth, rng=rng).reshape(self.depth, 8)
+        rows = np.zeros((self.depth, self.width), np.int64)
+        for row, function in zip(rows, functions, strict=True):
+            hashes.add_counts(table.keys, table.counts, function, row)
+        noisy, _, receipt = add_noise(
+            rows.ravel(),
+            self.budget,
+            l1=l1,
+            linf=bound.l1,
+            l2_squared=l1**2 / self.depth,
+            rng=rng,
+        )
+        buckets = noisy.reshape(rows.shape)
+        law = self._law(float(l1))
+        sketch = Sketch(table.domain, functions, buckets, law, self.estimate)
+        return Release(sketch, (receipt,), self, bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """Three rows of a hundred buckets."""
+        return cls(budget, width=100, depth=3)
+
+
+# Alp
+
+_MAX_LEVELS = 2**16  # 3 MB of hash functions
+_MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
+
+
+@value
+class ALP(Mechanism):
+    """Release a noisy bit array that is small, and from which any cell is read in no time.
+
+    Guarantee  ε-DP per unit; all of ε pays for the bits (`noise.unary` has the proof, which holds for every
+               ε and α). The hash functions are public, and drawn without looking at the data.
+    Assumes    the table's bound; `largest` and `total` are stated without looking at the data. Where they
+               are wrong the error grows, and the guarantee stays.
+    Source     Aumüller, Lebeda & Pagh, CCS 2021, Algorithm 4 and its estimator.
+    Differs    any sensitivity; exact rounding and flips; hash functions that are independent for any two
+               keys only.
+    Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits), whatever the domain's
+               size; a query costs the cells that it covers, times the levels.
+    """
+
+    budget: DP = pure_budget(
+        refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
+    )
+    largest: int = parameter(
+        low=1, high=2**53, integer=True, unit="counts", doc="β: caps a cell"
+    )
+    total: int = parameter(
+        low=1, high=2**53, integer=True, unit="counts", doc="public bound on all counts"
+    )
+    alpha: float = parameter(3.0, 0, 2**20, strict=True, doc="flips a bit with chance 1/(α+2)")
+    size_factor: float = parameter(
+        50, 0, 2**20, strict=True, unit="bits", doc="bits a level of all counts"
+    )
+    cite = "aumuller2021"
+    title = "approximate Laplace projection"
+    converges = False  # at any ε large counts are cut and bits collide
+
+    def levels(self, l1: float) -> int:
+        """m = ⌈largest·ε/(α·l1)⌉, the bits of one cell."""
+        return ceil(self.largest * self._levels_per_count(l1))
+
+    def bits(self, l1: float) -> int:
+        """The array's size: size_factor·total·ε/(α·l1), rounded up to a power of two >= 64."""
+        least = ceil(Fraction(self.size_factor) * self.total * self._levels_per_count(l1))
+        return max(64, 1 << (least - 1).bit_length())
+
+    def _levels_per_count(self, l1: float) -> Fraction:
+        """ε/(α·l1)."""
+        return noise.decay(l1, self.budget.epsilon) / Fraction(self.alpha)
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the bits."""
+        bound = private_bound(table)
+        l1 = bound.l1
+        levels = self.levels(l1)
+        bits = self.bits(l1)
+        if levels > _MAX_LEVELS:
+            self._refuse(f"{levels} levels", l1, _MAX_LEVELS, "largest")
+        if bits > _MAX_BITS:
+            self._refuse(f"{bits} bits", l1, _MAX_BITS, "total or size_factor")
+        hashes = noise.random_words(3 * levels, rng=rng).reshape(levels, 3)
+        noisy, receipt = noise.alp_projection(
+            table.keys,
+            table.counts,
+            hashes,
+            bits,
+            l1=l1,
+            epsilon=self.budget.epsilon,
+            alpha=self.alpha,
+            rng=rng,
+        )
+        counts_per_level = float(1 / self._levels_per_count(l1))
+        projection = Projection(table.domain, hashes, noisy, counts_per_level)
+        return Release(projection, (receipt,), self, bound)
+
+    def _refuse(self, need: str, l1: float, limit: int, cause: str) -> NoReturn:
+        raise ValueError(
+            f"{self!r} needs {need} where one unit moves {l1} counts, and at most {limit} "
+            f"are allowed: lower {cause} or epsilon, or raise alpha"
+        )
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """A hundred units, no more than fifty a cell."""
+        return cls(budget, largest=50, total=100)

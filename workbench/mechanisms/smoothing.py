@@ -1,0 +1,502 @@
+"""Fourier perturbation (FPA), and grouping and smoothing (GS)."""
+
+from fractions import Fraction
+from math import ceil, expm1, floor, log1p, log2, sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import Bound, Interactions
+from workbench.estimates.linear_noise import FourierNoise, GroupNoise
+from workbench.estimates.release import Release
+from workbench.mechanisms import contributions
+from workbench.mechanisms.protocol import (
+    memory_field,
+    private_bound,
+    pure_budget,
+    sensitivity,
+    split_epsilon,
+)
+from workbench.noise.law import geometric_variance
+from workbench.privacy import DP, ZCDP, Receipt
+from workbench.value import Float, Int, not_allowed, parameter, sealed, value
+
+# Fourier
+
+
+def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Coordinates in the orthonormal basis 1/√n, √(2/n)·cos(2πft/n), √(2/n)·sin(2πft/n) for f = 1, 2, …
+
+    in this order; last cos(πt)/√n if n is even.
+
+    >>> coefficients(np.array([3.0, 1.0])).round(3)
+    array([2.828, 1.414])
+    """
+    from scipy import fft
+
+    n = len(x)
+    frequencies = fft.rfft(x, norm="ortho")
+    out = np.empty(n, x.dtype)
+    out[0] = frequencies[0].real
+    middle = frequencies[1 : (n + 1) // 2] * np.sqrt(x.dtype.type(2))
+    out[1 : 2 * len(middle) : 2] = middle.real
+    out[2 : 2 * len(middle) + 1 : 2] = -middle.imag
+    if n % 2 == 0:
+        out[-1] = frequencies[-1].real
+    return out
+
+
+def inverse(coordinates: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """The values that have these coordinates."""
+    from scipy import fft
+
+    n = len(coordinates)
+    frequencies = np.zeros(n // 2 + 1, complex)
+    frequencies[0] = coordinates[0]
+    middle = (n - 1) // 2
+    frequencies[1 : middle + 1] = coordinates[1 : 2 * middle : 2] / sqrt(2)
+    frequencies[1 : middle + 1] -= 1j * coordinates[2 : 2 * middle + 1 : 2] / sqrt(2)
+    if n % 2 == 0:
+        frequencies[-1] = coordinates[-1]
+    return fft.irfft(frequencies, n, norm="ortho")
+
+
+# Fpa
+
+_REAL = np.longdouble  # 64 bits of mantissa where the machine has them
+_UP = 1 + 2.0**-40  # above what a few roundings of a sensitivity can lose
+
+
+def _check_odd(k: Any) -> str | None:
+    whole = isinstance(k, int) and not isinstance(k, bool)
+    good = whole and k >= 1 and k % 2 == 1
+    return None if good else "need an odd number >= 1: a mean, and whole frequencies"
+
+
+@value
+class FPA(contributions.Contributions):
+    """Release items and edges by their k lowest Fourier coefficients, in the order of their keys.
+
+    A table of fewer than k counts keeps all of its coefficients.
+
+    Guarantee  ε-DP per user, or ρ-zCDP; `split` divides it between items and edges. With k=None half of a
+               table's part chooses k, by the exponential mechanism, and the other half pays for the
+               coefficients.
+    Assumes    `bound`, stated without looking at the data and enforced: of each user at most so many
+               records, at random. A unit then moves the counts by Δ₁ = M in all and Δ₂ = M in the l2 norm;
+               Δ₂ = √M where no user has an item twice, by the data's own bound or by `once`. Of ρ k of
+               n coefficients get noise at min(Δ₂, Δ₁·√(k/n)).
+    Source     Rastogi & Nath, SIGMOD 2010 (FPA); Acs, Castelluccia & Chen, ICDM 2012 (k=None: EFPA).
+    Differs    an orthonormal real basis: noise on real and imaginary parts, none on phases alone (the
+               published code of EFPA leaks them); the smaller of two sensitivities; noise exactly on a
+               public grid; what the transform rounds is counted.
+    Cost       time O(edges · log edges) and memory O(edges), edges = items · contexts of the domain.
+    """
+
+    budget: DP | ZCDP = pure_budget(zcdp=True)
+    bound: int = contributions.bound_field()
+    k: int | None = parameter(
+        None, check=_check_odd, unit="coefficients", doc="None: chosen privately"
+    )
+    split: tuple[float, float] = contributions.split_field()
+    once: bool = parameter(False, choices=(False, True), doc="one record of a user and item")
+    largest: int = parameter(
+        2**24,
+        1,
+        2**32,
+        integer=True,
+        unit="records",
+        doc="cuts a count, so that rounding is bounded",
+    )
+    memory: int = memory_field()
+    cite = "rastogi2010"
+    title = "Fourier perturbation"
+    series = "DFT"
+    accepts_zcdp = True
+    converges = False  # what lies beyond the bound, and beyond k, is gone
+
+    def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
+        """How far a unit moves the first k of n coefficients: min(√k·Δ₂, k·Δ₁/√n).
+
+        An orthonormal transform keeps the l2 norm, and k numbers have an l1 norm of at most √k times
+        theirs. And a record adds 1/√n to the mean and at most √(2/n)·(|cos| + |sin|) <= 2/√n to a
+        frequency, so that k coefficients, whole frequencies, move by k/√n.
+        """
+        return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
+
+    def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
+        """How far a unit moves the first k of n coefficients, in the l2 norm: min(Δ₂, Δ₁·√(k/n)).
+
+        A record adds 1/√n to the mean and √(2/n)·(cos, sin) to each frequency, of squares 1/n and 2/n, so
+        that k coefficients, whole frequencies, move by √(k/n); several records by no more than their sum.
+        """
+        return np.minimum(bound.l2, bound.l1 * np.sqrt(k / n)) * _UP
+
+    def rounding_error(self, n: int, units: float = 0) -> float:
+        """How far the computed coefficients of n counts may lie from the exact ones, in the l2 norm.
+
+        A fast transform is right to a small multiple of log₂ n units in the last place of its input's
+        l2 norm (Higham 2002, section 24.1), here at most largest·√n; 64 leaves room for sizes that are
+        no powers of two, and for scaling. More `units` are for what is computed from coefficients.
+        """
+        units = 64 * (log2(n) + 1) + units
+        return float(units * np.finfo(_REAL).eps * self.largest * sqrt(n)) * _UP
+
+    def candidates(self, n: int) -> Int[np.ndarray, " candidates"]:
+        """What k=None chooses from: 1, 3, 5, … and n."""
+        return np.unique(np.append(np.arange(1, n + 1, 2), n))
+
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
+        """What is counted, as private as the data; with the same seed, that of the release."""
+        once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
+        bounded = (data.one_per_item(rng) if once else data).bounded(self.bound, rng)
+        sensitivity(bounded)
+        return bounded
+
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
+        """Release every item and every edge, both from one draw of bounded data."""
+        self.refuse_dense(data.domain.size, 150)
+        return self._smoothed(data, rng)
+
+    def _smooth(
+        self,
+        data: Interactions,
+        counts: Int[np.ndarray, " n"],
+        share: float,
+        rng: np.random.Generator | None,
+    ) -> tuple[Float[np.ndarray, " n"], FourierNoise, list[Receipt]]:
+        n = len(counts)
+        bound = private_bound(data)
+        exact = coefficients(np.minimum(counts, self.largest).astype(_REAL))
+        receipts = []
+        if self.k is None:
+            choice, share = split_epsilon(share, [Fraction(1, 2), Fraction(1, 2)])
+            k, receipt = self._choose(exact, bound, choice, share, rng)
+            receipts.append(receipt)
+        else:
+            k = min(self.k, n)
+        noisy = np.zeros(n)
+        noisy[:k], variance, receipt = self._noisy(exact[:k], n, bound, share, rng)
+        return inverse(noisy), FourierNoise(k, variance), [*receipts, receipt]
+
+    def _noisy(
+        self,
+        exact: Float[np.ndarray, " k"],
+        n: int,
+        bound: Bound,
+        share: float,
+        rng: np.random.Generator | None,
+    ) -> tuple[np.ndarray, float, Receipt]:
+        """Coefficients with noise, its variance, and its receipt."""
+        k = len(exact)
+        rounded = 2 * self.rounding_error(n)
+        if isinstance(self.budget, ZCDP):
+            l2 = (self.coefficient_l2(k, n, bound) + rounded) * _UP
+            grid = self._grid(l2, k, n, l2 / sqrt(2 * share))
+            noisy, receipt = noise.gaussian_on_grid(
+                exact, l2_squared=Fraction(l2) ** 2, rho=share, grid=grid, rng=rng
+            )
+            return noisy, l2**2 / (2 * share), receipt
+        l1 = (self.coefficient_sensitivity(k, n, bound) + sqrt(k) * rounded) * _UP
+        grid = self._grid(l1, k, n, l1 / share)
+        noisy, receipt = noise.laplace(exact, l1=l1, epsilon=share, grid=grid, l0=k, rng=rng)
+        steps = noise.decay(Fraction(l1) / Fraction(grid), share)
+        return noisy, grid**2 * geometric_variance(float(steps)), receipt
+
+    def _choose(
+        self,
+        exact: Float[np.ndarray, " n"],
+        bound: Bound,
+        share: float,
+        rest: float,
+        rng: np.random.Generator | None,
+    ) -> tuple[int, Receipt]:
+        """k with probability ∝ exp(−ε·U(k) / (2·Δ₂)), U(k) = ‖what lies beyond k‖₂ + √(2k)·λ(k).
+
+        Of ρ the noise is √k·σ, and a choice at ε costs ε²/8 at most.
+
+        The first term is the root of the squared error of cutting, which a unit moves by Δ₂ at most
+        (triangle inequality); the second, the root of that of the noise, depends on no data.
+        """
+        n = len(exact)
+        candidates = self.candidates(n)
+        squares_beyond = np.append(np.cumsum(exact[::-1] ** 2)[::-1], 0)[candidates]
+        if isinstance(self.budget, ZCDP):
+            epsilon = sqrt(8 * share) / _UP
+            moved = self.coefficient_l2(candidates, n, bound)
+            noise_error = np.sqrt(_REAL(1) * candidates / (2 * rest)) * moved
+        else:
+            epsilon = share
+            moved = self.coefficient_sensitivity(candidates, n, bound)
+            noise_error = np.sqrt(2 * _REAL(1) * candidates) * moved / rest
+        scores = -(np.sqrt(squares_beyond) + noise_error)
+        addition_rounding = float(noise_error[-1] * np.finfo(_REAL).eps)
+        sum_rounding = self.rounding_error(n, units=n)  # a sum of n squares is right to n units
+        score_sensitivity = (bound.l2 + 2 * sum_rounding + 2 * addition_rounding) * _UP
+        chosen, receipt = noise.exponential_mechanism(
+            scores[None], sensitivity=score_sensitivity, epsilon=epsilon, rng=rng
+        )
+        return int(candidates[chosen[0]]), receipt
+
+    def _grid(self, moved: float, k: int, n: int, scale: float) -> float:
+        """A power of two so small that nobody feels it, and that 2^52 steps take anywhere."""
+        fine = floor(log2(min(moved / (1024 * k), scale / 16)))
+        return 2.0 ** max(fine, ceil(log2(self.largest * n)) - 52, ceil(log2(scale)) - 30)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """A user has at most three records."""
+        return cls(budget, bound=3)
+
+
+# Gs
+
+_TOTAL_SHARE = Fraction(0.1)  # of the order's ε: what the scale of a sample of one each costs
+
+
+class _Sample(NamedTuple):
+    """Noisy counts of a sample; `factor` is how many records each record of it stands for."""
+
+    counts: Int[np.ndarray, " n"]
+    variance: float
+    factor: float
+    receipts: list[Receipt]
+
+
+@value
+class GS(contributions.Contributions):
+    """Release items and edges as the noisy means of groups of about `width` counts.
+
+    Groups are runs of counts in ascending order of noisy counts of a sample. `grouping` says which:
+
+    `onesample`  one random record of each user, which moves them by 1
+    `rowsample`  all records of a random part `beta` of the users, which makes ε worth more
+    `noisysort`  all records
+    `random`     none: a random order
+
+    Guarantee  ε-DP per user; `split` divides ε between items and edges. Half of a table's part buys the
+               order in which counts are grouped (none of it if that is random), the rest the group sums.
+    Assumes    `bound`, stated without looking at the data and enforced: of each user at most so many
+               records, at random; `width` and `beta` are public.
+    Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013; its variants are named by what they do.
+    Differs    noise is geometric and on group sums: one user moves all sums together by M at most, however
+               large the groups are, so that a sum over |G| counts has noise M/(|G|·ε) on its mean. With
+               noise on the means M/w would be needed, and only if no group is smaller than w.
+    Cost       time O(edges · log edges) and memory O(edges), edges = items · contexts of the domain.
+    """
+
+    budget: DP = pure_budget()
+    bound: int = contributions.bound_field()
+    width: int | None = parameter(
+        None, 1, integer=True, unit="counts", doc="None: from the noisy sample"
+    )
+    grouping: str = parameter(
+        "onesample", choices=("onesample", "rowsample", "noisysort", "random"), doc="the order"
+    )
+    beta: float = parameter(0.5, 2.0**-30, 1, doc="a user's chance in rowsample")
+    split: tuple[float, float] = contributions.split_field()
+    once: bool = parameter(False, choices=(False, True), doc="one record of a user and item")
+    memory: int = memory_field()
+    cite = "kellaris2013"
+    title = "GS"
+    converges = False  # counts of a group become the same
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.width is None and self.grouping == "random":
+            why = "need a whole number >= 1, since no noisy counts are there to choose it from"
+            raise not_allowed(self, "width", why, " with grouping = 'random'")
+
+    def bounded_data(
+        self, data: Interactions, rng: np.random.Generator | None = None
+    ) -> Interactions:
+        """What is counted, as private as the data; with the same seed, that of the release."""
+        bounded = (data.one_per_item(rng) if self.once else data).bounded(self.bound, rng)
+        sensitivity(bounded)
+        return bounded
+
+    def amplified_epsilon(self, epsilon: float) -> float:
+        """ε' = ln(1 + (e^ε − 1)/β): ε'-DP on a sample of rate β costs ε. Rounded down."""
+        if epsilon > 500:  # the logarithm of β is all that is lost
+            return epsilon
+        return max(epsilon, log1p(expm1(epsilon) / self.beta) * (1 - 2.0**-48))
+
+    def group_starts(self, n: int, width: int) -> Int[np.ndarray, " groups"]:
+        """Where the groups of n counts start: runs of `width`, the last one with what remains."""
+        return np.arange(max(1, n // width)) * min(width, n)
+
+    def candidate_widths(self, n: int) -> list[int]:
+        """What width=None chooses from: 1, 2, 4, … and n."""
+        return [1 << i for i in range((n - 1).bit_length())] + [n]
+
+    def suggested_width(
+        self,
+        noisy: Float[np.ndarray, " n"],
+        variance: float,
+        factor: float,
+        l1: float,
+        epsilon: float,
+    ) -> int:
+        """The width of least estimated error a count, out of public numbers: noisy counts of a sample.
+
+        The error is what grouping loses, factor²·Σ_G Σ (s_j − mean)²/n over runs of sorted counts less
+        the noise's own part, variance·(1 − 1/|G|) a count, but not below 0; and 2·(l1/(w·ε))² of noise.
+        `factor` scales the sample up to all records. Sorting brings like noise together, so that too
+        much is taken off and wide groups look too good: the more so the fewer records there are.
+        """
+        n = len(noisy)
+        ordered = np.sort(noisy)
+
+        def error(width: int) -> float:
+            starts = self.group_starts(n, width)
+            sizes = np.diff(starts, append=n)
+            means = np.add.reduceat(ordered, starts) / sizes
+            squares = ((ordered - np.repeat(means, sizes)) ** 2).sum()
+            lost = factor**2 * max(0.0, squares - variance * (n - len(starts))) / n
+            return lost + 2 * (l1 / (width * epsilon)) ** 2
+
+        return min(self.candidate_widths(n), key=error)
+
+    def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
+        """Release every item and every edge."""
+        self.refuse_dense(data.domain.size, 100)
+        return self._smoothed(data, rng)
+
+    def _smooth(
+        self,
+        data: Interactions,
+        counts: Int[np.ndarray, " n"],
+        epsilon: float,
+        rng: np.random.Generator | None,
+    ) -> tuple[Float[np.ndarray, " n"], GroupNoise, list[Receipt]]:
+        """One table's values: an order, then a noisy sum for every group of it.
+
+        The order is public once it is paid for, so that groups are fixed sets of counts. A record lies
+        in one group, hence a user with t_G records in group G moves the sums by Σ t_G <= M in all,
+        whatever the sizes: geometric noise at ε/M on whole sums is ε-DP, and exact. Dividing by the
+        public |G| is post-processing. On a mean that is noise of scale M/(|G|·ε): the paper's M/(w·ε)
+        where |G| = w, and less where the last group is larger (w … 2w−1). M is attained, by a user
+        with M records in one group.
+        """
+        n = len(counts)
+        l1 = sensitivity(data)
+        receipts = []
+        width = self.width
+        if self.grouping == "random":
+            assert width is not None  # as there are no noisy counts to choose it from
+            order = np.argsort(noise.random_words(n, rng=rng))
+        else:
+            order_epsilon, epsilon = split_epsilon(epsilon, [Fraction(1, 2), Fraction(1, 2)])
+            sample = self._noisy_sample(data, counts, order_epsilon, rng)
+            receipts = sample.receipts
+            order = np.argsort(sample.counts, kind="stable")
+            width = width or self.suggested_width(
+                sample.counts, sample.variance, sample.factor, l1, epsilon
+            )
+        starts = self.group_starts(n, width)
+        sums = np.add.reduceat(counts[order], starts)
+        noisy_sums, receipt = noise.geometric(sums, l1=l1, epsilon=epsilon, rng=rng)
+        sizes = np.diff(starts, append=n)
+        values = np.empty(n)
+        values[order] = np.repeat(noisy_sums / sizes, sizes)
+        law = GroupNoise(int(sizes.min()), noise.variance(l1, epsilon, "geometric"))
+        return values, law, [*receipts, receipt]
+
+    def _noisy_sample(
+        self,
+        data: Interactions,
+        counts: Int[np.ndarray, " n"],
+        epsilon: float,
+        rng: np.random.Generator | None,
+    ) -> _Sample:
+        """Noisy counts of the sample that `grouping` asks for."""
+        n = len(counts)
+        if self.grouping == "onesample":
+            return self._one_each(data, counts, epsilon, rng)
+        if self.grouping == "rowsample":
+            return self._some_users(data, n, epsilon, rng)
+        l1 = sensitivity(data)
+        noisy, receipt = noise.geometric(counts, l1=l1, epsilon=epsilon, rng=rng)
+        variance = noise.variance(l1, epsilon, "geometric")
+        return _Sample(noisy.astype(float), variance, 1.0, [receipt])
+
+    def _one_each(
+        self,
+        data: Interactions,
+        counts: Int[np.ndarray, " n"],
+        epsilon: float,
+        rng: np.random.Generator | None,
+    ) -> _Sample:
+        """One record, drawn for each user on their own: a user moves one count by 1.
+
+        Where the width is to be suggested, a record stands for as many as a noisy total is times the
+        noisy sample's, in [1, M], as the users' records are.
+        """
+        n = len(counts)
+        bound = sensitivity(data)
+        sample = _counts(data.bounded(1, rng), n)
+        receipts = []
+        if self.width is None:
+            shares = [_TOTAL_SHARE, 1 - _TOTAL_SHARE]
+            total_epsilon, epsilon = split_epsilon(epsilon, shares)
+            total, receipt = noise.geometric(
+                counts.sum(keepdims=True), l1=bound, epsilon=total_epsilon, rng=rng
+            )
+            receipts.append(receipt)
+        noisy, receipt = noise.geometric(sample, l1=1, epsilon=epsilon, rng=rng)
+        receipts.append(receipt)
+        factor = 1.0
+        if self.width is None:
+            factor = float(np.clip(total[0] / max(1, noisy.sum()), 1, bound))
+        variance = noise.variance(1, epsilon, "geometric")
+        return _Sample(noisy.astype(float), variance, factor, receipts)
+
+    def _some_users(
+        self, data: Interactions, n: int, epsilon: float, rng: np.random.Generator | None
+    ) -> _Sample:
+        """All records of users who are in with a chance of at most β each, independently.
+
+        ε'-DP on such a sample costs no more than ε (Li, Qardaji & Su, ASIACCS 2012, Theorem 1; for
+        adding or removing a user).
+        """
+        l1 = sensitivity(data)
+        sample = _counts(self._sampled_users(data, rng), n)
+        amplified = self.amplified_epsilon(epsilon)
+        noisy, drawn = noise.geometric(sample, l1=l1, epsilon=amplified, rng=rng)
+        theorem = "Li, Qardaji & Su, ASIACCS 2012, Theorem 1"
+        receipt = noise.by_theorem(
+            "geometric on a sample", DP(epsilon), theorem, replaces=[drawn]
+        )
+        variance = noise.variance(l1, amplified, "geometric")
+        return _Sample(noisy.astype(float), variance, 1 / self.beta, [receipt])
+
+    def _sampled_users(
+        self, data: Interactions, rng: np.random.Generator | None
+    ) -> Interactions:
+        records = data.records_per_user()
+        last = int(Fraction(self.beta) * 2**64) - 1
+        chosen = noise.random_words(len(records), rng=rng) <= np.uint64(last)
+        rows = np.repeat(chosen, records)
+        return Interactions(
+            data.domain,
+            sealed(data.users[rows]),
+            sealed(data.items[rows]),
+            sealed(data.contexts[rows]),
+            data.bound,
+            data.truth_public,
+            data.distinct,
+        )
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """A user has at most three records; groups of four."""
+        return cls(budget, bound=3, width=4)
+
+
+def _counts(data: Interactions, n: int) -> Int[np.ndarray, " n"]:
+    """Of items or of edges, whichever are n; the same where there is one context."""
+    counts = data.edge_counts()
+    return counts.ravel() if counts.size == n else counts.sum(axis=1)

@@ -1,0 +1,499 @@
+"""Sparse summaries: high-pass filter, threshold and priority sampling, stability histogram."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, exp
+from typing import Any, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import Bound, SparseTable
+from workbench.estimates import Summary, summary_in_basis
+from workbench.estimates.release import Release
+from workbench.inference import consistent
+from workbench.mechanisms.protocol import (
+    Mechanism,
+    amount,
+    approximate_budget,
+    as_bound,
+    blocks_within,
+    consistent_field,
+    inverse_scale,
+    law_within,
+    private_bound,
+    pure_budget,
+    transform_field,
+)
+from workbench.noise.law import GAUSSIAN, GEOMETRIC, Law
+from workbench.privacy import DP, ZCDP, Receipt
+from workbench.queries import Dyadic, Haar, basis_of
+from workbench.spaces import Domain
+from workbench.value import not_allowed, parameter, value
+
+# Sparse summary
+
+
+def sides_field() -> Any:
+    """The field that says which noisy values a filter compares with θ."""
+    return parameter(2, choices=(1, 2), doc="2 keeps large negatives too, 1 is M'₊")
+
+
+def filter_field() -> Any:
+    """The field θ of a sample that is drawn of what passes a filter."""
+    return parameter(0, 0, 2**50, unit="counts", doc="filter before sampling")
+
+
+def threshold_size_field(symbol: str) -> Any:
+    """The field `size` from which a threshold is chosen."""
+    doc = f"chooses {symbol}: expected survivors of an empty table"
+    return parameter(None, 1, integer=True, unit="cells", doc=doc)
+
+
+def summary_name(name: str, sides: int, theta: float = 0) -> str:
+    """What figures call a summary: whether a filter comes before a sample, and on how many sides.
+
+    >>> summary_name("filter", 1), summary_name("priority", 2, theta=40)
+    ('one-sided filter', 'filter-priority')
+    """
+    if theta > 0:
+        name = f"filter-{name}"
+    return f"one-sided {name}" if sides == 1 else name
+
+
+class SparseSummary(Mechanism):
+    """A release of few out of all noisy nodes.
+
+    It is drawn in time of what is released, or, in two steps, out of noisy nodes among which are all
+    that reach θ (`summarise`). A subclass says at which thresholds, and how the second step is done.
+    """
+
+    cite = "cormode2012"
+    accepts_zcdp = True
+    fixed_price = True
+    transform: Any
+    sides: int
+    consistent: bool
+
+    def refuse_inconsistent(self, theta: float | None) -> None:
+        """A ValueError if `consistent` is asked for where it means nothing."""
+        if self.consistent and not isinstance(self.transform, Dyadic):
+            given = f" with transform = {self.transform!r}"
+            raise not_allowed(
+                self, "consistent", "need Dyadic(), whose nodes have ancestors", given
+            )
+        if self.consistent and theta is not None and theta < 1:
+            why = "need at least 1, since an ancestor can only be missed after a filter"
+            raise not_allowed(self, "theta", why, " with consistent = True")
+
+    def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
+        """θ of the filter and τ of the sampling, 0 where it is not public beforehand."""
+        raise NotImplementedError
+
+    def _select(
+        self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
+    ) -> Summary:
+        """The second step."""
+        raise NotImplementedError
+
+    def _draw(
+        self,
+        exact: tuple[np.ndarray, np.ndarray],
+        blocks: list[Any],
+        theta: float,
+        tau: float,
+        rng: np.random.Generator | None,
+    ) -> tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]]:
+        """Keys, noisy values, τ and receipts of both steps at once."""
+        keys, values, ledger = noise.threshold_sample(
+            *exact, blocks, theta=theta, sides=self.sides, tau=tau, rng=rng
+        )
+        return keys, values, tau, ledger
+
+    def _blocks(self, domain: Domain, bound: Bound | float) -> list[Any]:
+        basis = basis_of(self.transform, domain)
+        return blocks_within(basis, as_bound(bound), self.budget)
+
+    def _consistent(self, noisy: Summary, theta: float) -> Summary:
+        """The nodes that reach θ, and all of whose ancestors do."""
+        passes = noise.threshold_sample_public(noisy.values, theta=theta, sides=self.sides)
+        return consistent(noisy.where(passes, theta=theta, sides=self.sides))
+
+    def summarise(
+        self, noisy: Summary, l1: Bound | float, rng: np.random.Generator | None = None
+    ) -> Summary:
+        """The second step, on noisy cells among which are all that pass.
+
+        `l1` is how far a unit moves the table, or, of a ρ, its whole bound.
+        """
+        theta, tau = self._thresholds(self._blocks(noisy.domain, l1))
+        return self._select(noisy, theta, tau, rng)
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the cells, or nodes, that are kept."""
+        bound = private_bound(table)
+        basis = basis_of(self.transform, table.domain)
+        blocks = blocks_within(basis, bound, self.budget)
+        theta, tau = self._thresholds(blocks)
+        exact = basis.forward(table.keys, table.counts)
+        law = law_within(basis, bound, self.budget)
+        if self.consistent:
+            keys, values, ledger = noise.threshold_sample(
+                *exact, blocks, theta=theta, sides=self.sides, rng=rng
+            )
+            passed = summary_in_basis(basis, keys, values, law, theta, sides=self.sides)
+            summary = self._select(passed, theta, tau, rng)
+        else:
+            keys, values, tau, ledger = self._draw(exact, blocks, theta, tau, rng)
+            summary = summary_in_basis(basis, keys, values, law, theta, tau, self.sides)
+        return Release(summary, ledger, self, bound)
+
+
+# High pass filter
+
+
+@value
+class HighPassFilter(SparseSummary):
+    """Release the cells whose noisy count v has |v| >= θ (`sides` = 2) or v >= θ (`sides` = 1).
+
+    Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, the filter is post-processing.
+               A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
+    Assumes    the table's bound; θ, or the size it is chosen from, is stated without looking at the data.
+    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, appendix C.1;
+               transforms: section 3, Theorem 4; consistency: section 4.3.
+    Differs    formulas for real θ (printed for whole numbers); θ from `size` uses m, not m − n, which would
+               reveal n; the summary is never drawn again until it is large enough, which would cost 2ε.
+    Cost       time and memory O(non-empty cells + released cells), whatever the domain's size m; with a
+               transform n cells are O(n·log(m/n)) non-empty nodes.
+    """
+
+    budget: DP | ZCDP = pure_budget(zcdp=True)
+    theta: float = parameter(None, 0, 2**50, unit="counts", doc="cut-off θ")
+    sides: int = sides_field()
+    size: int = threshold_size_field("θ")
+    transform: Dyadic | Haar | None = transform_field()
+    consistent: bool = consistent_field()
+    title = "high-pass filter"
+
+    def __post_init__(self) -> None:
+        if (self.theta is None) == (self.size is None):
+            raise ValueError("HighPassFilter needs either theta or size, and not both")
+        self.refuse_inconsistent(self.theta)
+
+    @property
+    def series(self) -> str:
+        """Its name in figures."""
+        return summary_name("filter", self.sides)
+
+    def survival(self, alpha: float, theta: float | None = None) -> float:
+        """p_θ, the probability that an empty cell passes, α = exp(−ε/Δ).
+
+        Σ over passing x of (1−α)/(1+α)·α^|x| = sides·α^⌈θ⌉/(1+α); two-sided at θ = 0 everything passes.
+        """
+        theta = self.theta if theta is None else theta
+        if theta == 0 and self.sides == 2:
+            return 1.0
+        return self.sides * alpha ** ceil(theta) / (1 + alpha)
+
+    def threshold(self, domain: Domain, l1: Bound | float) -> float:
+        """θ in counts: as given, or the smallest whole number >= 1 with Σ m·p_θ <= size.
+
+        One block of m cells: sides·m·α^θ/(1+α) = size, solved for θ; several blocks: bisection between
+        the θ that suffices for each alone with its share. n does not enter, so θ reveals nothing. Of a
+        ρ `l1` is the whole bound of a unit.
+        """
+        if self.theta is not None:
+            return self.theta
+        return self._smallest_theta(self._blocks(domain, l1))
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """θ and its sides, from which `advice` computes errors."""
+        return dict(theta=float(self.threshold(domain, bound)), sides=self.sides)
+
+    def _smallest_theta(self, blocks: list[Any]) -> int:
+        self.refuse_size_above(sum(block.size for block in blocks))
+        laws = [block.law for block in blocks]
+
+        def chance(law: Law, theta: int) -> float:
+            if law.kind == GAUSSIAN:
+                return noise.empty_cell(law, theta, self.sides).chance
+            return self.survival(exp(-law.rate), theta)
+
+        def suffices(theta: int) -> bool:
+            survivors = sum(
+                block.size * chance(law, theta) for block, law in zip(blocks, laws, strict=True)
+            )
+            return survivors <= self.size
+
+        high = 1
+        while not suffices(high):
+            high *= 2
+        low = high // 2 + 1
+        return low + bisect_left(range(low, high), True, key=suffices)
+
+    def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
+        theta = self._smallest_theta(blocks) if self.theta is None else self.theta
+        return theta, 0.0
+
+    def _select(
+        self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
+    ) -> Summary:
+        if self.consistent:
+            return self._consistent(noisy, theta)
+        passes = noise.threshold_sample_public(
+            noisy.values, theta=theta, sides=self.sides, rng=rng
+        )
+        return noisy.where(passes, theta=theta, sides=self.sides)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """A cut of four noise scales."""
+        return cls(budget, theta=ceil(4 / inverse_scale(budget)))
+
+
+# Threshold sampling
+
+
+@value
+class ThresholdSampling(SparseSummary):
+    """Release each noisy cell with a probability proportional to its size, up to τ.
+
+    Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, sampling is post-processing.
+               A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
+    Assumes    the table's bound; τ, or the size it is chosen from, is stated without looking at the data.
+    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, appendix C.2,
+               and C.4 (with a filter), section 3 (transforms), 4.3 (consistency); threshold sampling
+               itself: Duffield, Lund & Thorup, SIGCOMM 2003.
+    Differs    formulas for real θ and τ; τ from `size` solves m·p_τ = size instead of using ‖M‖₁, which
+               would reveal the total; sampled weights are divided by their probability (the paper's
+               words are "scaled by").
+    Cost       time and memory O(non-empty cells + released cells), whatever the domain's size m; with a
+               transform n cells are O(n·log(m/n)) non-empty nodes; `consistent` costs all that pass θ.
+    """
+
+    budget: DP | ZCDP = pure_budget(zcdp=True)
+    tau: float = parameter(
+        None, 0, 2**50, unit="counts", doc="cells of at least τ are all kept"
+    )
+    theta: float = filter_field()
+    sides: int = sides_field()
+    size: int = threshold_size_field("τ")
+    transform: Dyadic | Haar | None = transform_field()
+    consistent: bool = consistent_field()
+    title = "threshold sampling"
+
+    def __post_init__(self) -> None:
+        if (self.tau is None) == (self.size is None):
+            raise ValueError("ThresholdSampling needs either tau or size, and not both")
+        self.refuse_inconsistent(self.theta)
+
+    @property
+    def series(self) -> str:
+        """Its name in figures."""
+        return summary_name("threshold", self.sides, self.theta)
+
+    def survival(self, decay: Law | float, tau: float | None = None) -> float:
+        """p_θτ, the probability that an empty cell is released, at noise of that law, or decay ε/Δ.
+
+        Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1), for real θ and τ (see `noise.empty_cells`).
+        """
+        tau = self.tau if tau is None else tau
+        law = decay if isinstance(decay, Law) else Law(GEOMETRIC, Fraction(decay))
+        return noise.empty_cell(law, self.theta, self.sides, tau).chance
+
+    def threshold(self, domain: Domain, l1: Bound | float) -> float:
+        """τ in counts: as given, or where Σ m·p_θτ = size; 0 where the filter alone suffices.
+
+        Of a ρ `l1` is the whole bound of a unit.
+        """
+        if self.tau is not None:
+            return self.tau
+        return self._smallest_tau(self._blocks(domain, l1))
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """θ, τ and sides, from which `advice` computes errors."""
+        tau = max(self.threshold(domain, bound), 1.0)
+        return dict(theta=float(self.theta), tau=tau, sides=self.sides)
+
+    def _smallest_tau(self, blocks: list[Any]) -> float:
+        self.refuse_size_above(sum(block.size for block in blocks))
+        return _smallest_tau(self, tuple((block.law, block.size) for block in blocks))
+
+    def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
+        tau = self._smallest_tau(blocks) if self.tau is None else self.tau
+        return self.theta, max(tau, 1.0)
+
+    def _select(
+        self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
+    ) -> Summary:
+        if self.consistent:
+            noisy = self._consistent(noisy, theta)
+        kept = noise.threshold_sample_public(
+            noisy.values, theta=theta, sides=self.sides, tau=tau, rng=rng
+        )
+        return noisy.where(kept, theta=theta, sides=self.sides, tau=tau)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """Cells of ten noise scales are kept for sure."""
+        return cls(budget, tau=10 / inverse_scale(budget))
+
+
+@lru_cache(maxsize=256)  # a sweep asks once a seed, of what depends on no data
+def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], ...]) -> float:
+    """τ where as many empty cells survive as `mechanism.size`, of blocks of (law, cells)."""
+
+    def too_many(tau: float) -> bool:
+        survivors = sum(cells * mechanism.survival(law, tau) for law, cells in blocks)
+        return survivors > mechanism.size
+
+    low = max(1.0, mechanism.theta)
+    if not too_many(low):
+        return 0.0
+    high = 2 * low
+    while too_many(high):
+        low = high
+        high = 2 * high
+    for _ in range(40):
+        middle = (low + high) / 2
+        if too_many(middle):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+# Priority sampling
+
+
+@value
+class PrioritySampling(SparseSummary):
+    """Release exactly `size` cells (or all that pass θ), favouring large noisy counts without bias.
+
+    Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, sampling is post-processing.
+               A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
+    Assumes    the table's bound; `size` and θ are stated without looking at the data.
+    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, appendix C.3;
+               with θ > 0 filter-priority sampling, section 2.4 and C.4; transforms: section 3;
+               consistency: 4.3; priority sampling itself:
+               Duffield, Lund & Thorup, J. ACM 2007.
+    Differs    the guessed threshold is extended exactly, where drawing again until the sample is large
+               enough would bias τ_s; if no more than `size` cells pass θ all are released and τ_s = 0;
+               τ_s is rounded down to a public grid, and weights use it so.
+    Cost       time and memory O(non-empty cells + size), whatever the domain's size m; with a transform
+               n cells are O(n·log(m/n)) non-empty nodes; `consistent` costs all that pass θ.
+    """
+
+    budget: DP | ZCDP = pure_budget(zcdp=True)
+    size: int = parameter(low=1, high=2**28, integer=True, unit="cells", doc="cells to release")
+    theta: float = filter_field()
+    sides: int = sides_field()
+    transform: Dyadic | Haar | None = transform_field()
+    consistent: bool = consistent_field()
+    title = "priority sampling"
+
+    def __post_init__(self) -> None:
+        self.refuse_inconsistent(self.theta)
+
+    @property
+    def series(self) -> str:
+        """Its name in figures."""
+        return summary_name("priority", self.sides, self.theta)
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """θ, sides, and the size that decides τ_s, from which `advice` computes errors."""
+        return dict(theta=float(self.theta), sides=self.sides, size=self.size)
+
+    def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
+        self.refuse_size_above(sum(block.size for block in blocks))
+        return self.theta, 0.0  # τ_s is known only once cells are drawn
+
+    def _draw(
+        self,
+        exact: tuple[np.ndarray, np.ndarray],
+        blocks: list[Any],
+        theta: float,
+        tau: float,
+        rng: np.random.Generator | None,
+    ) -> tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]]:
+        return noise.priority_sample(
+            *exact, blocks, theta=theta, sides=self.sides, size=self.size, rng=rng
+        )
+
+    def _select(
+        self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
+    ) -> Summary:
+        if self.consistent:
+            noisy = self._consistent(noisy, theta)
+        kept, tau = noise.priority_sample_public(
+            noisy.values, theta=theta, sides=self.sides, size=self.size, rng=rng
+        )
+        return noisy.where(kept, theta=theta, sides=self.sides, tau=tau)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """Ten cells out of those above two noise scales."""
+        return cls(budget, size=10, theta=ceil(2 / inverse_scale(budget)))
+
+
+# Stability histogram
+
+
+@value
+class StabilityHistogram(Mechanism):
+    """Release the non-empty cells whose noisy count reaches the cut that δ asks for.
+
+    Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP; ε, or ρ, pays for the counts, δ for
+               the chance that a cell shows which one unit alone fills. An empty cell is never released.
+    Assumes    the table's bound.
+    Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1; Bun, Nissim &
+               Stemmer, ITCS 2016, the stability-based histogram.
+    Differs    geometric or Gaussian noise, and the smallest whole cut whose exact failure probability, over
+               all that the bound allows one unit, is at most δ; what is paid is that probability, not δ.
+    Cost       time and memory O(non-empty cells), whatever the domain's size.
+    """
+
+    budget: DP | ZCDP = approximate_budget(zcdp=True)
+    cite = "korolova2009"
+    title = "stability histogram"
+    series = "stability histogram"
+    fixed_price = True
+    spends_delta = True
+    accepts_zcdp = True
+    converges = False  # a cell that one unit could fill stays out, at any ε
+
+    def threshold(self, bound: Bound) -> int:
+        """T, the smallest whole number >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
+
+        The product is over cells that one unit newly fills with c_j counts, at its largest within the
+        bound. Where one unit fills one cell with one count, T = 1 + ln(1/(δ(1+α)))/ε, rounded up.
+        """
+        theta, _ = noise.stability_threshold(bound, **self.price)
+        return theta
+
+    @property
+    def price(self) -> dict[str, float]:
+        """What `noise` is told that it may spend."""
+        kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
+        return {kind: amount(self.budget), "delta": self.budget.delta}
+
+    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
+        """T, one-sided, with empty cells left out, from which `advice` computes errors."""
+        return dict(theta=float(self.threshold(bound)), sides=1, silent=True)
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the cells that reach the cut."""
+        bound = private_bound(table)
+        keys, noisy, theta, receipt = noise.stability_histogram(
+            table.keys,
+            table.counts,
+            bound,
+            **self.price,
+            rng=rng,
+        )
+        # without a law: what holds for noise on every cell does not hold here
+        summary = Summary(table.domain, keys, noisy, None, theta, sides=1)
+        return Release(summary, (receipt,), self, bound)

@@ -1,0 +1,134 @@
+"""The law of the noise on each released number, by its kind and its rate; public."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, exp, expm1, inf, pi, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.queries.basis import NodeBlock
+from workbench.value import Float, parameter, value
+
+GEOMETRIC = "geometric"
+GAUSSIAN = "gaussian"
+DEVIATIONS = 3  # of noise, by which the count of an absent cell may lie above the cut
+_FINE = 512  # steps a standard deviation in which a wide Gaussian is summed
+_LEAST_RATE = 1e-45  # of a file: noise of 10^45 counts has a variance that is no infinity
+_REACH = 12  # standard deviations, beyond which a Gaussian is nothing to a float
+
+
+class Moments(NamedTuple):
+    """What an empty cell adds to an answer, if it passes: mean and mean square."""
+
+    mean: float
+    square: float
+
+
+def _check_rate(x: Any) -> str | None:
+    good = isinstance(x, int | float | Fraction) and not isinstance(x, bool) and x > 0
+    return None if good else "need a number > 0"
+
+
+@value
+class Law:
+    """Noise with Pr[X = x] ∝ exp(−rate·|x|), "geometric", or exp(−rate·x²), "gaussian".
+
+    A geometric rate is ε/Δ; a Gaussian one ρ/Δ², where Δ is in the l2 norm: it is 1/(2σ²).
+
+    >>> Law("gaussian", 0.005).variance, Law("geometric", 0.1).variance
+    (100.0, 199.833416...)
+    """
+
+    kind: str = parameter(choices=(GEOMETRIC, GAUSSIAN), doc="the shape")
+    rate: float | Fraction = parameter(check=_check_rate, doc="by which it decays")
+
+    @property
+    def variance(self) -> float:
+        """E X², in counts squared."""
+        if self.kind == GEOMETRIC:
+            return geometric_variance(float(self.rate))
+        return _gaussian_variance(float(self.rate))
+
+    def empty_cell(self, theta: float, sides: int) -> Moments:
+        """Of noise v that passes |v| >= θ (two sides) or v >= θ, at whole v other than 0.
+
+        Geometric: with t = ⌈θ⌉ and Pr[v] = (1−α)/(1+α)·α^|v|, Σ v·α^v over v >= t is
+        α^t·(t/(1−α) + α/(1−α)²), and Σ v²·α^v is α^t·(t²/(1−α) + 2tα/(1−α)² + α(1+α)/(1−α)³).
+        """
+        t = max(ceil(theta), 1)
+        if self.kind == GAUSSIAN:
+            values, chances = self.upper_tail(t)
+            mean = float((values * chances).sum())
+            square = float((values**2 * chances).sum())
+        else:
+            alpha = exp(-self.rate)
+            rest = -expm1(-self.rate)
+            passes = exp(-self.rate * t) / (1 + alpha)
+            mean = passes * (t + alpha / rest)
+            square = passes * (t**2 + 2 * t * alpha / rest + alpha * (1 + alpha) / rest**2)
+        return Moments(0.0 if sides == 2 else mean, sides * square)
+
+    def absent_at_most(self, cut: float, sides: int) -> float:
+        """What an absent cell holds at most, in counts; 0 where its noisy value is known to be 0."""
+        if cut <= 1 and sides == 2:
+            return 0.0
+        return cut + DEVIATIONS * sqrt(self.variance)
+
+    def upper_tail(self, low: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        """Gaussian values >= `low` and their chances: each, or the middle of so few that it is the same."""
+        return _gaussian_tail(float(self.rate), low)
+
+    def of_nodes(self, nodes: NodeBlock) -> Law:
+        """The law on the nodes of a block, where this is that of a whole release in a basis."""
+        if self.kind == GEOMETRIC:
+            return Law(self.kind, self.rate * nodes.share / nodes.nodes_per_count)
+        return Law(self.kind, self.rate * nodes.weight)
+
+
+def geometric_variance(decay: float) -> float:
+    """2α/(1−α)² with α = exp(−decay): the variance of two-sided geometric noise."""
+    return 2 * exp(-decay) / expm1(-decay) ** 2  # 1 − α would cancel
+
+
+@lru_cache(256)
+def _gaussian_variance(rate: float) -> float:
+    """1/(2·rate) to within 10⁻⁹ of itself, unless it is below 2, where the law is summed."""
+    if rate < 0.25:
+        return 0.5 / rate
+    values, chances = _gaussian_tail(rate, 1)
+    return 2 * float((values**2 * chances).sum())
+
+
+@lru_cache(256)
+def _gaussian_tail(rate: float, low: int) -> Any:
+    sigma = sqrt(0.5 / rate)
+    step = max(1, int(sigma / _FINE))
+    values = np.arange(low, low + _REACH * sigma + 2 * step, step) + (step - 1) / 2
+    if rate < 0.25:
+        total = sqrt(pi / rate)
+    else:
+        total = 1 + 2 * np.exp(-rate * np.arange(1.0, 40) ** 2).sum()
+    return values, step * np.exp(-rate * values**2) / total
+
+
+def law_to_json(law: Law | None) -> Any:
+    """What files hold: a number for ε/Δ, as they always did; else kind and rate."""
+    if law is None:
+        return None
+    rate = float(law.rate)
+    return rate if law.kind == GEOMETRIC else {"kind": law.kind, "rate": rate}
+
+
+def law_from_json(stored: Any) -> Law | None:
+    """The law that `law_to_json` wrote."""
+    if stored is None:
+        return None
+    law = Law(**stored) if isinstance(stored, dict) else Law(GEOMETRIC, stored)
+    if not _LEAST_RATE <= law.rate < inf:
+        raise ValueError(
+            f"{law!r} is not allowed: need a finite rate of at least {_LEAST_RATE}"
+        )
+    return law

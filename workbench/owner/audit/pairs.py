@@ -1,0 +1,351 @@
+"""Neighbouring inputs for audits, and many copies of one pair in a large input.
+
+Pairs: None of them is anybody's data. Each kind of input has its own list; sizes follow the mechanism's public
+fields, such as a threshold that a count should stand at.
+
+Tiles: That is the same as so many runs where the release is a product: every cell has noise of its own, and
+whether it is released depends on that cell and on public numbers alone. It does not where a transform or a
+tree joins cells, where a threshold or a sample is chosen from all of them, or where reports are mixed.
+What is released beside the cells is one for all copies, and is left to plain runs.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from workbench.data import Bound, Interactions, Records, SparseTable
+from workbench.estimates import Histogram, ItemEdgeCounts, Summary
+from workbench.owner.audit.events import Evidence, strongest_evidence
+from workbench.owner.audit.outputs import Output
+from workbench.privacy import ADD_REMOVE
+from workbench.spaces import Domain, Quadtree
+
+# Pairs
+
+CELLS = Domain(("home", "work"), (4, 4))
+EDGES = Domain(("item", "context"), (4, 2))
+FEW = Domain(("home", "work"), (2, 2))  # of reports, each of which is told whole
+_LARGE = 1000  # a count that no filter of an example reaches
+_LONGEST = 10_000  # records of one user
+_WIDE = Bound(2, 2, 3)  # a unit moves one cell by 2 and another by 1
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two inputs that differ by one unit, and what is hard about them.
+
+    Parameters
+    ----------
+    name : str
+        What is hard, in words.
+    one, other : data
+        What the callable is given.
+    """
+
+    name: str
+    one: Any
+    other: Any
+
+    def __repr__(self) -> str:
+        return f"Pair({self.name!r})"
+
+
+def pairs_for(mechanism: Any, seed: int = 0) -> list[Pair]:
+    """The pairs of neighbours on which a mechanism is audited.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What it takes, the relation that it promises and its public thresholds decide.
+    seed : int
+        Of the random pairs.
+
+    Returns
+    -------
+    list of Pair
+        Hard ones first.
+
+    Raises
+    ------
+    ValueError
+        If nobody knows how to make up what it takes.
+
+    Examples
+    --------
+    >>> from workbench.mechanisms import GeometricHistogram
+    >>> from workbench.privacy import DP
+    >>> pairs_for(GeometricHistogram(DP(1.0)))[0]
+    Pair('0 ↔ 1 in a cell')
+    """
+    takes = getattr(mechanism, "takes", SparseTable)
+    if takes is SparseTable:
+        if getattr(mechanism, "relation", ADD_REMOVE) != ADD_REMOVE:
+            return _replaced_tuples(getattr(mechanism, "total", 2))
+        return [*_counts(mechanism, _table, CELLS.size), *_random_tables(seed)]
+    if takes is Records:
+        tree = Quadtree(1, max(2, min(3, getattr(mechanism, "depth", 2))))
+        return _counts(mechanism, partial(_records, tree), tree.digits.size)
+    if takes is Interactions:
+        return [*_users(mechanism), *_random_users(seed)]
+    raise ValueError(
+        f"{type(mechanism).__name__} takes {takes.__name__}: state a pair of neighbours, since none "
+        "can be made up of tables, records or interactions"
+    )
+
+
+def public_threshold(mechanism: Any) -> int | None:
+    """The count at which a mechanism decides, from its public fields; None if there is none."""
+    mechanism = getattr(mechanism, "mechanism", mechanism)
+    names = ("theta", "threshold", "tau")
+    fields = [getattr(mechanism, name, None) for name in names]
+    numbers = [x for x in fields if isinstance(x, int | float) and x > 0]
+    return ceil(max(numbers)) if numbers else None
+
+
+def _table(counts: dict[int, int], bound: Bound, domain: Domain = CELLS) -> SparseTable:
+    return SparseTable.from_keys(
+        domain, np.array(list(counts), np.int64), list(counts.values()), bound
+    )
+
+
+def _records(tree: Quadtree, counts: dict[int, int], bound: Bound) -> Records:
+    keys = np.array(list(counts), np.uint64)
+    return Records.from_keys(tree, keys, np.array(list(counts.values()), np.int64), bound)
+
+
+def _counts(mechanism: Any, make: Any, cells: int) -> list[Pair]:
+    """Pairs of counts by cell."""
+    one = Bound()
+    decides = public_threshold(mechanism) or 3
+    full = dict.fromkeys(range(cells), 3)
+    a, b = 3, min(6, cells - 2)
+    listed = [
+        ("0 ↔ 1 in a cell", {0: 2, a: 1}, {0: 2}, one),
+        (f"a count at {decides}", {0: 2, a: decides}, {0: 2, a: decides - 1}, one),
+        ("a large count", {0: 2, a: _LARGE}, {0: 2, a: _LARGE - 1}, one),
+        ("ties", {0: 5, 1: 5, a: 6, b: 5}, {0: 5, 1: 5, a: 5, b: 5}, one),
+        ("the last cell", {0: 2, cells - 1: 1}, {0: 2}, one),
+        ("full domain", full | {a: 4}, full, one),
+        ("empty data", {a: 1}, {}, one),
+        ("a unit at its full bound", {0: 2, a: 12, b: 8}, {0: 2, a: 10, b: 7}, _WIDE),
+        ("a unit alone in two cells", {0: 2, a: 2, b: 1}, {0: 2}, _WIDE),
+        (
+            f"a unit at its full bound at {decides}",
+            {0: 2, a: decides, b: 7},
+            {0: 2, a: max(0, decides - 2), b: 6},
+            _WIDE,
+        ),
+    ]
+    return [Pair(name, make(x, bound), make(y, bound)) for name, x, y, bound in listed]
+
+
+def _random_tables(seed: int) -> list[Pair]:
+    rng = np.random.default_rng(seed)
+    pairs = []
+    for i in range(2):
+        keys = rng.choice(CELLS.size, 6, replace=False)
+        without = dict(zip(keys.tolist(), rng.geometric(0.3, 6).tolist(), strict=True))
+        unit = rng.choice(CELLS.size, 2, replace=False).tolist()
+        whole = dict(without)
+        for key, count in zip(unit, (2, 1), strict=True):
+            whole[key] = whole.get(key, 0) + count
+        pairs.append(Pair(f"random {i + 1}", _table(whole, _WIDE), _table(without, _WIDE)))
+    return pairs
+
+
+def _replaced_tuples(total: int) -> list[Pair]:
+    """One tuple of a fixed number lies elsewhere; 0 and 3 differ in both attributes."""
+    rest = total - 1
+    listed = [
+        ("one of the tuples of a cell", {0: rest + 1}, {0: rest, 3: 1}),
+        ("a lone tuple", {0: rest, 1: 1}, {0: rest, 2: 1}),
+        ("one attribute of a tuple", {0: rest, 3: 1}, {0: rest, 2: 1}),
+    ]
+    return [
+        Pair(name, _table(x, Bound(), FEW), _table(y, Bound(), FEW)) for name, x, y in listed
+    ]
+
+
+def _records_of_a_user(mechanism: Any) -> int:
+    """At how many records mechanisms that cut a user cut."""
+    fields = (getattr(mechanism, name, None) for name in ("l", "bound"))
+    numbers = [x for x in fields if isinstance(x, int) and not isinstance(x, bool)]
+    return min(min(numbers, default=2), _LONGEST)
+
+
+def _interactions(rows: list[tuple[int, int, int]]) -> Interactions:
+    """Records (user, item, context); how many records a user has is nowhere promised."""
+    from workbench.data import UNBOUNDED
+
+    users, items, contexts = np.array(rows, np.int64).reshape(-1, 3).T
+    return Interactions.from_codes(EDGES, users, items, contexts, UNBOUNDED)
+
+
+def _users(mechanism: Any) -> list[Pair]:
+    """Two others have a record each; user 9 is the unit."""
+    most = _records_of_a_user(mechanism)
+    others = [(0, 0, 0), (1, 2, 1)]
+    items, contexts = EDGES.shape
+
+    def unit(records: int, different: bool = False) -> list[tuple[int, int, int]]:
+        if different:
+            return [(9, i % items, i // items % contexts) for i in range(records)]
+        return [(9, 1, 0)] * records
+
+    last = [(9, items - 1, contexts - 1)]
+    full = [(u, i, c) for u, (i, c) in enumerate(np.ndindex(items, contexts), 20)]
+    listed = [
+        (f"a user with {most} records of one item", others + unit(most), others),
+        (
+            f"a user with {3 * most + 1} records of one item",
+            others + unit(3 * most + 1),
+            others,
+        ),
+        (f"a user with {most} records of all items", others + unit(most, True), others),
+        (f"a user with {3 * most + 1} of all items", others + unit(3 * most + 1, True), others),
+        ("a user with one record", others + unit(1), others),
+        ("the last item and context", others + last * most, others),
+        ("full domain", full + unit(most), full),
+        ("empty data", unit(most), []),
+    ]
+    return [Pair(name, _interactions(x), _interactions(y)) for name, x, y in listed]
+
+
+def _random_users(seed: int) -> list[Pair]:
+    rng = np.random.default_rng(seed)
+    others = [(u, int(rng.integers(4)), int(rng.integers(2))) for u in (0, 0, 1, 2)]
+    unit = [(9, int(rng.integers(4)), int(rng.integers(2))) for _ in range(3)]
+    return [Pair("random", _interactions(others + unit), _interactions(others))]
+
+
+# Tiles
+
+COPIES = 1000
+_PRODUCTS = (
+    "GeometricHistogram",
+    "HighPassFilter",
+    "HPA",
+    "Laborious",
+    "LaplaceHistogram",
+    "LPA",
+    "SRA",
+    "StabilityHistogram",
+    "ThresholdSampling",
+)
+_JOINING = ("transform", "consistent", "size", "total")  # fields that must be off
+
+
+def is_product(mechanism: Any) -> bool:
+    """Whether a release of tiles is as many independent releases.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Of ours; of no other it is known.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from workbench import DP, Dyadic
+    >>> from workbench.mechanisms import HighPassFilter
+    >>> is_product(HighPassFilter(DP(1.0), 4))
+    True
+    >>> is_product(HighPassFilter(DP(1.0), 4, transform=Dyadic()))
+    False
+    """
+    if not type(mechanism).__module__.startswith("workbench."):
+        return False
+    if type(mechanism).__name__ not in _PRODUCTS:
+        return False
+    inner = getattr(mechanism, "mechanism", mechanism)
+    return not any(getattr(inner, name, None) for name in _JOINING)
+
+
+def evidence_of_tiles(
+    mechanism: Any,
+    pair: Pair,
+    delta: float,
+    level: float,
+    runs: int,
+    most_seconds: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[Evidence, int]:
+    """The largest lower bound on ε that tiles show, and how many there were of either input.
+
+    Parameters
+    ----------
+    mechanism : one that `is_product`.
+    pair : of tables or interactions.
+    delta, level : as for `strongest_evidence`.
+    runs : at least so many tiles of either input, unless time ends first.
+    most_seconds : of processor time.
+    rng : as for a release.
+
+    Returns
+    -------
+    Evidence
+    int
+    """
+    tiled = [_tiled(data) for data in (pair.one, pair.other)]
+    drawn: tuple[list[Output], list[Output]] = ([], [])
+    end = time.process_time() + most_seconds
+    while len(drawn[0]) < runs and (not drawn[0] or time.process_time() < end):
+        for data, outputs in zip(tiled, drawn, strict=True):
+            outputs += _cut(mechanism(data, rng).estimate)
+    return strongest_evidence(*drawn, delta, level), len(drawn[0])
+
+
+def _tiled(data: SparseTable | Interactions) -> Any:
+    """So many copies, that of tile i at the places from i times the domain's size on."""
+    tiles = np.arange(COPIES)[:, None]
+    if isinstance(data, SparseTable):
+        domain = Domain(("tile", "cell"), (COPIES, data.domain.size))
+        keys = (tiles * data.domain.size + data.keys).ravel()
+        return SparseTable.from_keys(domain, keys, np.tile(data.counts, COPIES), data.bound)
+    items, contexts = data.domain.shape
+    domain = Domain(data.domain.attributes, (COPIES * items, contexts))
+    people = int(data.users.max(initial=0)) + 1
+    columns = (
+        (tiles * people + data.users).ravel(),
+        (tiles * items + data.items).ravel(),
+        np.tile(data.contexts, COPIES),
+    )
+    return Interactions.from_codes(domain, *columns, data.bound)
+
+
+def _cut(estimate: Any) -> list[Output]:
+    """What each tile shows."""
+    if isinstance(estimate, Summary):
+        return _cut_summary(estimate)
+    parts = (
+        {"cell": estimate} if isinstance(estimate, Histogram) else _items_and_edges(estimate)
+    )
+    columns: dict[str, np.ndarray] = {}
+    for name, histogram in parts.items():
+        values = histogram.values.reshape(COPIES, -1)
+        columns |= {f"{name} {i}": values[:, i] for i in range(values.shape[1])}
+    rows = np.stack(list(columns.values()), axis=1).tolist()
+    return [Output(dict(zip(columns, row, strict=True)), (), hash(tuple(row))) for row in rows]
+
+
+def _items_and_edges(estimate: ItemEdgeCounts) -> dict[str, Histogram]:
+    return {"item": estimate.items, "edge": estimate.edges}
+
+
+def _cut_summary(summary: Summary) -> list[Output]:
+    cells = summary.domain.shape[1]
+    numbers: list[dict[str, float]] = [{} for _ in range(COPIES)]
+    values = summary.values.astype(float).tolist()
+    for key, noisy in zip(summary.keys.tolist(), values, strict=True):
+        tile, cell = divmod(key, cells)
+        numbers[tile][f"cell {cell}"] = noisy
+    return [Output(shown, (), hash(tuple(shown.items()))) for shown in numbers]

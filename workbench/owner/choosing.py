@@ -1,0 +1,322 @@
+"""Plans of what to ask, and marginals chosen by the data, for a price.
+
+A round scores every set of attributes that is still open: Σ |count − expected| over its cells, where
+`expected` is what the bank would recall, less what the noise of asking it would add up to. Counts,
+expectations and noise are whole numbers. A set whose attributes earlier choices join already is closed, so
+that choices of pairs are a spanning tree. Each round is paid for by its part of the price, and uses
+earlier choices, which are public: prices of sequential rounds add up.
+
+A unit moves the counts of a set by its l1 at most, all together, and expectations and noise not at all: by
+the triangle inequality it moves a score by its l1 at most.
+Source     McKenna, Miklau & Sheldon, Journal of Privacy and Confidentiality 2021, section 3 (the tree);
+           McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, section 4 (the score).
+Differs    nothing is measured between choices: expectations follow the bank. Who asks what one round
+           chose, and plans again, has the rounds of AIM. Sets are not weighed by what they hold of the
+           workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, pi, prod, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench import noise
+from workbench.compiled import pd
+from workbench.estimates.release import Release
+from workbench.inference import KernelPCA
+from workbench.inference.marginal_strategies import L1, L2, Strategy
+from workbench.inference.strategies import answers_by_cells, optimised_strategy
+from workbench.mechanisms import GaussianQueries, LaplaceQueries
+from workbench.mechanisms.protocol import sensitivity
+from workbench.noise.additive import choice_rho
+from workbench.privacy import ADD_REMOVE, DP, ZCDP
+from workbench.queries import NamedMarginals, Recipe, linear_queries
+from workbench.spaces import Domain
+from workbench.value import Bool, Float, Int
+
+if TYPE_CHECKING:
+    from workbench.data import SparseTable
+    from workbench.owner.recall import Recall
+
+
+# Plan
+
+OPTIMISED = "optimised"
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """Answers from a better set of questions. It unpacks to `values, errors`.
+
+    Parameters
+    ----------
+    values, errors : float64[queries]
+        Of the workload, in counts; errors are standard errors of the noise, nothing else.
+    release : Release
+        The answers to what was asked instead; the bank holds them.
+    strategy : Strategy
+        What was asked, and what it was expected to give.
+    """
+
+    values: Float[np.ndarray, " queries"]
+    errors: Float[np.ndarray, " queries"]
+    release: Release
+    strategy: Strategy
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.values, self.errors))
+
+    @property
+    def privacy(self) -> DP | ZCDP:
+        """What it cost."""
+        return self.release.privacy
+
+
+def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Reconstruction:
+    """The workload's answers, by least squares from those to the strategy's queries."""
+    answers = release.estimate
+    if strategy.line is not None and len(answers) > answers.domain.shape[strategy.line]:
+        queries = linear_queries(workload, answers.domain)
+        values, errors = answers_by_cells(answers, queries, strategy.line)
+    else:
+        values, errors = KernelPCA(inf)(answers).answer(workload, error=True)
+    return Reconstruction(values, errors, release, strategy)
+
+
+def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strategy:
+    """The better set of questions, for Gaussian noise if a ρ is spent, else for Laplace's."""
+    return optimised_strategy(workload, domain, L1 if rho is None else L2)
+
+
+def free_plan(session: Recall, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
+    """How to share a budget among questions so that their squared errors add up to the least.
+
+    An error falls as c/ε² or as c/ρ, so that shares are as ∛c or as √c.
+    """
+    is_zcdp = isinstance(budget, ZCDP)
+    whole = budget.rho if isinstance(budget, ZCDP) else budget.epsilon
+    domain, empty = place_of(session)
+    strategies = [optimised_strategy(q, domain, L2 if is_zcdp else L1) for q in questions]
+    worths = np.array([s.squared_error for s in strategies])
+    shares = np.sqrt(worths) if is_zcdp else np.cbrt(worths)
+    shares = shares / shares.sum() * (1 - 1e-12)  # sums of floats stay below the whole
+    rows = []
+    for question, strategy, share in zip(questions, strategies, shares, strict=True):
+        price = float(share * whole)
+        expected = expected_error(strategy, empty, price, is_zcdp)
+        rows.append(
+            {
+                "question": repr(question),
+                "rho" if is_zcdp else "epsilon": price,
+                "error": expected,
+                "plain": expected * sqrt(strategy.plain / strategy.squared_error),
+                "strategy": strategy.kind,
+                "share of bound": strategy.share,
+            }
+        )
+    plan = pd.DataFrame(rows)
+    plan.attrs["questions"] = tuple(questions)
+    return plan
+
+
+def expected_error(strategy: Strategy, empty: Any, price: float, is_zcdp: bool) -> float:
+    """The root of the mean expected squared error, by the noise that would be drawn."""
+    from workbench.mechanisms import GaussianQueries
+
+    mechanism: Any = LaplaceQueries(DP(price), strategy.queries)
+    if is_zcdp:
+        mechanism = GaussianQueries(ZCDP(price), strategy.queries)
+    variance = float(mechanism(empty).estimate.variances[0])
+    return sqrt(variance * strategy.per_noise)
+
+
+def place_of(session: Recall) -> tuple[Domain, Any]:
+    """The domain and a table without records: of the bank, or of the table that will be asked."""
+    if session.domain is not None:
+        return session.domain, session._empty_table
+    if session._table is None:
+        raise ValueError("this session has no domain yet: open it with its table")
+    table = session._table
+    return table.domain, type(table).from_keys(table.domain, [], [], table.bound)
+
+
+# Choosing
+
+_MOST_CELLS = 2**22  # of a marginal that may be chosen
+_MOST_CODES = 2**14  # of an attribute whose every code is asked
+_MOST_RECALLED = (
+    2**16
+)  # cells of one that is recalled; of others attributes are taken to be independent
+
+
+def chosen_by_data(
+    session: Recall,
+    questions: Iterable[Recipe],
+    budget: DP | ZCDP,
+    price: DP | ZCDP,
+    rounds: int | None = None,
+) -> list[NamedMarginals]:
+    """The marginals that the table chooses, in the order of the rounds; the price is booked first."""
+    table = session._table
+    if table is None:
+        raise ValueError(
+            "by = 'data' needs the table, and this session has none: open it with one"
+        )
+    if session.relation != ADD_REMOVE:
+        raise ValueError(
+            f"choices are about neighbours that add or remove a unit, this budget about {session.relation}"
+        )
+    sets = candidate_sets(questions, table.domain)
+    most = _most_rounds(sets)
+    if rounds is not None and not (isinstance(rounds, int) and 1 <= rounds <= most):
+        raise ValueError(f"rounds = {rounds!r} is not allowed: need 1 to {most}")
+    rounds = rounds or most
+    each = _epsilon_of_a_round(price, rounds)
+    moved = sensitivity(table)
+    expected = _expected_counts(session, sets)
+    drowned = _expected_noise(session, sets, budget, rounds)
+    what = f"plan by data: {rounds} of {len(sets)} marginals"
+    booking = session.book(_booked(session, price, each, rounds), what)
+    scores = np.array([scores_of(table, sets, expected, drowned)])
+    chosen: list[int] = []
+    receipts = []
+    while len(chosen) < rounds and open_sets(sets, chosen).any():
+        (i,), receipt = noise.exponential_mechanism(
+            scores,
+            sensitivity=moved,
+            epsilon=each,
+            available=open_sets(sets, chosen)[None],
+        )
+        chosen.append(int(i))
+        receipts.append(receipt)
+    booking.check(receipts)
+    booking.confirm()
+    return [NamedMarginals((sets[i],)) for i in chosen]
+
+
+def scores_of(
+    table: SparseTable,
+    sets: Sequence[tuple[str, ...]],
+    expected: Sequence[np.ndarray],
+    drowned: Sequence[int],
+) -> Int[np.ndarray, " sets"]:
+    """Of each set, people in wrong cells less the expected noise: private, for the mechanism alone."""
+    scores = []
+    for names, counts, lost in zip(sets, expected, drowned, strict=True):
+        scores.append(int(np.abs(_counts(table, names) - counts).sum()) - lost)
+    return np.array(scores, np.int64)
+
+
+def open_sets(
+    sets: Sequence[tuple[str, ...]], chosen: Sequence[int]
+) -> Bool[np.ndarray, " sets"]:
+    """Which sets join attributes that those chosen do not; or are single attributes, not chosen."""
+    group: dict[str, str] = {name: name for names in sets for name in names}
+    for i in chosen:
+        joined = {group[name] for name in sets[i]}
+        group = {
+            name: group[sets[i][0]] if own in joined else own for name, own in group.items()
+        }
+    several = [len({group[name] for name in names}) > 1 for names in sets]
+    single = [len(names) == 1 and i not in chosen for i, names in enumerate(sets)]
+    return np.logical_or(several, single)
+
+
+def candidate_sets(questions: Iterable[Recipe], domain: Domain) -> list[tuple[str, ...]]:
+    """The sets of attributes that questions are about, of few enough cells."""
+    sets: dict[tuple[str, ...], None] = {}
+    for question in questions:
+        queries = linear_queries(question, domain)
+        for axes, _ in getattr(queries, "sets", ()):
+            cells = prod(domain.shape[k] for k in axes)
+            codes = max((domain.shape[k] for k in axes), default=0)
+            if axes and codes <= _MOST_CODES and cells <= _MOST_CELLS:
+                sets[tuple(domain.attributes[k] for k in axes)] = None
+    if not sets:
+        raise ValueError("by = 'data' chooses among marginals: need questions about attributes")
+    return list(sets)
+
+
+def _most_rounds(sets: Sequence[tuple[str, ...]]) -> int:
+    """Single attributes, and as many sets as join all that any set joins."""
+    chosen: list[int] = []
+    while open_sets(sets, chosen).any():
+        is_open = open_sets(sets, chosen)
+        sizes = [
+            len(names) if good else np.inf for names, good in zip(sets, is_open, strict=True)
+        ]
+        chosen.append(int(np.argmin(sizes)))  # small ones first: they join least
+    return len(chosen)
+
+
+def _epsilon_of_a_round(price: DP | ZCDP, rounds: int) -> float:
+    """Below the price's part, so that sums of floats stay below the whole."""
+    if isinstance(price, DP):
+        return price.epsilon * (1 - 1e-12) / rounds
+    each = sqrt(8 * price.rho / rounds) * (1 - 1e-12)
+    while choice_rho(each) * rounds > price.rho * (1 - 1e-14):
+        each *= 1 - 1e-9
+    return each
+
+
+def _booked(session: Recall, price: DP | ZCDP, each: float, rounds: int) -> DP | ZCDP:
+    """The price; from a budget of zCDP the ρ of an ε's rounds, which is the same of any table."""
+    if isinstance(price, DP) and isinstance(session.budget, ZCDP):
+        return ZCDP(choice_rho(each) * rounds * (1 + 1e-12))
+    return price
+
+
+def _counts(table: SparseTable, names: tuple[str, ...]) -> Int[np.ndarray, " cells"]:
+    """All cells of a marginal, exactly."""
+    margin = table.project(names)
+    counts = np.zeros(margin.domain.size, np.int64)
+    counts[margin.keys] = margin.counts
+    return counts
+
+
+def _expected_counts(
+    session: Recall, sets: Sequence[tuple[str, ...]]
+) -> list[Int[np.ndarray, " cells"]]:
+    """What the bank would recall, in whole numbers; the prior of an empty bank, or of many cells."""
+    domain, _ = place_of(session)
+    answers = session._answers()
+    bank = session._answer_bank(answers) if answers else None
+    prior = None if bank is None else bank.prior
+    total = (session.total if bank is None else bank.marginals.total) or 0.0
+    if prior is None:
+        prior = tuple((1 / n,) * n for n in domain.shape)
+    expected = []
+    for names in sets:
+        if bank is not None and prod(domain.project(names).shape) <= _MOST_RECALLED:
+            counts = bank.recall(NamedMarginals((names,)), error=False).values
+        else:
+            counts = np.array([float(total)])
+            for name in names:
+                counts = np.multiply.outer(counts, prior[domain.axis(name)])
+        expected.append(np.rint(np.ravel(counts)).astype(np.int64))
+    return expected
+
+
+def _expected_noise(
+    session: Recall, sets: Sequence[tuple[str, ...]], budget: DP | ZCDP, rounds: int
+) -> list[int]:
+    """Σ |noise| over a set's cells, if the budget were shared evenly, as a whole number."""
+    _, table = place_of(session)
+    mechanism: Any
+    lost = []
+    for names in sets:
+        cells = prod(table.domain.project(names).shape)
+        one = NamedMarginals((names[:1],))  # any marginal moves alike
+        if isinstance(budget, ZCDP):
+            mechanism = GaussianQueries(ZCDP(budget.rho / rounds), one)
+            share = sqrt(2 / pi)
+        else:
+            mechanism = LaplaceQueries(DP(budget.epsilon / rounds), one)
+            share = sqrt(1 / 2)
+        deviation = float(mechanism(table).estimate.variances[0]) ** 0.5
+        lost.append(round(share * deviation * cells))
+    return lost

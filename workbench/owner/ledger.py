@@ -1,0 +1,589 @@
+"""The file of a session (SQLite), and the counter outside it that detects an older copy.
+
+Counter.
+An older copy of a session has forgotten what was spent since. The counter has not: it names the session
+and holds the number of its latest spend with that row's checksum, so that a copy that lacks the row, or
+has another one in its place, is refused. Where both are put back together, nobody can tell.
+
+File: Each row of the ledger carries a checksum of itself and of all rows before it, and, once its answers or
+its release are there, a seal: a checksum of these. What a flipped bit has changed is refused, not used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from workbench.estimates.files import Draft
+from workbench.privacy import ADD_REMOVE, DP, ZCDP
+from workbench.value import shown
+
+# Counter
+
+_LARGEST = 1 << 20  # bytes of a counter, which is one line
+
+
+@dataclass(frozen=True)
+class Counter:
+    """The counter at `path` of the session `id`, whose file is `session`."""
+
+    path: Path
+    session: Path
+    id: str
+
+    def read(self) -> tuple[int, bytes]:
+        """The number of the latest spend that it has seen, and its checksum."""
+        named = _named_session(self.path)
+        if named is None:
+            raise FileNotFoundError(
+                f"{self.path}: the counter of {self.session} is gone. Put it back; if it is lost, and "
+                "the session's file is surely its latest, open it with lost=True"
+            )
+        if named.get("id") != self.id:
+            other = shown(named["session"])
+            torn = "" if "id" in named else "; if it is torn, move it away, then say lost=True"
+            raise ValueError(f"{self.path} counts for another session, {other}{torn}")
+        return named.get("spent", 0), bytes.fromhex(named.get("checksum", ""))
+
+    def draft(self) -> Draft:
+        """A draft that takes its disk space, for `write`."""
+        with self._named():
+            draft = Draft(self.path)
+            try:
+                _write(draft.path, self._text(2**62, bytes(32)))
+            except BaseException:
+                draft.close()
+                raise
+            return draft
+
+    def write(self, draft: Draft, spent: int, checksum: bytes) -> None:
+        """Write the number down, whole or not at all."""
+        with self._named():
+            _write(draft.path, self._text(spent, checksum))
+            draft.replace(self.path)
+
+    def begin_again(self) -> None:
+        """Write the first number in place of what is there."""
+        with closing(self.draft()) as draft:
+            self.write(draft, 0, b"")
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the counter in an error of the disk."""
+        try:
+            yield
+        except OSError as e:
+            text = f"{self.path}: the counter cannot be written ({e.strerror or e})"
+            raise OSError(text) from None
+
+    def begin(self) -> None:
+        """Write the first one; a FileExistsError if there is one."""
+        open(self.path, "xb").close()
+        _write(self.path, self._text(0, b""))
+
+    def _text(self, spent: int, checksum: bytes) -> str:
+        named = {"session": str(self.session), "id": self.id}
+        return json.dumps(named | {"spent": spent, "checksum": checksum.hex()})
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a text over that of a file, so that it needs no more space if it is no longer."""
+    with open(path, "r+") as file:
+        file.write(text)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def new_counter(path: Path, session: Path, id: str) -> Counter:
+    """The counter of a budget that begins; a ValueError if another one spent from this place."""
+    counter = Counter(path, session, id)
+    named = _named_session(path)
+    if named is not None and named.get("spent", 1):
+        raise ValueError(
+            f"{path} counts for another budget, {shown(named['session'])}, of which some is spent: a "
+            "second budget for the same people adds to it. Use that one, or name another counter"
+        )
+    if named is None:
+        counter.begin()
+    else:
+        counter.begin_again()  # of a budget that was never finished or never used
+    return counter
+
+
+def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
+    """The counter of a budget that was begun before; a new one if it is said to be lost, and is gone.
+
+    The session's file says where it is, and may be a stranger's: nothing that is there is overwritten.
+    """
+    counter = Counter(path, session, id)
+    if lost and not path.exists():
+        counter.begin()
+    counter.read()
+    return counter
+
+
+def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
+    """The counter beside the data, which names the session; a ValueError if another is named there."""
+    if not data.exists():
+        raise FileNotFoundError(f"{data}: no such data")
+    lock = data.with_name(f"{data.name}.session")
+    counter = Counter(lock, session, id)
+    named = _named_session(lock)
+    if named is not None and (named["session"], named.get("id")) == (str(session), id):
+        return counter
+    if named is not None:
+        other = Path(named["session"])
+        if not lost or other.exists() and other not in (session, lock):
+            raise ValueError(
+                f"{lock} names another session, {shown(str(other))}: a second budget adds to what that "
+                "one spent. Open that one; if it is gone, say lost=True and count what it spent"
+            )
+    try:
+        if named is None:
+            counter.begin()
+        else:
+            counter.begin_again()
+    except FileExistsError:
+        raise ValueError(f"{lock}: another session was quicker; open that one") from None
+    return counter
+
+
+def _named_session(lock: Path) -> dict[str, Any] | None:
+    """What a counter says; where it cannot be read, that it is itself the session."""
+    if not lock.exists():
+        return None
+    try:
+        if not lock.is_file():  # a device or a pipe may have no end
+            raise ValueError(f"{lock} is no file")
+        with open(lock, "rb") as file:
+            named = json.loads(file.read(_LARGEST))
+        Path(named["session"])
+        bytes.fromhex(named.get("checksum", ""))
+        spent = named.get("spent", 0)
+        if type(spent) is not int or spent < 0:
+            raise ValueError(f"spent = {shown(spent)}")
+        return named
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {"session": str(lock)}
+
+
+# File
+
+_APPLICATION_ID = 0x64705331  # SQLite's mark of a session
+_FORMAT = 2
+_WAIT = 30.0  # seconds that another process may hold the file
+_UNSEALED = bytes(32)
+_README = (
+    "No private data is in this file: it holds questions, what each cost, and noisy answers that left "
+    "under differential privacy. It is the only memory of what is spent: a copy, or a second file on "
+    "the same data, would spend the budget anew."
+)
+_LEDGER = """
+CREATE TABLE ledger (question INTEGER PRIMARY KEY, time TEXT NOT NULL, asked TEXT NOT NULL,
+  queries INTEGER, deviation REAL, file TEXT,
+  PRICE REAL NOT NULL CHECK (typeof(PRICE) = 'real' AND PRICE > 0 AND PRICE < 9e999),
+  delta REAL NOT NULL CHECK (typeof(delta) = 'real' AND delta >= 0 AND delta < 1),
+  checksum BLOB NOT NULL, seal BLOB NOT NULL);
+CREATE TRIGGER kept BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'spent is spent'); END;
+CREATE TRIGGER paid BEFORE UPDATE OF PRICE, delta ON ledger BEGIN SELECT RAISE(ABORT, 'spent'); END;
+"""
+_TABLES = """
+CREATE TABLE readme (text TEXT NOT NULL);
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE bank (place INTEGER PRIMARY KEY, question INTEGER NOT NULL, query TEXT NOT NULL,
+  variance REAL NOT NULL, value);
+CREATE INDEX questions ON bank (question);
+"""
+_TRIGGER = re.compile(  # of ours, of this format and the first
+    r"CREATE TRIGGER \w+ BEFORE (DELETE|UPDATE OF [\w, ]+) ON ledger "
+    r"BEGIN SELECT RAISE\(ABORT, '[\w ]+'\); END"
+)
+OF_THE_BANK = ("domain", "bound", "dataset", "total")  # None until the first question is asked
+_DEFAULTS: dict[str, Any] = {
+    "format": _FORMAT,
+    "budget": None,
+    "people": None,
+    "unit": None,
+    "relation": ADD_REMOVE,
+    "counter": None,
+    **dict.fromkeys(OF_THE_BANK),
+}
+_NOTHING = (0, b"")  # the latest spend of an empty ledger
+ANSWERED = "SELECT *, seal <> zeroblob(32) AS answered FROM ledger"
+_COLUMNS = (
+    "question",
+    "time",
+    "asked",
+    "queries",
+    "deviation",
+    "file",
+)  # then the price, delta
+
+
+class SessionFile:
+    """The file at `path`, and what this process has seen in it: its id and its latest question."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.id = ""  # until it is settled
+        self._latest = _NOTHING
+        self._counters: list[Counter] = []
+
+    @contextmanager
+    def transaction(
+        self, new: bool = False, write: bool = True
+    ) -> Iterator[sqlite3.Connection]:
+        """All of it on disk when it ends, or nothing; nobody else writes meanwhile.
+
+        A connection each time: forks and threads share none. A rollback journal: a write-ahead log
+        would hold spends in a second file. EXTRA: a journal that came back after a power cut would undo
+        a spend.
+        """
+        if not new and not self.path.exists():
+            raise FileNotFoundError(f"{self.path}: the session is gone; nothing was asked")
+        uri = f"{self.path.as_uri()}?mode={'rwc' if new else 'rw'}"
+        db = None
+        try:
+            db = sqlite3.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)
+            _check_kind(db, self.path, new)
+            for setting in ("synchronous = EXTRA", "fullfsync = ON", "journal_mode = DELETE"):
+                db.execute(f"PRAGMA {setting}").fetchall()
+            db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            if _is_of_format_1(db):
+                db.execute("ROLLBACK")
+                db.execute("BEGIN IMMEDIATE")
+                _bring_up_to_date(db, self.path)
+            if self.id:
+                self._check_same(db)
+            yield db
+            latest = latest_spend(db)
+            db.execute("COMMIT")
+            self._latest = max(self._latest, latest)
+        except sqlite3.Error as e:
+            raise _refusal(self.path, e) from None
+        finally:
+            if db is not None:
+                db.close()  # what is not committed is rolled back
+
+    def settle(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
+        """What the file belongs to, which `stated` must agree with; if it is new, it is written."""
+        if not is_begun(db):
+            _create(db, stated)
+        texts = _about(db, self.path)
+        stored = {name: json.loads(text) for name, text in texts.items()}
+        has_bank = stored["domain"] is not None
+        for name, value in stated.items():
+            if name in OF_THE_BANK and not has_bank:
+                stored[name] = value  # until the first question is asked
+            elif not _agree(name, stored[name], value):
+                raise ValueError(
+                    f"{self.path} belongs to {_in_words(name, stored[name])}, "
+                    f"not to {_in_words(name, value)}"
+                )
+        self.id = stored["id"]
+        self._check_same(db)
+        return stored
+
+    def begin_bank(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
+        """Write down what the bank belongs to; a ValueError if another process wrote something else."""
+        stored = self.settle(db, stated)
+        _write_about(db, stored)
+        return stored
+
+    def watch(self, db: sqlite3.Connection, counter: Counter) -> None:
+        """Hold the ledger against a counter, from now on."""
+        self._counters.append(counter)
+        self._check_same(db)
+
+    @contextmanager
+    def spending(self, what: str) -> Iterator[sqlite3.Connection]:
+        """A transaction that spends, after which the counters say how far the ledger is.
+
+        The counters take their disk space first, so that a full disk refuses the spend. They are written
+        after the spend is on disk: a counter ahead of its ledger would refuse a sound file. Of two
+        processes that take turns here, the later one writes the later number.
+
+        Parameters
+        ----------
+        what : says what was spent, for the case that a counter cannot be written after all.
+        """
+        with ExitStack() as stack:
+            drafts = [
+                (counter, stack.enter_context(closing(counter.draft())))
+                for counter in self._counters
+            ]
+            with self.transaction() as db:
+                yield db
+            if not drafts:
+                return
+            try:
+                with self.transaction() as db:
+                    for counter, draft in drafts:
+                        counter.write(draft, *latest_spend(db))
+            except OSError as e:
+                raise OSError(f"{e}. {what}") from None
+
+    def _check_same(self, db: sqlite3.Connection) -> None:
+        """A ValueError if the file at the path is another one by now, an older copy, or damaged."""
+        stored = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
+        if stored != (json.dumps(self.id),):
+            raise ValueError(f"{self.path}: another session has taken this one's place")
+        checksums = _checksums(db, self.path, self.id)
+        for latest, checksum in (self._latest, *(c.read() for c in self._counters)):
+            if checksums.get(latest) != checksum:
+                raise ValueError(
+                    f"{self.path}: an older copy has taken this session's place: it has forgotten "
+                    "what was spent, so nothing more is asked of it"
+                )
+
+
+def budget_record(budget: DP | ZCDP) -> list[float] | dict[str, float]:
+    """A budget as a file holds it: ε and δ in a list, ρ and δ by name."""
+    if isinstance(budget, ZCDP):
+        return {"rho": float(budget.rho), "delta": float(budget.delta)}
+    return [float(budget.epsilon), float(budget.delta)]
+
+
+def budget_of(record: Any) -> DP | ZCDP:
+    """The budget of a record; a ValueError for one that promises nothing."""
+    if isinstance(record, dict):
+        return ZCDP(**record)
+    budget = DP(*record)
+    if not 0 < budget.epsilon < inf:
+        raise ValueError(f"budget = {budget!r} is not allowed: need a finite epsilon > 0")
+    return budget
+
+
+def price_of(record: Any) -> str:
+    """What a budget of this record counts: "rho" or "epsilon"."""
+    return "rho" if isinstance(record, dict) else "epsilon"
+
+
+@contextmanager
+def refused_if_strange(path: Path) -> Iterator[None]:
+    """A ValueError where what is in the file is not what a session of ours would hold."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as e:
+        raise ValueError(
+            f"{path}: a damaged session, or one of another version ({type(e).__name__})"
+        ) from None
+
+
+def is_begun(db: sqlite3.Connection) -> bool:
+    """Whether a session is in the file."""
+    return bool(db.execute("PRAGMA application_id").fetchone()[0])
+
+
+def _columns(db: sqlite3.Connection) -> tuple[str, ...]:
+    """What a row of the ledger holds, in the order of its checksum."""
+    names = {row[1] for row in db.execute("PRAGMA table_info(ledger)")}
+    return (*_COLUMNS, "rho" if "rho" in names else "epsilon", "delta")
+
+
+def latest_spend(db: sqlite3.Connection) -> tuple[int, bytes]:
+    """The number of the ledger's last row, and its checksum."""
+    select = "SELECT question, checksum FROM ledger ORDER BY question DESC LIMIT 1"
+    return db.execute(select).fetchone() or _NOTHING
+
+
+def spend(db: sqlite3.Connection, **row: Any) -> int:
+    """Add a row to the ledger, of which nothing has come yet; its number."""
+    latest, before = latest_spend(db)
+    columns = _columns(db)
+    values = [latest + 1, *(row.get(name) for name in columns[1:])]
+    checksum = _checksum(before or _root(db), values)
+    marks = ", ".join("?" * (len(values) + 2))
+    names = ", ".join(columns)
+    db.execute(
+        f"INSERT INTO ledger ({names}, checksum, seal) VALUES ({marks})",
+        [*values, checksum, _UNSEALED],
+    )
+    return latest + 1
+
+
+def seal(db: sqlite3.Connection, question: int, answers: Sequence[Sequence[Any]] = ()) -> None:
+    """Say that what a row paid for is there: the answers, as the bank holds them, or a release."""
+    seal = _seal(db, question, answers)
+    db.execute("UPDATE ledger SET seal = ? WHERE question = ?", (seal, question))
+
+
+def read_sealed(db: sqlite3.Connection, path: Path, question: int) -> list[tuple[Any, ...]]:
+    """The query, variance and value of each answer to a question; a ValueError if one was changed."""
+    select = "SELECT query, variance, value FROM bank WHERE question = ? ORDER BY place"
+    answers = db.execute(select, (question,)).fetchall()
+    select = "SELECT seal FROM ledger WHERE question = ?"
+    if db.execute(select, (question,)).fetchone() != (_seal(db, question, answers),):
+        raise ValueError(
+            f"{path}: the answers to question {question} are not as they were written: the file is "
+            "damaged"
+        )
+    return answers
+
+
+def _seal(db: sqlite3.Connection, question: int, answers: Sequence[Sequence[Any]]) -> bytes:
+    select = "SELECT checksum FROM ledger WHERE question = ?"
+    (checksum,) = db.execute(select, (question,)).fetchone()
+    return _checksum(checksum, [list(answer) for answer in answers])
+
+
+def _checksum(before: bytes, values: Any) -> bytes:
+    text = json.dumps(values, default=repr)  # bytes: where a flipped bit has made them of text
+    return sha256(before + text.encode()).digest()
+
+
+def _root(db: sqlite3.Connection) -> bytes:
+    """What the first row continues: nothing of another session does."""
+    (text,) = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
+    return _checksum(b"", json.loads(text))
+
+
+def _checksums(db: sqlite3.Connection, path: Path, id: str) -> dict[int, bytes]:
+    """The checksum of each row by its number; a ValueError if one was changed."""
+    checksums = dict([_NOTHING])
+    before = _checksum(b"", id)
+    select = f"SELECT {', '.join(_columns(db))}, checksum FROM ledger ORDER BY question"
+    for *values, checksum in db.execute(select):
+        if checksum != _checksum(before, values):
+            raise ValueError(
+                f"{path}: row {values[0]} of the ledger is not as it was written: the file is damaged"
+            )
+        checksums[values[0]] = before = checksum
+    return checksums
+
+
+def _create(db: sqlite3.Connection, stated: dict[str, Any]) -> None:
+    """The tables of a new session, whose ledger holds ε or ρ as its budget does."""
+    ledger = _LEDGER.replace("PRICE", price_of(stated["budget"]))
+    for statement in (_TABLES + ledger).split(";\n"):
+        db.execute(statement)
+    db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    db.execute("INSERT INTO readme VALUES (?)", (_README,))
+    _write_about(db, _DEFAULTS | {"id": secrets.token_hex(16)} | stated)
+
+
+def _write_about(db: sqlite3.Connection, about: dict[str, Any]) -> None:
+    """What the file belongs to, and a checksum of it."""
+    texts = {name: json.dumps(value) for name, value in about.items()}
+    texts["checksum"] = _checksum(b"", sorted(texts.items())).hex()
+    db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", texts.items())
+
+
+def _about(db: sqlite3.Connection, path: Path) -> dict[str, str]:
+    """What the file belongs to, as text; a ValueError if it was changed."""
+    damage = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    texts = dict(db.execute("SELECT name, value FROM about"))
+    checksum = texts.pop("checksum", None)
+    whole = damage == "ok" and checksum == _checksum(b"", sorted(texts.items())).hex()
+    whole = whole and {*_DEFAULTS, "id"} <= texts.keys()
+    if not whole or texts["format"] != str(_FORMAT):
+        raise ValueError(f"{path}: a damaged session, or one of another version")
+    return texts
+
+
+def _agree(name: str, stored: Any, stated: Any) -> bool:
+    """Whether what was stated is what a file says; as text, since the order of attributes counts."""
+    if name == "unit" and stored and stated:
+        return same_unit(stored, stated)
+    return json.dumps(stored) == json.dumps(stated)
+
+
+def _in_words(name: str, value: Any) -> str:
+    """What a file belongs to, for whoever stated something else."""
+    if name == "budget":
+        return f"the budget {budget_of(value)}"
+    return f"{name} {json.dumps(value, ensure_ascii=False)[:80]}"
+
+
+def _is_of_format_1(db: sqlite3.Connection) -> bool:
+    """Whether the file was written before budgets had a δ, and ledgers checksums."""
+    if not is_begun(db):
+        return False
+    return db.execute("SELECT value FROM about WHERE name = 'format'").fetchone() == ("1",)
+
+
+def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
+    """Write a file of format 1 anew, within one transaction: no spend can get lost on the way."""
+    if not _is_of_format_1(db):
+        return  # another process was quicker
+    if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise ValueError(f"{path}: a damaged session")
+    about = {name: json.loads(x) for name, x in db.execute("SELECT name, value FROM about")}
+    rows = db.execute(
+        "SELECT question, time, asked, queries, deviation, epsilon, answered FROM ledger "
+        "ORDER BY question"
+    ).fetchall()
+    db.execute("DROP TABLE ledger")
+    for statement in _LEDGER.replace("PRICE", "epsilon").split(";\n"):
+        db.execute(statement)
+    budget = {"format": _FORMAT, "budget": [about["budget"], 0.0]}
+    _write_about(db, _DEFAULTS | about | budget)
+    for question, *values, answered in rows:
+        names = ("time", "asked", "queries", "deviation", "epsilon")
+        number = spend(db, **dict(zip(names, values, strict=True)), delta=0.0)
+        if number != question:
+            raise ValueError(
+                f"{path}: a damaged session: row {number} of its ledger is missing"
+            )
+        if answered:
+            select = "SELECT query, variance, value FROM bank WHERE question = ? ORDER BY place"
+            seal(db, question, db.execute(select, (question,)).fetchall())
+
+
+def same_unit(one: str, other: str) -> bool:
+    """Whether two texts name one unit: "a user", "User" and "each user" do, "user (years)" is another."""
+    return _unit_words(one) == _unit_words(other)
+
+
+def _unit_words(text: str) -> list[str]:
+    words = text.casefold().split()
+    return words[1:] if words[:1] and words[0] in ("a", "an", "one", "each", "the") else words
+
+
+def _check_kind(db: sqlite3.Connection, path: Path, new: bool) -> None:
+    """A ValueError unless the file is a session's, or empty and to become one."""
+    kind = db.execute("PRAGMA application_id").fetchone()[0]
+    if kind == _APPLICATION_ID:
+        _refuse_computed(db, path)
+        return
+    if kind or not new or db.execute("SELECT 1 FROM sqlite_master").fetchone():
+        raise ValueError(f"{path}: not a session of this workbench")
+
+
+def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
+    """A ValueError for views, triggers and columns that would compute something, perhaps without end."""
+    select = (
+        "SELECT type, name, sql FROM sqlite_master WHERE type IN ('view', 'trigger', 'table')"
+    )
+    for kind, name, sql in db.execute(select).fetchall():
+        plain = kind == "table" and not sql.startswith("CREATE VIRTUAL")
+        if plain:
+            hidden = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden"
+            plain = db.execute(hidden, (name,)).fetchone() is None
+        if not plain and not (kind == "trigger" and _TRIGGER.fullmatch(sql)):
+            raise ValueError(
+                f"{path}: a session has no {kind} like {shown(name)}, which computes"
+            )
+
+
+def _refusal(path: Path, e: sqlite3.Error) -> Exception:
+    """One of three: held by others, not writable, not a session's."""
+    name = getattr(e, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return TimeoutError(f"{path}: another process holds it; nothing was asked")
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
+        return OSError(
+            f"{path}: cannot be written ({e}). Is there room, and may you write here? Nothing was asked"
+        )
+    return ValueError(f"{path}: not a session of this workbench, or a damaged one ({e})")

@@ -1,0 +1,75 @@
+"""Processes of this machine, of which the caller is one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from importlib import import_module
+from math import inf
+from threading import Thread
+from typing import Any
+
+_LOOK = 0.5  # seconds
+_USED = (
+    "workbench.owner.scale.counting"  # by name: it stands below, and takes time to import here
+)
+
+
+class Workers(Executor):
+    """So many processes for `scale.release`, of which this is one; the others start at once.
+
+    Parameters
+    ----------
+    workers : int
+        How many processes, at least 1.
+
+    Raises
+    ------
+    ValueError
+        Another number of processes.
+    """
+
+    def __init__(self, workers: int):
+        if not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"workers = {workers!r} is not allowed: need a whole number >= 1")
+        self.others = workers - 1
+        self._max_workers = self.others  # as executors of the standard library call it
+        if self.others:
+            from joblib.externals.loky import ProcessPoolExecutor
+
+            self._pool: Any = ProcessPoolExecutor(
+                self.others, initializer=_start, initargs=(os.getpid(),)
+            )
+            self._pool.submit(os.getpid)  # without a task none starts
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have one of the others call a function."""
+        future: Future[Any] = self._pool.submit(function, *args, **kwargs)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the others, whatever they do."""
+        if self.others:
+            self._pool.shutdown(wait, kill_workers=True)
+
+
+def _start(parent: int) -> None:
+    """What a worker does first; it is not started again because its tasks take memory."""
+    from joblib.externals.loky import process_executor
+
+    process_executor._MAX_MEMORY_LEAK_SIZE = inf  # loky takes 300 MB more for a leak
+    _end_with(parent)
+    import_module(_USED).load()
+
+
+def _end_with(parent: int) -> None:
+    """From now on this worker ends when its parent does, which cannot say so if it is killed."""
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    Thread(target=look, daemon=True).start()

@@ -1,0 +1,482 @@
+"""What the bank of a session says of further queries, and synthetic rows drawn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.compiled import pa, pd
+from workbench.data import Bound, SparseTable
+from workbench.estimates import NoisyAnswers
+from workbench.estimates.release_files import write_release
+from workbench.inference import KernelPCA
+from workbench.inference.answer_bank import AnswerBank
+from workbench.inference.bank_fits import ENTROPY, KERNEL, Recalled
+from workbench.inference.eigenqueries import Eigenqueries, prior_vectors
+from workbench.inference.kernel_pca import Posterior
+from workbench.inference.marginals import used_attributes
+from workbench.inference.model import Model
+from workbench.mechanisms import GaussianQueries, LaplaceQueries
+from workbench.mechanisms.protocol import sensitivity
+from workbench.owner import ledger
+from workbench.owner.budget import Spending, checked_total
+from workbench.owner.ledger import SessionFile
+from workbench.owner.price import FEWEST, Price, fits_path, load_fits, save_fits
+from workbench.privacy import DP, ZCDP
+from workbench.queries import (
+    Linear,
+    Products,
+    Recipe,
+    as_workload,
+    linear_queries,
+    workload_l2_squared,
+    workload_sensitivity,
+)
+from workbench.queries import stated as serialise
+from workbench.spaces import Domain
+from workbench.value import stated
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+# Synthesis
+
+_NOTE = (
+    "Made-up rows: they agree with noisy answers that were paid for, and with nothing else of anybody. "
+    "What was spent is the guarantee; drawing more rows costs nothing."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticRows:
+    """Rows of a model of the tuples.
+
+    Parameters
+    ----------
+    table : SparseTable
+        The rows, public.
+    model : Model
+        What they were drawn from.
+    guarantee : dict
+        What all answers cost of which budget, and whom it protects; `doubts`, where the answers
+        contradict the total or each other, or the model did not converge.
+    """
+
+    table: SparseTable
+    model: Model
+    guarantee: dict[str, str]
+
+    def __repr__(self) -> str:
+        return f"<SyntheticRows {len(self):,} of {' × '.join(self.table.domain.attributes)}>"
+
+    def __len__(self) -> int:
+        return int(self.table.total)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a record, a column an attribute, of labels.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return self.table.domain.frame(self.table.keys.repeat(self.table.counts))
+
+    def save(self, path: str | Path, force: bool = False) -> None:
+        """Write them: `.parquet` holds the guarantee itself, `.csv` has it in `.csv.json` beside.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .csv or .parquet.
+        force : bool
+            Overwrite an existing file.
+
+        Raises
+        ------
+        ValueError
+            For another ending, or if a file is there.
+        """
+        table = pa.Table.from_pandas(self.to_frame(), preserve_index=False)
+        record = {**self.guarantee, "note": _NOTE}
+        write_release(table.replace_schema_metadata(None), record, Path(path), force)
+
+
+# Recall
+
+_MOST_ENTRIES = 2**21  # of queries about one cell each, laid out along an attribute
+
+
+class Recall(Spending):
+    """Answers that were paid for, which belong to one domain, bound and dataset; recalled for nothing."""
+
+    total: float | None
+    domain: Domain | None
+    bound: Bound | None
+
+    def __init__(self, file: SessionFile, table: SparseTable | None, prior: Any):
+        super().__init__(file, table)
+        self._prior = prior
+        self._stated_bank: dict[str, Any] = {}
+        self._answers_by_question: dict[int, NoisyAnswers] = {}
+        self._eigenqueries: tuple[int, Eigenqueries] | None = None  # of so many questions
+        self._fits: tuple[int, AnswerBank] | None = None
+        self._fits_kept = False
+
+    def _belong_to(self, metadata: dict[str, Any]) -> None:
+        """Take over what the file says, if the prior fits it."""
+        super()._belong_to(metadata)
+        self.total = checked_total(metadata["total"])
+        self.domain = None
+        self.bound = None
+        if metadata["domain"] is not None:
+            self.domain = Domain.from_dict(metadata["domain"], folder=None)
+            self.bound = Bound(*metadata["bound"])
+            self._empty_table = SparseTable.from_keys(self.domain, [], [], self.bound)
+            if self._prior is not None:  # the uniform one fits; it is laid out when it is used
+                prior_vectors(self._prior, self.domain)
+
+    def recall(
+        self,
+        workload: Recipe | Mapping[str, Any] | str | Sequence[Any],
+        alpha: float | None = None,
+        *,
+        by: str | None = None,
+        error: bool = True,
+    ) -> Recalled:
+        """Answers from the bank and their error bars, at no cost.
+
+        The bank's own answers choose the method (`inference.answer_bank`); no table is needed.
+
+        Parameters
+        ----------
+        workload : Workload, or queries by label
+            Queries that are sums of cells with weights; by label as `Release.answer` takes them.
+        alpha : float, optional
+            Kernel PCA at this trade-off, in tuples, with the session's prior alone; ∞ is unbiased. At a
+            finite α its error is a posterior standard deviation, bias included, and no confidence.
+        by : str, optional
+            A method in place of the bank's choice: "kernel PCA", "junction tree", "least squares" or
+            "maximum entropy".
+        error : bool
+            Whether error bars are wanted.
+
+        Returns
+        -------
+        Recalled
+            `values` and `errors` in counts, to which it unpacks; inf where the bank cannot tell. `by`
+            names the method, and `why` says why, and what the bars are made of.
+
+        Raises
+        ------
+        ValueError
+            If the bank is empty and α is ∞, for a method that is not known or not possible, or for
+            kernel PCA of more than 6,000 answers to different queries, whose matrices would take more
+            than 4 GB. Without `by` and α, such banks are left to a junction tree or to least squares,
+            unjudged.
+        """
+        if alpha is not None and by not in (None, KERNEL):
+            raise ValueError(
+                f"alpha = {alpha!r} is not allowed with by = {by!r}: it is kernel PCA's"
+            )
+        answers = self._answers()
+        queries = as_workload(self.domain, workload)
+        if alpha is None and answers:
+            bank = self._answer_bank(answers)
+            recalled = bank.recall(queries, by, error)
+            self._keep_fits(bank)
+            return recalled
+        posterior = self._posterior(alpha)
+        if not len(posterior) and posterior.alpha == inf:
+            raise ValueError("the bank is empty: nothing was bought that could be recalled")
+        why = f"as was asked for, at alpha = {posterior.alpha:g}"
+        if alpha is None:
+            why = "the bank is empty: this is the prior"
+        if not error:
+            return Recalled(posterior.answer(queries), None, KERNEL, why)
+        values, errors = posterior.answer(queries, error=True)
+        return Recalled(values, errors, KERNEL, why)
+
+    def price(
+        self,
+        workload: Recipe | Mapping[str, Any] | str | Sequence[Any],
+        error: float,
+        alpha: float | None = None,
+        *,
+        by: str | None = None,
+        rho: float | None = None,
+    ) -> Price:
+        """The least further ε, or ρ, for this workload after which kernel PCA errs by no more than `error`.
+
+        To within about 1e-6, and what the noise's grid adds. Where `recall` would take another method,
+        the figure is kernel PCA's all the same, and `Price.why` says so: it depends on the bank alone.
+
+        Parameters
+        ----------
+        workload : Workload, or queries by label
+            As in `recall`.
+        error : float
+            The largest standard error wanted, in counts.
+        alpha, by
+            As in `recall`.
+        rho : float, optional
+            The most that it may cost, of a budget of zCDP; all that remains, if not given.
+
+        Returns
+        -------
+        Price
+            A float, which says `by` which method it is, and `why`; 0 if no query errs by more already.
+
+        Raises
+        ------
+        ValueError
+            If it costs more than that or than what remains, with the error that would be left.
+        """
+        from workbench.owner.price import LARGE_VARIANCE, noise_for_error, variance_after
+
+        if not (isinstance(error, int | float | np.number) and 0 < error < inf):
+            raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
+        remaining = self.remaining
+        if rho is not None:
+            if not isinstance(self.budget, ZCDP):
+                raise ValueError(
+                    f"rho = {rho!r} is not allowed: {self.budget} is no budget of rho"
+                )
+            remaining = min(remaining, ZCDP(rho).rho)
+        asked = as_workload(self.domain, workload)
+        posterior, why = self._priced(asked, alpha, by)
+        queries = linear_queries(asked, posterior.eigen.domain)
+        variance_left = variance_after(posterior, queries)
+        wanted = noise_for_error(variance_left, float(error))
+        if wanted == inf:
+            return Price(0.0, KERNEL, why)
+        price, variance, measured = self._price_of_variance(queries)
+        cost = price(wanted)
+        noise_variance = inf
+        while noise_variance > wanted and cost <= remaining:
+            noise_variance = measured(cost)
+            if noise_variance > wanted:  # the grid adds to the noise
+                cost *= price(wanted) / price(noise_variance) * (1 + 1e-9)
+        if cost > remaining:
+            best = sqrt(variance_left(variance(remaining) if remaining else LARGE_VARIANCE))
+            message = f"error = {error!r} costs {self._price} = {cost:.6g}, "
+            message += f"but {stated(remaining)} "
+            message += f"remain of {self.budget}" if rho is None else "may be spent"
+            if best**2 < LARGE_VARIANCE / 2:
+                message += f": spending that leaves an error of {best:.6g}"
+            raise ValueError(message)
+        return Price(cost, KERNEL, why)
+
+    def _price_of_variance(self, queries: Linear) -> tuple[Callable[[float], float], ...]:
+        """What noise of a variance costs, the variance that a price buys, and that of its draws.
+
+        In ε for Laplace noise, or in ρ for Gaussian noise from a budget of zCDP.
+        """
+        table = self._empty_table
+        if isinstance(self.budget, ZCDP):
+            squared = (
+                float(workload_l2_squared(queries, table.domain)) * sensitivity(table) ** 2
+            )
+
+            def drawn(rho: float) -> float:
+                return float(GaussianQueries(ZCDP(rho), queries)(table).estimate.variances[0])
+
+            return lambda v: squared / (2 * v), lambda rho: squared / (2 * rho), drawn
+        moved = workload_sensitivity(queries, table.domain) * sensitivity(table)
+
+        def variance(epsilon: float) -> float:
+            return float(LaplaceQueries(DP(epsilon), queries)(table).estimate.variances[0])
+
+        return lambda v: sqrt(2 / v) * moved, lambda e: 2 * (moved / e) ** 2, variance
+
+    def _priced(
+        self, workload: Recipe, alpha: float | None, by: str | None
+    ) -> tuple[Posterior, str]:
+        """The posterior that a price is of, and what it has to do with the method of `recall`."""
+        answers = self._answers()
+        if alpha is not None or not answers:
+            return self._posterior(alpha), "at the alpha that was asked for, or the total"
+        bank = self._answer_bank(answers)
+        # a model of maximum entropy takes long, and tells kernel PCA's errors no better
+        chosen, _ = bank.choose(workload, KERNEL if by == ENTROPY else by)
+        self._keep_fits(bank)
+        method = by or chosen.by
+        why = "recall would take kernel PCA too"
+        if method != KERNEL:
+            why = f"recall would take {method}; the figure is kernel PCA's"
+        why = "; ".join([why, *bank.doubts()])
+        return bank.posterior(bank.cautious_alpha(chosen)), why
+
+    def _answer_bank(self, answers: list[NoisyAnswers]) -> AnswerBank:
+        """The fits to all answers, made anew only after new ones."""
+        if self._fits is None or self._fits[0] != len(answers):
+            bank = AnswerBank(_history(answers), self.total, self._prior)
+            self._fits = (len(answers), bank)
+            if len(bank.history) >= FEWEST:
+                place = fits_path(self.path)
+                load_fits(place, bank)
+            self._fits_kept = "candidates" in vars(bank)
+        return self._fits[1]
+
+    def _keep_fits(self, bank: AnswerBank) -> None:
+        """Write the fits beside the file once all methods are judged, where that takes a while."""
+        if self._fits_kept or "candidates" not in vars(bank) or len(bank.history) < FEWEST:
+            return
+        save_fits(fits_path(self.path), bank)
+        self._fits_kept = True
+
+    def synthesize(self, n: int, seed: int = 0) -> SyntheticRows:
+        """Rows that agree with everything that was paid for, as far as its noise lets them.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        seed : int
+            Of the draw, which tells nothing.
+
+        Returns
+        -------
+        SyntheticRows
+            `table`, `to_frame()` and `save(path)`.
+
+        Raises
+        ------
+        ValueError
+            If the bank is empty, does not say how many tuples there are, or has no set of attributes
+            of few cells; or for n that is no whole number.
+        """
+        answers = self._answers()
+        if not answers:
+            raise ValueError("the bank is empty: nothing was bought that rows could agree with")
+        bank = self._answer_bank(answers)
+        tree = bank.tree()
+        model = tree.model
+        guarantee = {"budget": str(self.budget), "remaining": stated(self.remaining)}
+        guarantee |= {
+            "relation": self.relation,
+            "unit": self.unit or "as the table's bound says",
+        }
+        doubts = bank.doubts(tree)
+        if doubts:
+            guarantee["doubts"] = "; ".join(doubts)
+        return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
+
+    def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
+        """How well the bank answers cells of each pair of attributes, at no cost: a map.
+
+        Of pairs of many cells some are looked at, always the same, drawn at random.
+
+        Parameters
+        ----------
+        queries : int
+            How many cells are looked at, over all pairs; at least four a pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a pair: `first`, `second`, `cells`; `error`, the root mean square of the ±1 bars of its
+            cells by one method for all, in counts, inf where the bank cannot tell; and whether an answer
+            about both was `bought`.
+
+        Raises
+        ------
+        ValueError
+            If the bank is empty.
+        """
+        history = self.bank
+        domain = history.domain
+        pairs = list(combinations(range(len(domain.shape)), 2))
+        at_random = np.random.default_rng(0)
+        each = min(queries // max(1, len(pairs)), _MOST_ENTRIES // max(domain.shape))
+        each = max(4, each)
+        lows = []
+        for k, j in pairs:
+            cells = domain.shape[k] * domain.shape[j]
+            chosen = at_random.choice(cells, min(cells, each), replace=False)
+            low = np.zeros((len(chosen), len(domain.shape)), np.int64)
+            low[:, k], low[:, j] = np.divmod(chosen, domain.shape[j])
+            lows.append(low)
+        number = np.repeat(np.arange(len(pairs)), [len(low) for low in lows])
+        lo = np.concatenate([np.zeros((0, len(domain.shape)), np.int64), *lows])
+        hi = np.tile(domain.shape, (len(lo), 1))
+        for axis in range(2):
+            own = np.array([pair[axis] for pair in pairs], int)[number]
+            hi[np.arange(len(lo)), own] = lo[np.arange(len(lo)), own] + 1
+        _, errors = self.recall(Products.boxes(domain, lo, hi))
+        used = used_attributes(history.workload, domain)
+        rows = [
+            {
+                "first": domain.attributes[k],
+                "second": domain.attributes[j],
+                "cells": domain.shape[k] * domain.shape[j],
+                "error": float(np.sqrt(np.mean(errors[number == i] ** 2))),
+                "bought": bool((used[:, k] & used[:, j]).any()),
+            }
+            for i, (k, j) in enumerate(pairs)
+        ]
+        return pd.DataFrame(rows, columns=["first", "second", "cells", "error", "bought"])
+
+    @property
+    def bank(self) -> NoisyAnswers:
+        """All answers in the order they were bought; a ValueError if there are none."""
+        return NoisyAnswers.history(self._answers())
+
+    def _answers(self) -> list[NoisyAnswers]:
+        """The answers to each question; each is read from the file once."""
+        with self._file.transaction(write=False) as db:
+            answered = f"({ledger.ANSWERED}) WHERE answered AND queries ORDER BY question"
+            rows = db.execute(f"SELECT question FROM {answered}")
+            questions = [question for (question,) in rows.fetchall()]
+            if questions and (self.domain is None or self._stated_bank):  # another process's
+                self._belong_to(self._file.settle(db, self._stated_bank))
+                self._stated_bank = {}
+            for question in questions:
+                if question not in self._answers_by_question:
+                    self._answers_by_question[question] = self._read_answers(db, question)
+        return [self._answers_by_question[question] for question in questions]
+
+    def _read_answers(self, db: sqlite3.Connection, question: int) -> NoisyAnswers:
+        answers = ledger.read_sealed(db, self.path, question)
+        with ledger.refused_if_strange(self.path):
+            texts, variances, values = zip(*answers, strict=True)
+            domain = self._empty_table.domain
+            workload = serialise.from_text(domain, texts)
+            return NoisyAnswers(domain, workload, np.array(values), np.array(variances))
+
+    def _posterior(self, alpha: float | None) -> Posterior:
+        """What the bank tells at α; its decomposition is computed anew only after new answers."""
+        if alpha is None:
+            alpha = self.total or inf
+        answers = self._answers()
+        if self.domain is None:
+            raise ValueError("the bank is empty: nothing was bought that could be recalled")
+        method = KernelPCA(alpha, self.total, self._prior)
+        if self._eigenqueries is None or self._eigenqueries[0] != len(answers):
+            if answers:
+                history = _history(answers)
+                AnswerBank.refuse_many(len(history))
+                eigen = method(history).eigen
+            else:
+                eigen = _no_eigenqueries(self.domain, self.total, method.prior)
+            self._eigenqueries = (len(answers), eigen)
+        return Posterior(self._eigenqueries[1], method.alpha)
+
+
+def _history(answers: list[NoisyAnswers]) -> NoisyAnswers:
+    """All answers; of more than a matrix holds, those to the same query as one."""
+    history = NoisyAnswers.history(answers)
+    return history if len(history) <= AnswerBank.most_answers else history.without_repeats()
+
+
+def _no_eigenqueries(domain: Domain, total: float | None, prior: Any) -> Eigenqueries:
+    none = np.empty(0)
+    no_queries = Products.of(domain, [])
+    square = np.empty((0, 0))
+    return Eigenqueries(domain, no_queries, total, prior, none, square, none, none)

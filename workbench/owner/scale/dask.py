@@ -1,0 +1,213 @@
+"""A Dask cluster as an executor, checked before anything private is sent to it.
+
+Tasks carry private rows and secret keys, and whoever reaches a scheduler may run anything on its workers:
+a cluster is trusted as the data is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from ipaddress import ip_address
+from pathlib import Path
+from time import sleep
+from typing import Any
+from weakref import WeakSet
+
+from distributed import Client
+from distributed.cfexecutor import ClientExecutor
+from distributed.comm.core import CommClosedError
+from distributed.scheduler import KilledWorker
+
+import workbench
+
+# Address
+
+
+def scheduler_address(address: str | Path) -> str:
+    """The address itself, or that in a scheduler file."""
+    text = str(address)
+    if not isinstance(address, Path) and not text.endswith(".json"):
+        return text if "://" in text else f"tcp://{text}"
+    try:
+        return str(json.loads(Path(address).read_text())["address"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ValueError(f"{address} is no file that a Dask scheduler has written") from None
+
+
+def refuse_open(place: str, insecure: bool) -> None:
+    """A ValueError for what is neither encrypted nor on this machine."""
+    kind, _, rest = place.partition("://")
+    host = rest.rpartition(":")[0].strip("[]")
+    try:
+        local = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        local = False
+    if kind not in ("tcp", "tls") or (kind == "tcp" and not (local or insecure)):
+        raise ValueError(
+            f"{place} is not allowed: private rows and keys would cross the network in the clear; need "
+            "tls://, a loopback address, or --insecure (insecure=True) where nobody else can listen"
+        )
+
+
+# Fingerprint
+
+_LIBRARIES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "cryptography",
+    "pyarrow",
+    "polars",
+    "dask",
+    "distributed",
+)
+_NAMED = 3  # differences in one message
+
+
+@cache
+def fingerprint() -> dict[str, str]:
+    """The versions of what computes, and a hash of each source file."""
+    home = Path(workbench.__file__).parent
+    prints = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    for name in _LIBRARIES:
+        try:
+            prints[name] = version(name)
+        except PackageNotFoundError:
+            prints[name] = "missing"
+    for path in sorted(home.rglob("*.py")):
+        source = path.relative_to(home.parent).as_posix()
+        prints[source] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return prints
+
+
+@cache
+def digest() -> str:
+    """All of it as one word."""
+    return hashlib.sha256(json.dumps(fingerprint()).encode()).hexdigest()
+
+
+def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
+    """A ValueError that names what differs from what this process would run."""
+    if isinstance(theirs, Exception):
+        raise ValueError(f"{who} cannot run this package: {theirs}")
+    ours = fingerprint()
+    names = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
+    if names:
+        shown = [n if n.endswith(".py") else f"{n} {theirs.get(n)}" for n in names[:_NAMED]]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        raise ValueError(f"{who} has other sources or libraries: {', '.join(shown)}{more}")
+
+
+def run_alike(expected: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """A task of a caller with that digest; where it is another, an error."""
+    if digest() != expected:
+        raise RuntimeError(
+            "a worker that joined has other sources or libraries than the caller"
+        )
+    return function(*arguments)
+
+
+# Dask
+
+_LOST = "the cluster was lost, or its workers died again and again: nothing was released"
+
+
+class Cluster(ClientExecutor):
+    """An executor of tasks on a Dask cluster; on leaving its `with`, the connection is closed."""
+
+    def __init__(self, client: Client):
+        super().__init__(client, pure=False)
+        self._max_workers = sum(client.nthreads().values())
+        self._submitted: WeakSet[Future[Any]] = WeakSet()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """As an executor does; a worker that joined later is checked by its first task."""
+        future = super().submit(run_alike, digest(), fn, *args, **kwargs)
+        self._submitted.add(future)
+        return future
+
+    def _watch(self) -> None:
+        """Let what waits fail once the scheduler is gone: Dask leaves it waiting."""
+        while not self._shutdown:
+            lost = list(self._submitted) if self._client.status == "closed" else []
+            for future in lost:
+                with suppress(InvalidStateError):
+                    future.set_exception(ConnectionError(_LOST))
+            sleep(0.2)
+
+    def share(self, data: Any) -> Any:
+        """What stands for the data among a task's arguments; it is sent once."""
+        return self._client.scatter(data, hash=False)
+
+    def shutdown(self, wait: bool = True, cancel_futures: bool = False) -> None:
+        """As an executor does."""
+        with suppress(Exception):  # a closed client cancels nothing
+            super().shutdown(wait and not cancel_futures and self._client.status == "running")
+        self._client.close()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        """Close it; a cluster that was lost is said in words."""
+        self.shutdown(wait=kind is None)
+        if isinstance(error, KilledWorker | CancelledError | CommClosedError):
+            raise ConnectionError(_LOST) from None
+
+
+def connect(
+    address: str | Path, *, insecure: bool = False, security: Any = None, timeout: float = 5.0
+) -> Cluster:
+    """The executor of a cluster that runs already.
+
+    Parameters
+    ----------
+    address : str or path
+        Of its scheduler, as tls://host:8786, or the scheduler file (JSON) that this has written.
+    insecure : bool
+        Accept an unencrypted tcp:// beyond this machine.
+    security : distributed.Security, optional
+        For tls://; by default what Dask's own configuration says.
+    timeout : float
+        Seconds that the scheduler has to answer.
+
+    Returns
+    -------
+    Cluster
+        An executor, for `scale.release`, `experiment.run` and `audit.run_audits`.
+
+    Raises
+    ------
+    ValueError
+        An address that is none or not encrypted, no workers, or workers of other sources or libraries.
+    ConnectionError
+        No answer.
+    """
+    place = scheduler_address(address)
+    refuse_open(place, insecure)
+    try:
+        client = Client(place, security=security, timeout=timeout, set_as_default=False)
+    except OSError as e:
+        raise ConnectionError(f"no Dask scheduler answers at {place}: {e}") from None
+    try:
+        workers = client.run(fingerprint, on_error="return")
+        if not workers:
+            raise ValueError(f"the scheduler at {place} has no workers")
+        for worker, theirs in workers.items():
+            refuse_open(worker, insecure)
+            refuse_different(f"worker {worker}", theirs)
+        try:  # it unpickles what is sent to workers
+            theirs = client.run_on_scheduler(fingerprint)
+        except Exception as e:
+            theirs = e
+        refuse_different(f"the scheduler at {place}", theirs)
+        return Cluster(client)
+    except BaseException:
+        client.close()
+        raise

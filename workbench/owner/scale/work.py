@@ -1,0 +1,144 @@
+"""Tasks, run here or by any executor of `concurrent.futures`; a folder for them that is gone afterwards.
+
+A task is a function of a module and its arguments, all of which can be pickled: tried again, it does the
+same. What it refuses because of data it does not say, as executors write the texts of errors to their
+logs; it is tried again where the caller is, who sees them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from contextlib import ExitStack, closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from workbench.compiled import limited_threads
+from workbench.estimates.files import temporary_folder
+from workbench.owner.processes import Workers
+
+_TASKS_A_WORKER = 2  # that wait: results do not pile up
+_AHEAD = 64  # results of tasks that were done here, and wait for those before
+_WORKERS = 64  # where an executor does not say how many it has
+
+
+class _Refused:
+    """What a task gives back that would have raised a ValueError."""
+
+
+class _Done(Future[Any]):
+    """A task that was done here."""
+
+
+class Tasks:
+    """What runs tasks.
+
+    Parameters
+    ----------
+    executor : Executor, optional
+        Where; without it here, one after another.
+    here : bool
+        Whether this process takes a task, too, while it would wait: as long as others start.
+    """
+
+    def __init__(self, executor: Executor | None = None, here: bool = False):
+        self._executor = executor
+        self._here = here
+        self._under_way: deque[tuple[tuple[Any, ...], Future[Any]]] = deque()
+
+    def map(
+        self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
+        """The results, in the order of the arguments; one map at a time."""
+        if self._executor is None:
+            for own in arguments:
+                yield function(*own)
+            return
+        arguments = iter(arguments)
+        workers = getattr(self._executor, "_max_workers", None) or _WORKERS
+        done_here = 0
+        while True:
+            wanted = _TASKS_A_WORKER * workers + done_here - len(self._under_way)
+            for own in islice(arguments, max(wanted, 0)):
+                future = self._executor.submit(attempt, function, *own)
+                self._under_way.append((own, future))
+            if not self._under_way:
+                return
+            own, future = self._under_way[0]
+            if self._here and done_here < _AHEAD and not future.done():
+                mine = next(arguments, None)
+                if mine is not None:
+                    self._under_way.append((mine, _done(attempt(function, *mine))))
+                    done_here += 1
+                    continue
+            result = future.result()
+            self._under_way.popleft()
+            done_here -= isinstance(future, _Done)
+            yield function(*own) if isinstance(result, _Refused) else result
+
+    def close(self) -> None:
+        """No task runs any more."""
+        futures = [future for _, future in self._under_way]
+        wait([future for future in futures if not future.cancel()])
+        self._under_way.clear()
+
+
+def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A task on a worker, by one thread: there are as many workers as cores."""
+    try:
+        with limited_threads(1):
+            return function(*arguments)
+    except ValueError:
+        return _Refused()
+
+
+def _done(result: Any) -> _Done:
+    future = _Done()
+    future.set_result(result)
+    return future
+
+
+@contextmanager
+def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
+    """On an executor, on so many processes, of which this is one, or here."""
+    if executor is not None and workers is not None:
+        raise ValueError("executor and workers: need one of them, not both")
+    with ExitStack() as stack:
+        if workers is not None:
+            executor = stack.enter_context(Workers(workers))
+        here = isinstance(executor, Workers)
+        if isinstance(executor, Workers) and not executor.others:
+            executor = None
+        try:
+            yield stack.enter_context(closing(Tasks(executor, here)))
+        except BrokenExecutor:
+            raise ChildProcessError(
+                "a worker process was killed, or had too little memory: nothing was released"
+            ) from None
+
+
+@contextmanager
+def scratch_folder(parent: str | Path | None) -> Iterator[Path]:
+    """A folder of one's own, gone afterwards."""
+    parent = Path(parent or tempfile.gettempdir()).absolute()
+    if not parent.is_dir():
+        raise FileNotFoundError(f"scratch = {parent}: no such folder")
+    mode = parent.stat().st_mode
+    if os.name == "posix" and mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise ValueError(
+            f"scratch = {parent} is not allowed: anybody may put another folder in the place of a private "
+            "one there; need a folder of your own, or chmod +t"
+        )
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder(str(parent)))
+        except OSError as e:
+            raise OSError(
+                f"{parent} takes no scratch files ({e.strerror}): name another folder with scratch="
+            ) from None
+        yield folder

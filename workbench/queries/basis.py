@@ -1,0 +1,186 @@
+"""Transforms of counts to another basis, and intervals of a tree over consecutive cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from workbench.queries.ranges import Workload
+from workbench.spaces import Domain
+from workbench.value import Float, Int, Num
+
+# Axis
+
+
+def level_sizes(leaves: int, branching: int) -> list[int]:
+    """How many nodes each level of a k-ary tree over `leaves` has, from the root down.
+
+    A tree that is not complete ends at its last leaf: what would lie beyond does not exist.
+    """
+    if not isinstance(branching, int | np.integer) or branching < 2:
+        raise ValueError(f"branching = {branching!r} is not allowed: need a whole number >= 2")
+    if leaves < 1:
+        raise ValueError(f"leaves = {leaves!r} is not allowed: need at least 1")
+    sizes = [int(leaves)]
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // branching))
+    return sizes[::-1]
+
+
+class Axis:
+    """Dyadic intervals over m cells: at depth d those of 2^(height − d) cells."""
+
+    def __init__(self, m: int):
+        self.m = m
+        self.height = (m - 1).bit_length()
+        self.sizes = level_sizes(m, 2)
+
+    def cover(
+        self, lo: Int[np.ndarray, " n"], hi: Int[np.ndarray, " n"], last: bool
+    ) -> Iterator[tuple[int, Int[np.ndarray, " k"]]]:
+        """The minimal cover of ranges, leaves first: (depth, node of each range or −1).
+
+        Of at most two nodes a level it gives the left ones, or with `last` the right ones. A range up
+        to the end of the domain may take the padding along.
+        """
+        to_end = hi == self.m
+        for depth in range(self.height, -1, -1):
+            end = np.where(to_end, self.sizes[depth], hi)
+            open_ = lo < end
+            left = open_ & (lo & 1 == 1) | (depth == 0) & open_
+            right = open_ & ~to_end & (end & 1 == 1) & (depth > 0)
+            yield (
+                depth,
+                np.where(right, end - 1, -1) if last else np.where(left, lo, -1),
+            )
+            lo = np.where(open_, lo + left >> 1, self.m)
+            hi = end - right >> 1
+
+
+# Basis
+
+
+class NodeBlock(NamedTuple):
+    """Consecutive nodes with one noise law: one count moves `nodes_per_count` of them.
+
+    That is a node of each of so many levels, whose nodes add up at most `widths` cells, or differences
+    between as many.
+    """
+
+    size: int
+    nodes_per_count: int
+    share: Fraction  # of ε
+    widths: tuple[int, ...] = (1,)
+    weight: Fraction = Fraction(1)  # of Gaussian noise: its rate, relative to other blocks
+
+    def l2_squared(self, bound: Any) -> Fraction:
+        """How far one unit of that bound moves all of them, in the l2 norm, squared; or a bound on it."""
+        return sum((bound.merged(width).l2_squared for width in self.widths), Fraction(0))
+
+
+class NodeWeights(NamedTuple):
+    """What some pieces of a query need: piece `pieces[i]` takes `factor[i]` times `nodes[i]`."""
+
+    pieces: Int[np.ndarray, " k"]
+    nodes: Int[np.ndarray, " k"]
+    factor: Float[np.ndarray, " k"] | float
+
+
+class Basis(Protocol):
+    """Nodes that noise is put on: those of a transform on a domain, or its cells."""
+
+    @property
+    def transform(self) -> Any:
+        """None where nodes are cells."""
+
+    @property
+    def domain(self) -> Domain:
+        """Whose counts it transforms."""
+
+    @property
+    def noise_blocks(self) -> tuple[NodeBlock, ...]:
+        """Runs of nodes that together are all."""
+
+    def forward(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
+    ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+        """Sorted nodes and values of the counts; nodes that are left out have the value 0."""
+
+    def within(self, start: int, bits: int) -> list[tuple[int, int]]:
+        """Runs of the nodes of 2^`bits` cells from `start`, a multiple of so many: first, and last + 1."""
+
+    def forward_within(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`forward` of cells of one such range, of these nodes alone."""
+
+    def forward_above(
+        self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`forward` of all other nodes, from the sums of ranges that together are the domain."""
+
+
+class TransformBasis(Basis, Protocol):
+    """A transform on a domain, which says too which nodes a query needs."""
+
+    def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
+        """The pieces that `terms` can answer, and which query each belongs to."""
+
+    def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
+        """Every node that a piece needs, once a piece; a term names a piece at most once."""
+
+    def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
+        """Columns that say where nodes lie: level, and first and last + 1 of their cells."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """No transform: every node is a cell."""
+
+    domain: Domain
+    transform: ClassVar[None] = None
+
+    @property
+    def noise_blocks(self) -> tuple[NodeBlock, ...]:
+        """All cells in one."""
+        return (NodeBlock(self.domain.size, 1, Fraction(1)),)
+
+    def forward(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The counts themselves."""
+        return keys, counts
+
+    def within(self, start: int, bits: int) -> list[tuple[int, int]]:
+        """The cells."""
+        return [(start, min(start + (1 << bits), self.domain.size))]
+
+    def forward_within(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The counts themselves."""
+        return keys, counts
+
+    def forward_above(
+        self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """There is none."""
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+
+def basis_of(transform: Any, domain: Domain) -> Basis:
+    """The transform on the domain, or its cells where it is None."""
+    return Cells(domain) if transform is None else transform.on(domain)
+
+
+def sums_by_node(nodes: list[Any], values: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes in any order, ascending and once each, and the sums of their values."""
+    each_node = np.concatenate([np.zeros(0, np.int64), *nodes])
+    distinct, which = np.unique(each_node, return_inverse=True)
+    sums = np.zeros(len(distinct), np.int64)
+    np.add.at(sums, which, np.concatenate([np.zeros(0, np.int64), *values]))
+    return distinct, sums

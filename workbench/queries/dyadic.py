@@ -1,0 +1,324 @@
+"""Dyadic sums over a domain, along its keys or over two attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from workbench.compiled import njit
+from workbench.queries.basis import Axis, NodeBlock, NodeWeights, sums_by_node
+from workbench.queries.ranges import Boxes, Ranges, Workload
+from workbench.spaces.domain import MAX_CELLS, Domain
+from workbench.value import Int, Num, not_allowed, parameter, value
+
+# How much more each finer level gets, split="geometric". Least Σ 2^j/ε_j² at Σ ε_j = ε; and least
+# Σ 2^j·σ_j² at Σ 1/(2σ_j²) = ρ, where 1/σ_j² is what a level gets.
+_RATIO = 2 ** (1 / 3)
+_L2_RATIO = 2 ** (1 / 2)
+
+
+@value
+class Dyadic:
+    """Sums over dyadic intervals: ranges from at most two nodes a level.
+
+    With `dims` = 2, over products of a dyadic interval of each of two attributes. `split` says how the
+    budget is shared among levels: "uniform", as in the paper, or "geometric", where each finer level
+    gets 2^⅓ times as much (Cormode, Procopiuc, Srivastava, Shen & Yu, ICDE 2012, whose queries need
+    more of the fine nodes than a range does); of ρ it is √2 times as much.
+    """
+
+    dims: int = parameter(1, choices=(1, 2), doc="2: boxes over two attributes")
+    split: str = parameter("uniform", choices=("uniform", "geometric"), doc="of ε by level")
+
+    @property
+    def series(self) -> str:
+        """Its name in figures."""
+        name = "dyadic" if self.dims == 1 else "dyadic boxes"
+        return name if self.split == "uniform" else f"weighted {name}"
+
+    def on(self, domain: Domain) -> DyadicBasis:
+        """The tree over a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of two attributes if `dims` is 2.
+
+        Returns
+        -------
+        DyadicBasis
+            The tree over the domain's keys, or the product of its two attributes' trees.
+
+        Raises
+        ------
+        ValueError
+            If the domain has another number of attributes, or the tree more than 2⁶³ − 1 nodes.
+        """
+        if self.dims > 1 and len(domain.shape) != self.dims:
+            why = f"need 1, or a domain of {self.dims} attributes"
+            raise not_allowed(self, "dims", why, f" on {len(domain.shape)} attributes")
+        return DyadicBasis(self, domain)
+
+
+@dataclass(frozen=True)
+class DyadicBasis:
+    """Dyadic sums over a domain."""
+
+    transform: Dyadic
+    domain: Domain
+
+    def __post_init__(self) -> None:
+        if self.size > MAX_CELLS:
+            raise ValueError(
+                f"a domain of {self.domain.size} cells has {self.size} dyadic nodes: need at most "
+                f"{MAX_CELLS}"
+            )
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The key order, or each attribute's."""
+        sizes = self.domain.shape if self.transform.dims > 1 else (self.domain.size,)
+        return tuple(map(Axis, sizes))
+
+    @cached_property
+    def levels(self) -> list[tuple[int, ...]]:
+        """The depth on each axis, coarse before fine."""
+        return list(product(*(range(axis.height + 1) for axis in self.axes)))
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The number of each level's first node, and how many nodes there are."""
+        return list(accumulate(map(prod, map(self.shape, self.levels)), initial=0))
+
+    def start(self, *level: int) -> int:
+        """The number of a level's first node."""
+        return self.starts[self.levels.index(level)]
+
+    def shape(self, level: tuple[int, ...]) -> tuple[int, ...]:
+        """How many nodes a level has along each axis."""
+        return tuple(axis.sizes[d] for axis, d in zip(self.axes, level, strict=True))
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are."""
+        return self.starts[-1]
+
+    @property
+    def noise_blocks(self) -> tuple[NodeBlock, ...]:
+        """All nodes in one, or a block a level."""
+        if self.transform.split == "uniform" or len(self.levels) == 1:
+            widths = tuple(map(self._width, self.levels))
+            return (NodeBlock(self.size, len(self.levels), Fraction(1), widths),)
+        weights = [Fraction(_RATIO ** sum(level)) for level in self.levels]
+        total = sum(weights)
+        sizes = np.diff(np.array(self.starts, object))
+        return tuple(
+            NodeBlock(
+                int(n), 1, w / total, (self._width(level),), Fraction(_L2_RATIO ** sum(level))
+            )
+            for n, w, level in zip(sizes, weights, self.levels, strict=True)
+        )
+
+    def _width(self, level: tuple[int, ...]) -> int:
+        """How many cells a node of the level adds up."""
+        return prod(1 << axis.height - d for axis, d in zip(self.axes, level, strict=True))
+
+    def forward(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The dyadic sums of sparse counts."""
+        if len(self.axes) == 1:
+            return self._forward(keys, counts)
+        rows, columns = self.axes
+        nodes = []
+        values = []
+        for i, up in product(range(rows.height + 1), range(columns.height + 1)):
+            if up == 0:  # a new row of levels, from the cells
+                cells = (keys // columns.m >> rows.height - i) * columns.m + keys % columns.m
+                order = np.argsort(cells, kind="stable")
+                level, sums = _sums_of_equal(cells[order], counts[order])
+            else:
+                width = columns.sizes[-up]
+                above = columns.sizes[-up - 1]
+                level, sums = _sums_of_equal(
+                    level // width * above + (level % width >> 1), sums
+                )
+            nodes.append(level + self.start(i, columns.height - up))
+            values.append(sums)
+        each_node = np.concatenate(nodes)
+        order = np.argsort(each_node)
+        return each_node[order], np.concatenate(values)[order]
+
+    def within(self, start: int, bits: int) -> list[tuple[int, int]]:
+        """A run a level."""
+        (axis,) = self.axes
+        runs = []
+        for depth in range(axis.height - bits, axis.height + 1):
+            width = axis.height - depth
+            high = min(start + (1 << bits) >> width, axis.sizes[depth])
+            runs.append((self.starts[depth] + (start >> width), self.starts[depth] + high))
+        return runs
+
+    def forward_within(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of the levels up to one node."""
+        return self._forward(keys, counts, self.axes[0].height - bits)
+
+    def forward_above(
+        self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of sums."""
+        (axis,) = self.axes
+        nodes = []
+        values = []
+        for depth in range(axis.height):
+            width = axis.height - depth
+            is_above = bits < width
+            nodes.append(self.starts[depth] + (starts[is_above] >> width))
+            values.append(totals[is_above])
+        return sums_by_node(nodes, values)
+
+    def _forward(
+        self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], least: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Along one axis, each level from the one below it, in place, down to the depth `least`."""
+        (axis,) = self.axes
+        sizes = _distinct_prefixes(keys, axis.height)[: axis.height - least + 1]
+        ends = np.concatenate([np.zeros(least, np.int64), np.cumsum(sizes[::-1])])
+        nodes = np.empty(ends[-1], np.int64)
+        values = np.empty(ends[-1], np.int64)
+        nodes[ends[-1] - len(keys) :] = keys + self.starts[axis.height]
+        values[ends[-1] - len(keys) :] = counts
+        for d in range(axis.height, least, -1):
+            level = slice(ends[d] - sizes[axis.height - d], ends[d])
+            above = slice(level.start - sizes[axis.height - d + 1], level.start)
+            _sum_pairs(
+                nodes[level], values[level], self.starts[d], self.starts[d - 1],
+                nodes[above], values[above],
+            )  # fmt: skip
+        return nodes, values
+
+    def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
+        """Ranges of keys; with two axes boxes."""
+        if len(self.axes) == 1:
+            return workload.intervals(self.domain)
+        if isinstance(workload, Boxes):
+            return np.arange(len(workload)), workload
+        query_of_range, ranges = workload.intervals(self.domain)
+        range_of_box, boxes = ranges.boxes(self.domain)
+        return query_of_range[range_of_box], boxes
+
+    def terms(self, pieces: Any) -> Iterator[NodeWeights]:
+        """The nodes of each minimal cover, with factor 1."""
+        if isinstance(pieces, Ranges):
+            yield from self._terms_of_ranges(pieces)
+            return
+        rows = self._axis_cover(0, pieces)
+        columns = self._axis_cover(1, pieces)
+        for (i, row), (j, column) in product(rows, columns):
+            covered = np.flatnonzero((row >= 0) & (column >= 0))
+            if covered.size:
+                node = row[covered] * self.axes[1].sizes[j] + column[covered]
+                yield NodeWeights(covered, node + self.start(i, j), 1.0)
+
+    def _terms_of_ranges(self, ranges: Ranges) -> Iterator[NodeWeights]:
+        (axis,) = self.axes
+        for last, ends in ((False, ranges.lo), (True, ranges.hi)):
+            order = np.argsort(ends)  # searches in order are an order of magnitude faster
+            for depth, node in axis.cover(ranges.lo[order], ranges.hi[order], last):
+                covered = np.flatnonzero(node >= 0)
+                if covered.size:
+                    node = node[covered] + self.starts[depth]
+                    yield NodeWeights(order[covered], node, 1.0)
+
+    def _axis_cover(self, i: int, boxes: Boxes) -> list[tuple[int, Int[np.ndarray, " boxes"]]]:
+        """The nodes that cover each box along one axis: (depth, node of each box or −1)."""
+        cover: list[Any] = []
+        for last in (False, True):
+            cover += self.axes[i].cover(boxes.lo[:, i], boxes.hi[:, i], last)
+        return [(depth, node) for depth, node in cover if (node >= 0).any()]
+
+    def parents(
+        self, nodes: Int[np.ndarray, " n"]
+    ) -> Iterator[tuple[slice, list[Int[np.ndarray, " k"]]]]:
+        """For each level, which of the (sorted) nodes lie in it, and their parents, one an axis."""
+        ends = np.searchsorted(nodes, np.array(self.starts))
+        for i, level in enumerate(self.levels):
+            in_level = slice(ends[i], ends[i + 1])
+            places = np.unravel_index(nodes[in_level] - self.starts[i], self.shape(level))
+            parents = []
+            for axis, depth in enumerate(level):
+                if depth:
+                    above = (*level[:axis], depth - 1, *level[axis + 1 :])
+                    up = [x >> 1 if k == axis else x for k, x in enumerate(places)]
+                    node = np.ravel_multi_index(up, self.shape(above))
+                    parents.append(node + self.start(*above))
+            yield in_level, parents
+
+    def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
+        """Depth, and first and last + 1 cell, of each axis."""
+        level = np.searchsorted(np.array(self.starts), nodes, side="right") - 1
+        names = ("",) if len(self.axes) == 1 else tuple(f"{a} " for a in self.domain.attributes)
+        columns: dict[str, np.ndarray] = {}
+        rest = nodes - np.array(self.starts)[level]
+        shapes = np.array([self.shape(level) for level in self.levels])
+        for i, (name, axis) in enumerate(zip(names, self.axes, strict=True)):
+            inner = shapes[level, i + 1 :].prod(axis=1)
+            depth = np.array(self.levels)[level, i]
+            place = rest // inner
+            rest = rest % inner
+            columns[f"{name}level"] = depth
+            columns[f"{name}lo"] = place << axis.height - depth
+            columns[f"{name}hi"] = np.minimum(place + 1 << axis.height - depth, axis.m)
+        return columns
+
+
+def _sums_of_equal(
+    keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted keys, each once, and the sums of their counts."""
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[starts], np.add.reduceat(counts, starts) if len(starts) else counts
+
+
+def _distinct_prefixes(
+    keys: Int[np.ndarray, " n"], height: int
+) -> Int[np.ndarray, " height+1"]:
+    """How many different prefixes sorted keys have when 0, 1, …, `height` bits are cut off."""
+    if not len(keys):
+        return np.zeros(height + 1, np.int64)
+    tally = np.zeros(64, np.int64)
+    _highest_differences(keys, tally)
+    return 1 + tally[::-1].cumsum()[::-1][1 : height + 2]
+
+
+@njit(cache=True, nogil=True)
+def _highest_differences(keys, tally):
+    """tally[b] += 1 for neighbours whose highest different bit is the b-th (from 1)."""
+    for i in range(1, keys.size):
+        x, b = keys[i] ^ keys[i - 1], 0
+        while x:
+            x >>= 1
+            b += 1
+        tally[b] += 1
+
+
+@njit(cache=True, nogil=True)
+def _sum_pairs(nodes, values, start, start_above, out_nodes, out_values):
+    """The sums of pairs: one level of a tree from the level below it."""
+    k = -1
+    for i in range(nodes.size):
+        node = (nodes[i] - start >> 1) + start_above
+        if k < 0 or out_nodes[k] != node:
+            k += 1
+            out_nodes[k] = node
+            out_values[k] = 0
+        out_values[k] += values[i]

@@ -1,0 +1,232 @@
+"""Factors of product queries, and the compiled loops that multiply them with the cells of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.compiled import njit, prange
+from workbench.queries.linear import MAX_DENSE_CELLS
+from workbench.spaces import Domain
+from workbench.value import Float, Int
+
+# Kernels
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols, other, out):
+    """out[i, j] += Σ over terms s of query i and t of query j of times[s]·other_times[t]·Π_k H_k[s, t].
+
+    `table` holds the H_k one after the other (from `starts[k]`, rows of `widths[k]`), row and column 0
+    for attributes that a term does not use. The columns' terms come by set of used attributes: `sets`
+    (groups × attributes, the first `sizes` of each row) and `ends`; `cols` are (attributes × terms)
+    columns of H_k, `other` is (their query, as a number; their coefficient).
+    """
+    queries, owner = other
+    d = which.shape[1]
+    for i in prange(offsets.size - 1):
+        for s in range(offsets[i], offsets[i + 1]):
+            begin = 0
+            for g in range(ends.size):
+                scale = times[s]
+                used = sizes[g]
+                for k in range(d):
+                    if which[s, k]:
+                        shared = False
+                        for j in range(used):
+                            shared |= sets[g, j] == k
+                        if not shared:
+                            scale *= table[starts[k] + which[s, k] * widths[k]]
+                if used == 2:
+                    a = sets[g, 0]
+                    b = sets[g, 1]
+                    at = starts[a] + which[s, a] * widths[a]
+                    bt = starts[b] + which[s, b] * widths[b]
+                    for t in range(begin, ends[g]):
+                        out[i, owner[t]] += (
+                            scale * queries[t] * table[at + cols[a, t]] * table[bt + cols[b, t]]
+                        )
+                else:
+                    for t in range(begin, ends[g]):
+                        x = scale * queries[t]
+                        for j in range(used):
+                            k = sets[g, j]
+                            x *= table[starts[k] + which[s, k] * widths[k] + cols[k, t]]
+                        out[i, owner[t]] += x
+                begin = ends[g]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def diagonal(offsets, times, which, table, starts, widths, out):
+    """out[i] = Σ over pairs of terms of query i, as in `inner`."""
+    for i in prange(offsets.size - 1):
+        total = 0.0
+        for s in range(offsets[i], offsets[i + 1]):
+            for t in range(offsets[i], offsets[i + 1]):
+                x = times[s] * times[t]
+                for k in range(which.shape[1]):
+                    x *= table[starts[k] + which[s, k] * widths[k] + which[t, k]]
+                total += x
+        out[i] = total
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def scattered(which, factors, starts, widths, codes, values, out):
+    """out[t] = Σ over cells of values·Π_k factor of term t; codes are (attributes, cells)."""
+    for t in prange(which.shape[0]):
+        total = 0.0
+        for c in range(codes.shape[1]):
+            x = values[c]
+            for k in range(codes.shape[0]):
+                x *= factors[starts[k] + which[t, k] * widths[k] + codes[k, c]]
+                if x == 0:
+                    break
+            total += x
+        out[t] = total
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def limbs(times, which, factors, starts, widths, codes, counts, grid, out):
+    """Σ over cells of counts·round(term/grid), in three parts of 9 bits: none overflows."""
+    for t in prange(which.shape[0]):
+        high = np.int64(0)
+        middle = np.int64(0)
+        low = np.int64(0)
+        for c in range(codes.shape[1]):
+            x = times[t]
+            for k in range(codes.shape[0]):
+                x *= factors[starts[k] + which[t, k] * widths[k] + codes[k, c]]
+                if x == 0:
+                    break
+            units = np.int64(np.rint(x / grid))
+            high += (units >> 18) * counts[c]
+            middle += ((units >> 9) & 511) * counts[c]
+            low += (units & 511) * counts[c]
+        out[t, 0] = high
+        out[t, 1] = middle
+        out[t, 2] = low
+
+
+# Factors
+
+Factors = Sequence["Float[np.ndarray, 'rows values']"]
+
+
+def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, " values"]:
+    """A value for each code, from (lo, hi), a set of codes, or values."""
+    n = domain.shape[domain.axis(name)]
+    indicator = np.zeros(n)
+    if isinstance(factor, set | frozenset):
+        codes = np.array(sorted(factor))
+        if len(codes) and (codes.dtype.kind not in "iu" or codes[0] < 0 or codes[-1] >= n):
+            raise ValueError(
+                f"codes {factor} of {name!r} are not allowed: need 0 <= code < {n}"
+            )
+        indicator[codes.astype(np.int64)] = 1
+        return indicator
+    if isinstance(factor, tuple) and len(factor) == 2 and not isinstance(factor[0], bool):
+        lo, hi = factor
+        if not (lo == int(lo) and hi == int(hi) and 0 <= lo <= hi <= n):
+            raise ValueError(
+                f"range {factor} of {name!r} is not allowed: need whole 0 <= lo <= hi <= {n}"
+            )
+        indicator[int(lo) : int(hi)] = 1
+        return indicator
+    values = np.asarray(factor, float)
+    if values.shape != (n,) or not np.isfinite(values).all():
+        raise ValueError(
+            f"a factor of {name!r} must be (lo, hi), a set of codes, or {n} finite values"
+        )
+    return values + 0.0  # no negative zero, which is another text
+
+
+def haar_factors(n: int) -> list[Float[np.ndarray, " n"]]:
+    """1, and the Haar wavelets over the next power of two of n codes that are not 0 on all of them."""
+    factors = [np.ones(n)]
+    code = np.arange(n)
+    width = 1 << (n - 1).bit_length()
+    while width > 1:
+        for start in range(0, n, width):
+            inside = (code >= start) & (code < start + width)
+            sign = np.where(code < start + width // 2, 1.0, -1.0)
+            factors.append(np.where(inside, sign, 0.0))
+        width //= 2
+    return factors
+
+
+class FlatTables(NamedTuple):
+    """Tables of several attributes one after the other, for compiled loops."""
+
+    values: Float[np.ndarray, " n"]
+    starts: Int[np.ndarray, " attributes"]
+    widths: Int[np.ndarray, " attributes"]  # of a row
+
+
+def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTables:
+    """Tables (rows, columns), one an attribute, as one vector."""
+    starts = np.cumsum([0, *(t.size for t in tables)])[:-1].astype(np.int64)
+    values = np.concatenate([np.empty(0), *(t.ravel() for t in tables)])
+    return FlatTables(values, starts, np.array([t.shape[1] for t in tables], np.int64))
+
+
+def sums_over_dense_cells(
+    factors: Factors, rows: Int[np.ndarray, "terms factors"], dense: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, " terms"]:
+    """Σ over all cells of dense·Π factor[row], attribute by attribute."""
+    if not factors:
+        return np.full(len(rows), float(dense))
+    if len(factors) <= 2:
+        return _sums_over_plane(factors, rows, dense)
+    sums = np.empty(len(rows))
+    step = max(1, MAX_DENSE_CELLS // (dense.size // dense.shape[0]))
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        left = factors[0][block[:, 0]] @ dense.reshape(dense.shape[0], -1)
+        for k, factor in enumerate(factors[1:], 1):
+            left = left.reshape(len(block), factor.shape[1], -1)
+            left = np.matmul(factor[block[:, k]][:, None, :], left)[:, 0]
+        sums[start : start + step] = left[:, 0]
+    return sums
+
+
+def _sums_over_plane(
+    factors: Factors, rows: Int[np.ndarray, "terms factors"], dense: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, " terms"]:
+    """The same over one or two attributes: the product with each different factor once."""
+    different, first = np.unique(rows[:, 0], return_inverse=True)
+    left = factors[0][different] @ dense
+    if len(factors) == 1:
+        return left[first]
+    columns, second = np.unique(rows[:, 1], return_inverse=True)
+    if len(different) * len(columns) <= 64 * len(rows):
+        return (left @ factors[1][columns].T)[first, second]
+    return np.einsum("tj,tj->t", left[first], factors[1][rows[:, 1]])
+
+
+def sums_over_occupied_cells(
+    factors: Factors,
+    rows: Int[np.ndarray, "terms factors"],
+    codes: Int[np.ndarray, "factors cells"],
+    values: Float[np.ndarray, " cells"],
+) -> Float[np.ndarray, " terms"]:
+    """Σ over the occupied cells of value·Π factor[row]."""
+    sums = np.zeros(len(rows))
+    scattered(np.ascontiguousarray(rows), *flat_tables(factors), codes, values, sums)
+    return sums
+
+
+def limbs_over_occupied_cells(
+    coefficients: Float[np.ndarray, " terms"],
+    factors: Factors,
+    rows: Int[np.ndarray, "terms factors"],
+    codes: Int[np.ndarray, "factors cells"],
+    counts: Int[np.ndarray, " cells"],
+    grid: float,
+) -> Int[np.ndarray, "terms 3"]:
+    """Σ over the occupied cells of count·round(term/grid), in three parts of 9 bits."""
+    parts = np.zeros((len(rows), 3), np.int64)
+    rows = np.ascontiguousarray(rows)
+    limbs(coefficients, rows, *flat_tables(factors), codes, counts, grid, parts)
+    return parts

@@ -1,0 +1,214 @@
+"""Inner products of linear queries, ⟨q, q'⟩ = Σ_t p(t)·q(t)·q'(t), in closed form.
+
+`prior` is a vector of probabilities for each attribute (p is their product), or None: uniform. Costs
+are in queries and in the attributes' sizes, never in the domain's size.
+Source: Chen, Zhou & Bhowmick, EDBT 2012, Equations 12, 15 and 20, the last with the sum that it
+lacks: Π_k Σ_θ p_k(θ)·g(θ)·g'(θ), over the attributes that either query uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+
+from workbench.queries import factors as kernels
+from workbench.queries.conversion import Together
+from workbench.queries.factors import Factors, FlatTables, flat_tables
+from workbench.queries.linear import MAX_DENSE_CELLS, Linear, Prior, prior_margin, uniform_prior
+from workbench.queries.products import Products
+from workbench.queries.tables import TableQueries
+from workbench.spaces import Domain
+from workbench.value import Float, Int, outer_rows
+
+_Matrix = Float[np.ndarray, "rows columns"]
+
+
+def inner_products(
+    a: Linear, b: Linear, domain: Domain, prior: Prior | None = None
+) -> Float[np.ndarray, "a b"]:
+    """⟨q, q'⟩ of each query of `a` with each of `b`."""
+    products = np.zeros((len(a), len(b)))
+    _fill(products, a.on(domain), b.on(domain), domain, _weights(domain, prior))
+    return products
+
+
+def means(
+    a: Linear, domain: Domain, prior: Prior | None = None
+) -> Float[np.ndarray, " queries"]:
+    """⟨q, u⟩ with the universal query u = 1: each query's answer for one tuple of the prior."""
+    return a.on(domain).means(domain, _weights(domain, prior))
+
+
+def squared_norms(
+    a: Linear, domain: Domain, prior: Prior | None = None
+) -> Float[np.ndarray, " queries"]:
+    """⟨q, q⟩ of each query."""
+    p = _weights(domain, prior)
+    a = a.on(domain)
+    if isinstance(a, Together):
+        parts = (squared_norms(part, domain, p) for part in a.parts)
+        return np.concatenate([np.empty(0), *parts])
+    norms = np.zeros(len(a))
+    if isinstance(a, TableQueries):
+        for names, tables, queries in a.numbered_groups():
+            norms[queries] = prior_margin(tables**2, [p[domain.axis(n)] for n in names], ())
+        return norms
+    assert isinstance(a, Products)
+    if (np.diff(a.offsets) == 1).all():
+        terms = a.times**2
+        for k, f in enumerate(a.factors):
+            if a.used[k]:
+                terms *= (f**2 @ p[k])[a.which[:, k]]
+        return terms
+    which, factors = _used_factors(a)
+    table = _factor_products(factors, factors, p)
+    kernels.diagonal(a.offsets, a.times, which, *table, norms)
+    return norms
+
+
+def _weights(domain: Domain, prior: Prior | None) -> Prior:
+    if prior is None:
+        return uniform_prior(domain)
+    return tuple(np.asarray(p, float) for p in prior)
+
+
+def _fill(out: _Matrix, a: Linear, b: Linear, domain: Domain, p: Prior) -> None:
+    """Write all inner products into `out`, which is zero."""
+    match a, b:
+        case Together(), _:
+            for rows, part in _rows_of_parts(a):
+                _fill(out[rows], part, b, domain, p)
+        case _, Together():
+            for columns, part in _rows_of_parts(b):
+                _fill(out[:, columns], a, part, domain, p)
+        case Products(), Products():
+            _fill_products(out, a, b, p)
+        case Products(), TableQueries():
+            _fill_mixed(out, a, b, domain, p)
+        case TableQueries(), Products():
+            _fill_mixed(out.T, b, a, domain, p)
+        case TableQueries(), TableQueries():
+            _fill_tables(out, a, b, domain, p)
+
+
+def _rows_of_parts(workload: Together) -> Iterator[tuple[slice, Linear]]:
+    start = 0
+    for part in workload.parts:
+        yield slice(start, start + len(part)), part
+        start += len(part)
+
+
+def _fill_products(out: _Matrix, a: Products, b: Products, p: Prior) -> None:
+    """Each attribute's inner products of its different factors once; then a look-up a pair of terms."""
+    if not len(a.times) or not len(b.times):
+        return
+    which, left = _used_factors(a)
+    other, right = (which, left) if b is a else _used_factors(b)
+    order = np.concatenate([terms for _, terms in b.sets])
+    ends = np.cumsum([len(terms) for _, terms in b.sets])
+    sizes = np.array([len(axes) for axes, _ in b.sets])
+    sets = np.zeros((len(sizes), max(1, which.shape[1])), np.int64)
+    for g, (axes, _) in enumerate(b.sets):
+        sets[g, : len(axes)] = axes
+    columns = np.ascontiguousarray(other[order].T)
+    kernels.inner(
+        a.offsets, a.times, which, *_factor_products(left, right, p), sets, sizes, ends, columns,
+        (b.times[order], b.query[order]), out,
+    )  # fmt: skip
+
+
+def _used_factors(a: Products) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Which factor each term uses, and the factors that any term uses, all ones first."""
+    which = np.zeros_like(a.which)
+    factors = []
+    for k, f in enumerate(a.factors):
+        rows, place = np.unique(np.append(a.which[:, k], 0), return_inverse=True)
+        which[:, k] = place[:-1]
+        factors.append(f[rows])
+    return which, factors
+
+
+def _factor_products(left: Factors, right: Factors, p: Prior) -> FlatTables:
+    """H_k = left_k·diag(p_k)·right_kᵀ, one after the other; exactly 1 where neither uses k."""
+    tables = [(f * w) @ g.T for f, g, w in zip(left, right, p, strict=True)]
+    for h in tables:
+        h[0, 0] = 1
+    return flat_tables(tables)
+
+
+def _fill_tables(
+    out: _Matrix, a: TableQueries, b: TableQueries, domain: Domain, p: Prior
+) -> None:
+    """Margins on the attributes that both use, multiplied cell by cell."""
+    right: dict[tuple[int, tuple[str, ...]], _Matrix] = {}  # margins of b's groups
+    for names, tables, rows in a.numbered_groups():
+        left: dict[tuple[str, ...], _Matrix] = {}
+        block = np.empty((len(tables), len(b)))
+        for i, group in enumerate(b.numbered_groups()):
+            shared = tuple(n for n in names if n in group.attributes)
+            if shared not in left:
+                left[shared] = _shared_margin(tables, names, shared, domain, p, weigh=True)
+            if (i, shared) not in right:
+                margin = _shared_margin(group.tables, group.attributes, shared, domain, p)
+                right[i, shared] = margin.T
+            block[:, group.queries] = left[shared] @ right[i, shared]
+        out[rows] = block
+
+
+def _shared_margin(
+    tables: Float[np.ndarray, "queries ..."],
+    names: tuple[str, ...],
+    shared: tuple[str, ...],
+    domain: Domain,
+    p: Prior,
+    weigh: bool = False,
+) -> _Matrix:
+    """(queries, cells of the shared attributes); weighed by the prior of these cells."""
+    priors = [p[domain.axis(n)] for n in names]
+    margin = prior_margin(tables, priors, tuple(names.index(n) for n in shared))
+    if weigh:
+        for i, n in enumerate(shared):
+            shape = [1] * (margin.ndim - 1)
+            shape[i] = -1
+            margin = margin * p[domain.axis(n)].reshape(shape)
+    return margin.reshape(len(tables), -1)
+
+
+def _fill_mixed(out: _Matrix, a: Products, b: TableQueries, domain: Domain, p: Prior) -> None:
+    """As two tables, but the product's is laid out on the shared attributes alone."""
+    factor_means = [f @ p[k] for k, f in enumerate(a.factors)]
+    for names, tables, columns in b.numbered_groups():
+        margins: dict[tuple[str, ...], _Matrix] = {}
+        for axes, terms in a.sets:
+            shared = tuple(n for n in names if domain.axis(n) in axes)
+            if shared not in margins:
+                margins[shared] = _shared_margin(tables, names, shared, domain, p, weigh=True).T
+            shared_axes = [domain.axis(n) for n in shared]
+            scale = a.times[terms]
+            for k in axes:
+                if k not in shared_axes:
+                    scale = scale * factor_means[k][a.which[terms, k]]
+            factor_rows = a.which[np.ix_(terms, np.array(shared_axes, int))]
+            rows, row_of_term = np.unique(factor_rows, axis=0, return_inverse=True)
+            factors = [a.factors[k] for k in shared_axes]
+            block = scale[:, None] * _outer(factors, rows, margins[shared])[row_of_term.ravel()]
+            query = a.query[terms]
+            if len(np.unique(query)) == len(query):
+                out[np.ix_(query, columns)] += block
+            else:
+                np.add.at(out, np.ix_(query, columns), block)
+
+
+def _outer(factors: Factors, rows: Int[np.ndarray, "rows factors"], margin: _Matrix) -> _Matrix:
+    """Products of factors, laid out on all cells a block at a time, with each table's margin."""
+    products = np.empty((len(rows), margin.shape[1]))
+    step = max(1, MAX_DENSE_CELLS // prod(f.shape[1] for f in factors))
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        flat = np.ones((len(block), 1))
+        for i, factor in enumerate(factors):
+            flat = outer_rows(flat, factor[block[:, i]])
+        products[start : start + step] = flat @ margin
+    return products

@@ -1,0 +1,232 @@
+"""What linear queries have in common: a query is a function f of a tuple, its answer Σ f over tuples.
+
+All costs are in queries, attributes' sizes and non-empty cells, never in the size of the domain.
+Source: Chen, Zhou & Bhowmick, EDBT 2012, section 3.2 (Equation 9, Theorem 2).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from workbench.spaces import Domain
+from workbench.value import Bool, Float, Int, Num
+
+MAX_DENSE_CELLS = 2**22  # laid out in full at a time: 32 MiB
+MAX_INTEGER_TERM = (
+    2**27
+)  # the largest term of queries whose answers are released as whole numbers
+_EXACT = 2**53
+_EXTREME = 1e100
+_LARGEST_PRIOR = 2**27  # numbers: a gigabyte
+
+Prior = Sequence["Float[np.ndarray, ' values']"]
+
+
+class Linear(ABC):
+    """Base of `Products`, `TableQueries` and `Together`."""
+
+    @abstractmethod
+    def on(self, domain: Domain) -> Linear:
+        """The same queries on a domain."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many queries."""
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Linear:
+        """A selection of the queries, in the order of `rows`."""
+
+    @property
+    @abstractmethod
+    def max_term(self) -> float:
+        """No term is larger at any tuple."""
+
+    @property
+    @abstractmethod
+    def max_query(self) -> float:
+        """No query is larger at any tuple."""
+
+    @property
+    @abstractmethod
+    def integer_valued(self) -> bool:
+        """Whether all answers on whole counts are whole numbers."""
+
+    @abstractmethod
+    def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
+        """Each query's mean over a product prior."""
+
+    @abstractmethod
+    def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
+        """The answers, from the sums over the attributes that each query uses."""
+
+    @abstractmethod
+    def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
+        """The answers in grid steps, each term rounded at each tuple."""
+
+    def intervals(self, domain: Domain) -> NoReturn:
+        """Refused: a query over a few attributes is scattered over the keys."""
+        raise ValueError(
+            f"{self!r} makes no ranges of keys: a table answers it, or inference from NoisyAnswers"
+        )
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """Σ f over the domain: how many cells a query covers, if it counts each once."""
+        return self.on(domain).means(domain, uniform_prior(domain)) * float(domain.size)
+
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
+        """Σ f · `values`, in time of keys and queries; exact where all of it is whole."""
+        return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
+
+    def grid_units(
+        self,
+        domain: Domain,
+        keys: Int[np.ndarray, " n"],
+        counts: Num[np.ndarray, " n"],
+        grid: float,
+    ) -> Int[np.ndarray, " queries"]:
+        """Σ of round(f/grid)·counts over the keys, in exact arithmetic, cut at ±2⁶².
+
+        Every term of a query is rounded by itself, at each tuple: what a tuple adds is a function of
+        the tuple alone. A term may be of 2²⁷ grid steps at most.
+        """
+        queries = self.on(domain)
+        if queries.max_term > grid * 2**27:
+            raise ValueError(
+                f"grid = {grid!r} is not allowed: need at least {queries.max_term}/2^27"
+            )
+        largest_answer = float(np.abs(counts).sum(dtype=float)) * queries.max_query
+        if grid == 1 and queries.integer_valued and largest_answer < _EXACT:
+            return queries.sums(domain, keys, counts).astype(np.int64)  # exact, and faster
+        units = queries.grid_units_of_margins(TableMargins(domain, keys, counts), grid)
+        return np.clip(units, -(2**62), 2**62).astype(np.int64)
+
+
+class Margins(ABC):
+    """Sums over cells of few attributes."""
+
+    domain: Domain
+
+    @abstractmethod
+    def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
+        """The sums on all cells, or None where they are many."""
+
+    def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Codes (attributes, cells) of the occupied cells, and their sums, where cells are many."""
+        raise NotImplementedError
+
+
+class TableMargins(Margins):
+    """Those of values at sorted keys; columns are made once."""
+
+    def __init__(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ):
+        self.domain = domain
+        self.values = np.asarray(values)
+        self._keys = np.asarray(keys)
+        self._columns: dict[int, Int[np.ndarray, " n"]] = {}
+
+    def _column(self, axis: int) -> Int[np.ndarray, " n"]:
+        if axis not in self._columns:
+            self._columns[axis] = self.domain.column(self._keys, self.domain.attributes[axis])
+        return self._columns[axis]
+
+    def _cells(self, axes: tuple[int, ...]) -> Int[np.ndarray, " n"]:
+        """The number of each key's cell of `axes`, the last attribute fastest."""
+        cells = np.zeros(len(self.values), np.int64)
+        for k in axes:
+            cells *= self.domain.shape[k]
+            cells += self._column(k)
+        return cells
+
+    def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
+        """Exact below 2⁵³."""
+        shape = [self.domain.shape[k] for k in axes]
+        if prod(shape) > min(MAX_DENSE_CELLS, max(2**16, 8 * len(self.values))):
+            return None
+        if not axes:
+            return np.asarray(self.values.sum(dtype=float))
+        return np.bincount(self._cells(axes), self.values, prod(shape)).reshape(shape)
+
+    def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Sums are whole if values are."""
+        cells, rows = np.unique(self._cells(axes), return_inverse=True)
+        sums = np.zeros(len(cells), np.int64 if self.values.dtype.kind in "iub" else float)
+        np.add.at(sums, rows, self.values)
+        shape = [self.domain.shape[k] for k in axes]
+        codes = np.unravel_index(cells, shape) if axes else np.empty((0, len(cells)), np.int64)
+        return np.ascontiguousarray(codes, np.int64), sums
+
+
+def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
+    """The prior that says nothing: one vector of equal probabilities an attribute.
+
+    A ValueError for attributes of so many values that vectors of them take gigabytes.
+    """
+    if sum(domain.shape) > _LARGEST_PRIOR:
+        raise ValueError(
+            f"attributes of {max(domain.shape):,} values are not allowed where answers are recalled: need "
+            f"at most {_LARGEST_PRIOR:,} values of all attributes together"
+        )
+    return tuple(np.full(n, 1 / n) for n in domain.shape)
+
+
+def prior_margin(
+    tables: Float[np.ndarray, "..."], prior: Prior, kept: tuple[int, ...]
+) -> Float[np.ndarray, "..."]:
+    """Tables (queries, codes of the first attribute, …) averaged over all attributes but those kept."""
+    for axis in range(len(prior) - 1, -1, -1):
+        if axis not in kept:
+            before = tables.shape[: axis + 1]
+            after = tables.shape[axis + 2 :]
+            flat = tables.reshape(prod(before), len(prior[axis]), -1)
+            if flat.shape[2] == 1:
+                flat = flat[:, :, 0] @ prior[axis]
+            else:
+                flat = prior[axis] @ flat
+            tables = flat.reshape(*before, *after)
+    return tables
+
+
+def axes_in_domain(
+    domain: Domain,
+    names: Sequence[str],
+    sizes: Sequence[int],
+    used: Bool[np.ndarray, " attributes"] | None = None,
+) -> dict[int, int]:
+    """The domain's axis of each used attribute; a ValueError if one is missing or has other codes."""
+    axes = {}
+    for k, (name, n) in enumerate(zip(names, sizes, strict=True)):
+        if used is not None and not used[k]:
+            continue
+        axes[k] = domain.axis(name)
+        if domain.shape[axes[k]] != n:
+            raise ValueError(
+                f"queries on {name!r} with {n} codes do not fit a domain with "
+                f"{domain.shape[axes[k]]}"
+            )
+    return axes
+
+
+def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None:
+    """A ValueError for what floating-point numbers of counts could not be multiplied by."""
+    small = any(((a != 0) & (np.abs(a) < 1 / _EXTREME)).any() for a in arrays)
+    if small or (products > _EXTREME).any():
+        raise ValueError(
+            f"{name}: values beyond 1e-100 … 1e100 (and 0) are not allowed, nor terms whose factors "
+            "make more together"
+        )
+
+
+def whole_numbers(limbs: Int[np.ndarray, "n 3"]) -> np.ndarray:
+    """Python's whole numbers, which do not overflow, from parts of 9 bits."""
+    high, middle, low = limbs.astype(object).T
+    return high * 2**18 + middle * 2**9 + low

@@ -1,0 +1,137 @@
+"""Counts below nodes of a hierarchy, and any workload over one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.queries.ranges import Boxes, Workload, digest_text
+from workbench.queries.recipes import RandomBoxes
+from workbench.spaces import Hierarchy, Keys, Prefixes, child_digits
+from workbench.value import Float, Int, parameter, value
+
+_MAX_NODES = 2**22
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Nodes:
+    """How many records lie below each of a list of nodes of a hierarchy.
+
+    Parameters
+    ----------
+    levels : int64[queries]
+        The level of each node; 0 is the root.
+    keys : uint64[words, queries]
+        The lowest key of each node.
+
+    Examples
+    --------
+    >>> from workbench.spaces import Prefixes
+    >>> len(Nodes.of(Prefixes("ab", 3), ["a", "ab", ""]))
+    3
+    """
+
+    levels: Int[np.ndarray, " queries"]
+    keys: Keys
+
+    @classmethod
+    def of(cls, tree: Prefixes, texts: Sequence[str]) -> Nodes:
+        """The strings that begin with each of the texts; what is not in the space is a ValueError."""
+        keys, why = tree.encode(texts)
+        if why.any():
+            i = int((why > 0).argmax())
+            raise ValueError(f"{texts[i]!r} is not in {tree!r}: {tree.reasons[why[i] - 1]}")
+        return cls(np.array([len(text) for text in texts], np.int64), keys)
+
+    def on(self, domain: Hierarchy) -> Nodes:
+        """Itself, if these are nodes of the hierarchy."""
+        digits = getattr(domain, "digits", None)
+        if (
+            digits is None
+            or len(self.keys) != digits.word_count
+            or not ((0 <= self.levels) & (self.levels <= digits.depth)).all()
+            or not digits.contains(self.keys)
+            or (digits.ancestors(self.levels, self.keys) != self.keys).any()
+        ):
+            raise ValueError(f"these nodes are not of {domain!r}")
+        return self
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __repr__(self) -> str:
+        return digest_text(self, self.levels, self.keys)
+
+    def cells(self, domain: Hierarchy) -> Float[np.ndarray, " queries"]:
+        """How many keys lie below each."""
+        radices = domain.digits.radices
+        return np.array([1.0 * prod(radices[i:]) for i in range(len(radices) + 1)])[self.levels]
+
+
+@value
+class Level:
+    """All nodes of a level of a hierarchy, in the order of keys; of at most 2²² nodes."""
+
+    level: int = parameter(low=0, high=128, integer=True, doc="0 is the root")
+
+    def on(self, domain: Hierarchy) -> Nodes:
+        """The nodes of the level.
+
+        Parameters
+        ----------
+        domain : Hierarchy
+            A `Quadtree`, `Prefixes`, `Taxonomy` or `Attributes`.
+
+        Returns
+        -------
+        Nodes
+            In the order of keys.
+
+        Raises
+        ------
+        ValueError
+            If the hierarchy has no such level, or more than 2²² nodes there.
+        """
+        if self.level > domain.digits.depth:
+            raise ValueError(f"{self!r} is not a level of {domain!r}")
+        nodes = domain.digits.root()
+        for level in range(self.level):
+            children = domain.children(level, nodes)
+            if children.sum() > _MAX_NODES:
+                raise ValueError(f"{domain!r} has more than {_MAX_NODES} nodes at {self!r}")
+            parents = np.repeat(nodes, children, axis=1)
+            nodes = domain.digits.child(level, parents, child_digits(children))
+        return Nodes(np.full(nodes.shape[1], self.level), nodes)
+
+
+def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
+    """The concrete queries over a hierarchy; a ValueError where it has no boxes."""
+    if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
+        raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
+    return workload.on(tree)
+
+
+class KeyRuns(NamedTuple):
+    """Runs of keys that make up queries: lowest and highest key, and the query of each."""
+
+    queries: Int[np.ndarray, " runs"]
+    lowest: Keys
+    highest: Keys
+
+
+def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
+    """What concrete queries over a hierarchy are made of."""
+    if isinstance(workload, Nodes):
+        highest = tree.digits.highest_keys(workload.levels, workload.keys)
+        return KeyRuns(np.arange(len(workload)), workload.keys, highest)
+    if tree.size >= 2**63 or isinstance(workload, Boxes):
+        raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
+    queries, ranges = workload.intervals(tree)
+    runs = np.flatnonzero(ranges.hi > ranges.lo)
+    lowest = ranges.lo[runs].astype(np.uint64)[None]
+    highest = (ranges.hi[runs] - 1).astype(np.uint64)[None]
+    return KeyRuns(queries[runs], lowest, highest)

@@ -1,0 +1,376 @@
+"""Products: linear queries that are sums of separable terms, over many attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from workbench.queries.factors import (
+    factor_values,
+    haar_factors,
+    limbs_over_occupied_cells,
+    sums_over_dense_cells,
+    sums_over_occupied_cells,
+)
+from workbench.queries.linear import (
+    MAX_DENSE_CELLS,
+    MAX_INTEGER_TERM,
+    Linear,
+    Margins,
+    Prior,
+    axes_in_domain,
+    refuse_extreme,
+    whole_numbers,
+)
+from workbench.queries.ranges import Boxes, digest_text
+from workbench.spaces import Domain
+from workbench.value import Bool, Float, Int, outer_rows, read_only, sealed
+
+_MOST_VALUES = 2**26  # of all different factors: half a gigabyte
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Products(Linear):
+    """m queries, each a sum of terms c·Π_k g_k(x_k) (Chen et al., EDBT 2012, Equation 9).
+
+    `Products.of` makes them from plain words; the fields are what it makes.
+
+    Parameters
+    ----------
+    attributes : tuple of str
+        Names of the attributes.
+    factors : tuple of float64[rows, values]
+        The different factors g of each attribute, a row each, a value a code; the first row all ones.
+    which : int64[terms, attributes]
+        The row of each term and attribute; 0 where a term does not use the attribute.
+    times : float64[terms]
+        The coefficient c of each term.
+    offsets : int64[queries + 1]
+        Query i has the terms offsets[i] … offsets[i + 1] − 1.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other, or hold numbers that are not finite or are extreme.
+    """
+
+    attributes: tuple[str, ...]
+    factors: tuple[Float[np.ndarray, "rows values"], ...]
+    which: Int[np.ndarray, "terms attributes"]
+    times: Float[np.ndarray, " terms"]
+    offsets: Int[np.ndarray, " queries+1"]
+
+    def __post_init__(self) -> None:
+        fix = object.__setattr__
+        fix(self, "attributes", tuple(self.attributes))
+        fix(
+            self,
+            "factors",
+            tuple(read_only(np.asarray(f, float)) for f in self.factors),
+        )
+        for name, kind in (
+            ("which", np.int64),
+            ("times", float),
+            ("offsets", np.int64),
+        ):
+            fix(self, name, read_only(np.ascontiguousarray(getattr(self, name), kind)))
+        d = len(self.attributes)
+        terms = len(self.times)
+        if len(self.factors) != d or self.which.shape != (terms, d):
+            raise ValueError(
+                f"Products.which {self.which.shape} and {len(self.factors)} factors do not fit {d} "
+                f"attributes and {terms} terms"
+            )
+        for k, (name, f) in enumerate(zip(self.attributes, self.factors, strict=True)):
+            if f.ndim != 2 or not len(f) or (f[0] != 1).any() or not np.isfinite(f).all():
+                raise ValueError(
+                    f"Products.factors of {name!r} must be finite rows, the first all ones"
+                )
+            if terms and not 0 <= self.which[:, k].min() <= self.which[:, k].max() < len(f):
+                raise ValueError(f"Products.which names a factor of {name!r} that is not there")
+        if not np.isfinite(self.times).all():
+            raise ValueError("Products.times must be finite")
+        ends = self.offsets
+        if not len(ends) or ends[0] or ends[-1] != terms or (np.diff(ends) < 0).any():
+            raise ValueError(f"Products.offsets must rise from 0 to {terms} terms")
+        refuse_extreme("Products", self._largest_partial_products, self.times, *self.factors)
+
+    @classmethod
+    def of(cls, domain: Domain, queries: Sequence[Any]) -> Products:
+        """From plain words: a query is a term, or a list of terms that add up.
+
+        Parameters
+        ----------
+        domain : Domain
+            Where the attributes are.
+        queries : sequence
+            A term is {attribute: factor}, or (coefficient, {attribute: factor}); {} is 1 for every
+            tuple. A factor is (lo, hi), the codes lo <= x < hi; a set of codes; or a value for each
+            code.
+
+        Returns
+        -------
+        Products
+            The queries, in their order.
+
+        Raises
+        ------
+        ValueError
+            If a query has another form, or an attribute, a code or a length does not fit the domain.
+
+        Examples
+        --------
+        >>> domain = Domain(("age", "sex"), (100, 2))
+        >>> queries = Products.of(domain, [{"age": (0, 18)}, [{}, (-1.0, {"sex": {0}})]])
+        >>> queries.sums(domain, np.array([3, 50]), np.array([5, 7]))
+        array([5., 5.])
+        """
+        size = sum(domain.shape)
+        _refuse_size(size)
+        rows: list[dict[bytes, int]] = [{np.ones(n).tobytes(): 0} for n in domain.shape]
+        chosen: list[list[int]] = []
+        times: list[float] = []
+        offsets = [0]
+        for i, query in enumerate(queries):
+            for term in query if isinstance(query, list) else [query]:
+                coefficient, factors = term if isinstance(term, tuple) else (1.0, term)
+                if not isinstance(factors, Mapping):
+                    raise ValueError(
+                        f"query {i} is {str(query)[:60]!r}: need terms {{attribute: factor}}"
+                    )
+                row = [0] * len(domain.shape)
+                for name, factor in factors.items():
+                    axis = domain.axis(name)
+                    values = factor_values(domain, name, factor).tobytes()
+                    if values not in rows[axis]:
+                        size += domain.shape[axis]
+                        _refuse_size(size)
+                    row[axis] = rows[axis].setdefault(values, len(rows[axis]))
+                chosen.append(row)
+                times.append(float(coefficient))
+            offsets.append(len(times))
+        tables = tuple(
+            sealed(np.frombuffer(b"".join(different)).reshape(len(different), n).copy())
+            for different, n in zip(rows, domain.shape, strict=True)
+        )
+        which = np.array(chosen, np.int64).reshape(len(times), len(domain.shape))
+        return cls(domain.attributes, tables, which, np.array(times), np.array(offsets))
+
+    @classmethod
+    def boxes(
+        cls,
+        domain: Domain,
+        lo: Int[np.ndarray, "terms attributes"],
+        hi: Int[np.ndarray, "terms attributes"],
+        offsets: Int[np.ndarray, " queries+1"] | None = None,
+    ) -> Products:
+        """Half-open intervals of codes, one an attribute; of several boxes a query if `offsets` say."""
+        boxes = Boxes(lo, hi).on(domain)
+        which = np.zeros(boxes.lo.shape, np.int64)
+        factors = []
+        for k, n in enumerate(domain.shape):
+            lo = boxes.lo[:, k]
+            hi = boxes.hi[:, k]
+            used = (lo > 0) | (hi < n)
+            intervals, rows = np.unique((lo * (n + 1) + hi)[used], return_inverse=True)
+            which[used, k] = rows + 1
+            first = (intervals // (n + 1))[:, None]
+            last = (intervals % (n + 1))[:, None]
+            code = np.arange(n)
+            inside = (code >= first) & (code < last)
+            factors.append(sealed(np.concatenate([np.ones((1, n)), inside])))
+        offsets = np.arange(len(boxes) + 1) if offsets is None else offsets
+        return cls(domain.attributes, tuple(factors), which, np.ones(len(boxes)), offsets)
+
+    @classmethod
+    def moments(cls, domain: Domain, powers: Sequence[Mapping[str, int]]) -> Products:
+        """SUM(Π x^power): {"age": 1, "income": 2} of each; x is the label where it is a number, or the
+        code.
+        """
+        queries = []
+        for query in powers:
+            term = {}
+            for name, power in query.items():
+                x = domain.decode(name, np.arange(domain.shape[domain.axis(name)]))
+                if x.dtype.kind == "O" and isinstance(x[0], str):
+                    x = np.arange(len(x))
+                term[name] = x.astype(float) ** power
+            queries.append(term)
+        return cls.of(domain, queries)
+
+    @classmethod
+    def fourier(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Products:
+        """Coefficients Σ Π (−1)^code over each of some sets of attributes."""
+        queries = []
+        for names in subsets:
+            sizes = {name: domain.shape[domain.axis(name)] for name in names}
+            queries.append({name: (-1.0) ** np.arange(n) for name, n in sizes.items()})
+        return cls.of(domain, queries)
+
+    @classmethod
+    def wavelets(cls, domain: Domain, attributes: Sequence[str]) -> Products:
+        """All products of Haar wavelets of these attributes: 1, or ±1 on halves of a dyadic interval.
+
+        An attribute of n codes has its wavelets over the next power of two; those that are 0 on all
+        codes are left out.
+        """
+        if len(set(attributes)) != len(attributes):
+            raise ValueError(f"attributes {attributes!r} must be different")
+        queries: list[dict[str, Any]] = [{}]
+        for name in attributes:
+            factors = haar_factors(domain.shape[domain.axis(name)])
+            queries = [{**query, name: factor} for query in queries for factor in factors]
+        return cls.of(domain, queries)
+
+    def on(self, domain: Domain) -> Products:
+        """The same queries over a domain that has the attributes that they use, with as many codes."""
+        sizes = tuple(f.shape[1] for f in self.factors)
+        if self.attributes == domain.attributes and sizes == domain.shape:
+            return self
+        which = np.zeros((len(self.times), len(domain.shape)), np.int64)
+        factors = [sealed(np.ones((1, n))) for n in domain.shape]
+        for k, axis in axes_in_domain(domain, self.attributes, sizes, self.used).items():
+            which[:, axis] = self.which[:, k]
+            factors[axis] = self.factors[k]
+        return Products(domain.attributes, tuple(factors), which, self.times, self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return digest_text(self, *self.factors, self.which, self.times, self.offsets)
+
+    def __getitem__(
+        self, rows: Int[np.ndarray, " k"] | Bool[np.ndarray, " queries"]
+    ) -> Products:
+        """A selection of the queries, in the order of `rows`."""
+        rows = np.arange(len(self))[rows]
+        sizes = np.diff(self.offsets)[rows]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        terms = np.repeat(self.offsets[rows] - ends[:-1], sizes) + np.arange(ends[-1])
+        return Products(
+            self.attributes, self.factors, self.which[terms], self.times[terms], ends
+        )
+
+    @cached_property
+    def used(self) -> Bool[np.ndarray, " attributes"]:
+        """Which attributes any term uses."""
+        return sealed(self.which.any(axis=0))
+
+    @cached_property
+    def query(self) -> Int[np.ndarray, " terms"]:
+        """The query of each term."""
+        return sealed(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
+
+    @cached_property
+    def sets(self) -> tuple[tuple[tuple[int, ...], Int[np.ndarray, " terms"]], ...]:
+        """Terms by the axes that they use, however many attributes there are."""
+        if not len(self.which):
+            return ()
+        patterns, group = np.unique(self.which > 0, axis=0, return_inverse=True)
+        group = group.ravel()
+        order = np.argsort(group, kind="stable")
+        ends = np.cumsum(np.bincount(group, minlength=len(patterns)))
+        axes = (tuple(np.flatnonzero(used).tolist()) for used in patterns)
+        return tuple(zip(axes, np.split(order, ends[:-1]), strict=True))
+
+    @property
+    def _largest_partial_products(self) -> Float[np.ndarray, " terms"]:
+        """What no product of some factors of a term exceeds: a factor of 0 hides no other."""
+        bounds = np.maximum(np.abs(self.times), 1)
+        with np.errstate(over="ignore"):
+            for k, f in enumerate(self.factors):
+                bounds = bounds * np.maximum(np.abs(f).max(axis=1), 1)[self.which[:, k]]
+        return bounds
+
+    @cached_property
+    def max_terms(self) -> Float[np.ndarray, " terms"]:
+        """The largest magnitude of each term at any tuple."""
+        magnitudes = np.abs(self.times)
+        for k, f in enumerate(self.factors):
+            magnitudes = magnitudes * np.abs(f).max(axis=1)[self.which[:, k]]
+        return sealed(magnitudes)
+
+    @cached_property
+    def max_term(self) -> float:
+        """No term is larger at any tuple."""
+        return float(self.max_terms.max(initial=0.0))
+
+    @cached_property
+    def max_query(self) -> float:
+        """No query is larger at any tuple."""
+        return float(np.bincount(self.query, self.max_terms, len(self)).max(initial=0.0))
+
+    @cached_property
+    def integer_valued(self) -> bool:
+        """Whether all answers on whole counts are whole numbers, of terms up to 2²⁷ a tuple."""
+        arrays = (*self.factors, self.times)
+        whole = all((a == np.rint(a)).all() for a in arrays)
+        return whole and bool((self._largest_partial_products <= MAX_INTEGER_TERM).all())
+
+    def dense_terms(
+        self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The terms' values (coefficients included) on all cells of `axes`, a block of terms a time."""
+        cells = prod(self.factors[k].shape[1] for k in axes)
+        step = max(1, MAX_DENSE_CELLS // cells)
+        for start in range(0, len(terms), step):
+            block = terms[start : start + step]
+            values = self.times[block][:, None]
+            for k in axes:
+                values = outer_rows(values, self.factors[k][self.which[block, k]])
+            yield block, values
+
+    def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
+        """Each query's mean over a product prior, term by term."""
+        terms = self.times.copy()
+        for k, f in enumerate(self.factors):
+            if self.used[k]:
+                terms *= (f @ prior[k])[self.which[:, k]]
+        return np.bincount(self.query, terms, len(self))
+
+    def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
+        """The answers, from sums over the attributes that each term uses."""
+        sums = np.zeros(len(self.times))
+        for axes, terms in self.sets:
+            rows = self.which[np.ix_(terms, np.array(axes, int))]
+            factors = [self.factors[k] for k in axes]
+            dense = margins.dense(axes)
+            if dense is None:
+                codes, values = margins.occupied_cells(axes)
+                values = values.astype(float)
+                sums[terms] = sums_over_occupied_cells(factors, rows, codes, values)
+            else:
+                sums[terms] = sums_over_dense_cells(factors, rows, dense)
+        sums *= self.times
+        if len(self) == len(sums) and (np.diff(self.offsets) == 1).all():
+            return sums
+        return np.bincount(self.query, sums, len(self))
+
+    def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
+        """The answers in grid steps, each term rounded at each tuple."""
+        limbs = np.zeros((len(self.times), 3), np.int64)
+        for axes, terms in self.sets:
+            codes, counts = margins.occupied_cells(axes)
+            factors = [self.factors[k] for k in axes]
+            rows = self.which[np.ix_(terms, np.array(axes, int))]
+            limbs[terms] = limbs_over_occupied_cells(
+                self.times[terms], factors, rows, codes, counts, grid
+            )
+        units = np.zeros(len(self), object)
+        np.add.at(units, self.query, whole_numbers(limbs))
+        return units
+
+
+def _refuse_size(values: int) -> None:
+    """A ValueError, before there is memory for them, if factors have very many values."""
+    if values > _MOST_VALUES:
+        raise ValueError(
+            f"factors of {values:,} values are too many: need at most {_MOST_VALUES:,}, one a code "
+            "of each different factor"
+        )

@@ -1,0 +1,438 @@
+"""Counting queries over keys and codes: ranges, subsets, boxes, and windows of a shuffled order."""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections.abc import Iterable, Sized
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from workbench.compiled import in_slices
+from workbench.spaces import Domain
+from workbench.value import Float, Int, Num, UInt64, value
+
+# Queries
+
+_MAX_RANGES = 2**26  # that boxes may make: some 2 GiB
+
+
+class Workload(Protocol):
+    """Queries that know how to sum a sparse vector."""
+
+    def on(self, domain: Domain) -> Workload:
+        """The concrete queries on `domain`; a ValueError if they do not fit it."""
+
+    def __len__(self) -> int:
+        """How many queries."""
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """How many cells of the domain each query covers."""
+
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
+        """Σ of `values` over the `keys` (sorted) that each query covers."""
+
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
+        """Disjoint ranges that make up the queries, and which query each belongs to."""
+
+
+class Recipe(Protocol):
+    """What makes queries on a domain; concrete queries are their own."""
+
+    def on(self, domain: Any) -> Any:
+        """The queries on a domain, or a hierarchy; a ValueError if they do not fit it."""
+
+
+def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
+    """The text of a concrete workload: a digest, since numpy abbreviates long arrays."""
+    digest = hashlib.sha256(b"|".join(a.tobytes() for a in arrays)).hexdigest()[:32]
+    return f"<{type(workload).__name__} of {len(workload)} queries, sha256 {digest}>"
+
+
+def sorted_search(
+    keys: Int[np.ndarray, " n"], wanted: Int[np.ndarray, " k"]
+) -> Int[np.ndarray, " k"]:
+    """`np.searchsorted`, in the order of what is wanted: an order of magnitude faster."""
+    places = np.empty(len(wanted), np.int64)
+
+    def search(part: slice) -> None:
+        order = np.argsort(wanted[part])
+        places[part][order] = np.searchsorted(keys, wanted[part][order])
+
+    in_slices(search, len(wanted))
+    return places
+
+
+def prefix_sums(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
+    """0 and the running sums, whole where the values are."""
+    kind = np.int64 if values.dtype.kind in "iub" else np.float64
+    prefix = np.zeros(len(values) + 1, kind)
+    np.cumsum(values, dtype=kind, out=prefix[1:])
+    return prefix
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranges:
+    """Half-open intervals of keys [lo, hi), in the domain's own order.
+
+    Parameters
+    ----------
+    lo, hi : int64[queries]
+        The first key of each range, and the one after the last; 0 <= lo <= hi.
+
+    Raises
+    ------
+    ValueError
+        If the two are not alike, or a range is negative or ends before it starts.
+
+    Examples
+    --------
+    >>> Ranges([0, 2], [2, 2]).sums(Domain(("x",), (9,)), np.array([1, 5]), np.array([3, 4]))
+    array([3., 0.])
+    """
+
+    lo: Int[np.ndarray, " queries"]
+    hi: Int[np.ndarray, " queries"]
+
+    def __post_init__(self) -> None:
+        for name in ("lo", "hi"):
+            ends = np.atleast_1d(np.asarray(getattr(self, name), np.int64))
+            object.__setattr__(self, name, ends)
+        if self.lo.shape != self.hi.shape or self.lo.ndim != 1:
+            raise ValueError(f"Ranges.lo {self.lo.shape} and hi {self.hi.shape} must be alike")
+        wrong = (self.lo < 0) | (self.hi < self.lo)
+        if wrong.any():
+            i = int(wrong.argmax())
+            raise ValueError(f"range {i} is [{self.lo[i]}, {self.hi[i]}): need 0 <= lo <= hi")
+
+    def on(self, domain: Domain) -> Ranges:
+        """Itself, if every range lies in the domain."""
+        if len(self) and self.hi.max() > domain.size:
+            i = int(self.hi.argmax())
+            raise ValueError(
+                f"range {i} is [{self.lo[i]}, {self.hi[i]}): outside a domain of {domain.size} cells"
+            )
+        return self
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    def __repr__(self) -> str:
+        return digest_text(self, self.lo, self.hi)
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """Lengths of the ranges."""
+        return (self.hi - self.lo).astype(float)
+
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
+        """One prefix sum and one sorted search for all queries."""
+        return self.sums_of_prefix(keys, prefix_sums(values))
+
+    def sums_of_prefix(
+        self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
+    ) -> Float[np.ndarray, " queries"]:
+        """Sums of values whose `prefix_sums` are known, of these keys or (None) of every cell."""
+        if keys is None:
+            return (prefix[self.hi] - prefix[self.lo]).astype(float)
+        first, last = np.split(sorted_search(keys, np.concatenate([self.lo, self.hi])), 2)
+        return (prefix[last] - prefix[first]).astype(float)
+
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " queries"], Ranges]:
+        """Themselves."""
+        return np.arange(len(self)), self
+
+    def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
+        """Over two attributes: part of a row, whole rows, part of a row; and whose they are."""
+        width = domain.shape[1]
+        first = -(-self.lo // width)  # the whole rows are first … last − 1
+        last = self.hi // width
+        within = first > last  # one row
+        row = np.where(within, last, first - 1)
+        zero = np.zeros(len(self), np.int64)
+        head_end = np.where(within, self.hi - row * width, width)
+        tail_end = np.where(within, 0, self.hi - last * width)
+        head = [row, self.lo - row * width, row + 1, head_end]
+        body = [first, zero, np.maximum(first, last), zero + width]
+        tail = [last, zero, last + 1, tail_end]
+        corners = np.concatenate([np.stack(part, axis=1) for part in (head, body, tail)])
+        lo = corners[:, :2]
+        hi = corners[:, 2:]
+        boxes = np.flatnonzero((lo < hi).all(axis=1))
+        return boxes % max(len(self), 1), Boxes(lo[boxes], hi[boxes])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Subsets:
+    """Arbitrary sets of cells; `Subsets.of` makes them from sets of keys.
+
+    Parameters
+    ----------
+    offsets : int64[queries + 1]
+        Query i covers members[offsets[i]:offsets[i + 1]].
+    members : int64[cells]
+        Keys, sorted and distinct within each query.
+
+    Examples
+    --------
+    >>> Subsets.of([[5, 1], []]).sums(Domain(("x",), (9,)), np.array([1, 5]), np.array([3, 4]))
+    array([7., 0.])
+    """
+
+    offsets: Int[np.ndarray, " queries+1"]
+    members: Int[np.ndarray, " cells"]
+
+    @classmethod
+    def of(cls, sets: Iterable[Iterable[int]]) -> Subsets:
+        """From an iterable of iterables of keys; a key named twice in a set counts once."""
+        members = [np.unique(np.asarray(list(s), np.int64)) for s in sets]
+        offsets = np.cumsum([0, *map(len, members)])
+        return cls(offsets, np.concatenate([*members, np.empty(0, np.int64)]).astype(np.int64))
+
+    def on(self, domain: Domain) -> Subsets:
+        """Itself, if every member lies in the domain."""
+        members = self.members
+        if len(members) and not 0 <= members.min() <= members.max() < domain.size:
+            raise ValueError(f"a subset names a cell outside a domain of {domain.size} cells")
+        return self
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return digest_text(self, self.offsets, self.members)
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """Sizes of the subsets."""
+        return np.diff(self.offsets).astype(float)
+
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
+        """A sorted search of all members among the keys."""
+        if not len(keys):
+            return np.zeros(len(self))
+        places = np.minimum(sorted_search(keys, self.members), len(keys) - 1)
+        counted = np.where(keys[places] == self.members, values[places], 0).astype(float)
+        prefix = np.concatenate([[0.0], np.cumsum(counted)])
+        return prefix[self.offsets[1:]] - prefix[self.offsets[:-1]]
+
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " runs"], Ranges]:
+        """Runs of neighbouring cells."""
+        query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        new = (np.diff(self.members, prepend=-2) != 1) | (np.diff(query, prepend=-1) != 0)
+        starts = np.flatnonzero(new)
+        ends = np.append(starts[1:], len(query))[: len(starts)] - 1
+        return query[starts], Ranges(self.members[starts], self.members[ends] + 1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Boxes:
+    """Products of half-open intervals of codes, one interval [lo, hi) an attribute, none empty.
+
+    Parameters
+    ----------
+    lo, hi : int64[queries, attributes]
+        The first code of each interval, and the one after the last; 0 <= lo < hi.
+
+    Raises
+    ------
+    ValueError
+        If the two are not alike, or an interval is negative or empty.
+    """
+
+    lo: Int[np.ndarray, "queries attributes"]
+    hi: Int[np.ndarray, "queries attributes"]
+
+    def __post_init__(self) -> None:
+        for name in ("lo", "hi"):
+            ends = np.atleast_2d(np.asarray(getattr(self, name), np.int64))
+            object.__setattr__(self, name, ends)
+        if self.lo.shape != self.hi.shape:
+            raise ValueError(f"Boxes.lo {self.lo.shape} and hi {self.hi.shape} must be alike")
+        wrong = (self.lo < 0) | (self.hi <= self.lo)
+        if wrong.any():
+            i, axis = np.argwhere(wrong)[0]
+            raise ValueError(
+                f"box {i} is {self.lo[i]}..{self.hi[i]}: need 0 <= lo < hi, and attribute {axis} has "
+                f"[{self.lo[i, axis]}, {self.hi[i, axis]}); hi is not part of the box"
+            )
+
+    def on(self, domain: Domain) -> Boxes:
+        """Itself, if every box lies in the domain."""
+        if self.lo.shape[1] != len(domain.shape) or (self.hi > np.array(domain.shape)).any():
+            raise ValueError(f"boxes do not fit a domain of shape {domain.shape}")
+        return self
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+    def __repr__(self) -> str:
+        return digest_text(self, self.lo, self.hi)
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """Volumes of the boxes, in cells."""
+        return (self.hi - self.lo).astype(float).prod(axis=1)
+
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
+        """A slice of keys along the first attribute, then a mask along the others."""
+        stride = domain.strides[0]
+        start = np.searchsorted(keys, self.lo[:, 0] * stride)
+        stop = np.searchsorted(keys, self.hi[:, 0] * stride - 1, side="right")
+        columns = [domain.column(keys, a) for a in domain.attributes[1:]]
+        sums = np.zeros(len(self))
+        for i, (a, b) in enumerate(zip(start, stop, strict=True)):
+            inside = np.ones(max(0, b - a), bool)
+            for j, column in enumerate(columns, 1):
+                inside &= (column[a:b] >= self.lo[i, j]) & (column[a:b] < self.hi[i, j])
+            sums[i] = values[a:b][inside].sum()
+        return sums
+
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
+        """A range for each combination of codes of all attributes but the last, or the last few."""
+        shape = np.array(domain.shape)
+        last = len(shape) - 1
+        while last and ((self.lo[:, last] == 0) & (self.hi[:, last] == shape[last])).all():
+            last -= 1  # attributes that every box covers in full make longer ranges
+        outer = self.hi[:, :last] - self.lo[:, :last]
+        total = outer.astype(float).prod(axis=1).sum()
+        if total > _MAX_RANGES:
+            raise ValueError(
+                f"these boxes make {total:.3g} ranges of keys: need at most {_MAX_RANGES}; "
+                "Dyadic(dims=2) answers boxes over two attributes as they are"
+            )
+        sizes = outer.prod(axis=1)
+        query = np.repeat(np.arange(len(self)), sizes)
+        rest = np.arange(len(query)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        start = np.zeros(len(query), np.int64)
+        for axis in range(last - 1, -1, -1):
+            n = outer[query, axis]
+            start += (self.lo[query, axis] + rest % n) * domain.strides[axis]
+            rest //= n
+        lo = start + self.lo[query, last] * domain.strides[last]
+        hi = start + self.hi[query, last] * domain.strides[last]
+        return query, Ranges(lo, hi)
+
+
+# Shuffle
+
+_BLOCK = 2**15  # keys that are shuffled at a time
+
+
+@value
+class Shuffle:
+    """A public pseudo-random order of the keys 0 … size − 1, computed key by key.
+
+    A bijection on the next power of two (odd multiplications and xor-shifts, after the finaliser of
+    MurmurHash3), walked until it lands inside: a permutation of the domain that is never stored.
+    """
+
+    size: int
+    seed: int
+
+    def __call__(self, keys: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """The places of `keys` in the shuffled order."""
+        keys = np.asarray(keys)
+        places = np.empty(len(keys), np.int64)
+        for i in range(0, len(keys), _BLOCK):  # what stays in the cache is several times faster
+            places[i : i + _BLOCK] = self._places(keys[i : i + _BLOCK])
+        return places
+
+    def _places(self, keys: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        bits = max(2, (self.size - 1).bit_length())
+        mask = np.uint64(2**bits - 1)
+        shift = np.uint64((bits + 1) // 2)
+        odd = np.random.default_rng(self.seed).integers(0, 2**63, 4, dtype=np.uint64) * 2 + 1
+
+        def mix(x: UInt64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
+            for constant in odd.astype(np.uint64):
+                x *= constant
+                x += constant
+                x &= mask
+                x ^= x >> shift
+            return x
+
+        places = mix(keys.astype(np.uint64))
+        outside = np.flatnonzero(places >= np.uint64(self.size))
+        while outside.size:
+            places[outside] = mix(places[outside])
+            outside = outside[places[outside] >= np.uint64(self.size)]
+        return places.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Random subsets as windows [lo, hi) of a shuffled order: any size costs the same."""
+
+    shuffle: Shuffle
+    ranges: Ranges
+
+    def on(self, domain: Domain) -> Windows:
+        """Itself, if it was drawn for a domain of this size."""
+        if domain.size != self.shuffle.size:
+            raise ValueError(f"subsets of {self.shuffle.size} cells do not fit {domain.size}")
+        return self
+
+    def __len__(self) -> int:
+        return len(self.ranges)
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """Sizes of the subsets."""
+        return self.ranges.cells(domain)
+
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
+        """Ranges over the shuffled keys, which are sorted once for all sizes that are asked."""
+        return self.ranges.sums_of_prefix(*_shuffled(self.shuffle, keys, values))
+
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
+        """Refused: the cells of a random subset are scattered."""
+        raise ValueError(
+            "random subsets are scattered over the domain and make no ranges: a tree answers Ranges, "
+            "Boxes and Subsets"
+        )
+
+
+class _ShuffledSums(NamedTuple):
+    places: Int[np.ndarray, " n"] | None  # sorted; None where every cell has its value
+    prefix: Any
+
+
+_MAX_CACHED = 16  # shuffled orders at a time: each is as large as its table
+_cache: dict[
+    tuple[Shuffle, int, int], _ShuffledSums
+] = {}  # by shuffle and arrays, while the arrays live
+
+
+def _shuffled(shuffle: Shuffle, keys: np.ndarray, values: np.ndarray) -> _ShuffledSums:
+    """The keys' places in a shuffled order, sorted, and the prefix sums of `values` along it.
+
+    Where keys are many the values are put in their places instead, and None stands for all places.
+    """
+    name = (shuffle, id(keys), id(values))
+    if name in _cache:
+        return _cache[name]
+    places = shuffle(keys)
+    if 8 * len(keys) > shuffle.size:
+        dense = np.zeros(shuffle.size, values.dtype)
+        dense[places] = values
+        sums = _ShuffledSums(None, prefix_sums(dense))
+    else:
+        order = np.argsort(places)
+        sums = _ShuffledSums(places[order], prefix_sums(values[order]))
+    if keys.flags.writeable or values.flags.writeable:
+        return sums  # they may change and keep their ids
+    for array in (keys, values):  # an id is free again when its array is gone
+        weakref.finalize(array, _cache.pop, name, None).atexit = False
+    _cache[name] = sums
+    if len(_cache) > _MAX_CACHED:
+        del _cache[next(iter(_cache))]  # the oldest
+    return sums

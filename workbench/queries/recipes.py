@@ -1,0 +1,352 @@
+"""Recipes of queries: random ones, and all cells of marginals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from workbench.queries.conversion import MAX_TERMS
+from workbench.queries.linear import MAX_DENSE_CELLS
+from workbench.queries.products import Products
+from workbench.queries.ranges import Boxes, Ranges, Shuffle, Windows
+from workbench.queries.tables import TableQueries
+from workbench.spaces import Domain
+from workbench.value import Int, not_allowed, parameter, sealed, value
+
+# Random
+
+
+@value
+class RandomRanges:
+    """`count` ranges of `size` consecutive keys, placed uniformly.
+
+    >>> len(RandomRanges(10, 5, seed=0).on(Domain(("x",), (100,))))
+    5
+    """
+
+    size: int = parameter(low=1, integer=True, unit="cells", doc="cells a query covers")
+    count: int = parameter(200, 1, integer=True, unit="queries", doc="how many are asked")
+    seed: int = parameter(0, 0, integer=True, doc="of the draw")
+
+    def on(self, domain: Domain) -> Ranges:
+        """The ranges on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of at least `size` cells.
+
+        Returns
+        -------
+        Ranges
+            The same ones every time.
+
+        Raises
+        ------
+        ValueError
+            If the domain has fewer cells.
+        """
+        return _uniform_ranges(domain, self.size, self.count, np.random.default_rng(self.seed))
+
+
+@value
+class RandomSubsets:
+    """`count` subsets of `size` cells, each uniform among all subsets of its size."""
+
+    size: int = parameter(low=1, integer=True, unit="cells", doc="cells a query covers")
+    count: int = parameter(200, 1, integer=True, unit="queries", doc="how many are asked")
+    seed: int = parameter(0, 0, integer=True, doc="of the draw")
+
+    def on(self, domain: Domain) -> Windows:
+        """The subsets on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of at least `size` cells.
+
+        Returns
+        -------
+        Windows
+            Subsets as windows of one shuffled order, the same ones every time.
+
+        Raises
+        ------
+        ValueError
+            If the domain has fewer cells.
+        """
+        of_shuffle, of_windows = np.random.SeedSequence(self.seed).spawn(2)
+        shuffle = Shuffle(domain.size, int(of_shuffle.generate_state(1)[0]))
+        rng = np.random.default_rng(of_windows)
+        return Windows(shuffle, _uniform_ranges(domain, self.size, self.count, rng))
+
+
+def _uniform_ranges(domain: Domain, size: int, count: int, rng: np.random.Generator) -> Ranges:
+    """`count` ranges of `size` keys."""
+    if size > domain.size:
+        raise ValueError(f"queries of {size} cells do not fit a domain of {domain.size}")
+    lo = rng.integers(0, domain.size - size, count, endpoint=True)
+    return Ranges(lo, lo + size)
+
+
+def _wrong_box_shape(x: Any) -> str | None:
+    good = isinstance(x, tuple) and x and all(type(n) is int and n > 0 for n in x)
+    return None if good else "need a tuple of whole numbers > 0, one an attribute"
+
+
+@value
+class RandomBoxes:
+    """`count` boxes of `shape` cells, one number an attribute, placed uniformly.
+
+    >>> RandomBoxes((2, 3), 5, seed=0).on(Domain(("x", "y"), (9, 9))).cells(None)[:2]
+    array([6., 6.])
+    """
+
+    shape: tuple[int, ...] = parameter(
+        check=_wrong_box_shape,
+        unit="cells",
+        doc="codes a query covers along each attribute",
+    )
+    count: int = parameter(200, 1, integer=True, unit="queries", doc="how many are asked")
+    seed: int = parameter(0, 0, integer=True, doc="of the draw")
+
+    def on(self, domain: Domain) -> Boxes:
+        """The boxes on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of as many attributes as `shape` has numbers, none with fewer codes.
+
+        Returns
+        -------
+        Boxes
+            The same ones every time.
+
+        Raises
+        ------
+        ValueError
+            If the boxes do not fit the domain.
+        """
+        fits = len(self.shape) == len(domain.shape)
+        if not fits or any(n > m for n, m in zip(self.shape, domain.shape, strict=True)):
+            raise ValueError(
+                f"boxes of {self.shape} codes do not fit a domain of {domain.shape}"
+            )
+        rng = np.random.default_rng(self.seed)
+        room = np.subtract(domain.shape, self.shape)
+        lo = rng.integers(0, room, (self.count, len(room)), endpoint=True)
+        return Boxes(lo, lo + self.shape)
+
+
+def _random_axes(
+    domain: Domain, k: int, count: int, rng: np.random.Generator
+) -> Int[np.ndarray, "count k"]:
+    """`count` sets of k attributes, each uniform."""
+    if k > len(domain.shape):
+        raise ValueError(f"queries on {k} attributes do not fit {domain.attributes}")
+    return np.sort(rng.random((count, len(domain.shape))).argsort(axis=1)[:, :k], axis=1)
+
+
+@value
+class RandomMarginalRanges:
+    """`count` ranges over `dims` attributes: a uniform set of attributes, and on each an interval.
+
+    The intervals are uniform among all that are not empty: the paper says only "random".
+
+    >>> len(RandomMarginalRanges(5).on(Domain(("a", "b", "c"), (20, 3, 40))))
+    5
+    """
+
+    count: int = parameter(5000, 1, integer=True, unit="queries", doc="how many are asked")
+    dims: int = parameter(2, 1, integer=True, unit="attributes", doc="of each range")
+    seed: int = parameter(0, 0, integer=True, doc="of the draw")
+
+    def on(self, domain: Domain) -> Products:
+        """The ranges on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of at least `dims` attributes.
+
+        Returns
+        -------
+        Products
+            The same ones every time.
+
+        Raises
+        ------
+        ValueError
+            If the domain has fewer attributes.
+        """
+        rng = np.random.default_rng(self.seed)
+        axes = _random_axes(domain, self.dims, self.count, rng)
+        sizes = np.array(domain.shape)
+        n = sizes[axes]
+        # two different ends among n + 1: uniform among the intervals that are not empty
+        one = rng.integers(0, n + 1)
+        two = rng.integers(0, n)
+        two += two >= one
+        rows = np.arange(self.count)[:, None]
+        lo = np.zeros((self.count, len(sizes)), np.int64)
+        hi = np.tile(sizes, (self.count, 1))
+        lo[rows, axes] = np.minimum(one, two)
+        hi[rows, axes] = np.maximum(one, two)
+        return Products.boxes(domain, lo, hi)
+
+
+@value
+class RandomTables:
+    """`count` arbitrary queries on k attributes: a uniform set of them, a fair coin for every cell."""
+
+    count: int = parameter(5000, 1, integer=True, unit="queries", doc="how many are asked")
+    k: int = parameter(2, 1, integer=True, unit="attributes", doc="of each table")
+    seed: int = parameter(0, 0, integer=True, doc="of the draw")
+
+    def on(self, domain: Domain) -> TableQueries:
+        """The tables on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of at least k attributes.
+
+        Returns
+        -------
+        TableQueries
+            The same ones every time.
+
+        Raises
+        ------
+        ValueError
+            If the domain has fewer attributes, or the tables are too large.
+        """
+        rng = np.random.default_rng(self.seed)
+        axes = _random_axes(domain, self.k, self.count, rng)
+        sets, group = np.unique(axes, axis=0, return_inverse=True)
+        group = group.ravel()
+        groups = []
+        for set_axes, size in zip(sets, np.bincount(group), strict=True):
+            shape = [domain.shape[k] for k in set_axes]
+            if size * prod(shape) > 8 * MAX_DENSE_CELLS:
+                raise ValueError(f"{size} tables of {shape} codes are too large: need fewer")
+            tables = rng.integers(0, 2, (size, *shape), dtype=np.int8).astype(float)
+            groups.append((tuple(domain.attributes[k] for k in set_axes), sealed(tables)))
+        return TableQueries(tuple(groups), np.argsort(group, kind="stable"))
+
+
+# Marginals
+
+_MOST_CODES = 2**14  # of an attribute all of whose codes are asked for: a matrix of 2 GiB
+
+
+@value
+class Marginals:
+    """All cells of all marginals on k attributes, in the order of `itertools.combinations`.
+
+    >>> len(Marginals(2).on(Domain(("a", "b", "c"), (2, 3, 4))))
+    26
+    """
+
+    k: int = parameter(low=0, integer=True, unit="attributes", doc="of each marginal")
+
+    def on(self, domain: Domain) -> Products:
+        """The cells on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of at least k attributes.
+
+        Returns
+        -------
+        Products
+            One query a cell, marginal by marginal, each in the order of its keys.
+
+        Raises
+        ------
+        ValueError
+            If the domain has too few attributes, or the marginals more than 2²² cells.
+        """
+        if self.k > len(domain.shape):
+            raise not_allowed(self, "k", f"the domain has {len(domain.shape)} attributes")
+        return _all_cells(self, domain, list(combinations(range(len(domain.shape)), self.k)))
+
+
+def _check_sets(sets: Any) -> str | None:
+    good = isinstance(sets, tuple) and len(sets) > 0
+    good = good and all(isinstance(names, tuple) and len(names) > 0 for names in sets)
+    good = good and all(isinstance(name, str) for names in sets for name in names)
+    good = good and all(len(set(names)) == len(names) for names in sets)
+    good = good and len({frozenset(names) for names in sets}) == len(sets)
+    return None if good else "need a tuple of different tuples of different attributes"
+
+
+@value
+class NamedMarginals:
+    """All cells of stated marginals, one after another.
+
+    >>> len(NamedMarginals((("a",), ("b", "c"))).on(Domain(("a", "b", "c"), (2, 3, 4))))
+    14
+    """
+
+    sets: tuple[tuple[str, ...], ...] = parameter(
+        check=_check_sets, doc="the attributes of each marginal"
+    )
+
+    def on(self, domain: Domain) -> Products:
+        """The cells on a domain.
+
+        Parameters
+        ----------
+        domain : Domain
+            With all of these attributes.
+
+        Returns
+        -------
+        Products
+            One query a cell, marginal by marginal, each in the order of its attributes as named.
+
+        Raises
+        ------
+        ValueError
+            If the domain has not all attributes, or the marginals more than 2²² cells.
+        """
+        return _all_cells(
+            self, domain, [[domain.axis(a) for a in names] for names in self.sets]
+        )
+
+
+def _all_cells(recipe: Any, domain: Domain, sets: Sequence[Sequence[int]]) -> Products:
+    """A query for each cell of the marginals on some sets of axes."""
+    sizes = [prod(domain.shape[k] for k in axes) for axes in sets]
+    if sum(sizes) > MAX_TERMS:
+        raise ValueError(f"{recipe!r} has {sum(sizes)} cells: need at most {MAX_TERMS}")
+    used = {k for axes in sets for k in axes}
+    for k in used:
+        if domain.shape[k] > _MOST_CODES:
+            raise ValueError(
+                f"{recipe!r} asks for every code of {domain.attributes[k]!r}, which has "
+                f"{domain.shape[k]}: need at most {_MOST_CODES}, or ranges"
+            )
+    which = np.zeros((sum(sizes), len(domain.shape)), np.int64)
+    start = 0
+    for axes, size in zip(sets, sizes, strict=True):
+        shape = [domain.shape[k] for k in axes]
+        codes = np.unravel_index(np.arange(size), shape) if axes else ()
+        for k, code in zip(axes, codes, strict=True):
+            if domain.shape[k] > 1:  # the one code of an attribute is every tuple's
+                which[start : start + size, k] = code + 1
+        start += size
+    codes_of = [n if k in used or n <= _MOST_CODES else 0 for k, n in enumerate(domain.shape)]
+    factors = tuple(
+        sealed(np.concatenate([np.ones((1, n)), np.eye(rows, n)]))
+        for n, rows in zip(domain.shape, codes_of, strict=True)
+    )
+    times = np.ones(len(which))
+    return Products(domain.attributes, factors, which, times, np.arange(len(which) + 1))

@@ -1,0 +1,225 @@
+"""Queries that choose a set of codes of each attribute: what labels become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.queries.ranges import Boxes, Ranges, digest_text
+from workbench.spaces import Domain
+from workbench.value import Bool, Float, Int, Num, sealed
+
+_MAX_RANGES = (
+    2**22
+)  # that sums are read off; where there are more, each query looks at all keys
+MAX_MARGINAL_CELLS = 2**22
+_MAX_FACTOR_VALUES = 2**27  # that linear queries lay out for one attribute: 1 GiB
+
+
+class CodeSets(NamedTuple):
+    """Sets of codes of one attribute as runs [lo, hi): set i has those from offsets[i] on.
+
+    Set 0 is all codes.
+    """
+
+    lo: Int[np.ndarray, " runs"]
+    hi: Int[np.ndarray, " runs"]
+    offsets: Int[np.ndarray, " sets+1"]
+
+    @property
+    def sizes(self) -> Int[np.ndarray, " sets"]:
+        """How many codes each set has."""
+        return np.add.reduceat(self.hi - self.lo, self.offsets[:-1])
+
+    def members(self, i: int) -> Bool[np.ndarray, " codes"]:
+        """Whether each code is in set i."""
+        runs = slice(self.offsets[i], self.offsets[i + 1])
+        inside = np.zeros(int(self.hi[0]), bool)
+        for lo, hi in zip(self.lo[runs], self.hi[runs], strict=True):
+            inside[lo:hi] = True
+        return inside
+
+    @classmethod
+    def singles(cls, n: int) -> CodeSets:
+        """All of n codes, and each by itself."""
+        codes = np.arange(n)
+        return cls(np.append(0, codes), np.append(n, codes + 1), np.arange(n + 2))
+
+    @classmethod
+    def of(cls, n: int, sets: Sequence[Sequence[tuple[int, int]]]) -> CodeSets:
+        """All of n codes, and sets that are given by their runs."""
+        runs = [(0, n), *(run for runs in sets for run in runs)]
+        lo, hi = np.array(runs, np.int64).T
+        return cls(lo, hi, np.cumsum([0, 1, *map(len, sets)]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selections:
+    """Queries that count cells whose code of every attribute lies in a set.
+
+    Parameters
+    ----------
+    attributes : tuple of str
+        All of the domain's.
+    sets : tuple of CodeSets
+        The different sets of codes of each attribute, of which none is empty.
+    which : int64[queries, attributes]
+        The set of each query and attribute.
+
+    Examples
+    --------
+    >>> from workbench.queries.typed import labelled_queries
+    >>> domain = Domain(("town", "hour"), (2, 24), (("Bern", "Genf"), None))
+    >>> labelled_queries(domain, {"town": "Bern", "hour": (7, 9)}).cells(domain)
+    array([3.])
+    """
+
+    attributes: tuple[str, ...]
+    sets: tuple[CodeSets, ...]
+    which: Int[np.ndarray, "queries attributes"]
+
+    @classmethod
+    def cells_of(cls, domain: Domain, attributes: tuple[str, ...]) -> Selections:
+        """Each cell of some attributes, whatever the others are; the last varies fastest."""
+        axes = [domain.axis(name) for name in attributes]
+        shape = [domain.shape[k] for k in axes]
+        if prod(shape) > MAX_MARGINAL_CELLS:
+            raise ValueError(
+                f"a marginal of {prod(shape):,} cells is too large: at most {MAX_MARGINAL_CELLS:,}"
+            )
+        sets = [CodeSets.of(n, []) for n in domain.shape]
+        which = np.zeros((prod(shape), len(domain.shape)), np.int64)
+        codes = np.unravel_index(np.arange(prod(shape)), shape)
+        for k, code in zip(axes, codes, strict=True):
+            if domain.shape[k] > 1:  # the one code of an attribute is all of it
+                sets[k] = CodeSets.singles(domain.shape[k])
+                which[:, k] = code + 1
+        return cls(domain.attributes, tuple(sets), which)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many codes each attribute has."""
+        return tuple(int(sets.hi[0]) for sets in self.sets)
+
+    def on(self, domain: Domain) -> Selections:
+        """Itself, if these are the domain's attributes."""
+        if domain.attributes != self.attributes or tuple(domain.shape) != self.shape:
+            raise ValueError(
+                f"queries over {self.attributes} do not fit a domain of {domain.attributes}"
+            )
+        return self
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def __repr__(self) -> str:
+        return digest_text(self, self.which, *(x for sets in self.sets for x in sets))
+
+    def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
+        """Products of the sets' sizes."""
+        cells = np.ones(len(self))
+        for sets, which in zip(self.sets, self.which.T, strict=True):
+            cells *= sets.sizes[which]
+        return cells
+
+    @cached_property
+    def boxes(self) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
+        """Disjoint boxes, a run of each attribute, and the query that each belongs to, in order."""
+        query = np.arange(len(self))
+        lo: list[np.ndarray] = []
+        hi: list[np.ndarray] = []
+        for sets, which in zip(self.sets, self.which.T, strict=True):
+            chosen = which[query]
+            runs = np.diff(sets.offsets)[chosen]
+            first = np.repeat(np.cumsum(runs) - runs, runs)
+            run = np.arange(len(first)) - first + np.repeat(sets.offsets[chosen], runs)
+            lo = [np.repeat(column, runs) for column in lo] + [sets.lo[run]]
+            hi = [np.repeat(column, runs) for column in hi] + [sets.hi[run]]
+            query = np.repeat(query, runs)
+        return query, Boxes(np.stack(lo, axis=1), np.stack(hi, axis=1))
+
+    def summed(self, answers: Any, error: bool) -> Any:
+        """The answers to `boxes`, added up by query; with `error`, and its independent errors."""
+        query, _ = self.boxes
+        if not error:
+            return np.bincount(query, answers, len(self))
+        values, errors = answers
+        variance = np.bincount(query, errors**2, len(self))
+        return np.bincount(query, values, len(self)), np.sqrt(variance)
+
+    def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " ranges"], Ranges]:
+        """The ranges of their boxes."""
+        query, boxes = self.boxes
+        box, ranges = boxes.intervals(domain)
+        return query[box], ranges
+
+    def sums(
+        self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " queries"]:
+        """Prefix sums over the cells of those attributes that any query restricts."""
+        used = [k for k, sets in enumerate(self.which.T) if sets.any()]
+        if not used:
+            return np.full(len(self), float(values.sum()))
+        margin = domain.project([domain.attributes[k] for k in used])
+        if len(used) < len(domain.shape):
+            codes = np.stack([domain.column(keys, a) for a in margin.attributes], axis=1)
+            cells = margin.keys(codes)
+            order = np.argsort(cells, kind="stable")
+            keys = cells[order]
+            values = values[order]
+        if self._ranges_over(used[:-1]) > _MAX_RANGES:
+            return self._sums_of_members(margin, used, keys, values)
+        query, boxes = self.boxes
+        boxes = Boxes(boxes.lo[:, used], boxes.hi[:, used])
+        box, ranges = boxes.intervals(margin)
+        sums = np.bincount(box, ranges.sums(margin, keys, values), len(query))
+        return np.bincount(query, sums, len(self))
+
+    def _ranges_over(self, outer: list[int]) -> float:
+        """How many ranges the queries make, one for each combination of codes of some attributes."""
+        ranges = np.ones(len(self))
+        for k, (sets, which) in enumerate(zip(self.sets, self.which.T, strict=True)):
+            each = sets.sizes if k in outer else np.diff(sets.offsets)
+            ranges *= each[which]
+        return float(ranges.sum())
+
+    def _sums_of_members(
+        self,
+        margin: Domain,
+        used: list[int],
+        keys: Int[np.ndarray, " n"],
+        values: Num[np.ndarray, " n"],
+    ) -> Float[np.ndarray, " queries"]:
+        """Query by query, whether each key's codes are in its sets."""
+        sums = np.zeros(len(self))
+        columns = [margin.column(keys, name) for name in margin.attributes]
+        for i, which in enumerate(self.which[:, used]):
+            inside = np.ones(len(keys), bool)
+            for k, column, place in zip(used, columns, which, strict=True):
+                if place:
+                    inside &= self.sets[k].members(place)[column]
+            sums[i] = values[inside].sum()
+        return sums
+
+    @cached_property
+    def factors(self) -> tuple[Float[np.ndarray, "sets codes"], ...]:
+        """1 for the codes of each set and 0 for others, as `Products` have them."""
+        factors = []
+        for name, sets in zip(self.attributes, self.sets, strict=True):
+            n = int(sets.hi[0])
+            if len(sets.sizes) * n > _MAX_FACTOR_VALUES:
+                raise ValueError(
+                    f"{len(sets.sizes) - 1:,} sets of {n:,} values of {name!r} are too many for this "
+                    "release: ask fewer at a time"
+                )
+            edges = np.zeros((len(sets.sizes), n + 1))
+            owner = np.repeat(np.arange(len(sets.sizes)), np.diff(sets.offsets))
+            np.add.at(edges, (owner, sets.lo), 1)
+            np.add.at(edges, (owner, sets.hi), -1)
+            factors.append(sealed(edges.cumsum(axis=1)[:, :n]))
+        return tuple(factors)

@@ -1,0 +1,222 @@
+"""How far one tuple moves linear queries: max over tuples of Σ_i |f_i(t)|, without any data.
+
+Queries by the set of attributes that they use make one table each of Σ|f_i|, on that set's cells. The
+maximum of a sum of such tables is found exactly where the attributes that hang together have few enough
+cells to lay them out; elsewhere tables are put together as far as they fit, and the maxima of what is
+laid out are added: never less than the truth. Source: the definition; methods of variable elimination
+and mini-buckets (Dechter & Rish, JACM 2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import prod
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from workbench.privacy import ADD_REMOVE, REPLACE
+from workbench.queries.conversion import Together, linear_queries
+from workbench.queries.linear import Linear
+from workbench.queries.products import Products
+from workbench.queries.ranges import Recipe
+from workbench.queries.tables import TableQueries
+from workbench.spaces import Domain
+from workbench.value import Float
+
+_MAX_CELLS = 2**21  # laid out in full
+_MAX_PAIRS = 2**27  # of tuples, times queries, that are compared one by one
+_UNCHANGEABLE = Products, TableQueries  # nobody can write to their arrays
+# By the object, and forgotten with it.
+_KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDictionary()
+
+
+def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_REMOVE) -> float:
+    """How far one tuple, added or replaced, moves all answers together; exact or proven from above.
+
+    Replaced: the smaller of twice that and Σ (max f_i − min f_i), or exactly where tuples are few.
+    """
+    if relation not in (ADD_REMOVE, REPLACE):
+        raise ValueError(
+            f"relation = {relation!r} is not allowed: need {ADD_REMOVE!r} or {REPLACE!r}"
+        )
+    queries = linear_queries(workload, domain)
+    if type(queries) not in _UNCHANGEABLE:
+        return _sensitivity(queries, domain, relation)
+    known = _KNOWN.setdefault(queries, {})
+    if (domain, relation) not in known:
+        known[domain, relation] = _sensitivity(queries, domain, relation)
+    return known[domain, relation]
+
+
+def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
+    """How far one tuple, added, moves all answers together in the l2 norm, squared: max_t Σ_i f_i(t)².
+
+    Parameters
+    ----------
+    workload : queries, or a recipe of them.
+    domain : over which they are asked.
+
+    Returns
+    -------
+    Fraction
+        Exact for whole numbers that can be laid out, else proven from above.
+    """
+    queries = linear_queries(workload, domain)
+    loads = _loads(queries, domain, power=2)
+    return Fraction(_rounded_up(queries, loads.unresolved + _largest_sum(loads.tables, domain)))
+
+
+def largest_weights(queries: Linear) -> Float[np.ndarray, " queries"]:
+    """The largest weight that a query gives a tuple; of a sum of terms, that of one term."""
+    if isinstance(queries, Together):
+        return np.concatenate([np.empty(0), *map(largest_weights, queries.parts)])
+    weights = np.zeros(len(queries))
+    if isinstance(queries, TableQueries):
+        for _, tables, of in queries.numbered_groups():
+            weights[of] = np.abs(tables).reshape(len(tables), -1).max(axis=1, initial=0.0)
+    else:
+        assert isinstance(queries, Products)
+        np.maximum.at(weights, queries.query, queries.max_terms)
+    return weights
+
+
+def _sensitivity(queries: Linear, domain: Domain, relation: str) -> float:
+    loads = _loads(queries, domain)
+    bound = loads.unresolved + _largest_sum(loads.tables, domain)
+    if relation == REPLACE:
+        exact = _largest_replacement(queries, domain)
+        bound = min(2 * bound, loads.spread) if exact is None else exact
+    return _rounded_up(queries, bound)
+
+
+def _rounded_up(queries: Linear, bound: float) -> float:
+    if queries.integer_valued and bound < 2**53:
+        return float(bound)
+    return float(bound * (1 + (len(queries) + 1000) * 2.0**-48))  # above what sums can lose
+
+
+def _loads(queries: Linear, domain: Domain, power: int = 1) -> _Loads:
+    loads = _Loads(domain, power)
+    for part in queries.parts if isinstance(queries, Together) else [queries]:
+        if isinstance(part, TableQueries):
+            loads.add_tables(part)
+        else:
+            assert isinstance(part, Products)
+            loads.add_products(part)
+    return loads
+
+
+@dataclass
+class _Loads:
+    """Σ|f_i| on the cells of each set of axes; or Σ f_i², where the power is 2."""
+
+    domain: Domain
+    power: int = 1
+    tables: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict)
+    spread: float = 0.0  # Σ (max f_i − min f_i)
+    unresolved: float = 0.0  # a bound on Σ|f_i| of the queries that are in no table
+
+    def _add(self, axes: tuple[int, ...], load: np.ndarray) -> None:
+        self.tables[axes] = self.tables.get(axes, 0.0) + load
+
+    def add_tables(self, queries: TableQueries) -> None:
+        """Tables are laid out as they are."""
+        for names, tables, _ in queries.numbered_groups():
+            axes = tuple(self.domain.axis(a) for a in names)
+            self._add(axes, (np.abs(tables) ** self.power).sum(axis=0))
+            rows = tables.reshape(len(tables), -1)
+            self.spread += float((rows.max(axis=1) - rows.min(axis=1)).sum())
+
+    def add_products(self, queries: Products) -> None:
+        """Terms by their axes; but together the terms of a query that may cancel, or are squared."""
+        low, high = term_ends(queries)
+        signed = np.bincount(queries.query, low < 0, len(queries)) > 0
+        cancels = (signed | (self.power > 1)) & (np.diff(queries.offsets) > 1)
+        apart = ~cancels[queries.query]
+        for axes, terms in queries.sets:
+            chosen = terms[apart[terms]]
+            shape = [self.domain.shape[k] for k in axes]
+            if prod(shape) > _MAX_CELLS:
+                self.unresolved += float((queries.max_terms[chosen] ** self.power).sum())
+                continue
+            blocks = queries.dense_terms(chosen, axes)
+            load = sum(
+                ((np.abs(values) ** self.power).sum(axis=0) for _, values in blocks), 0.0
+            )
+            if len(chosen):
+                self._add(axes, np.reshape(load, shape))
+        for i in np.flatnonzero(cancels):
+            terms = np.arange(queries.offsets[i], queries.offsets[i + 1])
+            axes = tuple(np.flatnonzero(queries.which[terms].any(axis=0)).tolist())
+            shape = [self.domain.shape[k] for k in axes]
+            if prod(shape) * len(terms) > _MAX_CELLS:
+                self.unresolved += float(queries.max_terms[terms].sum() ** self.power)
+                continue
+            query = sum(values.sum(axis=0) for _, values in queries.dense_terms(terms, axes))
+            self._add(axes, (np.abs(query) ** self.power).reshape(shape))
+        self.spread += float((high - low).sum())
+
+
+def term_ends(
+    products: Products,
+) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
+    """The least and the largest value of each term."""
+    low = high = products.times
+    for k, f in enumerate(products.factors):
+        least = f.min(axis=1)[products.which[:, k]]
+        largest = f.max(axis=1)[products.which[:, k]]
+        ends = np.stack([low * least, low * largest, high * least, high * largest])
+        low = ends.min(axis=0)
+        high = ends.max(axis=0)
+    return low, high
+
+
+@dataclass
+class _Bucket:
+    """Tables that are laid out together, on all of their axes."""
+
+    axes: set[int]
+    members: list[tuple[int, ...]]
+
+
+def _largest_sum(tables: dict[tuple[int, ...], np.ndarray], domain: Domain) -> float:
+    """The maximum over tuples of a sum of tables, or a bound on it."""
+
+    def cells(axes: Iterable[int]) -> int:
+        return prod(domain.shape[k] for k in axes)
+
+    buckets: list[_Bucket] = []
+    for axes in sorted(tables, key=lambda axes: -tables[axes].size):
+        fits = []
+        for i, bucket in enumerate(buckets):
+            together = cells(bucket.axes | set(axes))
+            connected = set(axes) & bucket.axes or not axes
+            if together <= _MAX_CELLS and connected:
+                fits.append((together / cells(bucket.axes), i))
+        if fits:
+            _, i = min(fits)
+            buckets[i].axes |= set(axes)
+            buckets[i].members.append(axes)
+        else:
+            buckets.append(_Bucket(set(axes), [axes]))
+    bound = 0.0
+    for bucket in buckets:
+        bucket_axes = sorted(bucket.axes)
+        total = np.zeros([domain.shape[k] for k in bucket_axes])
+        for axes in bucket.members:
+            shape = [domain.shape[k] if k in axes else 1 for k in bucket_axes]
+            total += tables[axes].reshape(shape)
+        bound += float(total.max())
+    return bound
+
+
+def _largest_replacement(queries: Linear, domain: Domain) -> float | None:
+    """max over pairs of tuples of Σ|f_i(t) − f_i(t')|, where they are few."""
+    if domain.size**2 * len(queries) > _MAX_PAIRS:
+        return None
+    one = np.ones(1)
+    f = np.stack([queries.sums(domain, np.array([t]), one) for t in range(domain.size)])
+    return max(float(np.abs(f - row).sum(axis=1).max()) for row in f)

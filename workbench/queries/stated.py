@@ -1,0 +1,248 @@
+"""Linear queries as text, and workloads that are read from a file.
+
+A query of products is a list of [coefficient, {attribute: factor}]; a factor is [lo, hi] (codes
+lo <= x < hi count 1), {"codes": […]} or {"values": […]}, one a code. A table is {"table": [attributes],
+"values": […]}, in the order of keys.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench.queries.conversion import Together
+from workbench.queries.linear import Linear
+from workbench.queries.products import Products
+from workbench.queries.recipes import Marginals, NamedMarginals
+from workbench.queries.selections import Selections
+from workbench.queries.tables import TableQueries
+from workbench.queries.typed import labelled_queries
+from workbench.spaces import Domain
+from workbench.spaces.statements import read_json
+
+# Serialise
+
+
+def to_text(workload: Any) -> list[str]:
+    """A line of JSON for each linear query: equal text, equal query."""
+    if isinstance(workload, Together):
+        return [text for part in workload.parts for text in to_text(part)]
+    if isinstance(workload, TableQueries):
+        return _table_texts(workload)
+    factors = []  # the text of each attribute's factors
+    for name, factor in zip(workload.attributes, workload.factors, strict=True):
+        factors.append(
+            [f"{json.dumps(name)}: {json.dumps(_factor_json(row))}" for row in factor]
+        )
+    terms = []
+    for c, row in zip(_numbers(workload.times), workload.which.tolist(), strict=True):
+        used = ", ".join(factors[k][w] for k, w in enumerate(row) if w)
+        terms.append(f"[{json.dumps(c)}, {{{used}}}]")
+    ends = workload.offsets.tolist()
+    return [
+        f"[{', '.join(sorted(terms[a:b]))}]" for a, b in zip(ends[:-1], ends[1:], strict=True)
+    ]
+
+
+def _table_texts(workload: TableQueries) -> list[str]:
+    texts = [""] * len(workload)
+    for names, tables, queries in workload.numbered_groups():
+        front = f'{{"table": {json.dumps(names)}, "values": '
+        for i, table in zip(queries.tolist(), tables, strict=True):
+            texts[i] = front + json.dumps(_numbers(table.ravel())) + "}"
+    return texts
+
+
+def from_text(domain: Domain, texts: Sequence[str]) -> Linear:
+    """The queries of `to_text`; a ValueError for anything else."""
+    queries = [_query(domain, text) for text in texts]
+    is_table = np.array([isinstance(q, tuple) for q in queries], bool)
+    runs = (
+        np.flatnonzero(np.diff(is_table, prepend=not is_table[0])).tolist() if queries else [0]
+    )
+    parts = []
+    for start, stop in zip(runs, [*runs[1:], len(queries)], strict=True):
+        kind = TableQueries if queries and is_table[start] else Products
+        parts.append(kind.of(domain, queries[start:stop]))
+    return parts[0] if len(parts) == 1 else Together(tuple(parts))
+
+
+def _query(domain: Domain, text: str) -> Any:
+    """What `TableQueries.of` or `Products.of` takes."""
+    try:
+        match query := json.loads(text):
+            case {"table": names, "values": values}:
+                shape = [domain.shape[domain.axis(a)] for a in names]
+                return tuple(names), np.reshape(np.array(values, float), shape)
+            case [*terms]:
+                return [_term(term) for term in terms]
+    except (TypeError, AttributeError, ValueError) as e:
+        raise ValueError(f"{text[:80]!r} is no query over {domain.attributes}: {e}") from None
+    raise ValueError(f"{str(query)[:80]!r} is no query: need a list of terms, or a table")
+
+
+def _term(term: Any) -> tuple[float, dict[str, Any]]:
+    coefficient, factors = term
+    return float(coefficient), {a: _factor(f) for a, f in factors.items()}
+
+
+def _factor(factor: Any) -> Any:
+    match factor:
+        case [int(lo), int(hi)]:
+            return lo, hi
+        case {"codes": codes}:
+            return set(codes)
+        case {"values": values}:
+            return np.array(values, float)
+    raise ValueError(f"{str(factor)[:60]!r} is no factor")
+
+
+def _factor_json(row: np.ndarray) -> Any:
+    if not ((row == 0) | (row == 1)).all():
+        return {"values": _numbers(row)}
+    codes = np.flatnonzero(row)
+    if not len(codes):
+        return [0, 0]
+    if codes[-1] - codes[0] + 1 == len(codes):
+        return [int(codes[0]), int(codes[-1]) + 1]
+    return {"codes": codes.tolist()}
+
+
+def _numbers(values: np.ndarray) -> list[Any]:
+    """Floats, or whole numbers where they are and are exact: shorter, and equal text."""
+    return [int(x) if x == int(x) and abs(x) < 2**53 else x for x in values.tolist()]
+
+
+# Stated
+
+
+def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
+    """The marginals that are meant.
+
+    Parameters
+    ----------
+    text : str
+        A whole number, for all marginals on so many attributes; or a file with one marginal a line, its
+        attributes parted by commas, or with a JSON list of lists of attributes.
+    domain : Domain
+        Which has the attributes.
+
+    Returns
+    -------
+    Marginals or NamedMarginals
+        A recipe, which fits the domain.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it says something else, or an attribute is not in the domain.
+    """
+    if text.isascii() and text.isdigit():
+        marginals = Marginals(int(text[:20]))
+        if not 1 <= marginals.k <= len(domain.shape):
+            raise ValueError(
+                f"marginals on {text[:20]} attributes: need 1 to {len(domain.shape)}, all that the domain "
+                "has"
+            )
+        return marginals
+    path = Path(text)
+    _refuse_no_file(path)
+    if path.suffix == ".json":
+        sets = read_json(path)
+    else:
+        sets = list(csv.reader(_file_text(path).splitlines(), skipinitialspace=True))
+    good = isinstance(sets, list) and all(isinstance(names, list) for names in sets)
+    good = good and all(isinstance(name, str) for names in sets for name in names)
+    if not good:
+        raise ValueError(f"{path}: need a list of lists of attributes, one a marginal")
+    named = tuple(tuple(name.strip() for name in names) for names in sets if names)
+    for name in (name for names in named for name in names):
+        if name not in domain.attributes:
+            raise ValueError(f"{path}: attribute {name!r} is not in {domain.attributes}")
+    try:
+        return NamedMarginals(named)
+    except ValueError as e:
+        raise ValueError(f"{path}: {e}") from None
+
+
+def read_queries(text: str, domain: Domain) -> Selections:
+    """The queries of a file, by label.
+
+    Parameters
+    ----------
+    text : str
+        A file with one query a line, as `origin=Bern hour=7..9`; lines that begin with # are comments. Or a
+        JSON list of such texts, or of objects {attribute: labels}: a label, a list of labels, or
+        {"from": label, "to": label}, of which both belong to it.
+    domain : Domain
+        Whose labels they are.
+
+    Returns
+    -------
+    Selections
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it says something else, or of another domain; the line is named.
+    """
+    path = Path(text)
+    _refuse_no_file(path)
+    if path.suffix == ".json":
+        parsed = read_json(path)
+        if not isinstance(parsed, list):
+            raise ValueError(f"{path}: need a list of queries")
+        queries = list(enumerate(map(_labels_from_json, parsed), 1))
+    else:
+        lines = ((n, line.strip()) for n, line in enumerate(_file_text(path).splitlines(), 1))
+        queries = [(n, line) for n, line in lines if line and not line.startswith("#")]
+    if not queries:
+        raise ValueError(f"{path} holds no query")
+    try:
+        return labelled_queries(domain, [query for _, query in queries])
+    except ValueError:
+        place = "query" if path.suffix == ".json" else "line"
+        for n, query in queries:
+            try:
+                labelled_queries(domain, [query])
+            except ValueError as e:
+                raise ValueError(f"{path}, {place} {n}: {e}") from None
+        raise
+
+
+def _labels_from_json(query: Any) -> Any:
+    """A query as `labelled_queries` takes it."""
+    if not isinstance(query, dict):
+        return query
+    return {name: _range_from_json(labels) for name, labels in query.items()}
+
+
+def _range_from_json(labels: Any) -> Any:
+    """{"from": a, "to": b} as a pair, alone or in a list."""
+    match labels:
+        case {"from": low, "to": high, **other} if not other:
+            return (low, high)
+        case [*several]:
+            return [_range_from_json(part) for part in several]
+    return labels
+
+
+def _refuse_no_file(path: Path) -> None:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file of queries")
+
+
+def _file_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as e:
+        raise ValueError(f"{path}: not a text in UTF-8 ({e.reason})") from None

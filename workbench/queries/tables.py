@@ -1,0 +1,217 @@
+"""Linear queries as tables on a few attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.queries.linear import (
+    MAX_INTEGER_TERM,
+    Linear,
+    Margins,
+    Prior,
+    axes_in_domain,
+    prior_margin,
+    refuse_extreme,
+    whole_numbers,
+)
+from workbench.queries.ranges import digest_text
+from workbench.spaces import Domain
+from workbench.value import Float, Int, read_only, sealed
+
+
+class TableGroup(NamedTuple):
+    """Queries on the same attributes: their tables, and which queries of the workload they are."""
+
+    attributes: tuple[str, ...]
+    tables: Float[np.ndarray, "queries ..."]
+    queries: Int[np.ndarray, " queries"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableQueries(Linear):
+    """Arbitrary functions of a few attributes each, as tables (Chen et al., EDBT 2012, Theorem 2).
+
+    Parameters
+    ----------
+    groups : tuple of (tuple of str, float64[queries, codes of the first, codes of the second, …])
+        For each set of attributes (in the domain's order) the tables of its queries.
+    order : int64[queries], optional
+        Which query each table is, all groups in turn; by default in their order.
+
+    Raises
+    ------
+    ValueError
+        If tables do not fit their attributes, are not finite or are extreme, or `order` does not name
+        each query once.
+    """
+
+    groups: tuple[tuple[tuple[str, ...], Float[np.ndarray, "queries ..."]], ...]
+    order: Int[np.ndarray, " queries"] = None  # type: ignore[assignment]  # filled below
+
+    def __post_init__(self) -> None:
+        groups = tuple(_checked_group(names, tables) for names, tables in self.groups)
+        size = sum(len(tables) for _, tables in groups)
+        order = np.arange(size) if self.order is None else np.asarray(self.order, np.int64)
+        if order.shape != (size,) or (np.sort(order) != np.arange(size)).any():
+            raise ValueError(f"TableQueries.order must name each of {size} queries once")
+        object.__setattr__(self, "groups", groups)
+        object.__setattr__(self, "order", read_only(order))
+
+    @classmethod
+    def of(cls, domain: Domain, queries: Sequence[tuple[Sequence[str], Any]]) -> TableQueries:
+        """From (attributes, table) of each query.
+
+        Parameters
+        ----------
+        domain : Domain
+            Where the attributes are.
+        queries : sequence of (sequence of str, array)
+            Axes of each table in the order of its attributes as named.
+
+        Returns
+        -------
+        TableQueries
+            The queries, in their order.
+
+        Raises
+        ------
+        ValueError
+            If an attribute or the shape of a table does not fit the domain.
+
+        Examples
+        --------
+        >>> domain = Domain(("age", "sex"), (3, 2))
+        >>> TableQueries.of(domain, [(("sex", "age"), [[0, 0, 0], [0, 1, 1]])]).cells(domain)
+        array([2.])
+        """
+        tables_of: dict[tuple[str, ...], list[np.ndarray]] = {}
+        queries_of: dict[tuple[str, ...], list[int]] = {}
+        for i, (names, table) in enumerate(queries):
+            axes = [domain.axis(a) for a in names]
+            shape = tuple(domain.shape[k] for k in axes)
+            table = np.asarray(table, float)
+            if table.shape != shape:
+                raise ValueError(
+                    f"query {i} on {tuple(names)} has a table of shape {table.shape}: need {shape}"
+                )
+            sorted_names = tuple(domain.attributes[k] for k in sorted(axes))
+            tables_of.setdefault(sorted_names, []).append(table.transpose(np.argsort(axes)))
+            queries_of.setdefault(sorted_names, []).append(i)
+        groups = tuple((names, np.stack(tables)) for names, tables in tables_of.items())
+        order = np.concatenate([np.empty(0, np.int64), *queries_of.values()])
+        return cls(groups, order.astype(np.int64))
+
+    def on(self, domain: Domain) -> TableQueries:
+        """The same queries, if the domain has the attributes with as many codes; axes in its order."""
+        groups = []
+        for names, tables in self.groups:
+            axes = axes_in_domain(domain, names, tables.shape[1:])
+            by_axis = sorted(axes, key=axes.__getitem__)
+            if by_axis == list(range(len(names))):
+                groups.append((names, tables))
+            else:
+                turned = tables.transpose(0, *(k + 1 for k in by_axis))
+                groups.append((tuple(names[k] for k in by_axis), sealed(turned.copy())))
+        same = all(a is b for (_, a), (_, b) in zip(groups, self.groups, strict=True))
+        return self if same else TableQueries(tuple(groups), self.order)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __repr__(self) -> str:
+        names = [np.frombuffer(repr(names).encode(), np.uint8) for names, _ in self.groups]
+        return digest_text(self, self.order, *names, *(tables for _, tables in self.groups))
+
+    def __getitem__(self, rows: Any) -> TableQueries:
+        """A selection of the queries, in the order of `rows`."""
+        rows = np.arange(len(self))[rows]
+        table_of_query = np.empty(len(self), np.int64)
+        table_of_query[self.order] = np.arange(len(self))  # all groups in turn
+        wanted = table_of_query[rows]
+        groups = []
+        order = [np.empty(0, np.int64)]
+        start = 0
+        for names, tables in self.groups:
+            chosen = np.flatnonzero((wanted >= start) & (wanted < start + len(tables)))
+            if len(chosen):
+                groups.append((names, sealed(tables[wanted[chosen] - start])))
+                order.append(chosen)
+            start += len(tables)
+        return TableQueries(tuple(groups), np.concatenate(order))
+
+    def numbered_groups(self) -> Iterator[TableGroup]:
+        """The groups, with the queries that their tables are."""
+        start = 0
+        for names, tables in self.groups:
+            yield TableGroup(names, tables, self.order[start : start + len(tables)])
+            start += len(tables)
+
+    @cached_property
+    def max_term(self) -> float:
+        """No query is larger at any tuple."""
+        return max((float(np.abs(t).max(initial=0.0)) for _, t in self.groups), default=0.0)
+
+    @property
+    def max_query(self) -> float:
+        """No query is larger at any tuple."""
+        return self.max_term
+
+    @cached_property
+    def integer_valued(self) -> bool:
+        """Whether all answers on whole counts are whole numbers."""
+        whole = all((t == np.rint(t)).all() for _, t in self.groups)
+        return whole and self.max_term <= MAX_INTEGER_TERM
+
+    def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
+        """Each query's mean over a product prior, table by table."""
+        means = np.zeros(len(self))
+        for names, tables, queries in self.numbered_groups():
+            means[queries] = prior_margin(tables, [prior[domain.axis(a)] for a in names], ())
+        return means
+
+    def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
+        """The answers, from sums over each group's attributes."""
+        sums = np.zeros(len(self))
+        for names, tables, queries in self.numbered_groups():
+            axes = tuple(margins.domain.axis(a) for a in names)
+            flat = tables.reshape(len(tables), -1)
+            dense = margins.dense(axes)
+            if dense is None:
+                codes, values = margins.occupied_cells(axes)
+                sums[queries] = flat[:, np.ravel_multi_index(codes, tables.shape[1:])] @ values
+            else:
+                sums[queries] = flat @ dense.ravel()
+        return sums
+
+    def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
+        """The answers in grid steps, each table rounded at each tuple."""
+        sums = np.zeros(len(self), object)
+        for names, tables, queries in self.numbered_groups():
+            axes = tuple(margins.domain.axis(a) for a in names)
+            codes, counts = margins.occupied_cells(axes)
+            cells = np.ravel_multi_index(codes, tables.shape[1:]) if names else slice(None)
+            for i, table in zip(queries, tables.reshape(len(tables), -1), strict=True):
+                units = np.rint(table / grid).astype(np.int64)[cells]
+                limbs = np.stack([units >> 18, (units >> 9) & 511, units & 511], axis=1)
+                sums[i] = whole_numbers((counts[:, None] * limbs).sum(axis=0)[None])[0]
+        return sums
+
+
+def _checked_group(names: Sequence[str], tables: Any) -> tuple[tuple[str, ...], np.ndarray]:
+    """One group with arrays that cannot be changed."""
+    names = tuple(names)
+    tables = np.asarray(tables, float)
+    if len(set(names)) != len(names) or tables.ndim != len(names) + 1:
+        raise ValueError(
+            f"TableQueries.groups: tables of shape {tables.shape} do not fit {names}; need "
+            "different attributes, an axis each, after one of queries"
+        )
+    if not np.isfinite(tables).all():
+        raise ValueError(f"TableQueries.groups of {names} must be finite numbers")
+    refuse_extreme("TableQueries", np.abs(tables), tables)
+    return names, read_only(tables)

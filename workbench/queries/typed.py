@@ -1,0 +1,421 @@
+"""Queries as people type them, for example `sex=F & age in 30..39`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.queries.ranges import Recipe
+from workbench.queries.selections import CodeSets, Selections
+from workbench.spaces import Domain
+from workbench.value import nearest, plain
+
+# Typed
+
+ALL = "*"  # every value of an attribute, where queries are typed
+_BETWEEN = ("&", "and", "by", "×")  # conditions and attributes, where they stand alone
+_IN = ("bare", "in")
+
+_TOKEN = re.compile(
+    r"""(?P<sign>\s*(?:=|\||\.\.)\s*)
+      | (?P<space>[\s,]+)
+      | (?P<quoted>"(?:[^"]|"")*"|'(?:[^']|'')*')
+      | (?P<bare>(?!["'])(?:(?!\.\.)[^\s,=|])+)""",
+    re.VERBOSE,
+)
+_FORM = (
+    "need attribute=label, attribute=first..last or attribute=one|other, with spaces between"
+)
+
+
+def typed_query(text: str) -> dict[str, Any]:
+    """A query as it is typed, for `labelled_queries`.
+
+    Parameters
+    ----------
+    text : str
+        Conditions, parted by spaces, commas, `&` or `and`: `attribute=label`, `attribute=first..last`
+        (both belong to it), `attribute=one|other` (a set, also of ranges), or `attribute=*`; `*` alone
+        counts everything. `age in 30..39` is `age=30..39`. Names and labels with spaces or any of
+        `= .. | ,` stand in quotes, in which a doubled quote is one.
+
+    Returns
+    -------
+    dict
+        Labels, pairs and lists of each attribute.
+
+    Raises
+    ------
+    ValueError
+        If it is written in another way.
+
+    Examples
+    --------
+    >>> typed_query('origin="St. Gallen"|Bern hour=7..9')
+    {'origin': ['St. Gallen', 'Bern'], 'hour': ('7', '9')}
+    """
+    return query_of(text, conditions_of(text))
+
+
+def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, Any]:
+    """The query that some of a text's conditions make."""
+    query: dict[str, Any] = {}
+    for condition in conditions:
+        if condition == [("bare", ALL)] and len(conditions) == 1:
+            return {}
+        if len(condition) < 3 or condition[0][0] == "sign" or condition[1] != ("sign", "="):
+            raise ValueError(
+                f"query {text[:60]!r}: {_shown(condition)!r} is no condition: {_FORM}"
+            )
+        name = condition[0][1]
+        if name in query:
+            raise ValueError(
+                f"query {text[:60]!r} names {name!r} twice: need one set, as {name}=one|other"
+            )
+        query[name] = _typed_labels(text, condition[2:])
+    return {name: labels for name, labels in query.items() if labels != [ALL]}
+
+
+def conditions_of(text: str) -> list[list[tuple[str, str]]]:
+    """The tokens between spaces and commas, with the kind of each."""
+    conditions: list[list[tuple[str, str]]] = [[]]
+    place = 0
+    while place < len(text):
+        found = _TOKEN.match(text, place)
+        if not found:
+            raise ValueError(f"query {text[:60]!r}: a quote is opened and not closed")
+        kind = str(found.lastgroup)
+        token = found[0]
+        place = found.end()
+        if kind == "space":
+            conditions.append([])
+            continue
+        if kind == "quoted":
+            token = token[1:-1].replace(2 * token[0], token[0])
+        conditions[-1].append((kind, token.strip() if kind == "sign" else token))
+    between = [[("bare", word)] for word in _BETWEEN]
+    conditions = _joined(c for c in conditions if c and c not in between)
+    if len(conditions) > 1:
+        conditions = [c for c in conditions if c != [("bare", ALL)]]  # "town * sex"
+    if not conditions:
+        raise ValueError(f"an empty query says nothing: {_FORM}; {ALL!r} counts everything")
+    return conditions
+
+
+def _joined(conditions: Iterable[list[tuple[str, str]]]) -> list[list[tuple[str, str]]]:
+    """Conditions in which `in` stands between a name and labels, as one with `=`."""
+    joined: list[list[tuple[str, str]]] = []
+    for condition in conditions:
+        if joined and joined[-1][-1:] == [_IN]:
+            joined[-1][-1:] = [("sign", "="), *condition]
+        elif condition == [_IN] and joined and len(joined[-1]) == 1:
+            joined[-1] = [*joined[-1], _IN]
+        else:
+            joined.append(condition)
+    return joined
+
+
+def _typed_labels(text: str, tokens: list[tuple[str, str]]) -> Any:
+    """A label, a pair, or a list of them; [ALL] where any value will do."""
+    if tokens == [("bare", ALL)]:
+        return [ALL]
+    parts: list[list[tuple[str, str]]] = [[]]
+    for token in tokens:
+        if token == ("sign", "|"):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    labels: list[Any] = []
+    for part in parts:
+        match part:
+            case [(kind, label)] if kind != "sign":
+                labels.append(label)
+            case [(first, low), ("sign", ".."), (last, high)] if "sign" not in (first, last):
+                labels.append((low, high))
+            case _:
+                raise ValueError(
+                    f"query {text[:60]!r}: {_shown(tokens)!r} names no labels: {_FORM}; labels with "
+                    "any of = .. | , or spaces stand in quotes"
+                )
+    return labels[0] if len(labels) == 1 else labels
+
+
+def _shown(tokens: list[tuple[str, str]]) -> str:
+    return "".join(token for _, token in tokens)[:60]
+
+
+# Labels
+
+_MOST_ROWS = 1_000
+
+
+def labelled_queries(domain: Domain, queries: Any) -> Selections:
+    """Queries that name labels, as those that choose codes.
+
+    Parameters
+    ----------
+    domain : Domain
+        Whose labels they are.
+    queries : mapping, str, or a list of them
+        {attribute: labels} counts what has all of these: a label, a pair (first, last) of which both
+        belong to it, in the domain's own order, or a list or set of labels and pairs. Attributes that
+        are not named may have any value. A text is read as `typed_query` reads it.
+
+    Returns
+    -------
+    Selections
+        The queries, in their order.
+
+    Raises
+    ------
+    ValueError
+        For an attribute or a label that the domain does not have (the nearest are named), or a query
+        that selects nothing.
+
+    Examples
+    --------
+    >>> domain = Domain(("hour",), (24,))
+    >>> labelled_queries(domain, [{"hour": (7, 9)}, {"hour": [7, 9]}, {}]).cells(domain)
+    array([ 3.,  2., 24.])
+    """
+    if not isinstance(queries, Iterable):
+        raise ValueError(
+            f"{queries!r} is no query: need {{attribute: labels}}, its text, or a list"
+        )
+    listed = [queries] if isinstance(queries, Mapping | str) else list(queries)
+    named: dict[int, list[_Named]] = {}
+    for i, query in enumerate(listed):
+        chosen = typed_query(query) if isinstance(query, str) else query
+        if not isinstance(chosen, Mapping):
+            raise ValueError(
+                f"query {i} is {str(query)[:60]!r}: need {{attribute: labels}}, or its text"
+            )
+        for name, labels in chosen.items():
+            axis = _axis(domain, name)
+            named.setdefault(axis, []).append(_Named(i, _ends(name, labels)))
+    codes = [CodeSets.of(n, []) for n in domain.shape]
+    which = np.zeros((len(listed), len(domain.shape)), np.int64)
+    for axis, conditions in named.items():
+        different: dict[tuple[tuple[int, int], ...], int] = {}
+        for condition, runs in zip(conditions, _runs(domain, axis, conditions), strict=True):
+            if runs != ((0, domain.shape[axis]),):
+                place = different.setdefault(runs, len(different) + 1)
+                which[condition.query, axis] = place
+        codes[axis] = CodeSets.of(domain.shape[axis], list(different))
+    return Selections(domain.attributes, tuple(codes), which)
+
+
+def as_workload(domain: Domain | None, queries: Any) -> Recipe:
+    """Queries by label as a workload over the domain; a workload, or a recipe of one, as it is."""
+    if hasattr(queries, "on"):
+        recipe: Recipe = queries
+        return recipe
+    if domain is None:
+        raise ValueError(
+            "nothing was asked yet, so that there are no labels that queries could name"
+        )
+    return labelled_queries(domain, queries)
+
+
+class _Named(NamedTuple):
+    """The labels that a query names of one attribute: the first and the last of each range, in turn."""
+
+    query: int
+    ends: list[Any]
+
+
+def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
+    """Each combination of labels of some attributes, the last varying fastest.
+
+    Parameters
+    ----------
+    domain : Domain
+        Whose attributes they are.
+    attributes : sequence of str
+        Different ones.
+
+    Returns
+    -------
+    Selections
+        At most 2²² queries.
+
+    Raises
+    ------
+    ValueError
+        For no attribute, one that stands twice or is not there, or too many cells.
+    """
+    names = tuple(attributes)
+    if not names or len(set(names)) < len(names):
+        raise ValueError(
+            f"attributes {names!r} are not allowed: need different ones, at least one"
+        )
+    for name in names:
+        _axis(domain, name)
+    return Selections.cells_of(domain, names)
+
+
+class TypedQuestion(NamedTuple):
+    """What was asked in one line: a query for each combination of labels of some attributes.
+
+    `by` names these attributes, and `labels` has those of each query; one query of no labels, where the
+    text names no attribute by itself.
+    """
+
+    queries: Selections
+    by: tuple[str, ...]
+    labels: tuple[tuple[Any, ...], ...]
+
+
+def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQuestion:
+    """A question as it is typed: conditions, and attributes whose labels are asked for one by one.
+
+    Parameters
+    ----------
+    domain : Domain
+        Whose labels they are.
+    text : str
+        Conditions as `typed_query` reads them, and names of attributes by themselves, between which
+        `×`, `by`, `&` or a comma may stand.
+    most : int
+        Queries at most.
+
+    Returns
+    -------
+    TypedQuestion
+        The queries, the last attribute varying fastest.
+
+    Raises
+    ------
+    ValueError
+        If it is written in another way, names what the domain does not have, or makes too many queries.
+
+    Examples
+    --------
+    >>> domain = Domain(("sex", "age"), (2, 90), (("F", "M"), None))
+    >>> question = typed_question(domain, "sex & age in 30..39")
+    >>> question.by, question.labels, question.queries.cells(domain)
+    (('sex',), (('F',), ('M',)), array([10., 10.]))
+    """
+    conditions = conditions_of(text)
+    is_name = [len(c) == 1 and c[0][0] != "sign" and c != [("bare", ALL)] for c in conditions]
+    by = tuple(c[0][1] for c, name in zip(conditions, is_name, strict=True) if name)
+    stated = [c for c, name in zip(conditions, is_name, strict=True) if not name]
+    query = query_of(text, stated)
+    for name in by:
+        _axis(domain, name)
+        if by.count(name) > 1 or name in query:
+            raise ValueError(f"question {text[:60]!r} names {name!r} twice: need it once")
+    shape = [domain.shape[domain.axis(name)] for name in by]
+    if prod(shape) > most:
+        raise ValueError(
+            f"{' × '.join(by)[:60]} has {prod(shape):,} combinations of labels, and at most {most:,} are "
+            f"answered at once: name some of them, as {by[-1]}=first..last"
+        )
+    names = [domain.decode(name, np.arange(domain.shape[domain.axis(name)])) for name in by]
+    labels = tuple(product(*(column.tolist() for column in names)))
+    each = [query | dict(zip(by, row, strict=True)) for row in labels]
+    return TypedQuestion(labelled_queries(domain, each), by, labels)
+
+
+def _axis(domain: Domain, name: Any) -> int:
+    """The attribute's number; one that is not there is answered by the nearest."""
+    if name not in domain.attributes:
+        raise ValueError(
+            f"attribute {str(name)[:60]!r} is not in the domain: {nearest(str(name), domain.attributes)}"
+        )
+    return domain.axis(name)
+
+
+def _ends(name: str, labels: Any) -> list[Any]:
+    """The first and last label of each range, in turn; a label by itself is both."""
+    is_set = isinstance(labels, Iterable) and not isinstance(labels, str | bytes | tuple)
+    ends: list[Any] = []
+    for part in labels if is_set else [labels]:
+        if not isinstance(part, tuple):
+            ends += [part, part]
+        elif len(part) == 2:
+            ends += part
+        else:
+            raise ValueError(
+                f"{name} = {str(labels)[:60]}: a tuple is a pair (first, last), of which both belong to "
+                "it; need a list for a set of labels"
+            )
+    if not ends:
+        raise ValueError(f"{name} = {labels!r} selects nothing: need at least one label")
+    return ends
+
+
+def _runs(
+    domain: Domain, axis: int, conditions: list[_Named]
+) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Of each condition the codes as runs [lo, hi), which neither meet nor overlap."""
+    name = domain.attributes[axis]
+    codes = _codes(domain, name, [label for _, ends in conditions for label in ends])
+    start = 0
+    for _, ends in conditions:
+        pairs = codes[start : start + len(ends)].reshape(-1, 2)
+        start += len(ends)
+        wrong = pairs[:, 0] > pairs[:, 1]
+        if wrong.any():
+            low, high = ends[2 * int(wrong.argmax()) :][:2]
+            raise ValueError(
+                f"{name} = {low}..{high} selects nothing, as {low} comes after {high} in the domain: a set "
+                "of two ranges goes round the end"
+            )
+        runs: list[tuple[int, int]] = []
+        for lo, last in sorted(map(tuple, pairs.tolist())):
+            if runs and lo <= runs[-1][1]:
+                runs[-1] = (runs[-1][0], max(runs[-1][1], last + 1))
+            else:
+                runs.append((lo, last + 1))
+        yield tuple(runs)
+
+
+def _codes(domain: Domain, name: str, labels: list[Any]) -> np.ndarray:
+    """The code of each label; one that is not there is answered by the nearest."""
+    values = domain.decode(name, np.arange(1))
+    kind = type(values[0]) if values.dtype == object else int
+    codes = domain.encode(name, [_text(label, kind) for label in labels])
+    if (codes < 0).any():
+        label = str(labels[int((codes < 0).argmax())])
+        raise ValueError(
+            f"{plain(name)} = {label[:60]!r} is not in the domain: {_nearest_labels(domain, name, label)}"
+        )
+    return codes
+
+
+def _text(label: Any, kind: type) -> str:
+    """A label as the domain writes those of a kind."""
+    text = str(label)
+    try:
+        if kind is bool:
+            return text.capitalize()
+        if kind is float and "_" not in text:
+            return str(float(text))
+        if kind is int and isinstance(label, float | np.floating) and label == int(label):
+            return str(int(label))
+    except (ValueError, OverflowError):
+        pass
+    return text
+
+
+def _nearest_labels(domain: Domain, name: str, label: str) -> str:
+    """What stands nearest to a label that is none."""
+    own = domain.labels and domain.labels[domain.axis(name)]
+    if own is None:
+        own = range(domain.shape[domain.axis(name)])
+    if not isinstance(own, range):
+        return nearest(label, [str(x) for x in own])
+    shown = f"its values are {own[0]} to {own[-1]}"
+    if abs(own.step) != 1:
+        shown += f" by {abs(own.step)}"
+    try:
+        steps = (float(label) - own.start) / own.step
+        return f"{shown}, the nearest is {own[round(min(max(steps, 0), len(own) - 1))]}"
+    except ValueError:
+        return shown

@@ -1,0 +1,312 @@
+"""Hierarchies of keys: what each can do, digits in a mixed radix, and sorted keys of one or two words."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from workbench.compiled import njit, pd
+from workbench.value import Bool, Float, Int, UInt8, UInt64, value
+
+# Keys
+
+Keys = UInt64[np.ndarray, "words n"]
+
+
+def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " children"]:
+    """0, 1, … for the children of each node, one node after another, by how many each has."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
+    """What sorts the keys."""
+    if len(keys) == 1:
+        return np.argsort(keys[0])
+    return np.lexsort((keys[1], keys[0]))
+
+
+def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
+    """How many of the sorted keys lie below each of the sorted `wanted`, or (`after`) not above it."""
+    counts = np.empty(wanted.shape[1], np.int64)
+    _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # one word: it twice
+    return counts
+
+
+def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
+    """The same where `wanted` is in any order."""
+    order = argsort_keys(wanted)
+    counts = np.empty(len(order), np.int64)
+    counts[order] = searchsorted_keys(keys, wanted[:, order], after)
+    return counts
+
+
+def keys_above(keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
+    """Whether each key is above the other."""
+    above = keys[-1] > others[-1]
+    if len(keys) == 2:
+        above = (keys[0] > others[0]) | ((keys[0] == others[0]) & above)
+    return above
+
+
+@njit(cache=True, nogil=True)
+def _search(high, low, wanted_high, wanted_low, after, out):
+    at = 0
+    for i in range(wanted_high.size):
+        step = 1
+        end = at
+        while end < high.size and _below(
+            high[end], low[end], wanted_high[i], wanted_low[i], after
+        ):
+            at = end + 1
+            end += step
+            step *= 2
+        end = min(end, high.size)
+        while at < end:
+            middle = (at + end) // 2
+            if _below(high[middle], low[middle], wanted_high[i], wanted_low[i], after):
+                at = middle + 1
+            else:
+                end = middle
+        out[i] = at
+
+
+@njit(cache=True, inline="always")
+def _below(high, low, wanted_high, wanted_low, after):
+    return high < wanted_high or (
+        high == wanted_high and (low < wanted_low or (after and low == wanted_low))
+    )
+
+
+# Digits
+
+WORD = 2**64
+
+
+@value
+class Digits:
+    """A mixed radix: how many values the digit of each level has, coarsest first.
+
+    >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
+    (12, True)
+    """
+
+    radices: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.radices:
+            raise ValueError(
+                "a hierarchy of depth 0 cannot be refined: need at least one level"
+            )
+        if prod(self.radices[self.first_word_levels :]) > WORD:
+            raise ValueError(
+                f"a hierarchy of {self.depth} levels and {self.size:.3g} keys is too deep: its keys "
+                "need more than two words of 64 bits"
+            )
+
+    @property
+    def depth(self) -> int:
+        """The number of levels below the root."""
+        return len(self.radices)
+
+    @property
+    def size(self) -> int:
+        """How many keys there are."""
+        return prod(self.radices)
+
+    @cached_property
+    def first_word_levels(self) -> int:
+        """How many levels the first word holds."""
+        levels = range(1, self.depth + 1)
+        return max(n for n in levels if prod(self.radices[:n]) <= WORD or n == 1)
+
+    @property
+    def word_count(self) -> int:
+        """1 or 2."""
+        return 1 + (self.first_word_levels < self.depth)
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """By how much the word of a level grows when its digit does, level by level."""
+        first = self.radices[: self.first_word_levels]
+        second = self.radices[self.first_word_levels :]
+        return (*_products_after(first), *_products_after(second))
+
+    @cached_property
+    def _spans(self) -> list[list[int]]:
+        """How many values each word takes below a node, by the node's level."""
+        split = self.first_word_levels
+        levels = range(self.depth + 1)
+        first = [prod(self.radices[level:split]) for level in levels]
+        second = [prod(self.radices[max(level, split) :]) for level in levels]
+        return [first, second][: self.word_count]
+
+    def word_of_level(self, level: int) -> int:
+        """Which word holds the digit that a node at `level` is split by."""
+        return int(level >= self.first_word_levels)
+
+    def root(self) -> Keys:
+        """The node that holds everything."""
+        return np.zeros((self.word_count, 1), np.uint64)
+
+    def child(self, level: int, nodes: Keys, digits: Int[np.ndarray, " n"]) -> Keys:
+        """The children with these digits."""
+        children = nodes.copy()
+        width = np.uint64(self.widths[level])
+        children[self.word_of_level(level)] += digits.astype(np.uint64) * width
+        return children
+
+    def digit(self, level: int, keys: Keys) -> UInt64[np.ndarray, " n"]:
+        """The digit that a node at `level` is split by."""
+        place = keys[self.word_of_level(level)] // np.uint64(self.widths[level])
+        first = level in (0, self.first_word_levels)
+        return place if first else place % np.uint64(self.radices[level])
+
+    def highest_keys(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Keys:
+        """The highest key of each node."""
+        ends = nodes.copy()
+        for word, spans in zip(ends, self._spans, strict=True):
+            word += np.array([n - 1 for n in spans], np.uint64)[levels]
+        return ends
+
+    def contains(self, keys: Keys) -> bool:
+        """Whether no key is above the highest."""
+        highest = self.highest_keys(np.zeros(1, np.int64), self.root())
+        words = zip(keys, highest, strict=True)
+        return all(word.max(initial=0) <= high[0] for word, high in words)
+
+    def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
+        """The nodes of these levels, or of one, that the keys lie in."""
+        nodes = keys.copy()
+        for word, spans in zip(nodes, self._spans, strict=True):
+            whole = np.array([n == WORD for n in spans])[levels]
+            width = np.array([n % WORD or 1 for n in spans], np.uint64)[levels]
+            word[:] = np.where(whole, 0, word - word % width)
+        return nodes
+
+    def random_keys(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """A key below each node, any with the same chance."""
+        room = self.highest_keys(levels, nodes) - nodes
+        return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
+
+    def fraction_below(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False
+    ) -> Float[np.ndarray, " n"]:
+        """Which part of each node's keys lies below a key, or (`after`) below the next one.
+
+        Exactly 0 before the first and 1 after the last key, 1 beyond the node, between them else.
+        """
+        widths = np.array([1.0 * prod(self.radices[level:]) for level in range(self.depth + 1)])
+        distances = [
+            np.where(k >= n, (k - n).astype(float), -(n - k).astype(float))
+            for k, n in zip(keys, nodes, strict=True)
+        ]
+        distance = distances[0]
+        if self.word_count == 2:
+            distance = distance * prod(self.radices[self.first_word_levels :]) + distances[1]
+        fraction = ((distance + after) / widths[levels]).clip(2.0**-1000, 1 - 2.0**-53)
+        last = self.highest_keys(levels, nodes)
+        beyond = keys_above(keys, last) | (after & (keys == last).all(axis=0))
+        fraction[beyond] = 1
+        fraction[(not after) & (keys == nodes).all(axis=0)] = 0
+        return fraction
+
+
+def _products_after(radices: tuple[int, ...]) -> list[int]:
+    return [prod(radices[i + 1 :]) for i in range(len(radices))]
+
+
+# Protocol
+
+_RELEASE_COLUMNS = re.compile(r"count|noisy|complete|level|(key|lo|hi)\d+")
+
+
+class Hierarchy(Protocol):
+    """A finite tree over a space: a `Quadtree`, `Prefixes`, a `Taxonomy`, or `Attributes`."""
+
+    reasons: ClassVar[tuple[str, ...]]  # why a value may not be in the space
+
+    if TYPE_CHECKING:  # fields of some, properties of others
+
+        @property
+        def digits(self) -> Digits:
+            """How its keys are made."""
+
+        @property
+        def attributes(self) -> tuple[str, ...]:
+            """The columns of a value."""
+
+        @property
+        def branching(self) -> int:
+            """How many children a node has at most."""
+
+        def __getattr__(self, name: str) -> Any:
+            """What only some have: boxes of attributes, beginnings of texts."""
+            raise AttributeError(name)
+
+    @property
+    def size(self) -> int:
+        """How many keys there can be."""
+        return self.digits.size
+
+    def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
+        """The keys of those values that lie in the space; for each value 0, or 1 + its reason."""
+
+    def contains(self, keys: Keys) -> bool:
+        """Whether these are keys of the hierarchy."""
+        return self.digits.contains(keys)
+
+    def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
+        """Whether there are nodes of these levels with these keys, their lowest."""
+        if not len(levels):
+            return True
+        if not (0 <= levels.min() <= levels.max() <= self.digits.depth and self.contains(keys)):
+            return False
+        return bool((self.digits.ancestors(levels, keys) == keys).all())
+
+    def random_keys(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Keys:
+        """A value below each node, any with the same chance; beginnings of strings are values."""
+        return self.digits.random_keys(levels, nodes, rng)
+
+    def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
+        """How many children each node of a level has: 0 where it cannot be split."""
+
+    def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
+        """One row a node, with its labels."""
+
+
+class OverHierarchy:
+    """Whatever lies in a hierarchy, which is its domain."""
+
+    if TYPE_CHECKING:  # a field, or a property
+
+        @property
+        def hierarchy(self) -> Hierarchy:
+            """The tree."""
+
+    @property
+    def domain(self) -> Hierarchy:
+        """The hierarchy."""
+        return self.hierarchy
+
+
+def refuse_release_columns(tree: Hierarchy) -> None:
+    """A ValueError if a column of a release would have two meanings."""
+    for name in tree.attributes:
+        if _RELEASE_COLUMNS.fullmatch(name):
+            raise ValueError(
+                f"{type(tree).__name__}: an attribute may not be called {name!r}: releases have such "
+                "a column"
+            )
+
+
+def wrong_unless_positive(x: Any) -> str | None:
+    """What is wrong with a number of levels or dimensions, if anything."""
+    return None if type(x) is int and x >= 1 else "need a whole number >= 1"

@@ -1,0 +1,375 @@
+"""Rules that match labels, map values to labels, cross columns, or sort numbers into bins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import isfinite, prod
+from typing import Any, Literal
+
+import numpy as np
+
+from workbench.compiled import pl
+from workbench.spaces.rules import (
+    MAX_LABELS,
+    MISSING,
+    OUTSIDE,
+    Rule,
+    Texts,
+    is_list,
+    is_text,
+    places_in_range,
+    some,
+    why_no_unicode,
+)
+from workbench.value import Float, Int, not_allowed, parameter, shown, value
+
+# Labels
+
+
+def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
+    """Labels as Python's own values, or a ValueError if they are not all of one kind."""
+    labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)
+    kinds = {type(label) for label in labels}
+    allowed = len(kinds) <= 1 and kinds <= {str, int, float, bool}
+    no_number = kinds == {float} and not all(map(isfinite, labels))
+    if not allowed or no_number or (kinds == {int} and max(map(abs, labels)) >= 2**63):
+        raise ValueError(
+            "labels must be all text, all whole numbers (64 bits), all finite numbers, or all true or "
+            "false"
+        )
+    if kinds == {str}:
+        if need := why_no_unicode("".join(labels)):
+            raise ValueError(f"labels: {need}")
+    return labels
+
+
+@value
+class Labels(Rule):
+    """Labels that are values of the column, whatever its type: 3, 3.0, "3" and "3.00" are one label.
+
+    Parameters
+    ----------
+    labels : sequence or range
+        What `Domain.labels` takes. A text is a number if it is a decimal without a plus sign or leading
+        zeros, so "007" is not 7.
+    """
+
+    labels: tuple[Any, ...] | range = parameter(check=is_list, doc="values of the column")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.labels, range):
+            object.__setattr__(self, "labels", of_one_kind(self.labels))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says nothing beside the labels, so that the domain's labels say it all."""
+        return all(getattr(self, f.name) == f.default for f in fields(Rule))
+
+    @property
+    def needs_numbers(self) -> bool:
+        """Ranges are of numbers."""
+        return isinstance(self.labels, range)
+
+    @property
+    def need(self) -> str:
+        """Which labels."""
+        labels = self.labels
+        if not isinstance(labels, range):
+            return f"a value of the domain ({some(labels)})"
+        steps = f" in steps of {labels.step}" if labels.step != 1 else ""
+        return f"a whole number from {labels[0]} to {labels[-1]}{steps}"
+
+    @cached_property
+    def _texts(self) -> Texts:
+        texts = {str(label): place for place, label in enumerate(self.labels)}
+        if self.labels and isinstance(self.labels[0], bool):
+            texts |= {text.lower(): place for text, place in texts.items()}
+        return Texts(texts)
+
+    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places of labels."""
+        if not isinstance(self.labels, range):
+            return self._texts.places(values)
+        return places_in_range(values, self.labels)
+
+
+@value
+class Map(Rule):
+    """Labels that a list gives to values, many to one.
+
+    Parameters
+    ----------
+    map : mapping, or pairs of value and label
+        Values are compared as text, as `Labels` compares them.
+    labels : texts, optional
+        The labels in the order of codes; without them as they first occur in the map.
+
+    Examples
+    --------
+    >>> Map({"Bern": "BE", "Thun": "BE", "Chur": "GR"}).labels
+    ('BE', 'GR')
+    """
+
+    map: tuple[tuple[str, str], ...] = parameter(
+        check=lambda x: None if isinstance(x, Mapping | list | tuple) and x else "need a map",
+        doc="from values to labels",
+    )
+    labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="in the order of codes")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pairs = self.map.items() if isinstance(self.map, Mapping) else self.map
+        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+            raise ValueError("Map.map must be pairs of a value and a label")
+        plain = {type(x) for pair in pairs for x in pair}
+        if not plain <= {str, int}:
+            raise ValueError("Map.map must lead from text, or whole numbers, to text")
+        pairs = tuple((str(source), str(label)) for source, label in pairs)
+        if need := why_no_unicode("".join(text for pair in pairs for text in pair)):
+            raise ValueError(f"Map.map: {need}")
+        sources = dict(pairs)
+        if len(sources) < len(pairs):
+            raise ValueError("Map.map must give one label to each value")
+        targets = dict.fromkeys(sources.values())
+        labels = tuple(targets) if self.labels is None else tuple(map(str, self.labels))
+        if unknown := [label for label in targets if label not in set(labels)]:
+            raise ValueError(f"Map.map leads to {some(unknown)}: need one of {some(labels)}")
+        object.__setattr__(self, "map", pairs)
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def need(self) -> str:
+        """Which values."""
+        return f"a value of the map ({some([source for source, _ in self.map])})"
+
+    @cached_property
+    def _texts(self) -> Texts:
+        assert self.labels is not None  # those that the map leads to, unless others were given
+        places = {label: place for place, label in enumerate(self.labels)}
+        return Texts({source: places[label] for source, label in self.map})
+
+    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places of the labels that values lead to."""
+        return self._texts.places(values)
+
+
+@value
+class Cross(Rule):
+    """All combinations of the labels of several rules as one list of labels, the last rule fastest.
+
+    Each rule names its column and says what happens to its other and missing values.
+
+    Parameters
+    ----------
+    cross : rules
+        At least two, none of them crossed itself.
+    separator : str
+        What stands between two labels.
+
+    Examples
+    --------
+    >>> sex = Labels(("F", "M"), column="sex")
+    >>> Cross((sex, Labels(range(2), column="car"))).labels
+    ('F / 0', 'F / 1', 'M / 0', 'M / 1')
+    """
+
+    cross: tuple[Rule, ...] = parameter(check=is_list, doc="rules, each of one column")
+    separator: str = parameter(" / ", check=is_text, doc="between two labels")
+    labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="of all combinations")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rules = tuple(self.cross)
+        good = len(rules) > 1 and all(isinstance(rule, Rule) for rule in rules)
+        if not good or any(isinstance(rule, Cross) or rule.column is None for rule in rules):
+            raise ValueError("Cross.cross must be two rules or more, each with its column")
+        stated = {f.name for f in fields(Rule) if getattr(self, f.name) != f.default}
+        if stated:
+            raise not_allowed(self, min(stated), "each of the crossed rules says it for itself")
+        if self.size > MAX_LABELS:
+            raise ValueError(
+                f"Cross.cross makes {self.size} labels, at most {MAX_LABELS} are possible: make "
+                "each an attribute"
+            )
+        rows = product(*(rule.all_labels for rule in rules))
+        default = tuple(self.separator.join(map(str, row)) for row in rows)
+        labels = tuple(map(str, self.labels or default))
+        if len(labels) != len(default):
+            raise not_allowed(self, "labels", f"need {len(default)}, one a combination")
+        object.__setattr__(self, "cross", rules)
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def size(self) -> int:
+        """How many combinations there are."""
+        return prod(len(rule.all_labels) for rule in self.cross)
+
+    @property
+    def leaves(self) -> tuple[Rule, ...]:
+        """The rules that are crossed."""
+        return self.cross
+
+    def combined(self, codes: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"]:
+        """Codes of combinations."""
+        combined = codes[0]
+        for rule, more in zip(self.cross[1:], codes[1:], strict=True):
+            combined = combined * len(rule.all_labels) + more
+        return combined
+
+
+# Bins
+
+_LARGEST = 1e300
+_ENDS = ("other", "clamp")
+
+
+def _edge(doc: str) -> Any:
+    return parameter(None, -_LARGEST, _LARGEST, doc=doc)
+
+
+@value
+class Bins(Rule):
+    """Bins of numbers, by all edges, or from `low` to `high` by width or number.
+
+    Edges are exact: those of low=0, high=1, width=0.1 are 0, 0.1, 0.2, 0.3, … as they are written.
+
+    Parameters
+    ----------
+    edges : numbers, optional
+        Ascending, one more than bins. In its place:
+    low, high : number
+        The first and the last edge, with
+    width : number
+        of each bin, a whole number of times from low to high, or
+    bins : int
+        how many of equal width.
+    closed : "left" or "right"
+        Which edge belongs to a bin: [0, 10) or (0, 10].
+    below, above : "other" or "clamp"
+        Numbers before the first and after the last bin are what `other` says, or belong to that bin.
+    labels : texts, optional
+        One a bin; without them "0 to under 10", "over 0 to 10" and the like.
+
+    Raises
+    ------
+    ValueError
+        Edges that do not ascend, are not finite or not stated in one way; more than a million bins.
+
+    Examples
+    --------
+    >>> Bins(low=0, high=100, width=50, above="clamp").labels
+    ('0 to under 50', '50 or more')
+    >>> Bins((0, 18, 65), closed="right").labels
+    ('over 0 to 18', 'over 18 to 65')
+    """
+
+    edges: tuple[float, ...] | None = parameter(None, check=is_list, doc="of all bins")
+    low: float | None = _edge("the first edge")
+    high: float | None = _edge("the last edge")
+    width: float | None = parameter(None, 0, _LARGEST, strict=True, doc="of each bin")
+    bins: int | None = parameter(None, 1, MAX_LABELS, integer=True, doc="how many")
+    closed: str = parameter("left", choices=("left", "right"), doc="edge that is in the bin")
+    below: str = parameter("other", choices=_ENDS, doc="what numbers before the first bin are")
+    above: str = parameter("other", choices=_ENDS, doc="what numbers after the last bin are")
+    labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="one a bin")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.edges is not None:
+            object.__setattr__(self, "edges", tuple(self.edges))
+        n = len(self._edges) - 1
+        labels = tuple(map(str, self.labels or self._default_labels()))
+        object.__setattr__(self, "labels", labels)
+        if len(labels) != n:
+            raise not_allowed(self, "labels", f"need {n}, one a bin")
+
+    @cached_property
+    def _edges(self) -> Float[np.ndarray, " edges"]:
+        stated = [getattr(self, name) is not None for name in ("low", "high", "width", "bins")]
+        if self.edges is not None:
+            if any(stated):
+                raise not_allowed(self, "edges", "need edges, or low and high: not both")
+            kinds = {type(x) for x in self.edges}
+            if not kinds <= {int, float} or not all(abs(x) <= _LARGEST for x in self.edges):
+                raise ValueError("Bins.edges must be finite numbers")
+            edges = np.array(self.edges, float)
+        elif stated[:2] != [True, True] or stated[2] == stated[3]:
+            raise ValueError("Bins needs edges, or low and high with width or bins")
+        else:
+            edges = self._even_edges()
+        falls = np.flatnonzero(edges[1:] <= edges[:-1])
+        if len(edges) < 2 or len(falls):
+            at = (
+                f": {edges[falls[0]]:.17g} and {edges[falls[0] + 1]:.17g}" if len(falls) else ""
+            )
+            raise ValueError(f"Bins.edges must be at least two, in ascending order{at}")
+        return edges
+
+    def _even_edges(self) -> Float[np.ndarray, " edges"]:
+        """Numbers are taken as they are written: 0.1 is a tenth."""
+        low = Fraction(repr(self.low))
+        length = Fraction(repr(self.high)) - low
+        if length <= 0:
+            raise not_allowed(self, "high", f"need a number above low = {self.low}")
+        n = self.bins or length / Fraction(repr(self.width))
+        if n != int(n):
+            need = f"need a width that divides {self.low} … {self.high} into whole bins"
+            raise not_allowed(self, "width", need)
+        if n > MAX_LABELS:
+            raise not_allowed(self, "width", f"it makes more than {MAX_LABELS} bins")
+        return np.array([float(low + length * i / n) for i in range(int(n) + 1)])
+
+    def _default_labels(self) -> list[str]:
+        edges = [repr(x).removesuffix(".0") for x in self._edges.tolist()]
+        pairs = zip(edges[:-1], edges[1:], strict=True)
+        left = self.closed == "left"
+        labels = [f"{a} to under {b}" if left else f"over {a} to {b}" for a, b in pairs]
+        if self.below == "clamp":
+            labels[0] = f"under {edges[1]}" if left else f"{edges[1]} or less"
+        if self.above == "clamp":
+            labels[-1] = f"{edges[-2]} or more" if left else f"over {edges[-2]}"
+        if len(labels) == 1 and self.below == self.above == "clamp":
+            labels = ["any number"]
+        return labels
+
+    @property
+    def needs_numbers(self) -> bool:
+        """Bins are of numbers."""
+        return True
+
+    @property
+    def need(self) -> str:
+        """The interval of numbers."""
+        left = self.closed == "left"
+        low = f"{'from' if left else 'over'} {self._edges[0]:.17g}"
+        high = f"{'under' if left else 'at most'} {self._edges[-1]:.17g}"
+        limits = [low] * (self.below == "other") + [high] * (self.above == "other")
+        return " ".join(["a number", " and ".join(limits)]).strip()
+
+    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places of bins; text that is no number is outside, and infinity is beyond all bins."""
+        is_text = values.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null)
+        if not is_text and not values.dtype.is_numeric():
+            raise ValueError(
+                f"column {shown(values.name)} holds {values.dtype}: bins need numbers"
+            )
+        numbers = values.cast(pl.String) if is_text else values
+        x = numbers.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        no_number = np.isnan(x)
+        side: Literal["left", "right"] = "right" if self.closed == "left" else "left"
+        places = np.searchsorted(self._edges, x, side=side) - 1
+        n = len(self._edges) - 1
+        ends = {"other": (OUTSIDE, OUTSIDE), "clamp": (0, n - 1)}
+        is_above = places >= n
+        if places.size and places.min() < 0:
+            places[places < 0] = ends[self.below][0]
+        places[is_above] = ends[self.above][1]
+        if no_number.any():
+            places[no_number] = OUTSIDE if is_text else MISSING
+            places[values.is_null().to_numpy()] = MISSING
+        return places

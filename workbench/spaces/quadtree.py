@@ -1,0 +1,273 @@
+"""Points in a box, halved along every dimension."""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+from math import isfinite
+from typing import ClassVar
+
+import numpy as np
+
+from workbench.compiled import njit, pd
+from workbench.spaces.hierarchies import (
+    WORD,
+    Digits,
+    Hierarchy,
+    Keys,
+    refuse_release_columns,
+    wrong_unless_positive,
+)
+from workbench.value import Bool, Float, Int, UInt8, UInt64, parameter, sealed, value
+
+_MIN_SIDE = 1e-200  # of a box
+_BITS = 12  # of a coordinate that are spread at a time
+
+
+@value
+class Quadtree(Hierarchy):
+    """The unit cube, halved along every dimension at every level: 2^dims children.
+
+    Or another box, which is public. A coordinate outside the box, or none at all (NaN), is not in the
+    space; the box's upper faces belong to the last cells.
+
+    Parameters
+    ----------
+    dims : int
+        Dimensions, at most 16.
+    depth : int
+        Levels of halving, at most 52.
+    low, high : tuple of float, optional
+        The lower and the upper corner of the box, a coordinate a dimension; by default 0 and 1.
+    attributes : tuple of str, optional
+        A name a dimension; by default x1, x2, …
+
+    Raises
+    ------
+    ValueError
+        If the corners or names do not fit, or keys would need more than two words of 64 bits.
+
+    Examples
+    --------
+    >>> Quadtree(2, 3).encode(np.array([[0.99, 0.0], [2.0, 0.0]]))
+    (array([[42]], dtype=uint64), array([0, 1], dtype=uint8))
+    """
+
+    reasons: ClassVar[tuple[str, ...]] = ("outside the box",)
+
+    dims: int = parameter(check=wrong_unless_positive, doc="dimensions")
+    depth: int = parameter(check=wrong_unless_positive, doc="levels of halving")
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    attributes: tuple[str, ...] = None  # type: ignore[assignment]  # filled below
+
+    def __post_init__(self) -> None:
+        if self.dims > 16 or self.depth > 52:
+            raise ValueError(
+                f"{self!r} is not allowed: need at most 16 dimensions and 52 levels, which is what "
+                "floating-point coordinates tell apart"
+            )
+        fix = object.__setattr__
+        for name in ("low", "high", "attributes"):
+            entries = getattr(self, name)
+            if entries is None:
+                continue
+            fix(self, name, tuple(entries))
+            if len(entries) != self.dims:
+                raise ValueError(f"Quadtree.{name} = {entries!r} must have {self.dims} entries")
+            if name != "attributes" and not all(map(isfinite, entries)):
+                raise ValueError(f"Quadtree.{name} = {entries!r} must be finite")
+        if not all(_MIN_SIDE < b - a < 1 / _MIN_SIDE for a, b in zip(*self.box, strict=True)):
+            raise ValueError(
+                f"Quadtree.low = {self.low!r} must lie below high = {self.high!r}, by {_MIN_SIDE} to "
+                f"{1 / _MIN_SIDE}"
+            )
+        names = tuple(f"x{i + 1}" for i in range(self.dims))
+        if self.attributes is None:
+            fix(self, "attributes", names)
+        if len(set(self.attributes)) < self.dims:
+            raise ValueError(f"Quadtree.attributes = {self.attributes!r} must differ")
+        refuse_release_columns(self)
+        _ = self.digits
+
+    @cached_property
+    def digits(self) -> Digits:
+        """A bit of every coordinate at every level, the first dimension's highest."""
+        return Digits((2**self.dims,) * self.depth)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The same, a dimension."""
+        return (2**self.depth,) * self.dims
+
+    @property
+    def box(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The lower and the upper corner."""
+        return self.low or (0.0,) * self.dims, self.high or (1.0,) * self.dims
+
+    @property
+    def branching(self) -> int:
+        """How many children a node may have that can be split further."""
+        return 2**self.dims
+
+    def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
+        """2^dims each, down to the finest level."""
+        return np.full(nodes.shape[1], 2**self.dims if level < self.depth else 0)
+
+    def encode(
+        self, points: Float[np.ndarray, "n dims"]
+    ) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
+        """The finest cells of the points in the box."""
+        points = np.asarray(points)
+        if points.ndim != 2 or points.shape[1] != self.dims or points.dtype.kind not in "fiu":
+            raise ValueError(
+                f"points of shape {points.shape} and type {points.dtype} do not fit: need numbers, "
+                f"{self.dims} a point"
+            )
+        points = np.ascontiguousarray(
+            points, np.float32 if points.dtype == "f4" else np.float64
+        )
+        keys = np.empty((self.digits.word_count, len(points)), np.uint64)
+        low, high = (np.array(x, float) for x in self.box)
+        spread = _spread(self.dims)
+        why = np.zeros(len(points), np.uint8)
+        split = self.digits.first_word_levels
+        inside = _morton(points, low, high, self.depth, split, spread, keys, why)
+        return keys[:, :inside], why
+
+    def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
+        """The lowest cell of each node along every dimension, in cells of the finest level."""
+        corners = np.zeros((self.dims, nodes.shape[1]), np.int64)
+        _corners(nodes, self.depth, self.digits.first_word_levels, corners)
+        return corners
+
+    @property
+    def axes(self) -> tuple[tuple[int, ...], ...]:
+        """How often, and in how many parts, each dimension can be split on its own."""
+        return ((2,) * self.depth,) * self.dims
+
+    def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
+        """The boxes of the nodes: `<attribute>_from` and `<attribute>_to`."""
+        lo = self.corners(nodes).T
+        sides = 2 ** (self.depth - levels.astype(np.int64))
+        return self.boxes_to_frame(lo, lo + sides[:, None])
+
+    def boxes_to_frame(
+        self, lo: Int[np.ndarray, "n dims"], hi: Int[np.ndarray, "n dims"]
+    ) -> pd.DataFrame:
+        """Boxes of finest cells in the units of the box: `<attribute>_from` and `<attribute>_to`."""
+        columns = {}
+        for i, (name, a, b) in enumerate(zip(self.attributes, *self.box, strict=True)):
+            columns[f"{name}_from"] = a + (b - a) * (lo[:, i] / 2**self.depth)
+            columns[f"{name}_to"] = a + (b - a) * (hi[:, i] / 2**self.depth)
+        return pd.DataFrame(columns)
+
+    def points(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
+    ) -> Float[np.ndarray, "n dims"]:
+        """A point anywhere in each node, in the units of the box, as near as floats come."""
+        low, high = (np.array(x) for x in self.box)
+        sides = 2.0 ** -levels.astype(float)
+        corners = self.corners(nodes).T / 2.0**self.depth
+        unit = corners + rng.random((len(levels), self.dims)) * (sides[:, None])
+        return low + (high - low) * unit
+
+    def boxes(
+        self,
+        levels: Int[np.ndarray, " n"],
+        nodes: Keys,
+        values: Float[np.ndarray, " n"],
+        lo: Int[np.ndarray, "queries dims"],
+        hi: Int[np.ndarray, "queries dims"],
+    ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
+        """Σ of values in boxes of finest cells, by volume where a box cuts a node; and if it cuts."""
+        sums = np.zeros(len(lo))
+        cut = np.zeros(len(lo), bool)
+        sides = 2 ** (self.depth - levels.astype(np.int64))
+        _boxed(self.corners(nodes), sides, values.astype(float), lo, hi, sums, cut)
+        return sums, cut
+
+
+@cache
+def _spread(dims: int) -> UInt64[np.ndarray, " 4096"]:
+    """Twelve bits, `dims` places apart, where they fit a word."""
+    spread = np.empty(2**_BITS, np.uint64)
+    for x in range(2**_BITS):
+        spread[x] = sum((x >> i & 1) << i * dims for i in range(_BITS)) % WORD
+    return sealed(spread)
+
+
+@njit(cache=True, nogil=True)
+def _morton(points, low, high, depth, split, apart, keys, why):
+    n, dims = points.shape
+    scale = 2.0**depth / (high - low)
+    step = np.uint64(_BITS * dims)
+    bits = np.uint64(_BITS)
+    late = np.uint64(depth - split)
+    mask = np.uint64(2**_BITS - 1)
+    rest = (np.uint64(1) << late) - np.uint64(1)
+    last = 2**depth - 1
+    inside = 0
+    for i in range(n):
+        first = np.uint64(0)
+        second = np.uint64(0)
+        outside = False
+        for j in range(dims):
+            x = points[i, j]
+            outside |= not (x >= low[j] and x <= high[j])
+            cell = np.int64((x - low[j]) * scale[j])  # signed: processors convert it at once
+            at = np.uint64(max(min(cell, last), 0))
+            shift = np.uint64(dims - 1 - j)
+            head = at >> late
+            first |= apart[head & mask] << shift
+            if not late:
+                while head > mask:
+                    head = head >> bits
+                    shift = shift + step
+                    first |= apart[head & mask] << shift
+                continue
+            tail = at & rest
+            second |= apart[tail & mask] << shift
+            while (head | tail) > mask:
+                head = head >> bits
+                tail = tail >> bits
+                shift = shift + step
+                first |= apart[head & mask] << shift
+                second |= apart[tail & mask] << shift
+        why[i] = outside
+        if not outside:
+            keys[0, inside] = first
+            if keys.shape[0] == 2:
+                keys[1, inside] = second
+            inside += 1
+    return inside
+
+
+@njit(cache=True, nogil=True)
+def _corners(nodes, depth, split, out):
+    dims, n = out.shape
+    for i in range(n):
+        for level in range(depth):
+            word = 0 if level < split else 1
+            end = split if word == 0 else depth
+            digit = nodes[word, i] >> np.uint64((end - 1 - level) * dims)
+            for j in range(dims):
+                bit = np.int64(digit >> np.uint64(dims - 1 - j)) & 1
+                out[j, i] |= bit << (depth - 1 - level)
+
+
+@njit(cache=True, nogil=True)
+def _boxed(corners, sides, values, lo, hi, sums, cut):
+    dims, n = corners.shape
+    for q in range(len(sums)):
+        for i in range(n):
+            share = 1.0
+            for j in range(dims):
+                a = max(corners[j, i], lo[q, j])
+                b = min(corners[j, i] + sides[i], hi[q, j])
+                if b <= a:
+                    share = 0.0
+                    break
+                share *= (b - a) / sides[i]
+            if share > 0:
+                sums[q] += share * values[i]
+                cut[q] |= share < 1

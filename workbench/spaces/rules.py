@@ -1,0 +1,398 @@
+"""Preparation rules: how one value becomes a code, and what happens to other and missing values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.compiled import njit, pa, pl
+from workbench.value import Int, parameter, plain, shown, value
+
+# Matching
+
+OUTSIDE = -1  # places: the value is none of those looked for
+MISSING = -2
+_EXACT = 2**53  # a float of this size may be a rounded integer
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][+-][0-9]{1,3})?")
+_LONGER = "^-?[0-9].*[.eE]|^-0$"  # texts of numbers that may be written shorter
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
+
+
+def canonical(x: Any) -> str:
+    """The text by which a value is compared with labels, the same for every way to write a number.
+
+    A text is a number if it is a decimal without a plus sign or leading zeros, whose exponent, if it has
+    one, is signed. So 3, 3.0, "3" and "3.00" are one label, and "007" and "1e5" are texts.
+    """
+    text = str(x)
+    if not _NUMBER.fullmatch(text):
+        return text
+    if "e" in text or "E" in text:
+        text = format(Decimal(text), "f")
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def as_texts(values: pl.Series) -> pl.Series:
+    """Each value as text: a float that is an integer as the integer, 12.0 as "12"."""
+    if not values.dtype.is_float():
+        return values.cast(pl.String)
+    different = values.unique()
+    texts = [None if x is None else canonical(x) for x in different]
+    return values.replace_strict(different, texts, return_dtype=pl.String)
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Texts with places, found in columns of any type by their canonical form."""
+
+    places_of: Mapping[str, int]
+
+    @cached_property
+    def _canonical(self) -> dict[str, int]:
+        places: dict[str, int] = {}
+        for text, place in self.places_of.items():
+            if places.setdefault(canonical(text), place) != place:
+                first = next(x for x in self.places_of if canonical(x) == canonical(text))
+                raise ValueError(
+                    f"{shown(first)} and {shown(text)} are the same number. Keep one of these labels."
+                )
+        return places
+
+    @cached_property
+    def _enum(self) -> pl.Enum:
+        return pl.Enum([*(self._canonical | dict(self.places_of))])
+
+    @cached_property
+    def _places(self) -> Int[np.ndarray, " texts"]:
+        places = [*(self._canonical | dict(self.places_of)).values(), OUTSIDE]
+        return np.array(places, np.int64)
+
+    @cached_property
+    def _whole(self) -> dict[int, int]:
+        return {int(text): x for text, x in self._canonical.items() if _WHOLE.fullmatch(text)}
+
+    @cached_property
+    def _floats(self) -> dict[float, int]:
+        floats = {}
+        for text, place in self._canonical.items():
+            try:
+                number = float(text)
+            except ValueError:
+                continue
+            if canonical(number) == text:
+                floats[number] = place
+        return floats
+
+    @cached_property
+    def _rounded(self) -> list[float]:
+        return [float(x) for x in self._whole if abs(x) >= _EXACT]
+
+    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places, OUTSIDE or MISSING."""
+        kind = values.dtype
+        if kind.is_integer():
+            numbers = values.cast(pl.Int64, strict=False)
+            if numbers.null_count() > values.null_count():  # beyond 64 bits
+                places = self._places_of_text(values.cast(pl.String))
+            else:
+                inside = {x: place for x, place in self._whole.items() if -(2**63) <= x < 2**63}
+                places = _replaced(numbers, inside)
+        elif kind.is_float():
+            floats = values.cast(pl.Float64)
+            _refuse_rounded(floats, floats.is_in(self._rounded))
+            places = _replaced(floats, self._floats)
+        elif kind == pl.Boolean:
+            places_of = {x: self.places_of.get(str(x), OUTSIDE) for x in (False, True)}
+            places = _replaced(values, places_of)
+        else:
+            places = self._places_of_text(values.cast(pl.String))
+        return with_missing(places, values)
+
+    def _places_of_text(self, texts: pl.Series) -> Int[np.ndarray, " rows"]:
+        codes = texts.cast(self._enum, strict=False).to_physical().cast(pl.Int64)
+        places = self._places[codes.fill_null(-1).to_numpy()]
+        if codes.null_count() > texts.null_count():
+            longer = codes.is_null() & texts.str.contains(_LONGER).fill_null(False)
+            others = texts.filter(longer)
+            different = others.unique()
+            found = {x: self._canonical.get(canonical(x), OUTSIDE) for x in different}
+            places[longer.to_numpy()] = _replaced(others, found)
+        return places
+
+
+def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
+    """A ValueError if a float may be one of several integers, so that its label is not known."""
+    if rounded.any():
+        found = values.filter(rounded.fill_null(False))[0]
+        raise ValueError(
+            f"column {shown(values.name)} holds {found:.0f} as a float, which may be a rounded integer. "
+            "Convert the column to integers or text before the workbench reads it."
+        )
+
+
+def places_in_range(values: pl.Series, labels: range) -> Int[np.ndarray, " rows"]:
+    """Places of whole numbers, OUTSIDE or MISSING."""
+    if labels.step == 1 and values.dtype.is_integer() and not values.null_count():
+        plain = values.to_numpy()  # most columns: the two ends say that all are inside
+        if not len(plain) or labels.start <= plain.min() <= plain.max() < labels.stop:
+            return plain.astype(np.int64, copy=False) - labels.start if labels.start else plain
+    low, high = min(labels[0], labels[-1]), max(labels[0], labels[-1])
+    if values.dtype.is_float():
+        _refuse_rounded(values, (values.abs() >= _EXACT) & values.is_between(low, high))
+    numbers = whole_numbers(values)
+    inside = numbers.is_between(low, high)
+    inside = inside.fill_null(False).to_numpy()
+    if inside.all():
+        places = numbers.to_numpy() - labels.start
+    else:
+        places = np.where(inside, numbers.fill_null(0).to_numpy(), labels.start) - labels.start
+    if labels.step != 1:
+        inside = inside & (places % labels.step == 0)
+        places = places // labels.step
+    return places if inside.all() else with_missing(np.where(inside, places, OUTSIDE), values)
+
+
+def _text(values: pl.Series) -> pl.Series:
+    """Bytes as text, all null where some are none."""
+    try:
+        return values.cast(pl.String)
+    except pl.exceptions.ComputeError:
+        return pl.Series(values.name, [None] * len(values), pl.String)
+
+
+def whole_numbers(values: pl.Series) -> pl.Series:
+    """Whole numbers, also where they are written 3.0; null where a value is none, or not exact."""
+    if values.dtype.is_integer() or values.dtype == pl.Boolean:
+        return values.cast(pl.Int64, strict=False)
+    if not values.dtype.is_float():
+        if values.dtype == pl.Binary:
+            values = _text(values)
+        values = values.cast(pl.String)
+        whole = values.cast(pl.Int64, strict=False)
+        if whole.null_count() == values.null_count():
+            return whole
+        plain = values.str.replace("[.]0+$", "").cast(pl.Int64, strict=False)
+        whole = whole.zip_with(whole.is_not_null(), plain)
+        floats = values.cast(pl.Float64, strict=False)
+        return whole.zip_with(whole.is_not_null(), _whole_floats(floats))
+    return _whole_floats(values.cast(pl.Float64))
+
+
+def _whole_floats(floats: pl.Series) -> pl.Series:
+    exact = (floats == floats.floor()) & (floats.abs() < _EXACT)
+    return floats.set(~exact.fill_null(False), None).cast(pl.Int64)
+
+
+def with_missing(places: Int[np.ndarray, " rows"], values: pl.Series) -> np.ndarray:
+    """The same places, MISSING where a value is missing."""
+    missing = values.is_null()
+    if values.dtype.is_float():
+        missing = missing | values.is_nan().fill_null(True)
+    return np.where(missing.to_numpy(), MISSING, places) if missing.any() else places
+
+
+def _replaced(values: pl.Series, places: Mapping[Any, Any]) -> Int[np.ndarray, " rows"]:
+    if not places:
+        return np.full(len(values), OUTSIDE)
+    new = pl.Series(list(places.values()), dtype=pl.Int64)
+    old = pl.Series(list(places), dtype=values.dtype)
+    return values.replace_strict(old, new, default=OUTSIDE, return_dtype=pl.Int64).to_numpy()
+
+
+# Digits
+
+_WORTH_IT = 2**15  # texts, for which a compiled loop is loaded
+_MOST_DIGITS = 18  # of a number that surely fits 64 bits
+
+
+def as_numbers(texts: pa.Array) -> pa.Array:
+    """The whole numbers that all texts are; else, and where they are few, the same column.
+
+    A number is written as 0 or -?[1-9][0-9]*, in at most 18 digits, so that numbers and texts are one to
+    one: whether a rule is given these or those, it says the same. Missing texts are missing numbers.
+    """
+    is_long = pa.types.is_large_string(texts.type)
+    if len(texts) < _WORTH_IT or not (is_long or pa.types.is_string(texts.type)):
+        return texts
+    _, offset_bytes, content = texts.buffers()
+    offsets = np.frombuffer(offset_bytes, np.int64 if is_long else np.int32)
+    offsets = offsets[texts.offset : texts.offset + len(texts) + 1]
+    is_missing = np.zeros(0, bool)
+    if texts.null_count:
+        is_missing = texts.is_null().to_numpy(zero_copy_only=False)
+    numbers = np.empty(len(texts), np.int64)
+    if not _parse(offsets, np.frombuffer(content or b"", np.uint8), is_missing, numbers):
+        return texts
+    return pa.array(numbers, mask=is_missing if texts.null_count else None)
+
+
+@njit(cache=True, nogil=True)
+def _parse(offsets, content, is_missing, numbers):
+    """Whether each text is a number in its only form, and which."""
+    for row in range(numbers.size):
+        first = offsets[row]
+        end = offsets[row + 1]
+        if is_missing.size and is_missing[row]:
+            numbers[row] = 0
+            continue
+        is_negative = first < end and content[first] == ord("-")
+        if is_negative:
+            first += 1
+        n_digits = end - first
+        if not 1 <= n_digits <= _MOST_DIGITS:
+            return False
+        if content[first] == ord("0") and (n_digits > 1 or is_negative):
+            return False
+        number = np.int64(0)
+        for place in range(first, end):
+            digit = np.int64(content[place]) - ord("0")
+            if not 0 <= digit <= 9:
+                return False
+            number = 10 * number + digit
+        numbers[row] = -number if is_negative else number
+    return True
+
+
+# Rule
+
+REFUSED = -1  # codes
+DROPPED = -2
+MAX_LABELS = 10**6  # that a rule makes by itself
+_ACTIONS = ("refuse", "drop", "label")
+_SHOWN = 60  # characters of a list of labels in an error
+
+
+def is_text(x: Any) -> str | None:
+    """A check for `parameter`."""
+    return "need text" if not isinstance(x, str) or not x else why_no_unicode(x)
+
+
+def why_no_unicode(text: str) -> str | None:
+    """A need, if text holds half of a surrogate pair, which no file can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as e:
+        return f"need valid Unicode ({e.reason})"
+    return None
+
+
+def is_list(x: Any) -> str | None:
+    """A check for `parameter`: the owner checks what is in the list."""
+    return None if isinstance(x, list | tuple | range) and len(x) else "need a list"
+
+
+def _are_texts(x: Any) -> str | None:
+    is_list = isinstance(x, list | tuple)
+    good = is_list and all(type(text) in (str, int) for text in x)
+    return (
+        why_no_unicode("".join(map(str, x)))
+        if good
+        else "need a list of texts, or whole numbers"
+    )
+
+
+@value
+class Rule:
+    """How the codes of one attribute follow from a column, row by row.
+
+    Nothing but the rule and the row decides a code, or that a row is dropped: a unit's rows move
+    what they would move alone, so a bound on the rows of a unit still holds.
+
+    Parameters
+    ----------
+    column : str, optional
+        The column's name; without it the attribute's.
+    other : "refuse", "drop" or "label"
+        What happens to a value that the rule has no label for: an error, the row is left out, or it
+        gets the label `other_label`.
+    missing : "refuse", "drop" or "label"
+        The same for a value that is missing (null, an empty field, NaN), with `missing_label`.
+    missing_values : texts, optional
+        Values that mean missing too, as "NA" or "999", compared as `Labels` compares them.
+    """
+
+    _: KW_ONLY
+    column: str | None = parameter(None, check=is_text, doc="if it is not the attribute's name")
+    other: str = parameter("refuse", choices=_ACTIONS, doc="what happens to values outside")
+    missing: str = parameter("refuse", choices=_ACTIONS, doc="what happens to missing values")
+    missing_values: tuple[str, ...] = parameter((), check=_are_texts, doc="that mean missing")
+    other_label: str = parameter("other", check=is_text, doc="of values outside")
+    missing_label: str = parameter("missing", check=is_text, doc="of missing values")
+
+    def __post_init__(self) -> None:
+        texts = tuple(dict.fromkeys(map(str, self.missing_values)))
+        object.__setattr__(self, "missing_values", texts)
+
+    if TYPE_CHECKING:  # a field of some, a property of others
+
+        @property
+        def labels(self) -> Any:
+            """What values become, in the order of codes."""
+
+    @property
+    def all_labels(self) -> tuple[Any, ...] | range:
+        """The labels of the attribute: the rule's, then those of other and of missing values."""
+        labels: tuple[Any, ...] | range = self.labels
+        added = [self.other_label] * (self.other == "label")
+        added += [self.missing_label] * (self.missing == "label")
+        return (*map(str, labels), *added) if added else labels
+
+    @property
+    def leaves(self) -> tuple[Rule, ...]:
+        """The rules of single columns; the rule itself, if it has one."""
+        return (self,)
+
+    @property
+    def needs_numbers(self) -> bool:
+        """Whether values are compared as numbers, so that texts which are numbers may come as these."""
+        return False
+
+    @property
+    def need(self) -> str:
+        """What a value has to be, for an error."""
+        raise NotImplementedError
+
+    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places in `labels`, OUTSIDE or MISSING."""
+        raise NotImplementedError
+
+    def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+        """Places in `all_labels`, REFUSED or DROPPED."""
+        places = self.places(values)
+        if self.missing_values:
+            places = np.where(self._missing_texts.places(values) >= 0, MISSING, places)
+        if not len(places) or places.min() >= 0:
+            return places
+        size = len(self.labels)
+        codes = {"refuse": REFUSED, "drop": DROPPED, "label": size}
+        other = codes[self.other]
+        if self.other == "label":
+            codes["label"] += 1
+        actions = np.array([other, codes[self.missing]])
+        return np.where(places < 0, actions[np.minimum(places, -1) * -1 - 1], places)
+
+    @cached_property
+    def _missing_texts(self) -> Texts:
+        return Texts(dict.fromkeys(self.missing_values, 0))
+
+    def combined(self, codes: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"]:
+        """The attribute's codes of those of its leaves, none of which is refused or dropped."""
+        return codes[0]
+
+
+def some(labels: Sequence[Any]) -> str:
+    """The first labels of a list, for an error."""
+    text = ""
+    for i, label in enumerate(labels):
+        if i and len(text) > _SHOWN:
+            return f"{text}, …"
+        text += f"{', ' if i else ''}{plain(label) if len(str(label)) <= _SHOWN else shown(str(label))}"
+    return text

@@ -1,0 +1,56 @@
+"""What a paper says its figure shows, statement by statement, checked on rows, and what was found.
+
+A statement's words become numbers before the first run: *about, comparable, alike* = within 1.25×;
+*often, generally* = at three quarters of the points; *in all cases* = everywhere; *can* = somewhere;
+*much, far, considerably* >= 3×; *orders of magnitude* >= 10×. What is undecided is never *differs*.
+"""
+
+from workbench.trials.claims.checks import EVERYWHERE as EVERYWHERE
+from workbench.trials.claims.checks import OFTEN as OFTEN
+from workbench.trials.claims.checks import SOMEWHERE as SOMEWHERE
+from workbench.trials.claims.checks import all_of as all_of
+from workbench.trials.claims.checks import any_of as any_of
+from workbench.trials.claims.checks import check_between as check_between
+from workbench.trials.claims.checks import check_decreasing as check_decreasing
+from workbench.trials.claims.checks import check_lower as check_lower
+from workbench.trials.claims.checks import check_printed as check_printed
+from workbench.trials.claims.checks import check_similar as check_similar
+from workbench.trials.claims.checks import over as over
+from workbench.trials.claims.claim import ALIKE as ALIKE
+from workbench.trials.claims.claim import BY_DEFINITION as BY_DEFINITION
+from workbench.trials.claims.claim import DEPENDS as DEPENDS
+from workbench.trials.claims.claim import DIFFERS as DIFFERS
+from workbench.trials.claims.claim import HOLDS as HOLDS
+from workbench.trials.claims.claim import MUCH as MUCH
+from workbench.trials.claims.claim import NOT_JUDGED as NOT_JUDGED
+from workbench.trials.claims.claim import ORDERS as ORDERS
+from workbench.trials.claims.claim import OUTCOMES as OUTCOMES
+from workbench.trials.claims.claim import TICKS as TICKS
+from workbench.trials.claims.claim import UNDECIDED as UNDECIDED
+from workbench.trials.claims.claim import UNTESTABLE as UNTESTABLE
+from workbench.trials.claims.claim import Claim as Claim
+from workbench.trials.claims.claim import Finding as Finding
+from workbench.trials.claims.claim import MissingPoints as MissingPoints
+from workbench.trials.claims.claim import Printed as Printed
+from workbench.trials.claims.claim import Statement as Statement
+from workbench.trials.claims.claim import Strip as Strip
+from workbench.trials.claims.claim import Verdict as Verdict
+from workbench.trials.claims.claim import compare_with_paper as compare_with_paper
+from workbench.trials.claims.claim import decide as decide
+from workbench.trials.claims.claim import decide_all as decide_all
+from workbench.trials.claims.claim import left_open as left_open
+from workbench.trials.claims.claim import read as read
+from workbench.trials.claims.claim import to_frame as to_frame
+from workbench.trials.claims.claim import verdict_table as verdict_table
+from workbench.trials.claims.intervals import Intervals as Intervals
+from workbench.trials.claims.intervals import confidence_intervals as confidence_intervals
+from workbench.trials.claims.intervals import crossing as crossing
+from workbench.trials.claims.intervals import ends as ends
+from workbench.trials.claims.intervals import exact as exact
+from workbench.trials.claims.intervals import interpolate_log_log as interpolate_log_log
+from workbench.trials.claims.intervals import mean_curve as mean_curve
+from workbench.trials.claims.intervals import means as means
+from workbench.trials.claims.intervals import paired_ratios as paired_ratios
+from workbench.trials.claims.intervals import steps as steps
+from workbench.trials.claims.intervals import unpaired_ratios as unpaired_ratios
+from workbench.value import format_number as format_number

@@ -1,0 +1,235 @@
+"""Checks of numbers at points, at a level of confidence: the words of a paper as thresholds.
+
+*can* = somewhere; *often, generally, usually, mostly* = at three quarters of the points; *in all cases* =
+everywhere; *comparable, almost, close to* = within 1.25×, *orders of magnitude* = 10× at least.
+
+That something holds at `need` of n points is shown where so many intervals say so, each at the level
+that lets n − need + 1 of them go wrong together; that it does not, where n − need + 1 say the
+opposite, each at the level for `need`. Either is wrong no more often than the level allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import ceil, inf, log2
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.trials.claims.claim import ALIKE, Finding, Printed, Strip, decide, decide_all
+from workbench.trials.claims.intervals import Intervals, ends, steps
+from workbench.value import format_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+EVERYWHERE = 1.0
+OFTEN = 0.75
+SOMEWHERE = 0.0
+
+
+def check_between(
+    numbers: Intervals,
+    level: float,
+    low: float = -inf,
+    high: float = inf,
+    share: float = EVERYWHERE,
+    words: str = "there",
+    unit: str = "",
+) -> Finding:
+    """Whether numbers lie from `low` to `high`, at a share of the points.
+
+    Parameters
+    ----------
+    numbers : Intervals
+        What is known of them.
+    level : float
+        Of confidence, at which it may be decided.
+    low, high : float
+        The ends; both belong to it.
+    share : float
+        EVERYWHERE, OFTEN, or SOMEWHERE.
+    words : str
+        What lying there is called: "lower", "alike".
+    unit : str
+        After the numbers; "×" if they are ratios.
+    """
+    count = len(numbers.at(level))
+    need = max(1, ceil(share * count - 1e-9))
+    against = count - need + 1
+    points = numbers.at(_divided(level, against))
+    inside = (points.low >= low) & (points.high <= high)
+    opposed = numbers.at(_divided(level, need))
+    outside = (opposed.high < low) | (opposed.low > high)
+    there = points.estimate.between(low, high)
+    measured = _span(points, "×" if numbers.ratios else unit)
+    if count > 1:
+        measured += f"; {words} at {there.sum()} of {count} points, surely at {inside.sum()}"
+    holds = decide(inside.sum() >= need, outside.sum() >= against)
+    runs = np.nan
+    if holds is None:
+        leans = there.sum() >= need
+        which = there if leans else ~there
+        table = points if leans else opposed
+        each = _runs_to_decide(table[which], low, high, level, numbers.ratios)
+        runs = float(np.sort(each)[(need if leans else against) - 1])
+    return Finding(holds, measured, runs=runs)
+
+
+def check_lower(
+    ratios: Intervals, level: float, share: float = EVERYWHERE, times: float = 1.0
+) -> Finding:
+    """Whether the first series of ratios is lower than the second, `times` as low at least."""
+    words = "lower" if times == 1 else f"{times:g}× lower"
+    below = float(np.nextafter(1 / times, 0)) if times == 1 else 1 / times
+    return check_between(ratios, level, high=below, share=share, words=words)
+
+
+def check_similar(
+    ratios: Intervals, level: float, share: float = OFTEN, within: float = ALIKE
+) -> Finding:
+    """Whether two series are alike: within 1.25× of each other."""
+    words = f"within {within:g}×"
+    return check_between(ratios, level, 1 / within, within, share, words)
+
+
+def check_printed(
+    numbers: Intervals, level: float, point: Printed, share: float = EVERYWHERE, unit: str = ""
+) -> Finding:
+    """Whether numbers lie where the paper's number says, its reading error included."""
+    finding = check_between(numbers, level, point.low, point.high, share, "as printed", unit)
+    return replace(finding, printed=point.says)
+
+
+def check_decreasing(rows: pd.DataFrame, series: str, along: str, level: float) -> Finding:
+    """Whether a curve falls along an axis: lower at its end, and at no step up by more than 1.25×."""
+    return all_of(
+        {
+            "lower at its end": lambda at: check_lower(ends(rows, series, along), at),
+            "never up": lambda at: check_between(steps(rows, series, along), at, high=ALIKE),
+        },
+        level,
+    )
+
+
+Part = Callable[[float], Finding]
+
+
+def all_of(parts: Mapping[str, Part], level: float) -> Finding:
+    """A statement of several parts: it holds if all do, and differs once one does.
+
+    Each part takes the level at which it may decide: one that lets all go wrong together no more often than
+    `level` allows.
+    """
+    return _joined(parts, level, decide_all, max)
+
+
+def any_of(parts: Mapping[str, Part], level: float) -> Finding:
+    """A statement that holds if one of its parts does, and differs if none does."""
+
+    def decide_any(holds: Sequence[bool | None]) -> bool | None:
+        return decide(True in holds, all(x is False for x in holds))
+
+    return _joined(parts, level, decide_any, min)
+
+
+def _joined(
+    parts: Mapping[str, Part],
+    level: float,
+    decided: Callable[..., Any],
+    last: Callable[..., Any],
+) -> Finding:
+    own = _divided(level, len(parts))
+    findings = {name: part(own) for name, part in parts.items()}
+    answers = {True: "yes", False: "no", None: "undecided"}
+    measured = [f"{name}: {answers[f.holds]} ({f.measured})" for name, f in findings.items()]
+    why = [f.why for f in findings.values() if f.why]
+    runs = last([f.runs for f in findings.values() if f.holds is None], default=np.nan)
+    holds = decided([f.holds for f in findings.values()])
+    printed = _all_printed(findings.values())
+    return Finding(holds, "; ".join(measured), " ".join(why), runs=runs, printed=printed)
+
+
+def over(
+    name: str, values: Sequence[Any], check_at: Callable[[Any, float], Finding], level: float
+) -> Finding:
+    """A statement at every plausible value of what the paper does not print.
+
+    It holds, or differs, if it does at all values; if it holds at some and differs at others it depends on
+    what is not printed. What was measured is told of the first value of each stretch of one outcome.
+
+    Parameters
+    ----------
+    name : str
+        Of what is swept, as "θ".
+    values : sequence
+        The values, in their order.
+    check_at : callable
+        Takes a value and the level at which it may be decided there.
+    level : float
+        Of confidence: of all values together.
+    """
+    own = _divided(level, len(values))
+    findings = {_text(value): check_at(value, own) for value in values}
+    strip = Strip(name, tuple((value, f.holds) for value, f in findings.items()))
+    outcomes = strip.outcomes
+    first = [
+        value
+        for value, before in zip(findings, [None, *findings], strict=False)
+        if before is None or findings[value].holds != findings[before].holds
+    ]
+    measured = [f"{name} = {value}: {findings[value].measured}" for value in first]
+    holds = outcomes.pop() if len(outcomes) == 1 else None
+    runs = max((f.runs for f in findings.values() if f.holds is None), default=np.nan)
+    printed = _all_printed(findings.values())
+    return Finding(holds, "; ".join(measured), runs=runs, strip=strip, printed=printed)
+
+
+def _all_printed(findings: Iterable[Finding]) -> str:
+    """What the paper prints of any of them, each once."""
+    return "; ".join(dict.fromkeys(f.printed for f in findings if f.printed))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(_text, value))
+    if isinstance(value, int):
+        return f"{value:,}"
+    return format_number(value) if isinstance(value, int | float) else str(value)
+
+
+def _divided(level: float, by: int) -> float:
+    """The level at which each of so many intervals is right, that all are at `level`."""
+    return 1 - (1 - level) / by
+
+
+def _span(points: pd.DataFrame, unit: str) -> str:
+    """From the least to the largest; of one point also its interval."""
+    least = format_number(points.estimate.min())
+    largest = format_number(points.estimate.max())
+    if len(points) > 1 and least != largest:
+        return f"{least}–{largest}{unit}"
+    (first, *_) = points.itertuples()
+    if len(points) > 1 or first.low == first.high:
+        return f"{least}{unit}"
+    return f"{least}{unit} ({format_number(first.low)}–{format_number(first.high)})"
+
+
+def _runs_to_decide(
+    points: pd.DataFrame, low: float, high: float, level: float, ratios: bool
+) -> np.ndarray:
+    """How many runs it would take at each point, where the interval shrinks with their root."""
+    columns = points[["estimate", "low", "high"]].to_numpy(float).T
+    ends = np.array([low, high])
+    with np.errstate(all="ignore"):
+        if ratios:
+            columns = np.log(columns)
+            ends = np.log(np.maximum(ends, 0))
+        estimate, first, last = columns
+        half = np.maximum(estimate - first, last - estimate)
+        distance = np.abs(estimate[:, None] - ends).min(axis=1)
+        runs = points.runs.to_numpy() * np.maximum(half / distance, 1) ** 2
+    least = np.maximum(points.runs + 1, 1 + log2(1 / (1 - level)))  # of the sign test
+    return np.where(np.isfinite(half), runs, least)

@@ -1,0 +1,553 @@
+"""Claims of a paper as statements, what checks find, and verdicts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import inf, isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pandas.io.formats.style import Styler
+
+
+# Decisions
+
+
+def decide(holds: bool, fails: bool) -> bool | None:
+    """True where it surely holds, False where it surely fails, None where more seeds decide.
+
+    >>> decide(True, False), decide(False, True), decide(False, False)
+    (True, False, None)
+    """
+    if holds:
+        return True
+    return False if fails else None
+
+
+def decide_all(parts: Iterable[bool | None]) -> bool | None:
+    """Whether all parts hold: one that fails decides, one that is undecided leaves it open.
+
+    >>> decide_all([True, True]), decide_all([True, None, False]), decide_all([True, None])
+    (True, False, None)
+    """
+    parts = list(parts)
+    return decide(all(parts), False in parts)
+
+
+# Finding
+
+ALIKE = 1.25
+MUCH = 3.0
+ORDERS = 10.0
+HOLDS = "holds"
+DIFFERS = "differs"
+DEPENDS = "depends on what is not printed"
+UNDECIDED = "undecided"
+UNTESTABLE = "not testable here"
+NOT_JUDGED = "not judged"
+OUTCOMES = (HOLDS, DIFFERS, DEPENDS, UNDECIDED, UNTESTABLE, NOT_JUDGED)
+BY_DEFINITION = "follows from the definition"
+MARKS = {True: "✓", False: "✗", None: "?"}
+TICKS = dict(zip((*OUTCOMES, BY_DEFINITION), "✓✗◐?–·≡", strict=True))
+_OF = {True: HOLDS, False: DIFFERS, None: UNDECIDED}
+
+
+class MissingPoints(ValueError):
+    """Rows lack points that a check is about: a figure need not draw what its paper does not print."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Whether a statement holds, by the value of what the paper does not print.
+
+    Parameters
+    ----------
+    name : str
+        Of what is swept, as "θ".
+    holds : tuple of (str, bool or None)
+        The values in their order, as they are written, with what was found at each.
+    """
+
+    name: str
+    holds: tuple[tuple[str, bool | None], ...]
+
+    @property
+    def outcomes(self) -> set[bool | None]:
+        """What was found at all values."""
+        return {holds for _, holds in self.holds}
+
+    def __str__(self) -> str:
+        """Every value with its mark.
+
+        >>> print(Strip("θ", (("20", False), ("40", None), ("65", True))))
+        θ: 20 ✗, 40 ?, 65 ✓
+        """
+        values = ", ".join(f"{value} {MARKS[holds]}" for value, holds in self.holds)
+        return f"{self.name}: {values}"
+
+    def in_words(self) -> str:
+        """For which values it holds, for which not.
+
+        >>> Strip("θ", (("20", False), ("40", False), ("65", True))).in_words()
+        'holds for θ = 65; differs for θ = 20 … 40'
+        """
+        runs: dict[bool | None, list[list[str]]] = {True: [], False: [], None: []}
+        before: Any = ""
+        for value, holds in self.holds:
+            if holds != before or before == "":
+                runs[holds].append([])
+            runs[holds][-1].append(value)
+            before = holds
+        parts = []
+        for holds, stretches in runs.items():
+            ends = [" … ".join(dict.fromkeys((own[0], own[-1]))) for own in stretches]
+            if ends:
+                parts.append(f"{_OF[holds]} for {self.name} = {', '.join(ends)}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check returns: whether the statement holds (None: undecided) and what was measured.
+
+    Parameters
+    ----------
+    holds : bool or None
+        None: these runs do not decide it at the level that was asked.
+    measured, why : str
+        Only what was computed from the rows that were judged.
+    testable : bool
+        False where the rows lack what it is about; `why` then names it.
+    runs : float
+        How many repetitions it would take to decide it, infinite or NaN where that cannot be said.
+    strip : Strip, optional
+        By the value of what the paper does not print.
+    printed : str
+        The paper's own number, where it prints one.
+    """
+
+    holds: bool | None
+    measured: str
+    why: str = ""
+    testable: bool = True
+    runs: float = inf
+    strip: Strip | None = None
+    printed: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """Of one look at the rows."""
+        if not self.testable:
+            return UNTESTABLE
+        if self.strip is not None and self.strip.outcomes >= {True, False}:
+            return DEPENDS
+        return _OF[self.holds]
+
+
+Check = Callable[["pd.DataFrame", float], Finding]
+
+
+# Claim
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One part of a claim's sentence, as the author wrote it, and the check of a figure's rows.
+
+    Parameters
+    ----------
+    id : str
+        Names it among all statements.
+    says : str
+        Its words.
+    check : callable or None
+        Takes the figure's rows and the level of confidence at which it may decide, and returns a
+        `Finding`; None only where `untestable` says why.
+    page : str
+        Where the paper says it.
+    reading : str
+        What is compared, where, and what decides.
+    by_definition : bool
+        Whether arithmetic forces the result.
+    untestable : str
+        Why it cannot be judged here.
+    needs : tuple of str
+        The classes of `datasets` whose files decide it: with a twin it is not testable.
+    sweeps : str
+        What the paper does not print and is swept.
+    """
+
+    id: str
+    says: str
+    check: Check | None = None
+    page: str = ""
+    reading: str = ""
+    by_definition: bool = False
+    untestable: str = ""
+    needs: tuple[str, ...] = ()
+    sweeps: str = ""
+
+    def __post_init__(self) -> None:
+        if self.check is None and not self.untestable:
+            raise ValueError(
+                f"statement {self.id} has no check: need one, or `untestable` and the reason why"
+            )
+        if self.check is not None and self.untestable:
+            raise ValueError(f"statement {self.id} has a check, and is said to be untestable")
+
+    def find(self, looks: Sequence[pd.DataFrame], level: float) -> Finding:
+        """What the first of several looks shows that decides it, else the last.
+
+        Parameters
+        ----------
+        looks : sequence of DataFrame
+            Rows of more and more repetitions, each look's with those of the looks before.
+        level : float
+            Of confidence, at which each look may decide.
+        """
+        finding = Finding(None, "", "fewer repetitions than the first look takes")
+        check: Any = self.check  # where it has one: others are not testable
+        for rows in looks:
+            try:
+                finding = check(rows, level)
+            except MissingPoints as e:
+                finding = Finding(
+                    None, "", f"this run has no points for it: {e}", testable=False
+                )
+            if finding.outcome != UNDECIDED:
+                break
+        return finding
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper about one of its figures, and the statements that it makes.
+
+    Parameters
+    ----------
+    id : str
+        Names it among all claims.
+    page : str
+        Where the paper says it.
+    sentence : str
+        Quoted.
+    statements : tuple of Statement
+        Its parts; each is judged by itself.
+    """
+
+    id: str
+    page: str
+    sentence: str
+    statements: tuple[Statement, ...]
+
+    @classmethod
+    def of_one(cls, id: str, says: str, check: Check) -> Claim:
+        """A sentence that is one statement, as a figure of no paper makes it."""
+        return cls(id, "", says, (Statement(id, says, check),))
+
+    def judge(
+        self,
+        looks: Sequence[pd.DataFrame],
+        level: float,
+        has_file: Callable[[str], bool] = lambda name: True,
+    ) -> list[Verdict]:
+        """A verdict on each statement.
+
+        Parameters
+        ----------
+        looks, level
+            As `Statement.find` takes them.
+        has_file : callable
+            Whether the rows rest on the file itself of a dataset of that name, not on its twin.
+        """
+        return [self._judge(each, looks, level, has_file) for each in self.statements]
+
+    def _judge(
+        self,
+        statement: Statement,
+        looks: Sequence[Any],
+        level: float,
+        has_file: Callable[[str], bool],
+    ) -> Verdict:
+        if statement.check is None:
+            return self.verdict(statement, UNTESTABLE, why=statement.untestable)
+        finding = statement.find(looks, level)
+        missing = [name for name in statement.needs if not has_file(name)]
+        whys = [finding.why]
+        if missing:
+            whys.append(
+                f"it takes the file of {' and '.join(missing)}; this is its twin's number"
+            )
+            return self.verdict(statement, UNTESTABLE, finding, whys)
+        if finding.outcome == UNDECIDED and isfinite(finding.runs):
+            whys.append(f"about {_round(finding.runs):,} repetitions would decide")
+        return self.verdict(statement, finding.outcome, finding, whys)
+
+    def verdict(
+        self,
+        statement: Statement,
+        outcome: str,
+        finding: Finding | None = None,
+        why: str | Sequence[str] = "",
+    ) -> Verdict:
+        """The verdict on one of its statements."""
+        finding = finding or Finding(None, "")
+        measured = [finding.measured]
+        if finding.strip is not None:
+            measured = [finding.strip.in_words(), finding.measured]
+        whys = [why] if isinstance(why, str) else why
+        return Verdict(
+            statement.id,
+            statement.says,
+            outcome,
+            "; ".join(filter(None, measured)),
+            "; ".join(filter(None, whys)),
+            claim=self.id,
+            page=statement.page or self.page,
+            mark=BY_DEFINITION if statement.by_definition and outcome == HOLDS else "",
+            strip=finding.strip,
+            printed=finding.printed,
+        )
+
+    def not_judged(self, why: str) -> list[Verdict]:
+        """The verdicts of a run that is not on the paper's path."""
+        return [self.verdict(each, NOT_JUDGED, why=why) for each in self.statements]
+
+
+def _round(runs: float) -> int:
+    """Upwards, to two digits."""
+    from math import ceil, floor, log10
+
+    step = 10 ** max(0, floor(log10(max(runs, 1))) - 1)
+    return ceil(runs / step) * step
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What checking a statement has shown.
+
+    Parameters
+    ----------
+    id, says : str
+        The statement's.
+    outcome : str
+        One of `claims.OUTCOMES`.
+    measured : str
+        What was measured, in words with numbers.
+    why : str
+        Why it is so, where that is not plain.
+    claim, page : str
+        The claim that it is part of, and where the paper says it.
+    mark : str
+        `claims.BY_DEFINITION` where the statement holds because arithmetic forces it.
+    strip : Strip, optional
+        By the value of what the paper does not print.
+    printed : str
+        The paper's own number, where it prints one.
+    """
+
+    id: str
+    says: str
+    outcome: str
+    measured: str = ""
+    why: str = ""
+    claim: str = ""
+    page: str = ""
+    mark: str = ""
+    strip: Strip | None = None
+    printed: str = ""
+
+    def __post_init__(self) -> None:
+        if self.outcome not in OUTCOMES:
+            raise ValueError(f"Verdict.outcome = {self.outcome!r}: need one of {OUTCOMES}")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number, or a range of numbers, as a paper prints it: `low` to `high`, reading error included.
+
+    `at` is its place on the other axis, a number or a name, or `over` the stretch of that axis that
+    it is about (neither: all of it); `value` is the number itself if it is one, `axis` the axis that
+    it lies along.
+    """
+
+    says: str
+    low: float
+    high: float
+    at: float | str | None = None
+    value: float | None = None
+    axis: str = "y"
+    over: tuple[float, float] | None = None
+
+    @classmethod
+    def approximately(
+        cls, says: str, value: float, error: float = 0.0, **place: Any
+    ) -> Printed:
+        """ "About `value`": within 1.25× of it, or what rounds to it (± `error`) as printed.
+
+        >>> Printed.approximately("around 5 %", 0.05, 0.005)
+        Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
+        """
+        low = min(value / ALIKE, value - error)
+        high = max(value * ALIKE, value + error)
+        return cls(says, low, high, value=value, **place)
+
+    def covers(self, measured: float) -> bool:
+        """Whether a measured number agrees with it."""
+        return bool(self.low <= measured <= self.high)
+
+
+def left_open(verdict: Verdict, why: str) -> Verdict:
+    """The verdict of a run that shows which way it leans, and cannot decide."""
+    if verdict.outcome not in (HOLDS, DIFFERS, DEPENDS) or verdict.mark:
+        return verdict
+    whys = "; ".join(filter(None, (why, verdict.why)))
+    return replace(verdict, outcome=UNDECIDED, why=whys)
+
+
+def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
+    """Verdicts as a table, a line a statement."""
+    import pandas as pd
+
+    columns = "id claim says page outcome mark measured why by_value printed".split()
+    entries = [vars(v) | {"by_value": str(v.strip or "")} for v in verdicts]
+    return pd.DataFrame(entries, columns=columns)
+
+
+def verdict_table(
+    verdicts: Sequence[Verdict] | pd.DataFrame, caption: str = "What the paper says, judged"
+) -> Styler:
+    """Verdicts for a notebook, a line a statement: its tick, its words, its page, what was measured.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict, or DataFrame
+        Or the table that `to_frame` makes of them.
+    caption : str
+        Stands over it.
+    """
+    import pandas as pd
+
+    table: Any = to_frame(verdicts) if isinstance(verdicts, list | tuple) else verdicts
+    marks = table["mark"].map(lambda mark: f" ({mark})" if mark else "")
+    measured = [
+        ". ".join(filter(None, both)) for both in zip(table.measured, table.why, strict=True)
+    ]
+    columns = {
+        "": table.id,
+        "it says": table.says,
+        "where": table.page,
+        "verdict": table.outcome.map(TICKS) + " " + table.outcome + marks,
+        "measured": measured,
+    }
+    rules = {
+        "th, td": "text-align: left; vertical-align: top",
+        "td:nth-child(1), td:nth-child(4)": "white-space: nowrap",
+        "caption": "text-align: left",
+    }
+    styles = [{"selector": where, "props": how} for where, how in rules.items()]
+    return pd.DataFrame(columns).style.hide().set_caption(caption).set_table_styles(styles)
+
+
+def compare_with_paper(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
+    """Printed numbers and ours, side by side: one line each of what it is, the number, the finding."""
+    import pandas as pd
+
+    rows = [
+        {"what": what, "the paper prints": point.says, "we measure": finding.measured}
+        for what, point, finding in lines
+    ]
+    return pd.DataFrame(rows).set_index("what")
+
+
+# Statements
+
+_CLAIM = {"id", "figure", "page", "sentence", "statement"}
+_STATEMENT = {
+    "id",
+    "says",
+    "page",
+    "reading",
+    "by_definition",
+    "untestable",
+    "needs",
+    "sweeps",
+}
+
+
+def read(file: str | Path, figure: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
+    """The claims of one figure, from the paper's `statements.toml`, with the figure's checks.
+
+    Parameters
+    ----------
+    file : path
+        Holds `[[claim]]` with `id`, `figure`, `page`, `sentence` and its `[[claim.statement]]`, each with
+        `id`, `says` and what else a `Statement` takes.
+    figure : str
+        The figure's id.
+    checks : mapping
+        The check of each statement that is judged, by its id.
+
+    Returns
+    -------
+    tuple of Claim
+        In the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If two claims or statements have one id, a key is unknown or missing, a statement has no check, or
+        a check no statement.
+    """
+    own = [claim for claim in _parse(Path(file)) if claim["figure"] == figure]
+    known = {each["id"] for claim in own for each in claim["statement"]}
+    for id in checks:
+        if id not in known:
+            raise ValueError(
+                f"{figure}: a check for {id}, which is no statement of it in {file}"
+            )
+    try:
+        return tuple(_claim(claim, checks) for claim in own)
+    except ValueError as e:
+        raise ValueError(f"{figure}: {e}") from None
+
+
+@cache
+def _parse(file: Path) -> list[dict[str, Any]]:
+    """All claims of a file."""
+    claims = tomllib.loads(file.read_text(encoding="utf-8")).get("claim", [])
+    for claim in claims:
+        _refuse(claim, _CLAIM, _CLAIM - {"page"}, file)
+        for statement in claim["statement"]:
+            _refuse(statement, _STATEMENT, {"id", "says"}, file)
+    statements = [each["id"] for claim in claims for each in claim["statement"]]
+    for kind, ids in {"claims": [c["id"] for c in claims], "statements": statements}.items():
+        id, times = Counter(ids).most_common(1)[0] if ids else ("", 0)
+        if times > 1:
+            raise ValueError(f"{file}: {times} {kind} have the id {id}")
+    return claims
+
+
+def _refuse(table: dict[str, Any], known: set[str], needed: set[str], file: Path) -> None:
+    """A ValueError for a key that is unknown, or missing."""
+    id = table.get("id", "without an id")
+    for key in table.keys() - known:
+        raise ValueError(
+            f"{file}: {id} has an unknown key {key!r}; known: {', '.join(sorted(known))}"
+        )
+    for key in sorted(needed - table.keys()):
+        raise ValueError(f"{file}: {id} lacks {key!r}")
+
+
+def _claim(claim: dict[str, Any], checks: Mapping[str, Check]) -> Claim:
+    statements = []
+    for each in claim["statement"]:
+        rules = dict(each, needs=tuple(each.get("needs", ())))
+        statements.append(Statement(**rules, check=checks.get(each["id"])))
+    return Claim(claim["id"], claim.get("page", ""), claim["sentence"], tuple(statements))

@@ -1,0 +1,381 @@
+"""Confidence intervals of paired runs, and curves of means with crossings.
+
+Runs of two series with one seed share data and queries, so that ratios are taken seed by seed. Zeros and
+infinities come first: of two values that are both zero, or both infinite, the ratio is 1; of a zero and
+another it is 0 or infinite; a pair that lacks a value (NaN) is left out. Where all ratios of a point are
+finite its number is the geometric mean, and its interval Student's, of the logarithms. Where one is not, or
+where all are the same, which says nothing of how far they spread, it is the median, and its interval the
+one between order statistics that the sign test gives: right whatever the law is, and endless where there
+are too few runs for the level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from math import exp, inf, log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.trials.claims.claim import MissingPoints
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from jaxtyping import Float
+
+
+# Curves
+
+FOLLOWS_FROM_SEED = ("value", "seconds", "released", "by_theorem", "trial")
+
+
+def confidence_intervals(
+    rows: pd.DataFrame, by: str | list[str], level: float = 0.95
+) -> pd.DataFrame:
+    """Mean of `value` over seeds at each point, with its t interval: columns mean, low, high, seeds.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        At each point a row a seed; without a column `seed`, one row, or repetitions of it.
+    by : str or list of str
+        The columns that make a point.
+    level : float
+        Of confidence.
+
+    Raises
+    ------
+    ValueError
+        If rows of one point and one seed differ in more than what follows from the seed.
+    """
+    import pandas as pd
+    from scipy.special import stdtrit  # t's quantiles; scipy.stats takes a third of a second
+
+    refuse_mixed(rows, [by] if isinstance(by, str) else by)
+    grouped = rows.groupby(by).value
+    points = pd.DataFrame({"mean": grouped.mean(), "seeds": grouped.count()})
+    quantile = stdtrit(np.maximum(points.seeds - 1, 1), (1 + level) / 2)
+    half_width = quantile * grouped.std().fillna(np.inf) / np.sqrt(points.seeds)
+    return points.assign(low=points["mean"] - half_width, high=points["mean"] + half_width)
+
+
+def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
+    """A ValueError where a mean would be over more than seeds: it names what else rows differ in."""
+    run = [*by, "seed"] if "seed" in rows else by
+    again = rows.duplicated(run, keep=False)
+    if not again.any():
+        return
+    repeated = rows[again].dropna(subset=by)
+    mixed = []
+    for column in repeated.columns.difference([*run, *FOLLOWS_FROM_SEED], sort=False):
+        values = repeated[[*run, column]].drop_duplicates()
+        several = values[values.duplicated(run, keep=False)]
+        if len(several):
+            first = several.groupby(run, sort=False, dropna=False)[column].unique().iloc[0]
+            more = ", …" * (len(first) > 3)
+            mixed.append(f"{column} ({', '.join(map(str, first[:3]))}{more})")
+    if mixed:
+        raise ValueError(
+            f"rows of one point ({', '.join(by)}) mix {'; '.join(mixed[:3])}: a mean is taken over seeds "
+            "only. Put it on an axis, in a panel or in the series' name"
+        )
+
+
+def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -> pd.DataFrame:
+    """The `confidence_intervals` over `by` of the rows whose columns equal what `where` says."""
+    for column, x in where.items():
+        rows = rows[rows[column] == x]
+    if rows.empty:
+        raise MissingPoints(f"no rows have {where}")
+    return confidence_intervals(rows, by, level)
+
+
+def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
+    """Where the curve `one` falls below `other` for good; NaN if it never does.
+
+    Both come from `mean_curve`; between points they are straight lines on logarithmic axes.
+    """
+    one, other = _paired(one, other)
+    gap = (one["mean"] / other["mean"]).map(lambda ratio: log(ratio) if ratio > 0 else -inf)
+    above = [x for x in gap.index if gap[x] >= 0]
+    if not above:
+        return float(gap.index[0])
+    after = gap.index[gap.index > above[-1]]
+    if after.empty:
+        return float("nan")
+    left = above[-1]
+    right = after[0]
+    step = log(right) - log(left)
+    return exp(log(left) + step * gap[left] / (gap[left] - gap[right]))
+
+
+def interpolate_log_log(
+    x: Sequence[float], y: Sequence[float]
+) -> Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]]:
+    """The function through the points (x, y): straight on logarithmic axes, NaN beyond the ends.
+
+    `x` must increase; where a `y` is 0, so is the function up to its neighbours. The function can be
+    pickled.
+
+    >>> interpolate_log_log([1, 100], [1, 10_000])(np.array([10, 1000])).round(6).tolist()
+    [100.0, nan]
+    """
+    with np.errstate(divide="ignore"):
+        return partial(_interpolate, np.log(np.asarray(x, float)), np.log(np.asarray(y, float)))
+
+
+def _interpolate(
+    log_x: Float[np.ndarray, "..."],
+    log_y: Float[np.ndarray, "..."],
+    at: Float[np.ndarray, "..."],
+) -> Float[np.ndarray, "..."]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.exp(np.interp(np.log(at), log_x, log_y, np.nan, np.nan))
+
+
+def _paired(ours: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    points = ours.index.intersection(other.index)
+    if points.empty:
+        raise MissingPoints("the two curves have no point in common")
+    return ours.loc[points], other.loc[points]
+
+
+# Intervals
+
+SAME = 1e-12  # numbers that differ by less, relatively, differ by rounding
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """A number at each point, known as well as repetitions tell.
+
+    Parameters
+    ----------
+    at : callable
+        Of a level of confidence: a table, a line a point, of `estimate`, `low`, `high` and `runs`.
+    ratios : bool
+        Whether the numbers are ratios of two series.
+    """
+
+    at: Callable[[float], pd.DataFrame]
+    ratios: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at", cache(self.at))  # checks ask for a level again
+
+    def __len__(self) -> int:
+        """How many points."""
+        return len(self.at(0.5))
+
+    def over(self, law: pd.Series | float) -> Intervals:
+        """The same numbers as ratios to those of a closed form, which is exact."""
+
+        def divided(level: float) -> pd.DataFrame:
+            points = self.at(level)
+            columns = ["estimate", "low", "high"]
+            known = points[columns].div(law, axis=0).dropna(subset="estimate")
+            if known.empty:
+                raise MissingPoints("the law has none of these points")
+            return known.assign(runs=points.runs)
+
+        return Intervals(divided)
+
+
+def paired_ratios(
+    rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
+) -> Intervals:
+    """How large one series is against another, seed by seed, at each point.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        With columns `series`, `seed` and `value`, of one metric.
+    ours, other : str
+        Names of series: the ratio is the first over the second.
+    by : str or list of str
+        The columns that make a point.
+
+    Raises
+    ------
+    MissingPoints
+        If no run of both has a point and a seed in common.
+    """
+    a, b = _by_seed(rows, ours, by).align(_by_seed(rows, other, by), join="inner")
+    return _of_logs(a.index, _log_ratio(a.to_numpy(), b.to_numpy()))
+
+
+def unpaired_ratios(
+    rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
+) -> Intervals:
+    """The same of runs that share nothing: of geometric means, by Welch.
+
+    Where a value is zero or infinite, or a series does not vary at all, it is of medians, each in its own
+    interval of order statistics at half of what may go wrong.
+    """
+    a, b = _by_seed(rows, ours, by).align(_by_seed(rows, other, by), join="inner", axis=0)
+    if a.empty:
+        raise MissingPoints(f"{ours} and {other} have no point in common")
+    return Intervals(partial(_table, a.index, partial(_welch, _logs(a), _logs(b)), True))
+
+
+def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
+    """The means of one series over seeds, by Student; where it does not vary, or not finitely, medians."""
+    values = _by_seed(rows, series, by)
+    own = partial(_student, values.to_numpy(), logs=False)
+    return Intervals(partial(_table, values.index, own, False), ratios=False)
+
+
+def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
+    """Numbers that are computed and not measured, by point: known exactly."""
+    if numbers.empty:
+        raise MissingPoints("there are no points")
+    values = numbers.to_numpy()
+    known = (values, values, values, np.ones(len(values), int))
+    return Intervals(partial(_table, numbers.index, lambda level: known, False), ratios)
+
+
+def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
+    """How large one series is at each point of an axis against the point before, seed by seed."""
+    values = _by_seed(rows, series, along)
+    if len(values) < 2:
+        raise MissingPoints("a curve of less than two points neither rises nor falls")
+    numbers = values.to_numpy()
+    return _of_logs(values.index[1:], _log_ratio(numbers[1:], numbers[:-1]))
+
+
+def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
+    """How large one series is at the last point of an axis against the first, seed by seed."""
+    values = _by_seed(rows, series, along)
+    numbers = values.to_numpy()
+    return _of_logs(values.index[-1:], _log_ratio(numbers[-1:], numbers[:1]))
+
+
+def _by_seed(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> pd.DataFrame:
+    """The values of a series: a line a point, a column a seed, NaN where one was not run."""
+    import pandas as pd
+
+    by = [by] if isinstance(by, str) else [*by]
+    of_series = (rows.series == series).to_numpy()
+    if not of_series.any():
+        raise MissingPoints(f"no rows of {series}")
+    columns = [rows[name].to_numpy()[of_series] for name in [*by, "seed"]]
+    factors = [pd.factorize(column, sort=True) for column in columns]  # NaN is at -1
+    levels = [level for _, level in factors]
+    codes = np.array([code for code, _ in factors])
+    known = (codes >= 0).all(axis=0)
+    shape = tuple(max(len(level), 1) for level in levels)
+    runs, run = np.unique(np.ravel_multi_index(codes[:, known], shape), return_inverse=True)
+    values = rows["value"].to_numpy()[of_series][known]
+    if len(runs) < len(run):
+        refuse_mixed(rows[of_series], by)
+        values = pd.Series(values).groupby(run).mean().to_numpy()
+        run = np.arange(len(runs))
+    points, point = np.unique(runs // shape[-1], return_inverse=True)
+    seeds, seed = np.unique(runs % shape[-1], return_inverse=True)
+    table = np.full((len(points), len(seeds)), np.nan)
+    table[point[run], seed[run]] = values
+    at = np.unravel_index(points, shape[:-1])
+    places = [level[code] for level, code in zip(levels[:-1], at, strict=True)]
+    index = (
+        pd.MultiIndex.from_arrays(places, names=by)
+        if len(by) > 1
+        else pd.Index(*places, name=by[0])
+    )
+    return pd.DataFrame(table, index, pd.Index(levels[-1][seeds], name="seed"))
+
+
+def _logs(values: pd.DataFrame) -> Float[np.ndarray, "points seeds"]:
+    with np.errstate(divide="ignore"):
+        return np.log(values.to_numpy(float))
+
+
+def _log_ratio(ours: np.ndarray, other: np.ndarray) -> Float[np.ndarray, "points seeds"]:
+    """Of values >= 0, with what the head of this file says of zeros and infinities."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(ours) - np.log(other)
+    return np.where(ours == other, 0.0, logs)
+
+
+def _of_logs(points: pd.Index, logs: np.ndarray) -> Intervals:
+    """The intervals of ratios, of their logarithms by point and seed."""
+    if np.isnan(logs).all():
+        raise MissingPoints("the two have no point and seed in common")
+    return Intervals(partial(_table, points, partial(_student, logs, logs=True), True))
+
+
+def _table(
+    points: pd.Index, numbers: Callable[..., Any], logs: bool, level: float
+) -> pd.DataFrame:
+    import pandas as pd
+
+    *columns, runs = numbers(level=level)
+    with np.errstate(over="ignore"):  # of two runs an interval may be without end
+        estimate, low, high = np.exp(columns) if logs else columns
+    table = pd.DataFrame(dict(estimate=estimate, low=low, high=high, runs=runs), index=points)
+    return table if (runs > 0).all() else table[runs > 0]
+
+
+def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray, ...]:
+    """Of each line the mean, its interval, and how many runs; where that is not fit, of the median."""
+    from scipy.special import stdtrit  # scipy.stats takes a third of a second
+
+    centre, error, runs = _moments(samples)
+    half = stdtrit(np.maximum(runs - 1, 1), (1 + level) / 2) * error
+    low = centre - half
+    high = centre + half
+    for i in np.flatnonzero(~(error > SAME * (np.abs(centre) + logs))):
+        own = np.sort(samples[i][~np.isnan(samples[i])])
+        centre[i], low[i], high[i] = _median(own, level)
+    return centre, low, high, runs
+
+
+def _welch(a: np.ndarray, b: np.ndarray, level: float) -> tuple[np.ndarray, ...]:
+    """Of each line of logarithms: the difference of means, its interval, and the lesser number of runs."""
+    from scipy.special import stdtrit
+
+    centre_a, error_a, runs_a = _moments(a)
+    centre_b, error_b, runs_b = _moments(b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = centre_a - centre_b
+        square = error_a**2 + error_b**2
+        freedom = square**2 / (error_a**4 / (runs_a - 1) + error_b**4 / (runs_b - 1))
+    half = stdtrit(freedom, (1 + level) / 2) * np.sqrt(square)
+    low = centre - half
+    high = centre + half
+    for i in np.flatnonzero(~((error_a > SAME) & (error_b > SAME))):
+        ours, other = (np.sort(x[i][~np.isnan(x[i])]) for x in (a, b))
+        m, first, last = _median(ours, (1 + level) / 2)
+        n, other_first, other_last = _median(other, (1 + level) / 2)
+        with np.errstate(invalid="ignore"):
+            span = np.array([m - n, first - other_last, last - other_first])
+        centre[i], low[i], high[i] = np.nan_to_num(span, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return centre, low, high, np.minimum(runs_a, runs_b)
+
+
+def _moments(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each line the mean, its standard error, NaN where there is none, and the number of runs."""
+    runs = (~np.isnan(samples)).sum(axis=1)
+    with np.errstate(all="ignore"):
+        centre = np.nansum(samples, axis=1) / runs
+        square = np.nansum((samples - centre[:, None]) ** 2, axis=1) / (runs - 1)
+        error = np.sqrt(square / runs)
+    return centre, np.where(np.isfinite(centre) & (runs > 1), error, np.nan), runs
+
+
+def _median(ordered: np.ndarray, level: float) -> tuple[float, float, float]:
+    """The median of ordered samples and its interval, which the sign test gives."""
+    from scipy.special import bdtr
+
+    runs = len(ordered)
+    if not runs:
+        return np.nan, np.nan, np.nan
+    below = np.arange(runs)
+    outside = int(
+        (2 * bdtr(below, runs, 0.5) <= 1 - level).sum()
+    )  # samples left out at either end
+    middle = ordered[(runs - 1) // 2]
+    if not outside:
+        return middle, -np.inf, np.inf
+    return middle, ordered[outside - 1], ordered[runs - outside]

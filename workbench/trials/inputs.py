@@ -1,0 +1,338 @@
+"""Inputs that decide rows: sources of values, versions of what they import, content of data files.
+
+An input has a name, which is the path of a file, and a state that follows its content. `seen` collects the
+inputs of this process outside the project, so that a batch can tell later whether one has changed.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import json
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+from time import time
+from typing import Any
+
+STARTED = time()
+HASHES = (
+    "hashes"  # a folder of the store: the hash of each large file, while it has not changed
+)
+_LARGE = 10_000_000  # bytes
+_DISTRIBUTION = "version of "
+_MADE = ("twin", "generator")  # kinds of data that no file decides
+_INSTALLED = {"site-packages", "dist-packages"}
+_STANDARD = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+seen: dict[str, str] = {}
+
+
+# ---- sources
+
+
+def modules_of(values: Iterable[Any]) -> frozenset[str]:
+    """The modules of all values and of the values in their fields, and those of their base classes.
+
+    Bases and fields of installed packages are left out, unless they are of a value's own package.
+    """
+    modules: set[str] = set()
+    remaining = [*values]
+    while remaining:
+        x = remaining.pop()
+        if isinstance(x, tuple | list):
+            remaining += x
+            continue
+        cls = _class_of(x)
+        top = _top(cls.__module__)
+        bases = [base.__module__ for base in getattr(cls, "__mro__", ())]
+        modules |= {cls.__module__, *(name for name in bases if _is_near(name, top))}
+        if is_dataclass(x) and not isinstance(x, type):
+            inside = [getattr(x, f.name, None) for f in fields(x)]
+        else:  # a value that another one wraps
+            inside = [getattr(x, name, None) for name in ("dataset", "mechanism", "workload")]
+        remaining += [
+            y
+            for y in inside
+            if isinstance(y, tuple | list)
+            or is_dataclass(y)
+            or _is_near(_class_of(y).__module__, top)
+        ]
+    return frozenset(name for name in modules if _top(name) not in sys.stdlib_module_names)
+
+
+def _class_of(x: Any) -> Any:
+    """A function or class itself, the class of anything else."""
+    return x if hasattr(x, "__qualname__") and x.__module__ else type(x)
+
+
+def _is_near(name: str, top: str) -> bool:
+    """Whether a module is of the package `top`, of the workbench or the user's own."""
+    other = _top(name)
+    return other not in sys.stdlib_module_names and (other == top or not _is_installed(other))
+
+
+@cache
+def sources(modules: frozenset[str]) -> tuple[Path, ...]:
+    """The source files of `modules`, of this package, and of all that they reach by import."""
+    return tuple(path for _, path in sorted(_reached(modules)[0].items()))
+
+
+@cache
+def versions(modules: frozenset[str]) -> tuple[str, ...]:
+    """The distributions, with their versions, that those sources outside the workbench import."""
+    names = _reached(modules)[1]
+    return tuple(sorted({f"{name} {x}" for name in names for x in [_version(name)] if x}))
+
+
+@cache
+def source_hash(modules: frozenset[str]) -> str:
+    """A hash of those sources."""
+    text = "".join(_text(path) for path in sources(modules))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def edited(modules: frozenset[str]) -> str:
+    """The first of those sources that is younger than this process, whose code is then unknown."""
+    young = (path.name for path in sources(modules) if _is_young(path))
+    return next(young, "")
+
+
+def has_source(name: str) -> bool:
+    """Whether a module is a file."""
+    return name != "__main__" and _source(name) is not None
+
+
+@cache
+def note_sources(modules: frozenset[str]) -> None:
+    """Add to `seen` what these modules reach outside the workbench and the project's experiments."""
+    for name, path in _reached(modules)[0].items():
+        if _top(name) not in ("workbench", "experiments"):
+            seen[str(path)] = "edited" if _is_young(path) else state(str(path))
+    for name in _reached(modules)[1]:
+        seen[_DISTRIBUTION + name] = _version(name)
+
+
+@cache
+def _reached(modules: frozenset[str]) -> tuple[dict[str, Path], frozenset[str]]:
+    """Source files by module, and the other packages that those outside the workbench import.
+
+    Imports are followed into the workbench, into the distributions of `modules`, and into every module
+    that is not installed: those are the user's own.
+    """
+    tops = {_top(name) for name in modules}
+    own = tops | _same_distribution(tops)
+    files: dict[str, Path] = {}
+    others: set[str] = set()
+    remaining = [*modules, __package__]
+    while remaining:
+        name = remaining.pop()
+        top = _top(name)
+        if name in files or name == "workbench" or top in sys.stdlib_module_names:
+            continue
+        if top not in own and top != "workbench" and _is_installed(top):
+            others.add(top)
+            continue
+        path = _source(name)
+        if path is None:
+            remaining += _home(name)
+            continue
+        files[name] = path
+        imports = _imports(path, name)
+        if top != "workbench":
+            if "." in name:
+                imports = [*imports, name.rpartition(".")[0]]
+        else:
+            imports = [each for each in imports if _top(each) == "workbench"]
+        remaining += imports
+    return files, frozenset(others)
+
+
+def _same_distribution(tops: set[str]) -> set[str]:
+    """The packages that are installed together with these."""
+    installed = {top for top in tops - {"workbench"} if _is_installed(top)}
+    if not installed:
+        return set()
+    distributions = _distributions()
+    own = {d for top in installed for d in distributions.get(top, ())}
+    return {top for top, theirs in distributions.items() if own & set(theirs)}
+
+
+@cache
+def _is_installed(top: str) -> bool:
+    """Whether a package is in a folder for installed ones, or is nowhere."""
+    spec = _spec(top)
+    if top in ("workbench", "__main__"):
+        return False
+    if spec is None:
+        return True
+    places = [spec.origin] if spec.has_location else spec.submodule_search_locations or []
+    return all(_INSTALLED & {*Path(x).parts} or x.startswith(_STANDARD) for x in places)
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+@cache
+def _version(top: str) -> str:
+    """The version of the distribution that brings a package; nothing where none does."""
+    with suppress(PackageNotFoundError):
+        return version(top)
+    for name in _distributions().get(top, ()):
+        return version(name)
+    return ""
+
+
+_distributions = cache(packages_distributions)  # it reads every package's files
+
+
+@cache
+def _imports(path: Path, name: str) -> list[str]:
+    """The names of modules, and of what may be modules, that a source file imports."""
+    if path.suffix != ".py":
+        return []
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    names = []
+    try:
+        tree = ast.parse(_text(path))
+    except SyntaxError:
+        return []
+    for node in _statements(tree.body):
+        if isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    return list(filter(None, names))
+
+
+def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All statements, of blocks in blocks too; imports stand nowhere else."""
+    for statement in body:
+        yield statement
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(statement, block, ()))
+
+
+@cache
+def _source(name: str) -> Path | None:
+    """The file of a module; None if there is none of that name, or it has no file."""
+    spec = _spec(name)
+    if spec is None or not spec.has_location:
+        return None
+    return Path(str(spec.origin))
+
+
+def _home(name: str) -> list[str]:
+    """The module that a package of ours loads when a name is asked for: a class's, or one further inside."""
+    package, _, member = name.rpartition(".")
+    if package not in ("workbench", "workbench.mechanisms", "workbench.datasets"):
+        return []
+    found = getattr(import_module(package), member, None)
+    if inspect.ismodule(found):
+        return [found.__name__]
+    return [found.__module__] if hasattr(found, "__module__") else []
+
+
+def _spec(name: str) -> Any:
+    try:
+        return importlib.util.find_spec(name)
+    except Exception:  # whatever the package above it raises when it is imported
+        return None
+
+
+def _text(path: Path) -> str:
+    """A source as text; the hash of a compiled module."""
+    if path.suffix == ".py":
+        return path.read_text(encoding="utf-8", errors="replace")
+    return _sha256(path)
+
+
+def _is_young(path: Path) -> bool:
+    return path.stat().st_mtime > STARTED
+
+
+# ---- data
+
+
+def data_states(dataset: Any, store: Path) -> list[str]:
+    """The content of a dataset's files, by name, or of its data where it names no files.
+
+    A copy of a file with the same name has the same state. A class of another package that has no `files`
+    and does not say that it is a twin or a generator is loaded.
+    """
+    files = dataset.files() if hasattr(dataset, "files") else ()
+    states = [_file_state(file, store) for file in files]
+    if hasattr(dataset, "dataset"):
+        return [*states, *data_states(dataset.dataset, store)]
+    ours = _top(type(dataset).__module__) == "workbench"
+    if ours or hasattr(dataset, "files") or getattr(dataset, "kind", "") in _MADE:
+        return states
+    import joblib
+
+    digest = joblib.hash(dataset.load(), hash_name="sha1")
+    seen[f"data of {dataset!r}"] = digest  # nobody else can say what it is now
+    return [digest]
+
+
+def located(file: Any) -> Path:
+    """Where a dataset's file is, or the archive that holds it; a FileNotFoundError if it is nowhere."""
+    path = Path(file.find() if hasattr(file, "find") else file)
+    for place in (path, *path.parents):
+        if place.is_file():
+            return place
+    raise FileNotFoundError(f"no {path}")
+
+
+def _file_state(file: Any, store: Path) -> str:
+    """A file's name and the hash of its content; of one in an archive that of the archive."""
+    name = getattr(file, "name", file)
+    try:
+        path = str(located(file).resolve())
+    except FileNotFoundError:
+        return f"{name} missing"
+    seen[path] = state(path, store)
+    return f"{name} {seen[path]}"
+
+
+def state(name: str, store: Path | None = None) -> str:
+    """The state of an input now: the hash of a file, or the version of a distribution.
+
+    Large files are hashed once for each size and time of change, which `store` keeps.
+    """
+    if name.startswith(_DISTRIBUTION):
+        return _version(name.removeprefix(_DISTRIBUTION))
+    path = Path(name)
+    try:
+        stat = path.stat()
+    except OSError:
+        return "missing"
+    if store is None or stat.st_size < _LARGE:
+        return _sha256(path)
+    kept = store / HASHES / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
+    now = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+    with suppress(OSError, ValueError):
+        *then, digest = json.loads(kept.read_text())
+        if then == now:
+            return str(digest)
+    digest = _sha256(path)
+    with suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        draft = kept.with_name(f".{kept.name}")
+        draft.write_text(json.dumps([*now, digest]))
+        draft.replace(kept)
+    return digest
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

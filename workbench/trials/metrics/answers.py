@@ -1,0 +1,387 @@
+"""Errors of answers to queries, and of recovered strings."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.compiled import pd
+from workbench.data import PUBLIC, Interactions, Records, SparseTable
+from workbench.estimates import Leaves, Summary
+from workbench.queries import Ranges, Recipe, Workload
+from workbench.spaces import Keys, Prefixes, searchsorted_keys
+from workbench.value import Bool, Float, Int, parameter, value
+
+# Refusal
+
+
+def refuse_private(truth: SparseTable | Interactions | Records) -> None:
+    """A ValueError unless the truth may be shown beside a release."""
+    if truth.bound is not PUBLIC and not truth.truth_public:
+        raise ValueError(
+            "this table does not say truth_public: an error against it is an exact function of private "
+            "data and would leak it; `advise` works from public quantities"
+        )
+
+
+def refuse_other_domain(truth: SparseTable | Interactions | Records, estimate: Any) -> None:
+    """A ValueError if the estimate is over another domain than the truth."""
+    domain = getattr(estimate, "domain", truth.domain)
+    if domain != truth.domain:
+        ours = " × ".join(domain.attributes)
+        theirs = " × ".join(truth.domain.attributes)
+        raise ValueError(f"an estimate over {ours} has no error against a truth over {theirs}")
+
+
+# Answers
+
+
+class _AnswerPair(NamedTuple):
+    exact: Float[np.ndarray, " queries"]
+    estimated: Float[np.ndarray, " queries"]
+
+    @property
+    def deviations(self) -> Float[np.ndarray, " queries"]:
+        return self.estimated - self.exact
+
+
+def _answers(
+    truth: SparseTable | Records, estimate: Any, workload: Recipe, **options: Any
+) -> _AnswerPair:
+    refuse_private(truth)
+    refuse_other_domain(truth, estimate)
+    queries: Workload = workload.on(truth.domain)
+    return _AnswerPair(truth.answer(queries), estimate.answer(queries, **options))
+
+
+def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " queries"]) -> float:
+    """The root of the mean squared error over queries.
+
+    Parameters
+    ----------
+    answers, exact : float[queries]
+        Estimated and true answers, in counts.
+
+    Returns
+    -------
+    float
+        In counts.
+    """
+    return float(np.sqrt(((answers - exact) ** 2).mean()))
+
+
+def coverage(
+    answers: Float[np.ndarray, " queries"],
+    errors: Float[np.ndarray, " queries"],
+    exact: Float[np.ndarray, " queries"],
+) -> float:
+    """The fraction of queries whose exact answer lies within its error bar.
+
+    Parameters
+    ----------
+    answers, errors, exact : float[queries]
+        Estimated answers, how far they are said to be off at most, and true answers, in counts.
+
+    Returns
+    -------
+    float
+        A fraction in [0, 1].
+    """
+    return float((np.abs(answers - exact) <= errors).mean())
+
+
+@value
+class _WorkloadMetric:
+    """What metrics of the answers to one workload have in common."""
+
+    workload: Recipe
+    weights: str = parameter("unbiased", choices=("unbiased", "raw"))
+
+    def __call__(self, truth: SparseTable | Records, estimate: Any) -> float:
+        """Compare the answers to the workload.
+
+        Parameters
+        ----------
+        truth : SparseTable or Records
+            Whose truth is public.
+        estimate : Summary or any other estimate
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            In counts, in counts² where the metric is of squares, or a fraction where it is relative.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate cannot answer.
+        """
+        return float(self._mean(_answers(truth, estimate, self.workload, weights=self.weights)))
+
+    def _mean(self, pair: _AnswerPair) -> float:
+        raise NotImplementedError
+
+
+@value
+class MeanAbsoluteError(_WorkloadMetric):
+    """Mean over queries of |estimate − truth|, in counts."""
+
+    def _mean(self, pair: _AnswerPair) -> float:
+        return np.abs(pair.deviations).mean()
+
+
+@value
+class MedianRelativeError(_WorkloadMetric):
+    """Median over queries of |estimate − truth| / truth, a fraction; those whose truth is 0 are left out.
+
+    NaN if every query is empty.
+    """
+
+    def _mean(self, pair: _AnswerPair) -> float:
+        positive = pair.exact > 0
+        relative = np.abs(pair.deviations[positive]) / pair.exact[positive]
+        return np.median(relative) if positive.any() else np.nan
+
+
+@value
+class MeanSignedError(_WorkloadMetric):
+    """Mean over queries of estimate − truth, in counts: what is left is bias."""
+
+    def _mean(self, pair: _AnswerPair) -> float:
+        return pair.deviations.mean()
+
+
+@value
+class MeanSquaredError(_WorkloadMetric):
+    """Mean over queries of (estimate − truth)², in counts²."""
+
+    def _mean(self, pair: _AnswerPair) -> float:
+        return (pair.deviations**2).mean()
+
+
+@value
+class SquaredError:
+    """Sum over all cells of (estimate − truth)², in counts²: the error of a whole histogram."""
+
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """Compare all cells of the domain.
+
+        Parameters
+        ----------
+        truth : SparseTable
+            Whose truth is public.
+        estimate : Histogram or any other estimate
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            In counts².
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate cannot answer.
+        """
+        cells = np.arange(truth.domain.size)
+        pair = _answers(truth, estimate, Ranges(cells, cells + 1))
+        return float((pair.deviations**2).sum())
+
+
+@value
+class HeldCells:
+    """The fraction of the truth's non-empty cells that the release names."""
+
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """Compare the cells that are not empty with those that were released.
+
+        Parameters
+        ----------
+        truth : SparseTable
+            Whose truth is public.
+        estimate : Summary
+            Of cells.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1]; NaN for an empty table.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or for another estimate.
+        """
+        refuse_private(truth)
+        if type(estimate) is not Summary:
+            raise ValueError(f"{estimate!r} names no cells: HeldCells needs a Summary")
+        released = np.isin(truth.keys, estimate.keys, assume_unique=True)
+        return float(released.mean()) if len(released) else float("nan")
+
+
+# Strings
+
+
+class MatchedStrings(NamedTuple):
+    """The different synthetic strings: how often each appears, and how often in the corpus."""
+
+    keys: Keys
+    counts: Int[np.ndarray, " strings"]
+    corpus_counts: Int[np.ndarray, " strings"]
+
+    @property
+    def recovered(self) -> Int[np.ndarray, " strings"]:
+        """How many copies of the corpus's are found, each once."""
+        return np.minimum(self.counts, self.corpus_counts)
+
+
+def match_strings(
+    truth: Records, estimate: Leaves | Records, prefixes: bool = False
+) -> MatchedStrings:
+    """The different synthetic strings, and which of them a corpus has.
+
+    A leaf whose string has not ended stands for a beginning, of which nobody knows how it goes on.
+
+    Parameters
+    ----------
+    truth : Records
+        The corpus, over `Prefixes`, whose truth is public.
+    estimate : Leaves or Records
+        Over the same hierarchy.
+    prefixes : bool
+        Take a beginning as it stands, as a string that the corpus may have or not; else it is none.
+
+    Returns
+    -------
+    MatchedStrings
+        `keys` (uint64[words, strings]), `counts` and `corpus_counts` (int64[strings]).
+
+    Raises
+    ------
+    ValueError
+        If the truth is private, or either side is no strings over the same hierarchy.
+    """
+    refuse_private(truth)
+    hierarchy = truth.hierarchy
+    if not isinstance(hierarchy, Prefixes) or estimate.domain != hierarchy:
+        raise ValueError(
+            f"strings of {estimate.domain!r} cannot be found in a corpus of {hierarchy!r}: need the "
+            "same Prefixes"
+        )
+    if isinstance(estimate, Leaves):
+        is_string = estimate.values > 0
+        if not prefixes:
+            is_string &= _ended(hierarchy, estimate)
+        keys = estimate.keys[:, is_string]
+        counts = estimate.values[is_string]
+    else:
+        keys, counts = estimate.level(hierarchy.depth)
+    corpus, exact = truth.level(hierarchy.depth)
+    at = searchsorted_keys(corpus, keys)
+    in_corpus = at < len(exact)
+    in_corpus[in_corpus] = (corpus[:, at[in_corpus]] == keys[:, in_corpus]).all(axis=0)
+    corpus_counts = np.zeros(len(counts), np.int64)
+    corpus_counts[in_corpus] = exact[at[in_corpus]]
+    return MatchedStrings(keys, counts, corpus_counts)
+
+
+def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
+    """Which leaves are whole strings: those that cannot be split."""
+    ended = np.zeros(len(leaves), bool)
+    for level in np.unique(leaves.levels):
+        at_level = leaves.levels == level
+        ended[at_level] = hierarchy.children(int(level), leaves.keys[:, at_level]) == 0
+    return ended
+
+
+@value
+class RecoveredFraction:
+    """The fraction of a corpus of strings that is found in synthetic ones, each copy once.
+
+    It is of those strings that the corpus has `low` to `high` times. `prefixes`: see `match_strings`.
+    """
+
+    low: int = parameter(1, 1, integer=True, unit="times")
+    high: int | None = parameter(None, 1, integer=True, unit="times")
+    prefixes: bool = parameter(False, choices=(False, True), doc="count beginnings as strings")
+
+    def __post_init__(self) -> None:
+        if self.high is not None and self.high < self.low:
+            raise ValueError(f"{self!r} is not allowed: need high >= low")
+
+    def __call__(self, truth: Records, estimate: Leaves | Records) -> float:
+        """Compare the strings of both sides.
+
+        Parameters
+        ----------
+        truth : Records
+            The corpus, over `Prefixes`, whose truth is public.
+        estimate : Leaves or Records
+            Over the same hierarchy.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1]; NaN where the corpus has no such string.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or either side is no strings over the same hierarchy.
+        """
+        matches = match_strings(truth, estimate, self.prefixes)
+        _, exact = truth.level(truth.hierarchy.depth)
+        total = exact[self._in_range(exact)].sum()
+        recovered = matches.recovered[self._in_range(matches.corpus_counts)].sum()
+        return float(recovered / total) if total else float("nan")
+
+    def _in_range(self, counts: Int[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+        high = np.iinfo(np.int64).max if self.high is None else self.high
+        return (counts >= self.low) & (counts <= high)
+
+
+def recovered_by_frequency(
+    truth: Records,
+    estimate: Leaves | Records,
+    descending: bool = False,
+) -> pd.DataFrame:
+    """How much of a corpus of strings is found, cumulated by frequency.
+
+    Parameters
+    ----------
+    truth : Records
+        The corpus, over `Prefixes`, whose truth is public.
+    estimate : Leaves or Records
+        Over the same hierarchy.
+    descending : bool
+        Cumulate from the most frequent strings instead of the rarest.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a `frequency` f: `data` is the part of the corpus that is of strings it has at most f
+        times, `recovered` what is found of that, each copy once, as a part of the whole corpus; with
+        `descending`, of strings it has at least f times.
+
+    Raises
+    ------
+    ValueError
+        If the truth is private, or either side is no strings over the same hierarchy.
+    """
+    matches = match_strings(truth, estimate)
+    _, exact = truth.level(truth.hierarchy.depth)
+    frequency, strings = np.unique(exact, return_counts=True)
+    in_corpus = matches.corpus_counts > 0
+    at = np.searchsorted(frequency, matches.corpus_counts[in_corpus])
+    recovered = np.bincount(at, matches.recovered[in_corpus], len(frequency))
+    direction = slice(None, None, -1 if descending else 1)
+    total = max(1, exact.sum())
+    return pd.DataFrame(
+        {
+            "frequency": frequency[direction],
+            "data": np.cumsum((frequency * strings)[direction]) / total,
+            "recovered": np.cumsum(recovered[direction]) / total,
+        }
+    )

@@ -1,0 +1,439 @@
+"""Errors of released counts of items and edges, by their source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.compiled import pd
+from workbench.data import Interactions
+from workbench.trials.metrics.answers import refuse_other_domain, refuse_private
+from workbench.value import Float, Int, not_allowed, parameter, value
+
+# Counts
+
+
+class CountPair(NamedTuple):
+    """Exact and estimated counts, of (items,) or of (items, contexts)."""
+
+    exact: Float[np.ndarray, "..."]
+    estimated: Float[np.ndarray, "..."]
+
+
+def count_pair(truth: Interactions, estimate: Any, of: str) -> CountPair:
+    """The counts of both sides; the estimate is what was released, or records."""
+    refuse_private(truth)
+    refuse_other_domain(truth, estimate)
+    return CountPair(_counts(truth, of), _counts(estimate, of))
+
+
+def _counts(data: Any, of: str) -> Float[np.ndarray, "..."]:
+    shape = data.domain.shape if of == "edges" else data.domain.shape[:1]
+    if isinstance(data, Interactions):
+        counts = data.edge_counts() if of == "edges" else data.item_counts()
+    else:
+        counts = getattr(data, of).values
+    return np.asarray(counts, float).reshape(shape)
+
+
+def _of() -> Any:
+    """The field of a metric that is about one of two tables."""
+    return parameter("items", choices=("items", "edges"), doc="which counts are compared")
+
+
+class _CountMetric:
+    """What metrics of the counts of items or edges have in common."""
+
+    of: str
+
+    def __call__(self, truth: Interactions, estimate: Any) -> float:
+        """Compare the counts of all items or edges.
+
+        Parameters
+        ----------
+        truth : Interactions
+            Whose truth is public.
+        estimate : ItemEdgeCounts or Interactions
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            In the metric's unit.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the estimate is over another domain.
+        """
+        return float(self._compare(*count_pair(truth, estimate, self.of)))
+
+    def _compare(
+        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
+    ) -> float:
+        raise NotImplementedError
+
+
+@value
+class MeanSquaredCountError(_CountMetric):
+    """Mean over items, or over edges, of (estimate − truth)², in records².
+
+    As in every metric of interactions, the estimate is what was released, `ItemEdgeCounts`, or the
+    records that a mechanism kept, `Interactions`: then the error is that of the sampling alone.
+    """
+
+    of: str = _of()
+
+    def _compare(
+        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
+    ) -> float:
+        return ((estimated - exact) ** 2).mean()
+
+
+@value
+class KLDivergence(_CountMetric):
+    """Σ p·ln(p/q) between the released and the original distribution of records, in nats.
+
+    p is the released one and q the original, or the other way round. Counts <= 0 become `floor`, on
+    both sides, before they are divided by their sum; counts between 0 and `floor` stay.
+    """
+
+    of: str = _of()
+    direction: str = parameter(
+        "released_given_original",
+        choices=("released_given_original", "original_given_released"),
+        doc="which of the two is p, and which is given",
+    )
+    floor: float = parameter(0.01, 0, strict=True, unit="records", doc="of counts <= 0")
+
+    def _compare(
+        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
+    ) -> float:
+        original = self._distribution(exact)
+        released = self._distribution(estimated)
+        if self.direction == "original_given_released":
+            return _divergence(original, released)
+        return _divergence(released, original)
+
+    def _distribution(self, counts: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        positive = np.where(counts > 0, counts, self.floor)
+        return positive / positive.sum()
+
+
+def _divergence(p: Float[np.ndarray, "..."], q: Float[np.ndarray, "..."]) -> float:
+    return (p * np.log(p / q)).sum()
+
+
+@value
+class TopPrecision(_CountMetric):
+    """The fraction of the k highest released counts that are among the k highest true ones.
+
+    Edges: of the items in each context, averaged over contexts. Where counts tie at the k-th place, on
+    either side, the metric is its mean if they were put in random order, independently on both sides.
+    """
+
+    k: int = parameter(low=1, integer=True, doc="at most all items")
+    of: str = _of()
+
+    def _compare(
+        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
+    ) -> float:
+        items = len(exact)
+        k = min(self.k, items)
+        in_true_top = _chance_in_top(exact.reshape(items, -1), k)
+        in_released_top = _chance_in_top(estimated.reshape(items, -1), k)
+        return (in_true_top * in_released_top).sum(axis=0).mean() / k
+
+
+def _chance_in_top(
+    counts: Float[np.ndarray, "items lists"], k: int
+) -> Float[np.ndarray, "items lists"]:
+    """The chance that an item is among the k highest of its list, ties being in random order."""
+    last = np.partition(counts, -k, axis=0)[-k]
+    above = counts > last
+    tied = counts == last
+    return above + tied * ((k - above.sum(axis=0)) / tied.sum(axis=0))
+
+
+@value
+class ContextShare:
+    """The fraction of records that the estimate puts in one context; edges below 0 count as 0.
+
+    Of the truth itself, given as the estimate, it is the true fraction.
+    """
+
+    context: int = parameter(low=0, integer=True, doc="the context's code")
+
+    def __call__(self, truth: Interactions, estimate: Any) -> float:
+        """The share of one context; the truth only says whether it may be shown.
+
+        Parameters
+        ----------
+        truth : Interactions
+            Whose truth is public.
+        estimate : ItemEdgeCounts or Interactions
+            Over the same domain.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1]; NaN where nothing is above 0.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, the estimate is over another domain, or there is no such context.
+        """
+        contexts = truth.domain.shape[1]
+        if self.context >= contexts:
+            raise not_allowed(self, "context", f"need a code below {contexts}")
+        estimated = count_pair(truth, estimate, "edges").estimated
+        records = np.maximum(estimated, 0).sum(axis=0)
+        return float(records[self.context] / records.sum()) if records.any() else float("nan")
+
+
+@value
+class SampledSize:
+    """The fraction of the records that are kept; the estimate is what `bounded_data` returns."""
+
+    def __call__(self, truth: Interactions, estimate: Interactions) -> float:
+        """Compare how many records there are.
+
+        Parameters
+        ----------
+        truth : Interactions
+            Whose truth is public.
+        estimate : Interactions
+            The records that a mechanism kept.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1]; NaN where there are no records.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or for another estimate.
+        """
+        refuse_private(truth)
+        if not isinstance(estimate, Interactions):
+            raise ValueError(
+                f"{estimate!r} does not tell how many records it stands for: SampledSize needs the "
+                "Interactions that the mechanism's `bounded_data` returns"
+            )
+        return len(estimate) / len(truth) if len(truth) else float("nan")
+
+
+# Sampling
+
+_BLOCK = 1 << 22  # records
+
+
+def weighted_counts(
+    truth: Interactions, weights: Float[np.ndarray, " users"], of: str = "items"
+) -> Float[np.ndarray, " counts"]:
+    """Σ over records of what each of its user weighs, by item or by edge.
+
+    Parameters
+    ----------
+    truth : Interactions
+        Whose truth is public.
+    weights : float[users]
+        In the order of `truth.records_per_user()`.
+    of : "items" or "edges"
+        Which counts.
+
+    Returns
+    -------
+    float64[items] or float64[edges]
+        In records.
+
+    Raises
+    ------
+    ValueError
+        If the truth is private.
+    """
+    refuse_private(truth)
+    items, contexts = truth.domain.shape
+    size = items if of == "items" else truth.domain.size
+    last_records = np.cumsum(truth.records_per_user()) - 1
+    weight_of_user = np.zeros(truth.users.max(initial=0) + 1)
+    weight_of_user[truth.users[last_records]] = weights
+    sums = np.zeros(size)
+    for start in range(0, len(truth), _BLOCK):  # columns of a hundred million rows stay narrow
+        block = slice(start, start + _BLOCK)
+        keys = truth.items[block].astype(np.int64)
+        if of == "edges":
+            keys = keys * contexts + truth.contexts[block]
+        sums += np.bincount(keys, weight_of_user[truth.users[block]], size)
+    return sums
+
+
+def sampling_error(
+    truth: Interactions, ls: Iterable[float], of: str = "items"
+) -> Float[np.ndarray, " ls"]:
+    """Mean over items, or edges, of the squared error if l random records of each user are counted.
+
+    Exact for this data; the variance of noise comes on top. A user with t > l records, a share p of
+    them of one item, loses (t − l)·p of it on average, with the variance l·p·(1 − p)·(t − l)/(t − 1) of
+    drawing without replacement. Bias adds up over users, then squared; users are independent, so that
+    variances do.
+
+    Parameters
+    ----------
+    truth : Interactions
+        Whose truth is public.
+    ls : iterable of float
+        Records of each user that are counted.
+    of : "items" or "edges"
+        Which counts.
+
+    Returns
+    -------
+    float64[ls]
+        In records².
+
+    Raises
+    ------
+    ValueError
+        If the truth is private.
+    """
+    t = truth.records_per_user().astype(float)
+    concentration = _concentration(truth, of)
+    errors = []
+    for l in ls:  # noqa: E741
+        lost = np.maximum(t - l, 0)
+        bias = weighted_counts(truth, lost / t, of)
+        variance = (l * lost / np.maximum(t - 1, 1) * (1 - concentration)).sum()
+        errors.append((float((bias**2).sum()) + variance) / len(bias))
+    return np.array(errors)
+
+
+def _concentration(truth: Interactions, of: str) -> Float[np.ndarray, " users"]:
+    """Of each user, Σ over items (edges) of the squared share of their records that it has."""
+    sizes = truth.records_per_user()
+    if getattr(truth.bound, "linf", None) == 1:
+        return 1 / sizes
+    items, contexts = truth.domain.shape
+    user = np.repeat(np.arange(len(sizes)), sizes)
+    keys = user * items + truth.items
+    if of == "edges":
+        keys = keys * contexts + truth.contexts
+    keys, counts = np.unique(keys, return_counts=True)
+    user = keys // (truth.domain.size if of == "edges" else items)
+    return np.bincount(user, counts.astype(float) ** 2) / sizes.astype(float) ** 2
+
+
+# Breakdown
+
+
+def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.DataFrame:
+    """Where a release's squared error comes from, by tenths of the items.
+
+    What was dropped is no part of a release, so that each one is replayed:
+    `mechanism.bounded_data(data, rng)` gives the records that `mechanism(data, rng)` counts, if both
+    start from the same seed.
+
+    Parameters
+    ----------
+    data : Interactions
+        Whose truth is public.
+    mechanism : SRA, HPA, GS …
+        Any with `bounded_data`.
+    seeds : iterable of int
+        A release each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a seed, table and tenth of the items, with the columns
+
+        `of`, `decile`   items or edges; tenths of the items by true count, 10 the most popular
+        `cells`          how many counts that is
+        `dropped`        Σ (kept − truth)²
+        `noise`          Σ (released − kept)², with what smoothing does where there is any
+        `interaction`    2·Σ (released − kept)·(kept − truth), 0 on average where noise is unbiased
+        `clipping`       what putting counts below 0 to 0 changes: never above 0
+        `total`          their sum: Σ (max(released, 0) − truth)², in records²
+
+    Raises
+    ------
+    ValueError
+        If the truth is private, or the mechanism does not say which records it keeps.
+    """
+    refuse_private(data)
+    if not hasattr(mechanism, "bounded_data"):
+        raise ValueError(
+            f"{mechanism!r} does not say which records it keeps: need `bounded_data`"
+        )
+    frames = []
+    for seed in seeds:
+        kept = mechanism.bounded_data(data, np.random.default_rng(seed))
+        released = mechanism(data, np.random.default_rng(seed)).estimate
+        frames.append(error_parts(data, kept, released).assign(seed=seed))
+    return pd.concat(frames, ignore_index=True)
+
+
+def error_parts(
+    data: Interactions, kept_data: Interactions, released_data: Any
+) -> pd.DataFrame:
+    """Where the squared error of one release is from: the rows of `breakdown`, without a seed.
+
+    Parameters
+    ----------
+    data : Interactions
+        Whose truth is public.
+    kept_data : Interactions
+        The records that were counted.
+    released_data : ItemEdgeCounts
+        What was released of them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a table and tenth of the items.
+    """
+    import pandas as pd
+
+    refuse_private(data)
+    decile = _deciles(data)
+    items = len(decile)
+    rows = []
+    for of in ("items", "edges"):
+        exact, kept = count_pair(data, kept_data, of)
+        released = count_pair(data, released_data, of).estimated
+        cells = exact.size // items
+        cells_of_decile = cells * np.bincount(decile, minlength=10)
+        sums = {
+            name: np.bincount(decile, errors.reshape(items, cells).sum(axis=1), 10)
+            for name, errors in _squared_errors(exact, kept, released).items()
+        }
+        for i in np.flatnonzero(cells_of_decile):
+            row = {"of": of, "decile": i + 1, "cells": cells_of_decile[i]}
+            rows.append(row | {name: by_decile[i] for name, by_decile in sums.items()})
+    return pd.DataFrame(rows)
+
+
+def _deciles(data: Interactions) -> Int[np.ndarray, " items"]:
+    """The tenth of each item by true count, 9 for the most popular."""
+    items = data.domain.shape[0]
+    rank = np.empty(items, np.int64)
+    rank[np.argsort(data.item_counts(), kind="stable")] = np.arange(items)
+    return 10 * rank // items
+
+
+def _squared_errors(
+    exact: np.ndarray, kept: np.ndarray, released: np.ndarray
+) -> dict[str, Float[np.ndarray, "..."]]:
+    """The parts of each count's squared error, and the whole of it."""
+    clipped = np.maximum(released, 0)
+    return {
+        "dropped": (kept - exact) ** 2,
+        "noise": (released - kept) ** 2,
+        "interaction": 2 * (released - kept) * (kept - exact),
+        "clipping": (clipped - exact) ** 2 - (released - exact) ** 2,
+        "total": (clipped - exact) ** 2,
+    }

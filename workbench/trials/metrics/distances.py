@@ -1,0 +1,321 @@
+"""Distances of synthetic points and commutes from the true ones."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.compiled import njit
+from workbench.data import Records
+from workbench.spaces import Quadtree
+from workbench.trials.metrics.answers import refuse_private
+from workbench.value import Float, Int, not_allowed, parameter, value
+
+# Earth mover
+
+
+@value
+class EarthMover:
+    """Indyk's bound on the earth mover's distance, from counts of cells at all levels.
+
+    Σ over levels 0 … `depth`, and over the cells of each, of a cell's diameter × how many records one
+    side has there more than the other. The box that is halved counts as a unit cube, so that the
+    result is in records × its side. For two sets of n records it is, with n × the diameter of the last
+    level, at least the sum of the distances that records must move. `seed` places points in leaves.
+    """
+
+    depth: int = parameter(low=0, high=52, integer=True, unit="levels", doc="the finest cells")
+    seed: int = parameter(0, 0, integer=True, doc="of the points")
+
+    def __call__(self, truth: Records, estimate: Any) -> float:
+        """The sum over all levels.
+
+        Parameters
+        ----------
+        truth : Records
+            Over a `Quadtree`, whose truth is public.
+        estimate : Leaves or Records
+            Records that are public, or an estimate that has `synthetic` ones.
+
+        Returns
+        -------
+        float
+            In records × side.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the sides are no points in one Quadtree that is deep enough.
+        """
+        return float(self.levels(truth, estimate).sum())
+
+    def levels(self, truth: Records, estimate: Any) -> Float[np.ndarray, " levels"]:
+        """The part of each level, the root's first.
+
+        Parameters
+        ----------
+        truth : Records
+            Over a `Quadtree`, whose truth is public.
+        estimate : Leaves or Records
+            Records that are public, or an estimate that has `synthetic` ones.
+
+        Returns
+        -------
+        float64[levels]
+            In records × side.
+
+        Raises
+        ------
+        ValueError
+            If the truth is private, or the sides are no points in one Quadtree that is deep enough.
+        """
+        tree = truth.hierarchy
+        ours = _public_records(truth)
+        theirs = _public_records(estimate, self.seed)
+        if not isinstance(tree, Quadtree) or theirs.hierarchy != tree:
+            raise ValueError(
+                f"EarthMover compares points in one Quadtree, not {tree!r} and {theirs.hierarchy!r}"
+            )
+        if self.depth > tree.depth:
+            raise not_allowed(self, "depth", f"{tree!r} is no deeper")
+        word = np.array([0, *map(tree.digits.word_of_level, range(self.depth))])
+        bits = [n.bit_length() - 1 for n in tree.digits.widths[: self.depth]]
+        differences = np.zeros(self.depth + 1, np.int64)
+        _add_differences(
+            ours.keys,
+            _copies(ours),
+            theirs.keys,
+            _copies(theirs),
+            word,
+            np.array([0, *bits]).astype(np.uint64),
+            differences,
+        )
+        return differences * np.sqrt(tree.dims) / 2.0 ** np.arange(self.depth + 1)
+
+
+def _public_records(data: Any, seed: int = 0) -> Records:
+    """Records that may be compared: the synthetic ones of an estimate, or those that are public."""
+    records = data if isinstance(data, Records) else data.synthetic(seed)
+    refuse_private(records)
+    return records
+
+
+def _copies(records: Records) -> Int[np.ndarray, " records"]:
+    """How many copies of each; none where each is one."""
+    return np.empty(0, np.int64) if records.counts is None else records.counts
+
+
+@njit(cache=True, nogil=True)
+def _add_differences(a, many, b, others, word, width, apart):
+    """One pass over both sides, in the order of keys, with a running sum for the node at each level."""
+    i, j, depth = 0, 0, apart.size - 1
+    sums, high, low = np.zeros(depth + 1, np.int64), np.uint64(0), np.uint64(0)
+    while i < a.shape[1] or j < b.shape[1]:
+        ours = j == b.shape[1]
+        if not ours and i < a.shape[1]:
+            ours = a[0, i] < b[0, j] or (a[0, i] == b[0, j] and a[-1, i] <= b[-1, j])
+        if ours:
+            h, l, n = a[0, i], a[-1, i], many[i] if many.size else 1  # noqa: E741
+            i += 1
+        else:
+            h, l, n = b[0, j], b[-1, j], -others[j] if others.size else -1  # noqa: E741
+            j += 1
+        level = depth
+        while level > 0:
+            shift = width[level]
+            if word[level] == 0:
+                same = h >> shift == high >> shift
+            else:
+                same = h == high and l >> shift == low >> shift
+            if same:
+                break
+            apart[level] += abs(sums[level])
+            sums[level - 1] += sums[level]
+            sums[level] = 0
+            level -= 1
+        high, low = h, l
+        sums[depth] += n
+    for level in range(depth, -1, -1):
+        apart[level] += abs(sums[level])
+        if level:
+            sums[level - 1] += sums[level]
+
+
+# Commute distances
+
+EARTH_RADIUS = 6371.0088  # mean radius, km
+_KM_PER_DEGREE = 111  # of latitude: no more, so that nobody within the radius is left out
+_SLACK = 1.001
+
+
+class Commutes(NamedTuple):
+    """Homes and workplaces (latitude, longitude, latitude, longitude) in degrees, and copies of each."""
+
+    points: Float[np.ndarray, "n 4"]
+    counts: Int[np.ndarray, " n"]
+
+
+class _Distances(NamedTuple):
+    """Distances in km, ascending, and how many have each."""
+
+    kilometres: Float[np.ndarray, " n"]
+    counts: Int[np.ndarray, " n"]
+
+    def fraction_within(self, at: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+        """The fraction of the commutes that are at most so long; NaN if there are none."""
+        if not len(self.counts):
+            return np.full(at.shape, np.nan)
+        ends = np.append(0, np.cumsum(self.counts))
+        return ends[np.searchsorted(self.kilometres, at, "right")] / ends[-1]
+
+
+def great_circle(
+    lat1: Float[np.ndarray, " n"],
+    lon1: Float[np.ndarray, " n"],
+    lat2: Float[np.ndarray, " n"] | float,
+    lon2: Float[np.ndarray, " n"] | float,
+) -> Float[np.ndarray, " n"]:
+    """Distances on the globe, by the haversine formula.
+
+    Parameters
+    ----------
+    lat1, lon1, lat2, lon2 : float or float[n]
+        Latitudes and longitudes of both ends, in degrees.
+
+    Returns
+    -------
+    float64[n]
+        In km.
+    """
+    lat1, lon1, lat2, lon2 = map(np.radians, (lat1, lon1, lat2, lon2))
+    half = np.sin((lat2 - lat1) / 2) ** 2
+    half += np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
+    return 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(half, 1)))
+
+
+@value
+class CommuteDistances:
+    """Kolmogorov's distance of commutes from a place: the largest gap of two distribution functions.
+
+    Of records (home latitude, home longitude, work latitude, work longitude, in degrees) those with a
+    home within `radius` of the place, and how far away they work, on the globe. `seed` places synthetic
+    points in their leaves; records stand in the middle of their finest cells.
+    """
+
+    latitude: float = parameter(low=-90, high=90, unit="degrees")
+    longitude: float = parameter(low=-180, high=180, unit="degrees")
+    radius: float = parameter(low=0, high=20_100, strict=True, unit="km")
+    seed: int = parameter(0, 0, integer=True, doc="of the points")
+
+    def __call__(self, truth: Records, estimate: Any) -> float:
+        """Compare the distribution functions of both sides.
+
+        Parameters
+        ----------
+        truth : Records
+            Over a `Quadtree` of four dimensions, whose truth is public.
+        estimate : Leaves or Records
+            Over such a Quadtree.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1]; NaN if nobody lives there.
+
+        Raises
+        ------
+        ValueError
+            If records are private, or points not of four dimensions.
+        """
+        true = self._distances(truth)
+        estimated = self._distances(estimate)
+        if not len(true.counts) or not len(estimated.counts):
+            return float("nan")
+        at = np.concatenate([true.kilometres, estimated.kilometres])
+        gaps = np.abs(true.fraction_within(at) - estimated.fraction_within(at))
+        return float(gaps.max())
+
+    def cdf(self, data: Any, at: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """The distribution function of the commutes of those who live there.
+
+        Parameters
+        ----------
+        data : Leaves or Records
+            As in a call.
+        at : float[n]
+            Distances in km.
+
+        Returns
+        -------
+        float64[n]
+            The fraction that works at most so far away; NaN if nobody lives there.
+        """
+        return self._distances(data).fraction_within(np.asarray(at, float))
+
+    def commutes(self, data: Any) -> Commutes:
+        """Those who live there.
+
+        Parameters
+        ----------
+        data : Leaves or Records
+            As in a call.
+
+        Returns
+        -------
+        Commutes
+            `points` (float64[n, 4], degrees) and `counts` (int64[n], how many of each).
+        """
+        points, counts = _all_commutes(data, self.seed)
+        degrees = _SLACK * self.radius / _KM_PER_DEGREE
+        near = np.flatnonzero(np.abs(points[:, 0] - self.latitude) <= degrees)
+        homes = points[near, :2].T
+        inside = near[
+            great_circle(homes[0], homes[1], self.latitude, self.longitude) <= self.radius
+        ]
+        return Commutes(points[inside], counts[inside])
+
+    def _distances(self, data: Any) -> _Distances:
+        known = _DISTANCES.setdefault(data, {})
+        if self not in known:
+            known[self] = self._sorted_distances(data)
+        return known[self]
+
+    def _sorted_distances(self, data: Any) -> _Distances:
+        points, counts = self.commutes(data)
+        kilometres = great_circle(*points.T)
+        ascending = np.argsort(kilometres, kind="stable")
+        return _Distances(kilometres[ascending], counts[ascending])
+
+
+# of data, by seed: the same data is asked about many places
+_COMMUTES: weakref.WeakKeyDictionary[Any, tuple[int, Commutes]] = weakref.WeakKeyDictionary()
+# of data, by place: a gap and a curve are of the same distances, and so is the truth of all releases
+_DISTANCES: weakref.WeakKeyDictionary[Any, dict[CommuteDistances, _Distances]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _all_commutes(data: Any, seed: int) -> Commutes:
+    tree = data.hierarchy
+    if not isinstance(tree, Quadtree) or tree.dims != 4:
+        raise ValueError(
+            f"commutes are points of a Quadtree of 4 dimensions, home and work, not of {tree!r}"
+        )
+    if isinstance(data, Records):
+        refuse_private(data)
+    if data not in _COMMUTES or _COMMUTES[data][0] != seed:
+        _COMMUTES[data] = seed, _points(data, tree, seed)
+    return _COMMUTES[data][1]
+
+
+def _points(data: Any, tree: Quadtree, seed: int) -> Commutes:
+    if not isinstance(data, Records):
+        points = data.points(seed)
+        return Commutes(points, np.ones(len(points), np.int64))
+    low = np.array(tree.box[0])
+    high = np.array(tree.box[1])
+    points = low + (high - low) * (tree.corners(data.keys).T + 0.5) / 2**tree.depth
+    counts = np.ones(len(data), np.int64) if data.counts is None else data.counts
+    return Commutes(points, counts)

@@ -1,0 +1,163 @@
+"""Trials, sweeps of them, and mechanisms and metrics as columns of their rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from workbench.estimates.release import Release
+from workbench.mechanisms.protocol import Mechanism, series_name
+from workbench.trials.inputs import located
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Columns
+
+
+def mechanism_columns(mechanism: Any) -> dict[str, Any]:
+    """A mechanism as columns: its class, its name in figures, its budget, its fields."""
+    names = {"mechanism": _class_names(mechanism), "mechanism_name": series_name(mechanism)}
+    budget = {f.name: getattr(mechanism.budget, f.name) for f in fields(mechanism.budget)}
+    return names | budget | _field_columns(mechanism)
+
+
+def _field_columns(x: Any) -> dict[str, Any]:
+    """The fields of a mechanism, and of one that it wraps, as columns: plain ones, or their text."""
+    columns: dict[str, Any] = {}
+    for f in fields(x):
+        value = getattr(x, f.name)
+        if hasattr(value, "budget"):
+            columns |= _field_columns(value)
+        elif isinstance(value, int | float | str | bool):
+            columns[f.name] = value
+        elif is_dataclass(value) and f.name != "budget":  # which is epsilon, or rho, and delta
+            columns[f.name] = repr(value)
+    return columns
+
+
+def _class_names(mechanism: Any) -> str:
+    """The class, and the class it wraps."""
+    name = type(mechanism).__name__
+    inner = getattr(mechanism, "mechanism", None)
+    return name if inner is None else f"{name}({_class_names(inner)})"
+
+
+_METRIC_FIELDS = {"of": "of", "direction": "direction", "k": "top"}  # FPA has a column k too
+
+
+def metric_columns(metric: Any) -> dict[str, Any]:
+    """A metric as columns: its name, its weights, what it counts, its workload."""
+    columns = {"metric": type(metric).__name__, "weights": getattr(metric, "weights", None)}
+    for name, column in _METRIC_FIELDS.items():
+        if hasattr(metric, name):
+            columns[column] = getattr(metric, name)
+    workload = getattr(metric, "workload", None)
+    if workload is not None:
+        columns["workload"] = repr(workload)
+        columns["query_size"] = getattr(workload, "size", None)
+    return columns
+
+
+# Sweep
+
+
+class Dataset(Protocol):
+    """A frozen value that knows how to fetch and bound one table."""
+
+    truth_public: bool
+
+    def load(self) -> Any:
+        """The private data, with its bound."""
+
+
+Metric = Callable[[Any, Any], "float | pd.DataFrame"]
+Estimator = Callable[[Any], Any]  # public in, better public out
+
+
+def first_available(*datasets: Dataset | None) -> Dataset | None:
+    """The first dataset all of whose files are found here; None if there is none.
+
+    A dataset without `files()` needs none; None stands for nothing and is taken last.
+    """
+    for dataset in datasets:
+        try:
+            files: Any = getattr(dataset, "files", tuple)
+            for file in files():
+                located(file)
+        except FileNotFoundError:
+            continue
+        return dataset
+    return None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One mechanism on one dataset with one seed; its text is its configuration.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What is loaded.
+    mechanism : Mechanism
+        What is released of it.
+    seed : int
+        Which repetition it is; the noise follows from the trial's whole text.
+    """
+
+    dataset: Dataset
+    mechanism: Mechanism
+    seed: int
+
+    def release(self, data: Any) -> Release:
+        """Run it on the loaded data, on noise that anyone can replay: simulated, not publishable."""
+        entropy = int(hashlib.sha256(repr(self).encode()).hexdigest()[:32], 16)
+        return self.mechanism(data, np.random.default_rng(entropy))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Every mechanism on every dataset, `seeds` times, scored by every metric.
+
+    Parameters
+    ----------
+    datasets, mechanisms : sequences
+        What is combined.
+    metrics : sequence of callables
+        Each takes the truth and an estimate, and returns a number, or a table with a column `value`
+        (a curve, a map, errors by level), of which each row becomes one of the trial's.
+    seeds : int
+        Repetitions of each combination.
+    estimators : sequence of callables
+        Each turns the released estimate into a better one, which is scored beside the release itself.
+
+    Raises
+    ------
+    ValueError
+        If there is no seed.
+    """
+
+    datasets: Sequence[Dataset]
+    mechanisms: Sequence[Mechanism]
+    metrics: Sequence[Metric]
+    seeds: int = 20
+    estimators: Sequence[Estimator] = field(default=())
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise ValueError(f"Sweep.seeds = {self.seeds} is not allowed: need at least 1")
+
+    def with_max_seeds(self, seeds: int) -> Sweep:
+        """The same sweep with at most `seeds` repetitions."""
+        return replace(self, seeds=min(seeds, self.seeds))
+
+    def trials(self) -> Iterator[Trial]:
+        """All trials, dataset by dataset, so that each table is loaded once."""
+        for combination in product(self.datasets, self.mechanisms, range(self.seeds)):
+            yield Trial(*combination)
