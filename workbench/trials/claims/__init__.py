@@ -52,5 +52,4 @@ from workbench.trials.claims.intervals import mean_curve as mean_curve
 from workbench.trials.claims.intervals import means as means
 from workbench.trials.claims.intervals import paired_ratios as paired_ratios
 from workbench.trials.claims.intervals import steps as steps
-from workbench.trials.claims.intervals import unpaired_ratios as unpaired_ratios
 from workbench.value import format_number as format_number

@@ -206,20 +206,6 @@ def paired_ratios(
     return _of_logs(a.index, _log_ratio(a.to_numpy(), b.to_numpy()))
 
 
-def unpaired_ratios(
-    rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
-) -> Intervals:
-    """The same of runs that share nothing: of geometric means, by Welch.
-
-    Where a value is zero or infinite, or a series does not vary at all, it is of medians, each in its own
-    interval of order statistics at half of what may go wrong.
-    """
-    a, b = _by_seed(rows, ours, by).align(_by_seed(rows, other, by), join="inner", axis=0)
-    if a.empty:
-        raise MissingPoints(f"{ours} and {other} have no point in common")
-    return Intervals(partial(_table, a.index, partial(_welch, _logs(a), _logs(b)), True))
-
-
 def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
     """The means of one series over seeds, by Student; where it does not vary, or not finitely, medians."""
     values = _by_seed(rows, series, by)
@@ -286,11 +272,6 @@ def _by_seed(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> pd.Dat
     return pd.DataFrame(table, index, pd.Index(levels[-1][seeds], name="seed"))
 
 
-def _logs(values: pd.DataFrame) -> Float[np.ndarray, "points seeds"]:
-    with np.errstate(divide="ignore"):
-        return np.log(values.to_numpy(float))
-
-
 def _log_ratio(ours: np.ndarray, other: np.ndarray) -> Float[np.ndarray, "points seeds"]:
     """Of values >= 0, with what the head of this file says of zeros and infinities."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -329,29 +310,6 @@ def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray,
         own = np.sort(samples[i][~np.isnan(samples[i])])
         centre[i], low[i], high[i] = _median(own, level)
     return centre, low, high, runs
-
-
-def _welch(a: np.ndarray, b: np.ndarray, level: float) -> tuple[np.ndarray, ...]:
-    """Of each line of logarithms: the difference of means, its interval, and the lesser number of runs."""
-    from scipy.special import stdtrit
-
-    centre_a, error_a, runs_a = _moments(a)
-    centre_b, error_b, runs_b = _moments(b)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        centre = centre_a - centre_b
-        square = error_a**2 + error_b**2
-        freedom = square**2 / (error_a**4 / (runs_a - 1) + error_b**4 / (runs_b - 1))
-    half = stdtrit(freedom, (1 + level) / 2) * np.sqrt(square)
-    low = centre - half
-    high = centre + half
-    for i in np.flatnonzero(~((error_a > SAME) & (error_b > SAME))):
-        ours, other = (np.sort(x[i][~np.isnan(x[i])]) for x in (a, b))
-        m, first, last = _median(ours, (1 + level) / 2)
-        n, other_first, other_last = _median(other, (1 + level) / 2)
-        with np.errstate(invalid="ignore"):
-            span = np.array([m - n, first - other_last, last - other_first])
-        centre[i], low[i], high[i] = np.nan_to_num(span, nan=0.0, posinf=np.inf, neginf=-np.inf)
-    return centre, low, high, np.minimum(runs_a, runs_b)
 
 
 def _moments(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
