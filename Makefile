@@ -61,7 +61,7 @@ explore: .venv/installed
 	$(BIN)/workbench explore
 
 bench: .venv/peers
-	$(BIN)/workbench bench
+	for file in experiments/benchmarks/[!_]*.py; do $(BIN)/python -m experiments.benchmarks.$$(basename $$file .py); done
 
 # What is installed follows pyproject.toml and constraints.txt; touch either and it is redone.
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python

@@ -6,9 +6,13 @@ differ between machines.
 
 from __future__ import annotations
 
+import os
+import platform
 import tracemalloc
 from collections.abc import Callable, Collection
 from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
 from statistics import median
 from time import perf_counter_ns
 from typing import Any
@@ -98,7 +102,7 @@ def power_of_ten(x: float) -> str:
 
 
 def row(what: str, ours=None, peer=None, ratio=None, limit=None, met=None) -> dict[str, Any]:
-    """A line of `workbench bench`; what is not said is empty."""
+    """One row of a benchmark's table; what is not given is empty."""
     return dict(what=what, ours=ours, peer=peer, ratio=ratio, limit=limit, met=met)
 
 
@@ -113,14 +117,30 @@ def at_least(ratio: float, limit: float) -> dict[str, Any]:
 
 
 def to_frame(rows: list[dict]) -> pd.DataFrame:
-    """The rows as `workbench bench` shows them."""
+    """The rows in the order of the table's columns."""
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def print_results(main: Callable[[], pd.DataFrame]) -> None:
     """Print the machine and the table: a benchmark run by itself."""
-    from workbench.cli.bench import machine
-
     print(machine())
     with pd.option_context("display.width", 200, "display.max_colwidth", 90):
         print(main().fillna("").to_string(index=False, float_format="{:.3g}".format))
+
+
+def machine() -> str:
+    """What the numbers were measured on."""
+    try:
+        cpu = Path("/proc/cpuinfo").read_text()
+        model = next(
+            x.split(":")[1].strip() for x in cpu.splitlines() if x.startswith("model name")
+        )
+    except (OSError, StopIteration):
+        model = platform.processor() or platform.machine()
+    memory = ""
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        memory = f", {os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB"
+    return (
+        f"{model}, {os.cpu_count()} cores{memory}; Python {platform.python_version()}, "
+        f"numpy {version('numpy')}"
+    )

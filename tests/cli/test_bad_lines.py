@@ -291,7 +291,7 @@ def _of_others():
         "export HighPassFilter --font x",
         "export nothing -p a=b", "new", "new mechanism", "new mechanism lower", "new mechanism ../X",
         "laws",
-        "laws nothing", "laws nowhere:X", "laws workbench:X", "init", "init .", "bench nothing",
+        "laws nothing", "laws nowhere:X", "laws workbench:X", "init", "init .",
         "reproduce --workers x", "reproduce --profile full", "reproduce --memory x",
         "reproduce --timeout x",
         "reproduce nothing", "lab --port x", "explore --port x", "audit nothing", "audit --epsilon x",

@@ -19,7 +19,6 @@ from nbformat.v4 import new_code_cell, new_notebook
 from typer.testing import CliRunner
 
 from tests.cli.commands import last_options
-from workbench import compiled
 from workbench.cli import app
 from workbench.estimates import files
 from workbench.estimates.release import Release
@@ -657,27 +656,6 @@ def test_explore_writes_one_page_or_says_what_it_needs(run, tmp_path, monkeypatc
     told = run(f"explore --html {tmp_path / 'x.html'}").stdout
     assert told.replace("\n", "").endswith("x.html")
     assert "data-pictures" in (tmp_path / "x.html").read_text()
-
-
-def test_bench_prints_ratios_and_goes_on_after_a_failure(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(compiled, "project_folder", lambda: tmp_path)
-    top = tmp_path / "experiments" / "benchmarks"
-    assert "holds no benchmarks" in complaint(run("bench", code=2))
-    top.mkdir(parents=True)
-    (top / "broken.py").write_text("import no_such_peer")
-    (top / "noise.py").write_text(
-        "import pandas as pd\n"
-        "def main():\n"
-        "    rows = [('geometric', '1.2 ns', '13 ns', 10.8, 6, True), ('x', '', '', 2, 6, False)]\n"
-        "    return pd.DataFrame(rows, columns='what ours peer ratio limit met'.split())\n"
-    )
-    result = run("bench", code=1)
-    assert re.match(r".* cores, .*; Python 3\.\d+\.\d+, numpy", result.stdout)
-    assert "geometric" in result.stdout and "10.8" in result.stdout and "NO" in result.stdout
-    assert "No module named 'no_such_peer'" in complaint(result)
-    assert "no benchmark 'nois'; there are: broken, noise" in complaint(
-        run("bench nois", code=2)
-    )
 
 
 def until(happened, seconds=90):

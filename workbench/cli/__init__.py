@@ -15,7 +15,6 @@ from typer.core import TyperGroup
 from workbench.cli import (
     advise,
     audit,
-    bench,
     budget,
     data,
     mechanism_options,
@@ -26,12 +25,6 @@ from workbench.cli import (
     serving,
     whereis,
 )
-from workbench.cli import audit as laws
-from workbench.cli import audit as new
-from workbench.cli import data as domain
-from workbench.cli import release as synthesize
-from workbench.cli import screen as command
-from workbench.cli import whereis as export
 
 _TRACEBACKS = "WORKBENCH_TRACEBACKS"  # whether they are shown
 _UsageError: Any = typer.BadParameter.__base__
@@ -133,24 +126,23 @@ app = typer.Typer(
 app.command()(reproduce.reproduce)
 app.command()(advise.advise)
 app.command(cls=mechanism_options.Command)(release.release)
-app.command()(synthesize.synthesize)
+app.command()(release.synthesize)
 app.command()(release_text.show)
 app.command()(release_text.answer)
 app.add_typer(budget.app, name="budget")
 app.command()(serving.bank)
 app.add_typer(data.app, name="data")
-app.add_typer(domain.domain_app, name="domain")
+app.add_typer(data.domain_app, name="domain")
 app.command()(serving.explore)
-app.command()(export.export)
+app.command()(whereis.export)
 app.command()(whereis.whereis)
 app.command()(serving.lab)
 app.command()(serving.init)
-app.command()(laws.laws)
+app.command()(audit.laws)
 app.command()(audit.audit)
-app.add_typer(new.app, name="new")
-app.command()(bench.bench)
+app.add_typer(audit.app, name="new")
 
-command.use_for_all(app)
+screen.use_for_all(app)
 
 
 def main() -> None:
