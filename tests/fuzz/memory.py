@@ -177,7 +177,7 @@ def _write_parquet(folder: Path, shape: str, size: int) -> int:
         case "long":
             table = {
                 "a": a[: rows // 64 + 1],
-                "u": [f"{i:01000}" for i in range(rows // 64 + 1)],
+                "u": [f"p{i:0999}" for i in range(rows // 64 + 1)],
             }
     whole = pa.table(table)
     pq.write_table(whole, folder / "a.parquet", **how)
@@ -200,7 +200,7 @@ def _write_interactions(folder: Path, shape: str, size: int) -> int:
             table = {name: column.astype(str) for name, column in table.items()}
         case "long":
             table = {name: column[: rows // 32 + 2] for name, column in table.items()}
-            table["who"] = [f"{i:01000}" for i in table["who"].tolist()]
+            table["who"] = [f"p{i:0999}" for i in table["who"].tolist()]
     whole = pa.table(table)
     pq.write_table(whole, folder / "a.parquet", use_dictionary=False, compression="none")
     return whole.nbytes
