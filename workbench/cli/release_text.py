@@ -276,7 +276,6 @@ def answer(
         raise ValueError("--belief narrows error bars: add --error")
 
     from workbench.estimates.release import Release
-    from workbench.value import number
 
     release = Release.load(file)
     answers = release.answer(queries, error=error, belief=belief)

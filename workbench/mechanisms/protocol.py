@@ -524,11 +524,10 @@ class Mechanism(Protocol):
 
 
 def refuse_other_data(mechanism: Any, data: Any) -> None:
-    """A ValueError for data of another class than a mechanism `takes`, which says how to make them."""
+    """Raise a ValueError for data of another class than the mechanism takes, and say how to make them."""
     takes = getattr(mechanism, "takes", None)
-    if not isinstance(takes, type) or isinstance(data, takes):
-        return
-    if getattr(data, "stands_for", None) is takes:  # rows beyond memory
+    beyond_memory = getattr(data, "stands_for", None)
+    if not isinstance(takes, type) or isinstance(data, takes) or beyond_memory is takes:
         return
     makers = [f"{takes.__name__}.{name}" for name in _MAKERS if hasattr(takes, name)]
     how = f": make them with {' or '.join(makers)}" if makers else ""

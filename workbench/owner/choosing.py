@@ -125,8 +125,6 @@ def free_plan(session: Recall, questions: Sequence[Recipe], budget: DP | ZCDP) -
 
 def expected_error(strategy: Strategy, empty: Any, price: float, is_zcdp: bool) -> float:
     """The root of the mean expected squared error, by the noise that would be drawn."""
-    from workbench.mechanisms import GaussianQueries
-
     mechanism: Any = LaplaceQueries(DP(price), strategy.queries)
     if is_zcdp:
         mechanism = GaussianQueries(ZCDP(price), strategy.queries)
