@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.benchmarks._timing import seconds_in_turns
+from experiments.benchmarks._timing import machine, seconds_in_turns
 from experiments.chen2012.growth import BUYING, CARRIED, CHECKS, along, growth, times_over
 from experiments.chen2012.shared import (
     ENTROPY,
@@ -160,8 +160,6 @@ class Fig5(Figure):
 
     def timing_rows(self, panel: str, table: SparseTable, m: int, x: float) -> list[dict]:
         """Seconds of each method for m ranges over one table."""
-        from workbench.cli.bench import machine
-
         mechanism = LaplaceQueries(DP(self.epsilon), RandomMarginalRanges(m))
         history = self.history(table, m)
         entropy_method = self.entropy(table)

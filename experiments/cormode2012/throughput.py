@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from statistics import median
 
-from experiments.benchmarks._timing import seconds_in_turns
+from experiments.benchmarks._timing import machine, seconds_in_turns
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
 from workbench.trials import mechanism_columns
@@ -21,8 +21,6 @@ def throughput_rows(
 
     Times are processor times, the best of `repeat`; they are never kept, since machines differ.
     """
-    from workbench.cli.bench import machine
-
     columns = {
         "dataset": repr(dataset),
         "truth_public": dataset.truth_public,

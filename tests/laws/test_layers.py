@@ -5,6 +5,7 @@ import subprocess
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,21 @@ def test_the_package_never_imports_the_experiments():
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 assert "experiments" not in ast.unparse(node), path.name
+
+
+def test_what_is_imported_inside_functions_is_there_too():
+    """A module that was removed is noticed here, and not when somebody calls the function."""
+    files = [
+        p for tree in ("workbench", "experiments", "tests") for p in (ROOT / tree).rglob("*.py")
+    ]
+    names = {
+        node.module
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and not node.level and node.module
+    }
+    ours = {name for name in names if name.split(".")[0] in ("workbench", "experiments")}
+    assert ours and not [name for name in sorted(ours) if not find_spec(name)]
 
 
 def test_there_are_no_drawers():
