@@ -7,7 +7,7 @@ The fixture `opened` fails each test of a page that makes a request to another m
 import pytest
 
 from tests.browser.conftest import CHROMIUM, outside, recorded
-from tests.report.test_site import pages, top  # noqa: F401
+from tests.figures.test_site import pages, top  # noqa: F401
 
 pytestmark = [
     pytest.mark.xdist_group("browser"),

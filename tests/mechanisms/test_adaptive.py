@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.agreement import fits_chances, runs, same_counts, seeded
-from tests.hierarchy.test_hierarchy import path
 from tests.reference import adaptive, direct_synthesis, privtree
+from tests.spaces.test_hierarchy import path
 from workbench import DP, Bound, Boxes, Domain, Ranges, Release, SparseTable, noise
 from workbench.data import Records
 from workbench.estimates import Leaves

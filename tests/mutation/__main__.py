@@ -22,7 +22,7 @@ from tests.planted.planting import ROOT
 
 SEED = 19
 SIZE = 200
-_TESTS = ("noise", "mechanisms", "laws/test_laws.py", "audit/test_audit.py")
+_TESTS = ("noise", "mechanisms", "laws/test_laws.py", "owner/test_audit.py")
 
 
 def main():

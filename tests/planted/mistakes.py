@@ -89,7 +89,7 @@ MISTAKES = (
         "trials",
         "[T.dataset, T.mechanism, *A]",
         "[T.dataset, *A]",
-        "experiment/test_experiment.py::"
+        "trials/test_experiment.py::"
         "test_a_row_is_renamed_when_a_source_that_decides_it_changes",
         "a corrected mechanism is still shown with the numbers of the wrong one",
     ),
@@ -106,7 +106,7 @@ MISTAKES = (
         "queries",
         "NodeBlock(self.size, len(L), S, W)",
         "NodeBlock(self.size, max(1, len(L) - 1), S, W)",
-        "transform/test_transform.py::"
+        "queries/test_transform.py::"
         "test_the_shares_of_the_budget_add_up_whatever_a_unit_moves",
         "a count moves log₂m + 1 nodes, leaf and root included, and one of them is not paid for",
     ),
@@ -115,7 +115,7 @@ MISTAKES = (
         "queries",
         "NodeBlock(N, H + 1, S, W)",
         "NodeBlock(N, max(1, H), S, W)",
-        "transform/test_transform.py::"
+        "queries/test_transform.py::"
         "test_coefficients_and_weights_are_those_of_the_literal_wavelet",
         "the total moves too, beside a difference a level",
     ),
@@ -124,7 +124,7 @@ MISTAKES = (
         "noise",
         "kernels.merge(R.keys, R.noisy, R.kept, R.ranks, R.values, R.chosen, R.start, K, V)",
         "kernels.merge(R.keys, R.noisy, R.kept, R.ranks, R.values, R.chosen, 0, K, V)",
-        "transform/test_transform.py::test_the_shortcut_has_the_law_of_the_laborious_process",
+        "queries/test_transform.py::test_the_shortcut_has_the_law_of_the_laborious_process",
         "survivors of fine levels are released as coarse nodes, beside the true ones",
     ),
     Mistake(
@@ -132,7 +132,7 @@ MISTAKES = (
         "inference",
         "R[N] &= R[A] & E",
         "R[N] &= E",
-        "transform/test_transform.py::"
+        "queries/test_transform.py::"
         "test_consistency_drops_what_lies_below_nothing_and_nothing_else",
         "a node stays whose parent was dropped for want of its own",
     ),
@@ -199,7 +199,7 @@ MISTAKES = (
         "data",
         "seeds(K, U.ids_of(N))",
         "seeds(K, U._replace(ids=None).ids_of(N))",
-        "contributions/test_contributions.py::"
+        "data/test_contributions.py::"
         "test_what_stays_depends_on_a_user_s_own_value_and_not_on_its_place[text]",
         "leaving a user out moves the numbers of others, and with them what stays of these",
     ),
@@ -208,7 +208,7 @@ MISTAKES = (
         "data",
         "mark_some(N, L, S[U], T)",
         "mark_some(N, L, S[0], T)",
-        "contributions/test_contributions.py::"
+        "data/test_contributions.py::"
         "test_a_user_is_cut_to_the_bound_and_nobody_else_matters",
         "a user who draws moves what stays of all who draw later",
     ),
@@ -217,7 +217,7 @@ MISTAKES = (
         "data",
         "if C[I] > L:\n    C[I] = L\n    K[U] = True",
         "if C[I] > L + 1:\n    C[I] = L\n    K[U] = True",
-        "contributions/test_bounded_tables.py::"
+        "data/test_bounded_tables.py::"
         "test_leaving_out_a_user_moves_the_table_by_the_bound_at_most",
         "a count of linf + 1 stays, and noise is made for linf",
     ),
@@ -258,7 +258,7 @@ MISTAKES = (
         "spaces",
         "K = S if K is None else K & S",
         "K = S",
-        "preparation/test_rules.py::"
+        "spaces/test_rules.py::"
         "test_a_row_alone_has_the_cell_that_it_has_among_others[arrow]",
         "whether a row is left out depends on the rows that stand beside it",
     ),
@@ -267,7 +267,7 @@ MISTAKES = (
         "spaces",
         'P: Q = "right" if self.closed == "left" else "left"',
         'P: Q = "left" if self.closed == "left" else "right"',
-        "preparation/test_rules.py::test_a_number_falls_into_the_bin_that_holds_it",
+        "spaces/test_rules.py::test_a_number_falls_into_the_bin_that_holds_it",
         "a number on an edge is counted beside the bin that its label promises",
     ),
 )

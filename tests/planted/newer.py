@@ -170,7 +170,7 @@ NEWER = (
         "owner",
         "Interactions(R, C, I, K, UNBOUNDED, user_ids=U)",
         "Interactions(R, C, I, K, UNBOUNDED)",
-        "scale/test_scale.py::test_what_stays_of_a_user_depends_on_nobody_in_the_same_range[user]",
+        "owner/test_scale.py::test_what_stays_of_a_user_depends_on_nobody_in_the_same_range[user]",
         "which records of a user stay depends on who else is in the range",
     ),
     Mistake(
@@ -178,7 +178,7 @@ NEWER = (
         "owner",
         "F.add(user_range(I, B), C)",
         "F.add(np.arange(len(I)) % (1 << B), C)",
-        "scale/test_scale.py::test_users_of_many_ranges_are_cut_alike",
+        "owner/test_scale.py::test_users_of_many_ranges_are_cut_alike",
         "a user is cut to the bound in each range, and counted in all of them",
     ),
     Mistake(
@@ -186,7 +186,7 @@ NEWER = (
         "owner",
         "self.rows.refuse_changed()\nself.R()",
         "self.R()",
-        "scale/test_scale.py::test_a_file_that_changes_is_noticed",
+        "owner/test_scale.py::test_a_file_that_changes_is_noticed",
         "a file that changed while it was read is released as if it were one table",
     ),
     Mistake(
@@ -298,7 +298,7 @@ NEWER = (
         "owner",
         "F = L = self.R(D)\nfor A, W in X:\n    P, E = refuse_unpaid(A, L, self.budget)\n    ...",
         "F = L = self.R(D)\nfor A, W in X:\n    P, E = refuse_unpaid(A, F, self.budget)\n    ...",
-        "session/test_budget.py::test_what_promises_nothing_is_never_booked",
+        "owner/test_budget.py::test_what_promises_nothing_is_never_booked",
         "two lines of one booking each fit into what is left, and not both",
     ),
     Mistake(
@@ -306,7 +306,7 @@ NEWER = (
         "owner",
         "if D.execute(S, (Q,)).fetchone() != X:\n    ...",
         "pass",
-        "session/test_budget.py::test_no_flipped_bit_changes_what_is_recalled_or_left[25]",
+        "owner/test_budget.py::test_no_flipped_bit_changes_what_is_recalled_or_left[25]",
         "a flipped bit of the file is recalled as an answer",
     ),
     Mistake(
@@ -314,7 +314,7 @@ NEWER = (
         "owner",
         "AnswerBank(F(A), self.total, self.P)",
         "AnswerBank(F(A), self._table.total if self._table else self.total, self.P)",
-        "session/test_rho.py::test_questions_at_a_rho_are_answered_with_gaussian_noise",
+        "owner/test_rho.py::test_questions_at_a_rho_are_answered_with_gaussian_noise",
         "recall is for nothing, and tells how many records there are",
     ),
     Mistake(
@@ -346,7 +346,7 @@ NEWER = (
         "data.NumberedNames",
         "self.S = user_kernels.number_names(*A)\nreturn N",
         "self.S = user_kernels.number_names(*A)\nreturn np.arange(len(N))",
-        "contributions/test_bounded_tables.py::test_users_of_files_with_other_dictionaries_are_other_people",
+        "data/test_bounded_tables.py::test_users_of_files_with_other_dictionaries_are_other_people",
         "users at one place of two dictionaries share a bound, and one user has several",
     ),
     Mistake(
@@ -354,7 +354,7 @@ NEWER = (
         "owner",
         "(S.total if B is None else B.marginals.total) or 0.0",
         "(S.total if B is None else B.marginals.total) or float(S._table.total)",
-        "session/test_plan.py::"
+        "owner/test_plan.py::"
         "test_a_choice_expects_nothing_of_the_number_of_people_unless_it_is_declared[empty bank]",
         "scores are of expectations that follow the private total, and a unit moves them by more",
     ),

@@ -160,7 +160,7 @@ UNSEEN = (
         "mechanisms.LaplaceHistogram",
         "N, V, R = noise.add_noise(C, **K)\nH = Histogram(D, sealed(N.astype(float)), V)",
         "N, V, R = noise.add_noise(C, **K)\nH = Histogram(D, sealed(N * (C > 0.0)), V)",
-        "audit/test_audit.py::test_no_mechanism_loses_more_than_it_is_paid[LaplaceHistogram]",
+        "owner/test_audit.py::test_no_mechanism_loses_more_than_it_is_paid[LaplaceHistogram]",
         "empty cells are told from others",
     ),
     Mistake(
@@ -232,7 +232,7 @@ UNSEEN = (
         "mechanisms",
         "R -= Fraction(P[-1])",
         "pass",
-        "transform/test_transform.py::test_the_shares_of_the_budget_add_up_whatever_a_unit_moves[1-shape0-geometric]",
+        "queries/test_transform.py::test_the_shares_of_the_budget_add_up_whatever_a_unit_moves[1-shape0-geometric]",
         "what is left for the last measurement is everything",
     ),
     Mistake(
@@ -240,7 +240,7 @@ UNSEEN = (
         "mechanisms",
         "[*P, round_down(R)]",
         "[*P, float(R)]",
-        "transform/test_transform.py::test_the_shares_of_the_budget_add_up_whatever_a_unit_moves[2-shape1-geometric]",
+        "queries/test_transform.py::test_the_shares_of_the_budget_add_up_whatever_a_unit_moves[2-shape1-geometric]",
         "shares add up to more than ε by a rounding",
     ),
     Mistake(
@@ -272,7 +272,7 @@ UNSEEN = (
         "noise.PortionedGeometric",
         "N = np.array(P, np.int64)\nself.S.add_noise(self.L, N)",
         "N = np.array(P, np.int64)\nself.S.add_noise(self.L, N[:1])\nN[1:] += N[:1] - P[:1]",
-        "audit/test_audit.py::test_no_mechanism_loses_more_than_it_is_paid[GeometricHistogram]",
+        "owner/test_audit.py::test_no_mechanism_loses_more_than_it_is_paid[GeometricHistogram]",
         "differences of cells are exact",
     ),
     Mistake(
@@ -376,7 +376,7 @@ UNSEEN = (
         "noise.randomised_response",
         "decay(1, E) / max(1, R)",
         "decay(1, E)",
-        "audit/test_audit.py::test_no_mechanism_loses_more_than_it_is_paid[RetentionReplacement]",
+        "owner/test_audit.py::test_no_mechanism_loses_more_than_it_is_paid[RetentionReplacement]",
         "all attributes of a tuple are reported, each at ε",
     ),
     Mistake(
@@ -474,7 +474,7 @@ UNSEEN = (
         "return replace(self, ledger=L, users_cut=int(N[0]))",
         "N, R = noise.geometric(np.array([U]), **K)\n...\n"
         "return replace(self, ledger=L, users_cut=int(U))",
-        "contributions/test_bounded_tables.py::test_how_many_users_were_cut_is_said_with_noise",
+        "data/test_bounded_tables.py::test_how_many_users_were_cut_is_said_with_noise",
         "how many users lost anything is published as it is",
     ),
     Mistake(
@@ -490,7 +490,7 @@ UNSEEN = (
         "estimates.Release",
         "if self.idealised:\n    raise ValueError(M)",
         "pass",
-        "test_release.py::test_an_idealised_release_is_never_saved",
+        "estimates/test_release.py::test_an_idealised_release_is_never_saved",
         "a guarantee that holds for real numbers only is published",
     ),
     Mistake(
@@ -506,7 +506,7 @@ UNSEEN = (
         "owner",
         "S <= self.spent and D <= self.delta",
         "S <= self.spent",
-        "session/test_booking.py::test_anything_else_is_withheld[fails more often]",
+        "owner/test_booking.py::test_anything_else_is_withheld[fails more often]",
         "a release that fails more often than was booked leaves",
     ),
     Mistake(
@@ -514,7 +514,7 @@ UNSEEN = (
         "owner",
         "if W > R:\n    X = round_down(R)\n    ...",
         "if W > R * (1 + 1e-9):\n    X = round_down(R)\n    ...",
-        "session/test_session.py::test_exact_sums_decide",
+        "owner/test_session.py::test_exact_sums_decide",
         "together the releases cost more than the budget, by a little each time",
     ),
     Mistake(
@@ -522,7 +522,7 @@ UNSEEN = (
         "owner",
         "R.simulated or R.idealised",
         "R.simulated",
-        "session/test_booking.py::test_anything_else_is_withheld[idealised]",
+        "owner/test_booking.py::test_anything_else_is_withheld[idealised]",
         "an idealised release leaves, booked as if its guarantee were exact",
     ),
     Mistake(
@@ -530,7 +530,7 @@ UNSEEN = (
         "owner",
         "P, Q = self.S(C, repr(W), T)\nR = M(self.D)",
         "R = M(self.D)\nP, Q = self.S(C, repr(W), T)",
-        "session/test_session.py::test_the_spend_is_on_disk_before_noise_is_drawn",
+        "owner/test_session.py::test_the_spend_is_on_disk_before_noise_is_drawn",
         "a process that is killed in between has seen noise that nobody booked",
     ),
     Mistake(
@@ -570,7 +570,7 @@ UNSEEN = (
         "trials",
         "T.bound is not PUBLIC and (not T.truth_public)",
         "not hasattr(T, 'bound')",
-        "metrics/test_counts.py::test_private_truth_and_other_domains_are_refused[MeanSquaredCountError()]",
+        "trials/test_counts.py::test_private_truth_and_other_domains_are_refused[MeanSquaredCountError()]",
         "an error is an exact function of the truth",
     ),
     Mistake(
@@ -578,7 +578,7 @@ UNSEEN = (
         "trials",
         "bool(T.dataset.truth_public)",
         "True",
-        "experiment/test_experiment.py::test_rows_say_whether_their_truth_is_public",
+        "trials/test_experiment.py::test_rows_say_whether_their_truth_is_public",
         "figures of private data are saved with their errors",
     ),
     Mistake(
@@ -594,7 +594,7 @@ UNSEEN = (
         "queries",
         "self.A(X, (np.abs(T) ** self.power).sum(axis=0))",
         "self.A(X, (np.abs(T) ** self.power).max(axis=0))",
-        "workload/test_products.py::test_sensitivity_is_the_worst_tuples_or_above[add-remove-one-unit-tables]",
+        "queries/test_products.py::test_sensitivity_is_the_worst_tuples_or_above[add-remove-one-unit-tables]",
         "a tuple moves all answers together, not the one that moves most",
     ),
     Mistake(
@@ -602,7 +602,7 @@ UNSEEN = (
         "queries",
         "B += float(T.max())",
         "B += float(T.mean())",
-        "workload/test_products.py::test_sensitivity_is_the_worst_tuples_or_above[add-remove-one-unit-ranges]",
+        "queries/test_products.py::test_sensitivity_is_the_worst_tuples_or_above[add-remove-one-unit-ranges]",
         "the tuple that moves answers most is protected less than others",
     ),
     Mistake(
@@ -610,7 +610,7 @@ UNSEEN = (
         "data",
         "Bound(M, 1) if D else Bound(M, M, M)",
         "Bound(M, 1)",
-        "interactions/test_interactions.py::test_what_is_kept_says_its_bound[bound0]",
+        "data/test_interactions.py::test_what_is_kept_says_its_bound[bound0]",
         "a user whose records are all of one item moves one count by all of them",
     ),
     Mistake(
@@ -618,7 +618,7 @@ UNSEEN = (
         "data",
         "F(M * (M - 1) // 2, self.D)",
         "F(M - 1, self.D)",
-        "interactions/test_interactions.py::test_pairs_are_literal_and_within_their_bound[3]",
+        "data/test_interactions.py::test_pairs_are_literal_and_within_their_bound[3]",
         "each two of a user's records are a pair",
     ),
     Mistake(
@@ -626,7 +626,7 @@ UNSEEN = (
         "data",
         "replace(B, l0=L, linf=B.l1)",
         "replace(B, l0=L)",
-        "table/test_derived_bounds.py::test_one_unit_moves_what_is_derived_by_its_bound_at_most[marginal-Bound(l0=2, linf=1, l1=2)]",
+        "data/test_derived_bounds.py::test_one_unit_moves_what_is_derived_by_its_bound_at_most[marginal-Bound(l0=2, linf=1, l1=2)]",
         "cells of a unit fall together, and the one cell moves by all of them",
     ),
     Mistake(
@@ -634,7 +634,7 @@ UNSEEN = (
         "data",
         "replace(B, l0=L, linf=min(B.linf, B.l1))",
         "B",
-        "table/test_derived_bounds.py::test_one_unit_moves_what_is_derived_by_its_bound_at_most[ranks-Bound(l0=1, linf=3, l1=3)]",
+        "data/test_derived_bounds.py::test_one_unit_moves_what_is_derived_by_its_bound_at_most[ranks-Bound(l0=1, linf=3, l1=3)]",
         "one count that grows by five moves five ranks",
     ),
     Mistake(
@@ -642,7 +642,7 @@ UNSEEN = (
         "data",
         "if T > L:\n    X[U] = True\n    keep_units(*A)",
         "pass",
-        "contributions/test_contributions.py::test_what_stays_of_a_user_has_the_stated_law",
+        "data/test_contributions.py::test_what_stays_of_a_user_has_the_stated_law",
         "a unit moves the table by more than l1 in all",
     ),
     Mistake(
@@ -650,7 +650,7 @@ UNSEEN = (
         "data",
         "if N > L:\n    X[U] = True\n    mark_some(*A)\n    ...",
         "if N > L + 1:\n    X[U] = True\n    mark_some(*A)\n    ...",
-        "contributions/test_contributions.py::test_what_stays_of_a_user_has_the_stated_law[counts2-3-3-4]",
+        "data/test_contributions.py::test_what_stays_of_a_user_has_the_stated_law[counts2-3-3-4]",
         "a user with one cell more than the bound keeps it",
     ),
 )

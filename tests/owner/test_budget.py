@@ -542,7 +542,7 @@ def test_a_session_of_the_first_format_still_opens(path):
 
 PROCESSES = """
 import sys
-from tests.session.processes import killed, raced
+from tests.owner.processes import killed, raced
 from workbench.spaces import Domain
 from workbench.mechanisms import GeometricHistogram
 from workbench.privacy import DP

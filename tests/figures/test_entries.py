@@ -2,7 +2,7 @@
 
 import json
 
-from tests.report.saved import figure, notebook, status
+from tests.figures.saved import figure, notebook, status
 from workbench.figures import sources
 from workbench.figures.entries import collect
 from workbench.figures.site import write

@@ -20,14 +20,14 @@ def run(monkeypatch):
 
 
 def test_a_leak_has_exit_code_1_and_is_said(run):
-    result = run("tests.audit.leaky:cells", "--epsilon", "1", "--runs", "200")
+    result = run("tests.owner.leaky:cells", "--epsilon", "1", "--runs", "200")
     assert result.exit_code == 1, result.output
     assert "LEAK" in result.stderr and "6 leaks" in result.stdout
 
 
 def test_what_tells_nothing_passes(run, tmp_path):
     rows = tmp_path / "rows.csv"
-    line = ("tests.audit.leaky:coin", "GeometricHistogram", "--epsilon", "1,3")
+    line = ("tests.owner.leaky:coin", "GeometricHistogram", "--epsilon", "1,3")
     result = run(*line, "--runs", "80", "--out", str(rows))
     assert result.exit_code == 0, result.output
     assert "computed 3" in result.stdout and "26 audits, 0 leaks" in result.stdout
@@ -39,13 +39,13 @@ def test_what_tells_nothing_passes(run, tmp_path):
 
 @pytest.mark.parametrize(("name", "leaks"), [("few", 0), ("many", 1)])
 def test_an_instance_is_audited_at_its_own_fields_and_budget(run, name, leaks):
-    result = run(f"tests.audit.leaky:{name}", "--runs", "80")
+    result = run(f"tests.owner.leaky:{name}", "--runs", "80")
     assert result.exit_code == leaks, result.output
     assert "ε = 2" in result.stderr if leaks else " 0 leaks" in result.stdout
 
 
 def test_what_cannot_be_audited_says_why(run):
-    result = run("tests.audit.leaky:refuses", "--epsilon", "1", "--runs", "100")
+    result = run("tests.owner.leaky:refuses", "--epsilon", "1", "--runs", "100")
     assert result.exit_code == 1 and "not this table" in result.stdout, result.output
 
 
@@ -68,7 +68,7 @@ def test_bad_input_is_one_line(run, line, says):
 
 def test_a_run_that_was_broken_off_goes_on(run, tmp_path):
     rows = tmp_path / "rows.csv"
-    line = ("tests.audit.leaky:coin", "GeometricHistogram", "--epsilon", "1", "--runs", "80")
+    line = ("tests.owner.leaky:coin", "GeometricHistogram", "--epsilon", "1", "--runs", "80")
     assert run(*line, "--out", str(rows)).exit_code == 0
     whole = rows.read_text()
     rows.write_text(whole[:-40])  # killed while it wrote the last row
@@ -81,7 +81,7 @@ def test_a_run_that_was_broken_off_goes_on(run, tmp_path):
 def test_a_file_of_something_else_is_not_added_to(run, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text("home,work\n1,2\n")
-    result = run("tests.audit.leaky:coin", "--epsilon", "1", "--out", str(other))
+    result = run("tests.owner.leaky:coin", "--epsilon", "1", "--out", str(other))
     assert result.exit_code == 2 and "something else" in result.stderr
     assert other.read_text() == "home,work\n1,2\n"
 
@@ -95,7 +95,7 @@ def test_budget_that_is_not_used_is_shown(run):
 
 
 def test_a_function_is_found_in_a_module_that_is_named(run, monkeypatch):
-    monkeypatch.setenv("WORKBENCH_WITH", "tests.audit.leaky")
+    monkeypatch.setenv("WORKBENCH_WITH", "tests.owner.leaky")
     result = run("raises_for_one", "--epsilon", "1", "--runs", "200")
     assert result.exit_code == 1 and "raises KeyError: 'a second cell' against" in result.stderr
     assert run("nobody", "--epsilon", "1").exit_code == 2

@@ -498,7 +498,7 @@ def test_scratch_is_private_and_empty_after_ctrl_c(folder, scratch):
 
 KILLED = """
 import os, sys
-from tests.scale.test_scale import BOUND, DOMAIN, DP, HighPassFilter, Rows, release
+from tests.owner.test_scale import BOUND, DOMAIN, DP, HighPassFilter, Rows, release
 
 def stop(stage, share):
     os.kill(os.getpid(), 9)
@@ -588,7 +588,7 @@ def test_scratch_that_takes_nothing_is_said(folder, scratch, monkeypatch):
 
 FULL = """
 import resource, sys
-from tests.scale.test_scale import BOUND, DOMAIN, DP, HighPassFilter, Rows, release
+from tests.owner.test_scale import BOUND, DOMAIN, DP, HighPassFilter, Rows, release
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))

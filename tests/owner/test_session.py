@@ -440,7 +440,7 @@ def test_a_file_that_others_hold_is_one_error(path, monkeypatch):
 PROCESSES = """
 import os, resource, sys
 import numpy as np
-from tests.session.processes import begin, count, killed, raced
+from tests.owner.processes import begin, count, killed, raced
 from workbench.spaces import Domain
 from workbench.privacy import DP
 from workbench.owner import Session

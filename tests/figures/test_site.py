@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tests.report.saved import ROWS, figure, notebook, status
+from tests.figures.saved import ROWS, figure, notebook, status
 from workbench.figures import site as report_site
 from workbench.figures.site import write
 from workbench.owner.audit import Audit
