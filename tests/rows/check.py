@@ -5,8 +5,9 @@
 
 RESULTS is the folder of `workbench reproduce --results RESULTS`. On the machine that recorded them
 rows are compared bit for bit; on another one, and wherever eigenvectors decide (chen2012, the answer
-bank), to 10⁻⁹. On another processor chains of draws part ways where the last bit of a weight does, so
-that what maximum entropy makes of them is compared loosely there (`OF_CHAINS`).
+bank), to 10⁻⁹, or to 10⁻⁸ where both hold. On another processor chains of draws part ways where the
+last bit of a weight does, so that what maximum entropy makes of them is compared loosely there
+(`OF_CHAINS` and `APART`).
 Times are left out, and so are those columns of `ADDED` that the record lacks: they came later. A
 figure that ran on other data than the recorded one is not compared. The exit code is 1 if a row moved.
 """
@@ -33,7 +34,12 @@ ELSEWHERE = {
     "02_your_data": 1e-4
 }  # a threshold is searched up to 10⁻⁴: rounding decides where it ends
 OF_CHAINS = 0.3  # of rows that have a duality gap, on another processor (0.16 was seen)
+APART = {  # such a row may be off by so much anyway, where few people are counted
+    "chen2012_fig4": 0.03,  # a gap that is nearly closed (0.017 was seen)
+    "chen2012_fig7": 6.0,  # people in boxes on eight and nine attributes (5.6 were seen)
+}
 EIGENVECTORS = ("chen2012", "03_answer_bank")  # figures that rest on `eigh`
+OF_EIGENVECTORS = 1e-8  # of these, on another processor (1.1e-9 was seen)
 ADDED = {"mechanism_name"}  # columns that older records lack
 
 
@@ -69,6 +75,7 @@ def difference(
     recorded: pd.DataFrame,
     rows: pd.DataFrame,
     tolerance: float | np.ndarray = 0.0,
+    apart: float = TOLERANCE,
 ) -> str:
     """Where the rows differ first, in words; "" if they do not. A tolerance of 0 is bit for bit."""
     rows = rows.drop(columns=[*(ADDED & {*rows}) - {*recorded}])
@@ -79,7 +86,7 @@ def difference(
     for name in rows:
         moved = (rows[name] != recorded[name]).to_numpy()
         if moved.any() and np.any(tolerance):
-            moved = moved & ~_close(rows[name], recorded[name], tolerance)
+            moved = moved & ~_close(rows[name], recorded[name], tolerance, apart)
         if moved.any():
             i = int(moved.argmax())
             return (
@@ -93,14 +100,18 @@ def _tolerance(figure: str, rows: pd.DataFrame, same_machine: bool) -> float | n
     """How far a number of each row may be off, of its size."""
     if same_machine:
         return TOLERANCE if figure.startswith(EIGENVECTORS) else 0.0
-    tolerance = ELSEWHERE.get(figure, TOLERANCE)
+    usual = OF_EIGENVECTORS if figure.startswith(EIGENVECTORS) else TOLERANCE
+    tolerance = ELSEWHERE.get(figure, usual)
     return np.where(rows["gap"] != "", OF_CHAINS, tolerance) if "gap" in rows else tolerance
 
 
-def _close(a: pd.Series, b: pd.Series, tolerance: float | np.ndarray) -> np.ndarray:
+def _close(
+    a: pd.Series, b: pd.Series, tolerance: float | np.ndarray, apart: float
+) -> np.ndarray:
     x = pd.to_numeric(a, errors="coerce").to_numpy(float)
     y = pd.to_numeric(b, errors="coerce").to_numpy(float)
-    return np.isclose(x, y, rtol=tolerance, atol=TOLERANCE)
+    of_chains = np.equal(tolerance, OF_CHAINS)
+    return np.isclose(x, y, rtol=tolerance, atol=np.where(of_chains, apart, TOLERANCE))
 
 
 def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
@@ -126,7 +137,8 @@ def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) ->
             outcomes[figure] = "other data"
             continue
         tolerance = _tolerance(figure, recorded, about["machine"] == machine())
-        outcomes[figure] = difference(recorded, rows, tolerance) or "same"
+        apart = APART.get(figure, TOLERANCE)
+        outcomes[figure] = difference(recorded, rows, tolerance, apart) or "same"
     return outcomes
 
 
