@@ -14,7 +14,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -53,7 +53,7 @@ from workbench.value import counted, format_number
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-    from workbench.figures.kernels import Kernel, KernelParent
+    from workbench.figures.kernels import Kernel
 
 
 TIMEOUT = {"quick": 600, "paper": 6 * 3600}  # seconds a cell may take
@@ -167,9 +167,7 @@ def _run_all(
     """Start jobs while there is room for them, until none is left."""
     running: dict[Future[NotebookRun], Job] = {}
     done: dict[str, NotebookRun] = {}
-    if sum(not job.alone for job in waiting) > workers:
-        batch.start_parent(max(1, cores // workers))
-    with closing(batch), ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         try:
             while waiting or running:
                 job = next_job(waiting, running.values(), workers, ceiling)
@@ -210,26 +208,11 @@ class _Batch:
     def __post_init__(self) -> None:
         self.stopped = threading.Event()
         self.kernels: dict[Kernel, Job] = {}
-        self.parent: KernelParent | None = None
         self.over: dict[Job, str] = {}
         self.began = time()
         self.store = self.results / "store"
         self.sources = source_hashes(self.notebooks.parent, self.store)
         self.parameters = {"profile": self.profile, "results": str(self.results)}
-
-    def start_parent(self, threads: int) -> None:
-        """Have a process load what kernels need, of which they are forked where that can be done."""
-        from workbench.figures.kernels import CAN_FORK, KernelParent, environment
-        from workbench.trials.running import SCHEDULER
-
-        if CAN_FORK:
-            own = environment(threads, self.notebooks.parent) | {SCHEDULER: ""}
-            self.parent = KernelParent(os.environ | own)
-
-    def close(self) -> None:
-        """End the kernels' parent, if there is one."""
-        if self.parent is not None:
-            self.parent.close()
 
     def stop(self) -> None:
         """Kill every kernel and let none start; who waits for one notices within a second."""
@@ -387,11 +370,8 @@ class _Batch:
 
         for _attempt in range(_ATTEMPTS):
             with temporary_folder(socket_folder()) as home:
-                parent = None if job.alone else self.parent
                 since = self.began if self.force else 0
-                kernel = Kernel.at(
-                    home, threads, self.notebooks.parent, job.alone, parent, since
-                )
+                kernel = Kernel.at(home, threads, self.notebooks.parent, job.alone, since)
                 self.kernels[kernel] = job
                 try:
                     why = "stopped"
