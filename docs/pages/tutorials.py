@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shutil import copyfile
 
 import nbformat
 
 from workbench import figures
+from workbench.figures.stories import write_stories
 
 TOURS = ("00_tour", "01_explore", "02_your_data", "03_answer_bank", "04_accounting")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-EXPLORER = """\
-<iframe src="../explorer.html" title="The explorer: five panels with sliders" loading="lazy"></iframe>
-"""
-NOTE = """\
-The panels of this notebook, as one page whose sliders move without a kernel \
-(<a href="../explorer.html">open it alone</a>):
+STORIES = """\
+Two ideas of the papers to move here, without a kernel \
+(<a href="../stories/sparse.html">sparse tables</a> and \
+<a href="../stories/contributions.html">bounded contributions</a>, each a page of its own):
 
+<iframe src="../stories/sparse.html" title="Sparse tables: noise, a filter, a sample" loading="lazy"></iframe>
 """
 
 
 def write(folder: Path, results: Path, site: Path) -> None:
     """Write the executed notebook of each tour, without what only a kernel can show.
 
-    The explorer, which is a page already, goes to the `site` itself.
+    The stories, which are pages already, go to the `site` itself.
     """
+    write_stories(site / "stories")
     for id in TOURS:
         run = figures.figure_folder(results, "quick", id)
         path = run / f"{id}.ipynb"
@@ -38,9 +38,8 @@ def write(folder: Path, results: Path, site: Path) -> None:
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 cell.outputs = [output for output in cell.outputs if stays(output)]
-        if (run / "explorer.html").exists():
-            copyfile(run / "explorer.html", site / "explorer.html")
-            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(NOTE + EXPLORER))
+        if id == "01_explore":
+            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(STORIES))
         nbformat.write(notebook, folder / f"{id}.ipynb")
 
 

@@ -11,8 +11,6 @@ import pytest
 
 from tests.browser.conftest import CHROMIUM, served
 from workbench import widgets
-from workbench.widgets import Panel
-from workbench.widgets.scenes.summaries import Summaries
 
 ROOT = Path(__file__).parents[2]
 FIRST = "01_explore.ipynb"
@@ -179,66 +177,3 @@ def test_as_a_dashboard(opened, tmp_path):
         used(opened, root, tmp_path)
         stopped(opened, root)
     assert opened.wrong == []
-
-
-class Few(Summaries):
-    """A grid that is drawn quickly."""
-
-    grid = {"summary": ("filter", "priority"), "epsilon": (0.05, 0.1, 1.0, 2.0)}
-
-
-def test_a_page_moves_with_the_kernel_gone(opened, tmp_path):
-    path = widgets.share([Panel(Few())], tmp_path / "mailed.html", workers=1)
-    asked = []
-    opened.on("request", lambda request: asked.append(request.url))
-    opened.goto(path.as_uri())
-    root = opened.locator("[data-panel=summaries]")
-    picture = root.locator(".wb-charts svg").first
-    picture.wait_for()
-    told = root.locator("[role=graphics-document]").first  # to who does not see it
-    words = told.get_attribute("aria-label")
-    assert words.startswith(
-        "Error of ranges. absolute error (counts) over query size (cells). "
-    )
-    before = picture.inner_html()
-    drag(opened, root, "epsilon", 1.0)
-    settled(opened, root, "epsilon=2.0")
-    assert told.get_attribute("aria-label") != words
-    assert picture.inner_html() != before and "2-DP" in root.text_content()
-    root.locator("[data-name=summary] select").select_option("priority")
-    settled(opened, root, "summary=priority")
-    theta = root.locator("[data-name=theta]")  # which a filter of a size does not use
-    assert theta.locator("input[type=range]").is_hidden()
-    assert theta.locator(".wb-box").is_disabled() and theta.locator(".wb-box").is_visible()
-    assert root.locator("button", has_text="Draw again").count() == 0
-    assert asked == [path.as_uri()] and opened.wrong == []
-
-    limits = picture.locator(".role-axis-label").all_text_contents()
-    root.locator("button", has_text="Pin").click()
-    assert picture.locator("text=pinned").count() == 1
-    assert picture.locator(".role-axis-label").all_text_contents() == limits
-    root.locator("button", has_text="Pin").click()
-    assert picture.locator("text=pinned").count() == 0
-
-    headings = root.locator(".wb-group").all_inner_texts()
-    assert [text.split(":")[0] for text in headings] == [
-        "Move together",
-        "Move one at a time",
-        "Stay as they are on this page",
-    ]
-    drag(opened, root, "mean", 1.0)  # which moves alone: all else goes back
-    settled(opened, root, "mean=5000.0")
-    assert command(root) == "workbench export summaries mean=5000.0"
-    assert root.locator("[data-name=summary] select").input_value() == "filter"
-    assert root.locator("[data-name=epsilon] .wb-box").input_value() == "0.1"
-    drag(opened, root, "epsilon", 0.0)  # and takes it back
-    settled(opened, root, "epsilon=0.05")
-    assert command(root) == "workbench export summaries epsilon=0.05"
-    assert root.locator("[data-name=mean] .wb-box").input_value() == "100"
-
-    root.locator("summary").first.focus()  # stays there when all is drawn anew
-    drawn = picture.element_handle()
-    opened.set_viewport_size(dict(width=800, height=900))
-    opened.wait_for_function("drawn => !drawn.isConnected", arg=drawn)
-    assert opened.evaluate("document.activeElement.tagName") == "SUMMARY"
-    assert opened.evaluate("document.documentElement.scrollWidth") <= 800

@@ -1,7 +1,7 @@
 """Pages ask no outside host: every request of every page in this folder is recorded, and judged.
 
 The fixture `opened` fails each test of a page that makes a request to another machine: the dashboard of
-`workbench explore`, JupyterLab, the page that can be mailed, the page of a bank and the report.
+`workbench explore`, JupyterLab, the page of a bank and the report.
 """
 
 import pytest

@@ -106,8 +106,7 @@ MISTAKES = (
         "queries",
         "NodeBlock(self.size, len(L), S, W)",
         "NodeBlock(self.size, max(1, len(L) - 1), S, W)",
-        "queries/test_transform.py::"
-        "test_the_shares_of_the_budget_add_up_whatever_a_unit_moves",
+        "queries/test_transform.py::test_the_shares_of_the_budget_add_up_whatever_a_unit_moves",
         "a count moves log₂m + 1 nodes, leaf and root included, and one of them is not paid for",
     ),
     Mistake(
@@ -208,8 +207,7 @@ MISTAKES = (
         "data",
         "mark_some(N, L, S[U], T)",
         "mark_some(N, L, S[0], T)",
-        "data/test_contributions.py::"
-        "test_a_user_is_cut_to_the_bound_and_nobody_else_matters",
+        "data/test_contributions.py::test_a_user_is_cut_to_the_bound_and_nobody_else_matters",
         "a user who draws moves what stays of all who draw later",
     ),
     Mistake(
@@ -258,8 +256,7 @@ MISTAKES = (
         "spaces",
         "K = S if K is None else K & S",
         "K = S",
-        "spaces/test_rules.py::"
-        "test_a_row_alone_has_the_cell_that_it_has_among_others[arrow]",
+        "spaces/test_rules.py::test_a_row_alone_has_the_cell_that_it_has_among_others[arrow]",
         "whether a row is left out depends on the rows that stand beside it",
     ),
     Mistake(

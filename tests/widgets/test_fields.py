@@ -104,8 +104,6 @@ def test_a_panel_of_any_mechanism_opens_at_its_example(cls):
     assert titles(shown) == DRAWN.get(cls.__name__, kinds[cls.takes])
     assert ("delta" in shown.values) == bool(delta)
     assert shown.scene == pickle.loads(pickle.dumps(shown.scene))
-    pictures = np.prod([len(stops) for stops in shown.scene.grid.values()])
-    assert set(shown.scene.grid) <= set(shown.values) and 4 <= pictures <= 200
     left, right = (x.estimate.to_arrow().to_pandas() for x in (released(shown), shown.release))
     pd.testing.assert_frame_equal(left, right)
 
@@ -178,7 +176,6 @@ def test_what_takes_a_rho_too_spends_what_its_list_says():
     assert which["stops"] == ["epsilon", "rho"] and which["shown"] == ["ε", "ρ"]
     started = widgets.panel(shown.release.mechanism)
     assert started.values["privacy"] == "rho" and started.values["rho"] == 0.02
-    assert next(iter(started.scene.grid)) == "rho"
 
 
 # ---- what is set and measured
@@ -617,7 +614,7 @@ def test_advice_is_exported_and_shared_like_any_panel(tmp_path):
         "png",
     }
     it = pickle.loads(pickle.dumps(shown.scene))
-    assert it == shown.scene and np.prod([len(s) for s in it.grid.values()]) <= 200
+    assert it == shown.scene
     assert not moved(shown, believed=True)["error"]
     assert "trees aside" in shown.view["facts"][0][0] and not shown.view["exact"]
     assert shown.view["code"].endswith(", quick=True)")

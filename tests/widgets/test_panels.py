@@ -30,7 +30,7 @@ from workbench.mechanisms import (
     ThresholdSampling,
 )
 from workbench.value import value  # noqa: E402
-from workbench.widgets import controls, panels, scenes, shared  # noqa: E402
+from workbench.widgets import controls, panels, scenes  # noqa: E402
 from workbench.widgets.figure_panel import worker  # noqa: E402
 from workbench.widgets.scenes.summaries import Summaries  # noqa: E402
 from workbench.widgets.view import (  # noqa: E402
@@ -162,7 +162,7 @@ def test_a_scene_is_text_that_a_process_can_be_sent(name):
     it = opened(name).scene
     assert pickle.loads(pickle.dumps(it)) == it and it.name == name
     names = [c.name for c in it.controls]
-    assert len(set(names)) == len(names) and set(it.grid) <= set(names)
+    assert len(set(names)) == len(names)
     assert {n for c in it.controls for each in c.when for n in each} <= set(names)
     for control in it.controls:
         told = control.to_dict()
@@ -171,11 +171,6 @@ def test_a_scene_is_text_that_a_process_can_be_sent(name):
             control.read(s) == t for s, t in zip(told["stops"], control.stops, strict=True)
         )
         assert control.kind != "slider" or list(control.stops) == sorted(control.stops)
-    assert len(it.grid) == 4
-    for main, stops in it.grid.items():
-        control = next(c for c in it.controls if c.name == main)
-        assert len(stops) >= 5 or set(stops) == set(control.stops)  # all that there are
-        assert all(control.read(controls.page_value(s)) == s for s in stops)
 
 
 @pytest.mark.slow
@@ -396,14 +391,13 @@ def test_whatever_is_raised_is_a_sentence_on_the_panel():
 # ---- Vega, which draws
 
 
-def test_panels_share_one_copy_of_vega(page):
+def test_panels_share_one_copy_of_vega():
     first, second = widgets.summaries(), widgets.consistency()
     assert first.drawing is second.drawing
     script = gzip.decompress(base64.b64decode(first.drawing.script))
     assert b"expressionFunction" in script and len(script) > 400_000
     states = [json.dumps(shown.get_state()) for shown in (first, second)]
     assert not any(first.drawing.script in state for state in states)
-    assert page.count(first.drawing.script) == 1
     first.drawing.close()
     third = widgets.summaries()
     assert third.drawing is not first.drawing and third.drawing.comm is not None
@@ -445,106 +439,3 @@ def test_controls_read_what_is_sent_and_typed():
 def test_words_and_units_are_those_of_the_field():
     tau = next(c for c in Summaries.controls if c.name == "tau")
     assert (tau.label, tau.unit) == ("τ", "counts") and "τ" in tau.doc
-
-
-# ---- one page without a kernel
-
-
-class Few(Summaries):
-    """A grid that is drawn quickly."""
-
-    grid = {"summary": ("filter", "priority"), "epsilon": (0.1, 1.0), "size": (10_000, 30_000)}
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    shown = panels.Panel(Few(), epsilon=0.7)
-    told = []
-    path = tmp_path_factory.mktemp("page") / "x.html"
-    widgets.share([shown], path, title="a < b", tell=lambda done, of: told.append((done, of)))
-    assert told[-1][0] == told[-1][1] > 2 * 3 * 3
-    return path.read_text()
-
-
-@pytest.mark.slow
-def test_a_shared_page_fetches_nothing(page):
-    assert not re.findall(r"(?:src|href)=['\"]|@import|fetch\(|https?://(?!www\.w3\.org)", page)
-    assert "a &lt; b" in page and len(page) < 10**6
-
-
-def on_page(packed, x):
-    """What the page's script makes of a part of it: lists are told by their numbers."""
-    if isinstance(x, str) and x.startswith("\0"):
-        return on_page(packed, packed["lists"][int(x[1:])])
-    if isinstance(x, dict):
-        return {name: on_page(packed, part) for name, part in x.items()}
-    return [on_page(packed, part) for part in x] if isinstance(x, list) else x
-
-
-@pytest.mark.slow
-def test_a_shared_page_holds_what_the_panel_would_show(page):
-    text = re.search(r'application/json">([^<]+)<', page).group(1)
-    packed = json.loads(gzip.decompress(base64.b64decode(text)))
-    stops = {c["name"]: c["stops"] for c in packed["main"]["controls"]}
-    sizes = [len(s) for s in stops.values()]
-    assert 0.7 in stops["epsilon"] and stops["epsilon"] == sorted(stops["epsilon"])
-    assert len(packed["main"]["pictures"]) == np.prod(sizes) == 2 * 3 * 3
-
-    chosen = dict(summary="priority", epsilon=1.0, size=30_000)
-    place = [stops[name].index(x) for name, x in chosen.items()]
-    number = packed["main"]["pictures"][np.ravel_multi_index(place, sizes)]
-    view = on_page(packed, packed["pictures"][number])
-    here = widgets.summaries(**chosen)
-    assert view["charts"] == here.view["charts"] and view["code"] == here.view["code"]
-
-    (mean,) = [c for c in packed["others"] if c["name"] == "mean"]
-    assert len(mean["stops"]) >= 5 and packed["present"]["mean"] in mean["stops"]
-    view = on_page(packed, packed["pictures"][mean["pictures"][0]])
-    here = widgets.summaries(epsilon=0.7, mean=mean["stops"][0])
-    assert view["charts"] == here.view["charts"]
-    used = {"by", "placement", "dyadic", "m", "density", "mean", "std"}  # by a filter of a size
-    assert {c["name"] for c in packed["others"]} == used
-
-
-def test_a_page_may_have_fewer_stops(tmp_path):
-    class Fewer(Few):
-        grid = {"summary": ("filter",), "epsilon": (0.1, 0.2, 0.5, 1.0, 2.0)}
-
-    grid = shared._grid(panels.Panel(Fewer(), epsilon=0.3), 2)
-    assert grid.main_stops == {"summary": ["filter"], "epsilon": [0.1, 0.3, 2.0]}
-    assert all(len(stops) <= 3 for stops in grid.other_stops.values())
-
-
-def test_settings_that_differ_in_what_is_not_used_have_one_picture():
-    class Cuts(Few):
-        grid = {"by": ("size", "cut"), "size": (100, 1000, 10_000)}
-
-    grid = shared._grid(panels.Panel(Cuts()), None)
-    by_size, by_cut = np.reshape(grid.main, (2, -1)).tolist()
-    assert len(set(by_size)) == len(by_size) == 4 and len(set(by_cut)) == 1
-    assert len(grid.settings) == 1 + max(grid.main + sum(grid.others.values(), []))
-
-
-@pytest.mark.slow
-def test_a_page_is_drawn_while_sliders_move(tmp_path, monkeypatch):
-    monkeypatch.delenv("VOILA_KERNEL_ID", raising=False)
-    monkeypatch.delenv("WORKBENCH_BATCH", raising=False)
-    shown = panels.Panel(Few())
-    asked = dict(profile="quick", results=tmp_path)
-    widgets.save_panels([shown], "page", "A page", **asked)
-    written = tmp_path / "quick" / "page" / "explorer.html"
-    assert not written.exists()  # and nobody has waited for it
-    assert not moved(shown, epsilon=0.2)["error"]
-    assert shown.values["epsilon"] == 0.2
-    end = time.time() + 120
-    while not written.exists():
-        assert time.time() < end
-        time.sleep(0.1)
-    monkeypatch.setenv("WORKBENCH_BATCH", "1")
-    widgets.save_panels([shown], "waited", "A page", **asked)
-    assert (tmp_path / "quick" / "waited" / "explorer.html").exists()
-
-
-def test_nothing_to_share_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match="no panels to share"):
-        shared.share([], tmp_path / "x.html")

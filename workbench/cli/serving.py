@@ -152,19 +152,11 @@ def explore(
     browser: Browser = True,
     port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8866,
     notebooks: Notebooks = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write one page that can be mailed instead; sliders move over a grid."
-        ),
-    ] = None,
 ) -> None:
     """Open the explorer as a dashboard: sliders on every mechanism, no code; Ctrl-C stops it.
 
     Its noise is simulated and compares with public truths: nothing in it is a release to publish.
     """
-    if html is not None:
-        return _write_page(html)
     notebook = notebooks_folder(notebooks) / FIRST
     if not notebook.is_file():
         raise FileNotFoundError(f"{notebook}: no such notebook; name its folder")
@@ -182,21 +174,6 @@ def explore(
         ]
 
     serve("The explorer", port, arguments, "/", notebook.parent.parent, browser)
-
-
-def _write_page(path: Path) -> None:
-    from tqdm import tqdm
-
-    from workbench import widgets
-
-    with tqdm(desc="pictures", disable=None) as bar:
-
-        def update(done: int, of: int) -> None:
-            bar.total = of
-            bar.update(done - bar.n)
-
-        widgets.share(widgets.all_panels(), path, tell=update)
-    screen.say(str(path))
 
 
 # Bank

@@ -29,6 +29,7 @@ from workbench.figures.entries import (
     write_thumbnail,
 )
 from workbench.figures.sources import markdown, read_passages
+from workbench.figures.stories import TITLES, write_stories
 from workbench.trials import claims
 from workbench.value import cell, counted
 
@@ -340,8 +341,14 @@ def write(results: str | Path, profile: str, audits: Sequence[Any] = ()) -> Path
     for page in folder.glob("*.html"):
         if page.name not in written:
             page.unlink(missing_ok=True)  # another run may write the pages too
+    write_stories(folder / "stories")
     front = _render(
-        "front.html", site, title=site.title, pages=f"{PAGES}/", front="report.html"
+        "front.html",
+        site,
+        title=site.title,
+        pages=f"{PAGES}/",
+        front="report.html",
+        stories=TITLES,
     )
     _write(top / "report.html", front)
     return top / "report.html"

@@ -1,4 +1,4 @@
-"""Panels: sliders on every mechanism, in JupyterLab, as a dashboard, and in a file that can be mailed.
+"""Panels: sliders on every mechanism, in JupyterLab and as a dashboard.
 
 A panel computes nothing of its own: it sets up a dataset and a mechanism, releases by simulated noise,
 and draws the rows that metrics measure. Each is a frozen scene under one `Panel`. `panel` makes one of
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from workbench.widgets.figure_panel import FigurePanels as FigurePanels
     from workbench.widgets.panels import Panel as Panel
     from workbench.widgets.scenes import Scene
-    from workbench.widgets.shared import save_panels as save_panels
-    from workbench.widgets.shared import share as share
 
 
 _FILES = {
@@ -32,8 +30,6 @@ _FILES = {
     "FigurePanel": "figure_panel",
     "FigurePanels": "figure_panel",
     "Panel": "panels",
-    "save_panels": "shared",
-    "share": "shared",
 }
 _SCENES = {
     "summaries": "Summaries",

@@ -1,6 +1,5 @@
 // One panel on a page: controls, charts, and what reproduces them. It shows what it is sent and computes
-// nothing. `model` is a widget's, or the stand-in of a file without a kernel (shared.py); charts are drawn
-// by `charts.js`, which stands before it.
+// nothing. Charts are drawn by `charts.js`, which stands before it.
 
 const LEAST = 235, MOST = 560, GAP = 18; // px, of a chart's width and between charts
 const PATIENCE = 4000; // ms after which an unanswered question no longer holds back the next
@@ -23,14 +22,14 @@ function grouped(x) {
 
 // ---- controls
 
-function control(declared, state, ask, fixed) {
-  const name = declared.unit ? `${declared.label} (${declared.unit})` : declared.label, frozen = fixed && declared.stops.length < 2;
+function control(declared, state, ask) {
+  const name = declared.unit ? `${declared.label} (${declared.unit})` : declared.label;
   const head = make("span", { class: "wb-name" }, name);
-  const row = make("label", { class: `wb-control wb-${declared.kind}${frozen ? " wb-frozen" : ""}`, title: declared.doc, "data-name": declared.name }, head);
+  const row = make("label", { class: `wb-control wb-${declared.kind}`, title: declared.doc, "data-name": declared.name }, head);
   const set = (x, rest) => { state.values[declared.name] = x; ask(rest); };
   if (declared.kind === "slider") {
-    const slide = make("input", { type: "range", min: 0, max: declared.stops.length - 1, step: 1, "aria-label": name, disabled: frozen, hidden: frozen });
-    const box = make("input", { type: "number", step: "any", "aria-label": `${name}, any number`, class: "wb-box", readonly: fixed });
+    const slide = make("input", { type: "range", min: 0, max: declared.stops.length - 1, step: 1, "aria-label": name });
+    const box = make("input", { type: "number", step: "any", "aria-label": `${name}, any number`, class: "wb-box" });
     const nearest = (x) => declared.stops.reduce((best, s, i) => (Math.abs(s - x) < Math.abs(declared.stops[best] - x) ? i : best), 0);
     slide.addEventListener("input", () => { const x = declared.stops[+slide.value]; box.value = x; slide.setAttribute("aria-valuetext", grouped(x)); set(x, false); });
     // Dragged away and back, a slider tells of no change.
@@ -47,18 +46,18 @@ function control(declared, state, ask, fixed) {
       slide.setAttribute("aria-valuetext", grouped(x));
     };
   } else if (declared.kind === "switch") {
-    const box = make("input", { type: "checkbox", disabled: frozen, onchange: () => set(box.checked, true) });
+    const box = make("input", { type: "checkbox", onchange: () => set(box.checked, true) });
     row.prepend(box);
     row.show = (x) => (box.checked = x);
   } else {
-    const list = make("select", { disabled: frozen, onchange: () => set(declared.stops[list.selectedIndex], true) }, ...declared.stops.map((s, i) => make("option", {}, declared.shown[i] ?? String(s ?? "none"))));
+    const list = make("select", { onchange: () => set(declared.stops[list.selectedIndex], true) }, ...declared.stops.map((s, i) => make("option", {}, declared.shown[i] ?? String(s ?? "none"))));
     row.append(list);
     row.show = (x) => (list.selectedIndex = declared.stops.indexOf(x));
   }
   row.follow = () => {
     const used = !declared.when.length || declared.when.some((each) => Object.entries(each).every(([n, some]) => some.includes(state.values[n])));
     row.classList.toggle("wb-unused", !used);
-    for (const input of row.querySelectorAll("input, select")) input.disabled = frozen || !used;
+    for (const input of row.querySelectorAll("input, select")) input.disabled = !used;
   };
   return row;
 }
@@ -82,7 +81,7 @@ function copied(text, what, name = what) {
 
 async function render({ model, el, host }) {
   const vega = await sharedVega(model, host);
-  const spec = model.get("spec"), first = JSON.parse(model.get("view")), fixed = !!spec.fixed;
+  const spec = model.get("spec"), first = JSON.parse(model.get("view"));
   const state = { values: { ...first.values }, seed: first.seed, bands: first.bands, rough: false };
   let view = first, seq = 0, waiting = 0, slow = 0, queued = null, pinned = null, charts = [];
 
@@ -101,7 +100,7 @@ async function render({ model, el, host }) {
     model.send(message);
   }
 
-  const controls = spec.controls.map((c) => control(c, state, ask, fixed));
+  const controls = spec.controls.map((c) => control(c, state, ask));
   const follow = () => controls.forEach((c) => c.follow());
   const again = make("button", { type: "button", onclick: () => { state.seed += state.bands ? spec.seeds : 1; ask(true); }, title: "Other noise, from another seed" }, "Draw again");
   const bands = make("input", { type: "checkbox", onchange: () => { state.bands = bands.checked; ask(true); } });
@@ -118,11 +117,7 @@ async function render({ model, el, host }) {
   const wrong = make("p", { class: "wb-error", role: "alert", hidden: true });
   const pictures = make("div", { class: "wb-charts" }), facts = make("div", { class: "wb-facts" });
   const chance = spec.noise_note ? [again, make("label", { class: "wb-bands" }, bands, `bands over ${spec.seeds} seeds`)] : [];
-  const tools = fixed ? [pin] : [...chance, pin, stop, save];
-  // On a page without a kernel controls come in groups, under what each group can do.
-  const groupedControls = spec.controls.flatMap(({ group }, i) =>
-    group && group !== spec.controls[i - 1]?.group ? [make("p", { class: "wb-group" }, group), controls[i]] : [controls[i]]);
-  const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`, onsubmit: (e) => e.preventDefault() }, ...groupedControls, make("div", { class: "wb-tools" }, ...tools));
+  const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`, onsubmit: (e) => e.preventDefault() }, ...controls, make("div", { class: "wb-tools" }, ...chance, pin, stop, save));
   const status = make("div", { class: "wb-status" }, bar, statusText);
   const root = make("section", { class: "wb", "aria-label": spec.title, "data-panel": spec.name, "data-lm-suppress-shortcuts": "true" },
     make("header", {}, make("h3", {}, spec.title), make("p", {}, spec.words)),
@@ -162,7 +157,7 @@ async function render({ model, el, host }) {
       copied(view.code, "the code"), ...view.commands.map((c) => copied(c, "the command", `the ${c.split(" ")[1]} command`)));
     for (const [kind, i] of focused) root.querySelectorAll(kind)[i]?.focus({ preventScroll: true });
     if (view.note) statusText.textContent = view.note;
-    else if (!statusText.querySelector("a")) statusText.textContent = fixed ? "" : view.exact ? "exact" : "rough while you drag";
+    else if (!statusText.querySelector("a")) statusText.textContent = view.exact ? "exact" : "rough while you drag";
   }
 
   function answered() {
@@ -174,7 +169,7 @@ async function render({ model, el, host }) {
     clearTimeout(slow);
     root.classList.remove("wb-busy");
     if (queued) { const message = queued; queued = null; send(message); return; }
-    if ((fixed || !view.error) && view.seq === seq) {
+    if (!view.error && view.seq === seq) {
       state.values = { ...view.values };
       controls.forEach((c) => c.show(view.values[c.dataset.name]));
       follow();
@@ -206,7 +201,7 @@ async function render({ model, el, host }) {
   model.on("change:view", answered);
   model.on("change:progress", progressed);
   model.on("msg:custom", saved);
-  if (!fixed) model.send({ kind: "ready" });
+  model.send({ kind: "ready" });
   return () => { clearTimeout(slow); charts.forEach((shown) => shown.view.finalize()); watch.disconnect(); model.off("change:view", answered); model.off("change:progress", progressed); model.off("msg:custom", saved); };
 }
 

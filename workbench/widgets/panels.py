@@ -37,7 +37,7 @@ SCRIPT = "".join((HERE / name).read_text() for name in ("charts.js", "panel.js")
 
 
 class Panel(anywidget.AnyWidget):
-    """A scene under sliders, for JupyterLab, Voila and, over a grid, files without a kernel.
+    """A scene under sliders, for JupyterLab and Voila.
 
     Parameters
     ----------

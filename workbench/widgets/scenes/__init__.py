@@ -45,14 +45,12 @@ class Picture(NamedTuple):
 
 
 class Scene(Protocol):
-    """One panel of the explorer. A frozen value: workers and files are sent its text.
+    """One panel of the explorer, a frozen value.
 
-    `grid` names the main controls, four at most, with their stops on a page that has no kernel, where
-    they move together and every other control alone. A scene without `noise_note` draws nothing at
-    random; one that says `by_name = False` is not exported by its name. One that has
-    `after(setting, seed)` says with it which lines of code follow the release; one that has
-    `release(setting, seed)` makes the mechanism's release in less time, from what it worked out for
-    other settings.
+    A scene without `noise_note` draws nothing at random; one that says `by_name = False` is not exported
+    by its name. One that has `after(setting, seed)` says with it which lines of code follow the release;
+    one that has `release(setting, seed)` makes the mechanism's release in less time, from what it worked
+    out for other settings.
     """
 
     @property
@@ -74,10 +72,6 @@ class Scene(Protocol):
     @property
     def controls(self) -> tuple[Control, ...]:
         """What can be moved."""
-
-    @property
-    def grid(self) -> Mapping[str, tuple[Any, ...]]:
-        """The main controls, and their stops on a page."""
 
     def setup(self, values: Values) -> Setup | None:
         """The dataset and the mechanism; a ValueError, in the mechanism's words, if there is none.

@@ -292,12 +292,6 @@ class Adaptive:
             when=({"data": (MAP,)},),
         ),
     )
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = {
-        "mechanism": (IMPROVED, BASIC, DIRECT, TREE),
-        "epsilon": (0.1, 0.2, 0.5, 1.0, 2.0),
-        "threshold": (30, 100, 200, 500, 1000),
-        "spread": (0.5, 1.0, 2.0, 4.0, 8.0),
-    }
 
     def setup(self, values: Values) -> Setup:
         """The settings as a mechanism on points or strings."""

@@ -89,14 +89,6 @@ class Advised:
             ),
         )
 
-    @property
-    def grid(self) -> dict[str, tuple[Any, ...]]:
-        """ε, some sizes, and whether anything is believed."""
-        stops = next(c for c in self.controls if c.name == "size").stops
-        at = np.unique(np.linspace(0, len(stops) - 1, 4).astype(int))
-        epsilons = 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0
-        return dict(epsilon=epsilons, size=tuple(stops[i] for i in at), believed=(False, True))
-
     def setup(self, values: Values) -> None:
         """Nothing is set up: there is no release."""
         return None

@@ -228,12 +228,6 @@ class Consistency:
         field_control(UnattributedHistogram, "estimator", "isotonic", when=(_SORTED,)),
         field_control(HierarchicalHistogram, "noise", "laplace"),
     )
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = {
-        "data": tuple(DATA),
-        "epsilon": (0.01, 0.05, 0.1, 0.5, 1.0),
-        "branching": (2, 3, 4, 8, 16),
-        "size": (1, 16, 64, 1024, 16384),
-    }
 
     def setup(self, values: Values) -> Setup:
         """The settings as a mechanism on one of the twins."""

@@ -168,12 +168,6 @@ class Contributions:
         _made_up("exponent", 1.25, decades(0.1, 5), label="inequality of users"),
         _made_up("popularity", 0.8, decades(0.1, 3, zero=True), label="inequality of items"),
     )
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = {
-        "mechanism": SAMPLING + BOUNDED,
-        "epsilon": (0.1, 0.5, 1.0, 2.0, 5.0),
-        "l": (1, 3, 10, 30, 100),
-        "exponent": (0.4, 0.8, 1.25, 2.0, 3.0),
-    }
 
     def setup(self, values: Values) -> Setup:
         """The settings as a mechanism on the records of users."""

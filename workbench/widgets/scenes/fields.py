@@ -36,10 +36,6 @@ from workbench.widgets.view import Setting
 
 EXAMPLE_EPSILON, EXAMPLE_RHO, EXAMPLE_DELTA = 1.0, 0.5, 1e-6
 EPSILON, RHO = "epsilon", "rho"
-PRICES = {  # of a file without a kernel
-    EPSILON: (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
-    RHO: (0.005, 0.02, 0.1, 0.5, 2.0, 10.0),
-}
 BUDGET = "privacy", EPSILON, RHO, "delta"  # controls of what is spent
 TAKEN = "budget", *BUDGET, "seed", "seeds", *RENAMED  # no control of a field's own
 
@@ -119,28 +115,6 @@ class Fields:
             if _has_control(f):
                 controls += controls_of_field(f, x)
         return tuple(controls)
-
-    @cached_property
-    def grid(self) -> dict[str, tuple[Any, ...]]:
-        """ε or ρ, and the first slider and the first choice that are in use."""
-        present = {control.name: control.value for control in self.controls}
-        free = [
-            control
-            for control in self.controls
-            if control.name not in BUDGET
-            and not control.name.startswith("set_")
-            and _is_used(control, present)
-        ]
-        sliders = [control for control in free if control.kind == "slider"]
-        others = [control for control in free if control.kind != "slider"]
-        price = _price(self.mechanism.budget)
-        grid = {price: PRICES[price]}
-        for controls, most in ((sliders, 6), (others, 4)):
-            for control in controls[:1]:
-                last = len(control.stops) - 1
-                places = np.unique(np.linspace(0, last, most).astype(int))
-                grid[control.name] = tuple(control.stops[i] for i in places)
-        return grid
 
     def setup(self, values: Values) -> Setup:
         """The mechanism with its fields as they are set; all others stay."""
@@ -265,15 +239,6 @@ def _price(budget: DP | ZCDP) -> str:
 def _has_control(f: Field[Any]) -> bool:
     """Not a field that limits memory: it limits what is computed and changes no release."""
     return f.name not in TAKEN and f.metadata.get("unit") != "bytes"
-
-
-def _is_used(control: Control, present: Values) -> bool:
-    """Whether a control is in use where all others are as at present."""
-    return all(
-        present[name] in settings
-        for condition in control.when
-        for name, settings in condition.items()
-    )
 
 
 def _fields_inside(mechanism: Any) -> Iterator[tuple[Field[Any], Any]]:

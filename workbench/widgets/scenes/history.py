@@ -200,12 +200,6 @@ class History:
             doc="of the people; the first so many",
         ),
     )
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = {
-        "epsilon": (0.01, 0.05, 0.2, 1.0, 5.0),
-        "count": (50, 100, 200, 400, 1000),
-        "records": (10_000, 20_000, 50_000, 100_000, 200_000),
-        "alpha": (1e2, 1e3, 1e4, 1e5, 1e6),  # last: one release for all
-    }
 
     def setup(self, values: Values) -> Setup:
         """The first m questions of a list, and Laplace's or geometric noise on their answers."""

@@ -110,12 +110,6 @@ class Summaries:
         ),
         field_control(GaussianSparse, "placement", "uniform"),
     )
-    grid: ClassVar[dict[str, tuple[Any, ...]]] = {
-        "epsilon": (0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
-        "size": (3000, 10_000, 30_000, 100_000, 200_000),
-        "density": (0.001, 0.01, 0.05, 0.1, 0.3),
-        "mean": (10.0, 30.0, 100.0, 300.0, 1000.0),
-    }
 
     def setup(self, values: Values) -> Setup:
         """The settings as a mechanism on a table."""

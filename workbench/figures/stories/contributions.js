@@ -1,0 +1,144 @@
+// Fan & Jin 2015: sampling the records of each user before noise is added.
+"use strict";
+
+const { items, visits, limits, epsilons, bits, thresholds, mean_noise: meanNoise } = DATA;
+const most = limits.length - 1;
+
+const truth = new Int32Array(items);
+for (const person of visits) for (const item of person) truth[item]++;
+
+// What is published for one seed. A person's visits are kept in the order of their words: a lower knife keeps
+// some of those that a higher one keeps. Noise hides l visits, or one of them where ε covers each by itself.
+function published(seed, e, l, each) {
+  const next = words(seed);
+  const every = new Int32Array(items);
+  const idea = new Int32Array(items);
+  for (const person of visits) {
+    const order = person.map((item) => [next(), item]).sort((a, b) => a[0] - b[0]);
+    for (const [, item] of order.slice(0, limits[l])) idea[item]++;
+  }
+  for (let i = 0; i < items; i++) {
+    const word = next();
+    every[i] = truth[i] + noise(word, thresholds[e][each ? 0 : most], bits);
+    idea[i] += noise(word, thresholds[e][each ? 0 : l], bits);
+  }
+  return { every, idea };
+}
+
+// Expected visits that a knife cuts off, over all places: the mean over places of what each loses.
+const cutOff = limits.map((limit) => visits.reduce((lost, person) => lost + Math.max(0, person.length - limit), 0) / items);
+const lossOf = (e, l, each) => ({ cut: cutOff[l], noise: meanNoise[e][each ? 0 : l] });
+
+// Pictures
+function bars(id, values, colour) {
+  const top = Math.max(...truth) * 1.2;
+  const low = -top * 0.12;
+  const y = scale(low, top, 244, 6, false);
+  const width = 420 / items;
+  let drawn = `<path class="grid" d="M0 ${y(0)}H420"/>`;
+  for (let i = 0; i < items; i++) {
+    const [a, b] = [y(Math.max(0, values[i])), y(Math.min(0, values[i]))];
+    drawn += `<rect x="${i * width + 2}" y="${a}" width="${width - 4}" height="${b - a}" fill="var(${colour})"/>`;
+    drawn += `<path d="M${i * width} ${y(truth[i])}h${width}" stroke="var(--ink)" stroke-width="1.6"/>`;
+  }
+  $(id).innerHTML = drawn;
+}
+
+function drawUsers(l) {
+  const y = scale(0, limits[most], 172, 8, false);
+  const width = 446 / visits.length;
+  let drawn = "";
+  for (const v of [0, 5, 10, 15, 20]) drawn += `<path class="grid" d="M28 ${y(v)}H474"/>` + text(22, y(v) + 4, v, "end", 'class="axis"');
+  visits.forEach((person, i) => {
+    const kept = Math.min(person.length, limits[l]);
+    const x = 28 + i * width;
+    drawn += `<rect x="${x}" y="${y(kept)}" width="${width}" height="${172 - y(kept)}" fill="var(--idea)"/>`;
+    drawn += `<rect x="${x}" y="${y(person.length)}" width="${width}" height="${y(kept) - y(person.length)}" fill="var(--lost)" fill-opacity="0.55"/>`;
+  });
+  drawn += `<path d="M28 ${y(limits[l])}H474" stroke="var(--ask)" stroke-width="2.5"/>`;
+  drawn += text(472, y(limits[l]) - 5, `knife: ${limits[l]}`, "end", 'style="fill:var(--ask)"');
+  $("users").innerHTML = drawn + text(28, 187, "visits of each person", "start", 'class="axis"');
+}
+
+function drawCurve(e, l, each) {
+  const losses = limits.map((_, k) => lossOf(e, k, each));
+  const highest = Math.max(...losses.map((x) => x.cut + x.noise));
+  const x = scale(1, limits[most], 34, 368, true);
+  const y = scale(0, highest * 1.05, 172, 8, false);
+  const area = (upper, lower, colour) => {
+    const there = upper.map((v, k) => `${x(limits[k])} ${y(v)}`);
+    const back = lower.map((v, k) => `${x(limits[k])} ${y(v)}`).reverse();
+    return `<path d="M${there.concat(back).join("L")}Z" fill="var(${colour})" fill-opacity="0.55"/>`;
+  };
+  const cut = losses.map((v) => v.cut);
+  const both = losses.map((v) => v.cut + v.noise);
+  let drawn = area(cut, cut.map(() => 0), "--lost") + area(both, cut, "--every");
+  for (const v of [1, 2, 5, 10, 20]) drawn += text(x(v), 187, v, "middle", 'class="axis"');
+  const step = highest > 60 ? 50 : highest > 20 ? 10 : 5;
+  for (let v = 0; v < highest; v += step) drawn += text(28, y(v) + 4, v, "end", 'class="axis"');
+  drawn += `<path d="M${x(limits[l])} 8V172" stroke="var(--ask)" stroke-width="2.5"/>`;
+  const [a, b] = apart([y(cut[most] + losses[most].noise / 2) + 4, y(cut[most]) - 2]);
+  drawn += text(374, a, "lost to noise", "start", 'style="fill:var(--every)"') + text(374, b, "lost to the cut", "start", 'style="fill:var(--lost)"');
+  $("curve").innerHTML = drawn + text(474, 187, "knife l", "end", 'class="axis"');
+}
+
+const state = stateFromAddress({
+  e: { low: 0, high: epsilons.length - 1, start: 0 },
+  l: { low: 0, high: most, start: 4 },
+  r: { low: 0, high: 1, start: 0 },
+  d: { low: 0, high: 4294967295, start: 7 },
+});
+
+const meanError = (values) => values.reduce((sum, v, i) => sum + Math.abs(v - truth[i]), 0) / items;
+
+function show() {
+  const each = state.r === 1;
+  const { every, idea } = published(state.d, state.e, state.l, each);
+  bars("truth", truth, "--every");
+  bars("every", every, "--every");
+  bars("idea", idea, "--idea");
+  drawUsers(state.l);
+  drawCurve(state.e, state.l, each);
+  for (const id of ["e", "l", "r"]) $(id).value = state[id];
+  const epsilon = epsilons[state.e];
+  $("e-out").textContent = epsilon;
+  $("l-out").textContent = limits[state.l];
+  $("every-error").textContent = `off by ${whole(meanError(every))} visits on average; the lines are the truth`;
+  $("idea-error").textContent = `off by ${whole(meanError(idea))} visits on average; the lines are the truth`;
+  const loss = (l) => cutOff[l] + lossOf(state.e, l, each).noise;
+  const best = limits.reduce((found, _, l) => (loss(l) < loss(found) ? l : found), 0);
+  const now = lossOf(state.e, state.l, each);
+  $("says").innerHTML =
+    `With the knife at <b>${limits[state.l]}</b> a count is expected to lose ${now.cut.toFixed(1)} visits to the cut and ` +
+    `${now.noise.toFixed(1)} to noise. At ε = ${epsilon} ` +
+    (each
+      ? `for each single visit the best knife is <b>${limits[best]}</b>: noise does not grow with it, but a person who keeps ` +
+        `${limits[state.l]} visits is protected by no more than ε = ${Number((limits[state.l] * epsilon).toFixed(1))} in all.`
+      : `the best knife is <b>${limits[best]}</b>; with more privacy it moves to the left.`);
+  stateToAddress(state);
+}
+
+function drawAgain() {
+  state.d = words(state.d + 1)();
+  const answers = { every: [], idea: [] };
+  for (let k = 0; k < 20; k++) {
+    const { every, idea } = published((state.d + k) >>> 0, state.e, state.l, state.r === 1);
+    answers.every.push(every[0]);
+    answers.idea.push(idea[0]);
+  }
+  dots($("dots"), [
+    { label: "noise for everything", colour: "--every", values: answers.every },
+    { label: "cut, then noise", colour: "--idea", values: answers.idea },
+  ], truth[0], "visits, 20 draws");
+  show();
+}
+
+const soon = oncePerFrame(show);
+for (const id of ["e", "l", "r"]) {
+  $(id).oninput = () => {
+    state[id] = Number($(id).value);
+    soon();
+  };
+}
+$("again").onclick = drawAgain;
+drawAgain();
