@@ -42,12 +42,16 @@ function sharedVega(model, host) {
 // ---- axes
 
 const FONT = "DejaVu Sans, system-ui, sans-serif", INK = "#333", THIN = 0.8;
-const TEXT = { labelFont: FONT, labelFontSize: 10.5, labelColor: INK, titleFont: FONT, titleFontSize: 10.5, titleFontWeight: "normal", titleColor: INK };
+const TEXT = { labelFont: FONT, labelFontSize: 10.5, labelColor: INK, titleFont: FONT, titleFontSize: 10.5,
+  titleFontWeight: "normal", titleColor: INK };
 const LOOK = {
-  axis: { ...TEXT, grid: true, gridColor: "#e3e3e3", gridWidth: 0.7, domainColor: INK, domainWidth: THIN, ticks: false, labelPadding: 5, titlePadding: 5, labelOverlap: true },
-  legend: { ...TEXT, labelFontSize: 11.5, orient: "bottom", symbolSize: 36, symbolOffset: 6, labelOffset: 12, columnPadding: 14, rowPadding: 3, offset: 4 },
+  axis: { ...TEXT, grid: true, gridColor: "#e3e3e3", gridWidth: 0.7, domainColor: INK, domainWidth: THIN,
+    ticks: false, labelPadding: 5, titlePadding: 5, labelOverlap: true },
+  legend: { ...TEXT, labelFontSize: 11.5, orient: "bottom", symbolSize: 36, symbolOffset: 6, labelOffset: 12,
+    columnPadding: 14, rowPadding: 3, offset: 4 },
 };
-const FITTED = { config: LOOK, autosize: { type: "fit-x", contains: "padding" }, padding: { right: 6, top: 6, bottom: 2 } };
+const FITTED = { config: LOOK, autosize: { type: "fit-x", contains: "padding" },
+  padding: { right: 6, top: 6, bottom: 2 } };
 
 const kind = (axis) => (axis.log ? "log" : "linear");
 
@@ -99,7 +103,8 @@ const constants = (values) => Object.fromEntries(Object.entries(values).map(([na
 function stroke(line) {
   const width = line.name === "truth" ? 3.5 : line.marker === undefined ? 1 : 1.6;
   const dashes = line.dashed ? line.dashed.split(" ").map(Number) : [];
-  return { stroke: line.color, strokeWidth: line.pale ? 1.1 : width, strokeDash: dashes, opacity: line.pale ? 0.45 : 1 };
+  return { stroke: line.color, strokeWidth: line.pale ? 1.1 : width, strokeDash: dashes,
+    opacity: line.pale ? 0.45 : 1 };
 }
 
 // Dashed lines have hollow marks: two series of one look differ by them.
@@ -114,7 +119,8 @@ function marksOf(line, i, markers) {
     marks.unshift({ type: "area", from, clip: true, encode: { update: band } });
   }
   if (line.marker && !line.pale) {
-    const ink = { shape: markers[line.marker], fill: filling(line), stroke: line.color, strokeWidth: line.dashed ? 1.2 : 0 };
+    const ink = { shape: markers[line.marker], fill: filling(line), stroke: line.color,
+      strokeWidth: line.dashed ? 1.2 : 0 };
     const size = { signal: `datum.y === null ? 0 : ${SIZE}` };
     marks.push({ type: "symbol", from, encode: { update: { x, y: y("y"), size, ...constants(ink) } } });
   }
@@ -122,25 +128,31 @@ function marksOf(line, i, markers) {
 }
 
 function curves(vega, chart, pinned, before, width, markers) {
-  const ghosts = (pinned?.lines ?? []).filter((l) => !l.dashed || l.marker !== undefined).map((l) => ({ ...l, pale: true }));
+  const ghosts = (pinned?.lines ?? []).filter((l) => !l.dashed || l.marker !== undefined).map((l) =>
+    ({ ...l, pale: true }));
   const lines = [...ghosts, ...chart.lines], log = chart.y.log;
   const xs = extent(chart.x, chart.lines.flatMap((l) => l.x));
-  const ys = limits(vega, chart.y, lines.flatMap((l) => [...l.y, ...(l.high ?? []), ...((!log && l.low) || [])]), before?.ys);
+  const ys = limits(vega, chart.y, lines.flatMap((l) => [...l.y, ...(l.high ?? []), ...((!log && l.low) || [])]),
+    before?.ys);
   const seen = (y) => (y === null || (log && !(y > 0)) ? null : y);
-  const rows = (l) => l.x.map((x, i) => ({ x, y: seen(l.y[i]), low: seen(l.low?.[i] ?? null) ?? ys[0], high: l.high?.[i] }));
+  const rows = (l) => l.x.map((x, i) => ({ x, y: seen(l.y[i]), low: seen(l.low?.[i] ?? null) ?? ys[0],
+    high: l.high?.[i] }));
   const named = [...chart.lines, ...ghosts.slice(0, 1).map((l) => ({ ...l, name: "pinned" }))];
-  const keys = named.map((l) => ({ ...stroke(l), fill: filling(l), shape: `M-4,0H4${(!l.pale && markers[l.marker]) || ""}` }));
+  const keys = named.map((l) => ({ ...stroke(l), fill: filling(l),
+    shape: `M-4,0H4${(!l.pale && markers[l.marker]) || ""}` }));
   const longest = Math.max(...named.map((l) => l.name.length));
   const wide = chart.x.log || chart.lines.every((l) => l.marker) ? 6 : 0; // px, for marks at the ends
   const ends = chart.lines.map((l) => `${l.name}: ${number(l.y.findLast((y) => y !== null) ?? 0)} at the right end`);
-  const place = { x: { scale: "x", signal: "at" }, y2: { field: { group: "height" } }, opacity: { signal: "at === null ? 0 : 1" } };
+  const place = { x: { scale: "x", signal: "at" }, y2: { field: { group: "height" } },
+    opacity: { signal: "at === null ? 0 : 1" } };
   const spec = {
     ...FITTED, width, height: Math.max(130, Math.round(0.64 * width) - 40),
     data: lines.map((_, i) => ({ name: `line${i}` })),
     scales: [
       { name: "x", type: kind(chart.x), domain: { signal: "xs" }, range: "width", zero: false, padding: wide },
       { name: "y", type: kind(chart.y), domain: { signal: "ys" }, range: "height", zero: false },
-      ...KEYED.map((name) => ({ name, type: "ordinal", domain: named.map((l) => l.name), range: keys.map((key) => key[name]) })),
+      ...KEYED.map((name) => ({ name, type: "ordinal", domain: named.map((l) => l.name),
+        range: keys.map((key) => key[name]) })),
     ],
     axes: [axisOf(chart.x, "x", "bottom"), axisOf(chart.y, "y", "left")],
     legends: [{
@@ -163,11 +175,13 @@ function curves(vega, chart, pinned, before, width, markers) {
 // ---- maps
 
 function cells(chart, width) {
-  const [x0, y0, x1, y1] = chart.boxes, xs = [Math.min(...x0), Math.max(...x1)], ys = [Math.min(...y0), Math.max(...y1)];
+  const [x0, y0, x1, y1] = chart.boxes, xs = [Math.min(...x0), Math.max(...x1)],
+    ys = [Math.min(...y0), Math.max(...y1)];
   const least = (4 * (xs[1] - xs[0])) / width, [from, to] = chart.limits.map(end); // 4 px
   const outlined = (i) => chart.outlines && Math.min(x1[i] - x0[i], y1[i] - y0[i]) >= least;
   const color = (shade) => (shade === null ? null : chart.colors[Math.round(shade * (chart.colors.length - 1))]);
-  const boxes = x0.map((x, i) => ({ x, y: y0[i], x2: x1[i], y2: y1[i], fill: color(chart.shade[i]), stroke: outlined(i) ? "#999" : null }));
+  const boxes = x0.map((x, i) => ({ x, y: y0[i], x2: x1[i], y2: y1[i], fill: color(chart.shade[i]),
+    stroke: outlined(i) ? "#999" : null }));
   const side = (scale, field, offset = 0) => ({ scale, field, offset }); // neighbours overlap: no seams
   const corners = { x: side("x", "x"), x2: side("x", "x2", 0.6), y: side("y", "y", 0.6), y2: side("y", "y2") };
   const ink = { fill: { field: "fill" }, stroke: { field: "stroke" }, strokeWidth: { value: 0.5 } };
@@ -182,8 +196,9 @@ function cells(chart, width) {
     ],
     axes: chart.axes.some(Boolean) ? [named("x", "bottom", 0), named("y", "left", 1)] : [],
     legends: [{
-      fill: "shade", type: "gradient", direction: "horizontal", title: chart.label, values: [0, 1], gradientThickness: 8,
-      gradientLength: Math.min(160, width - 60), encode: { labels: { update: { text: { signal: "ends[datum.value]" } } } },
+      fill: "shade", type: "gradient", direction: "horizontal", title: chart.label, values: [0, 1],
+      gradientThickness: 8, gradientLength: Math.min(160, width - 60),
+      encode: { labels: { update: { text: { signal: "ends[datum.value]" } } } },
     }],
     marks: [{ type: "rect", from: { data: "boxes" }, aria: false, encode: { update: { ...corners, ...ink } } }],
   };
@@ -222,7 +237,8 @@ function numbers(shown) {
     if (!box.open) return;
     const { lines, x, y } = shown.chart;
     const row = (...texts) => make("tr", {}, ...texts.map((text) => make("td", {}, text)));
-    const rows = lines.flatMap((l) => l.x.map((at, i) => row(l.name, number(at), l.y[i] === null ? "" : number(l.y[i]))));
+    const rows = lines.flatMap((l) => l.x.map((at, i) =>
+      row(l.name, number(at), l.y[i] === null ? "" : number(l.y[i]))));
     const head = ["series", x.label, y.label].map((text) => make("th", { scope: "col" }, text));
     const table = make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows));
     box.replaceChildren(box.firstChild, make("div", { class: "wb-scroll" }, table));

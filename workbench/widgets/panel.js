@@ -25,15 +25,22 @@ function grouped(x) {
 function control(declared, state, ask) {
   const name = declared.unit ? `${declared.label} (${declared.unit})` : declared.label;
   const head = make("span", { class: "wb-name" }, name);
-  const row = make("label", { class: `wb-control wb-${declared.kind}`, title: declared.doc, "data-name": declared.name }, head);
+  const row = make("label", { class: `wb-control wb-${declared.kind}`,
+    title: declared.doc, "data-name": declared.name }, head);
   const set = (x, rest) => { state.values[declared.name] = x; ask(rest); };
   if (declared.kind === "slider") {
-    const slide = make("input", { type: "range", min: 0, max: declared.stops.length - 1, step: 1, "aria-label": name });
+    const slide = make("input", { type: "range", min: 0, max: declared.stops.length - 1, step: 1,
+      "aria-label": name });
     const box = make("input", { type: "number", step: "any", "aria-label": `${name}, any number`, class: "wb-box" });
-    const nearest = (x) => declared.stops.reduce((best, s, i) => (Math.abs(s - x) < Math.abs(declared.stops[best] - x) ? i : best), 0);
-    slide.addEventListener("input", () => { const x = declared.stops[+slide.value]; box.value = x; slide.setAttribute("aria-valuetext", grouped(x)); set(x, false); });
+    const nearest = (x) => declared.stops.reduce((best, s, i) =>
+      (Math.abs(s - x) < Math.abs(declared.stops[best] - x) ? i : best), 0);
+    slide.addEventListener("input", () => {
+      const x = declared.stops[+slide.value]; box.value = x;
+      slide.setAttribute("aria-valuetext", grouped(x)); set(x, false);
+    });
     // Dragged away and back, a slider tells of no change.
-    for (const name of ["change", "pointerup", "pointercancel", "keyup", "blur"]) slide.addEventListener(name, () => { if (state.rough) ask(true); });
+    for (const name of ["change", "pointerup", "pointercancel", "keyup", "blur"])
+      slide.addEventListener(name, () => { if (state.rough) ask(true); });
     box.addEventListener("change", () => {
       if (box.value === "") { box.value = state.values[declared.name]; return; }
       slide.value = nearest(+box.value);
@@ -50,12 +57,14 @@ function control(declared, state, ask) {
     row.prepend(box);
     row.show = (x) => (box.checked = x);
   } else {
-    const list = make("select", { onchange: () => set(declared.stops[list.selectedIndex], true) }, ...declared.stops.map((s, i) => make("option", {}, declared.shown[i] ?? String(s ?? "none"))));
+    const list = make("select", { onchange: () => set(declared.stops[list.selectedIndex], true) },
+      ...declared.stops.map((s, i) => make("option", {}, declared.shown[i] ?? String(s ?? "none"))));
     row.append(list);
     row.show = (x) => (list.selectedIndex = declared.stops.indexOf(x));
   }
   row.follow = () => {
-    const used = !declared.when.length || declared.when.some((each) => Object.entries(each).every(([n, some]) => some.includes(state.values[n])));
+    const used = !declared.when.length || declared.when.some((each) =>
+      Object.entries(each).every(([n, some]) => some.includes(state.values[n])));
     row.classList.toggle("wb-unused", !used);
     for (const input of row.querySelectorAll("input, select")) input.disabled = !used;
   };
@@ -88,7 +97,8 @@ async function render({ model, el, host }) {
   function ask(rest) {
     follow();
     state.rough = !rest;
-    const message = { kind: "set", seq: ++seq, values: { ...state.values }, seed: state.seed, bands: state.bands, rest };
+    const message = { kind: "set", seq: ++seq, values: { ...state.values }, seed: state.seed, bands: state.bands,
+      rest };
     if (waiting && performance.now() - waiting < PATIENCE) { queued = message; return; }
     send(message);
   }
@@ -102,24 +112,34 @@ async function render({ model, el, host }) {
 
   const controls = spec.controls.map((c) => control(c, state, ask));
   const follow = () => controls.forEach((c) => c.follow());
-  const again = make("button", { type: "button", onclick: () => { state.seed += state.bands ? spec.seeds : 1; ask(true); }, title: "Other noise, from another seed" }, "Draw again");
+  const again = make("button", { type: "button",
+    onclick: () => { state.seed += state.bands ? spec.seeds : 1; ask(true); },
+    title: "Other noise, from another seed" }, "Draw again");
   const bands = make("input", { type: "checkbox", onchange: () => { state.bands = bands.checked; ask(true); } });
-  const pin = make("button", { type: "button", "aria-pressed": "false", title: "Keep these curves, pale, to compare" }, "Pin");
+  const pin = make("button", { type: "button", "aria-pressed": "false",
+    title: "Keep these curves, pale, to compare" }, "Pin");
   pin.addEventListener("click", () => {
     pinned = pinned ? null : view.charts;
     pin.setAttribute("aria-pressed", String(!!pinned));
     draw();
   });
-  const stop = make("button", { type: "button", class: "wb-stop", disabled: true, onclick: () => model.send({ kind: "stop" }) }, "Stop");
-  const save = make("button", { type: "button", title: "PDF, SVG and PNG, with rows and manifest", onclick: () => { if (!view.error) statusText.textContent = "saving …"; model.send({ kind: "export" }); } }, "Export");
+  const stop = make("button", { type: "button", class: "wb-stop", disabled: true,
+    onclick: () => model.send({ kind: "stop" }) }, "Stop");
+  const save = make("button", { type: "button", title: "PDF, SVG and PNG, with rows and manifest",
+    onclick: () => { if (!view.error) statusText.textContent = "saving …"; model.send({ kind: "export" }); } },
+    "Export");
   const bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "seeds done" });
   const statusText = make("span", { class: "wb-message", role: "status" });
   const wrong = make("p", { class: "wb-error", role: "alert", hidden: true });
   const pictures = make("div", { class: "wb-charts" }), facts = make("div", { class: "wb-facts" });
-  const chance = spec.noise_note ? [again, make("label", { class: "wb-bands" }, bands, `bands over ${spec.seeds} seeds`)] : [];
-  const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`, onsubmit: (e) => e.preventDefault() }, ...controls, make("div", { class: "wb-tools" }, ...chance, pin, stop, save));
+  const chance = spec.noise_note ? [again, make("label", { class: "wb-bands" }, bands,
+    `bands over ${spec.seeds} seeds`)] : [];
+  const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`,
+    onsubmit: (e) => e.preventDefault() }, ...controls,
+    make("div", { class: "wb-tools" }, ...chance, pin, stop, save));
   const status = make("div", { class: "wb-status" }, bar, statusText);
-  const root = make("section", { class: "wb", "aria-label": spec.title, "data-panel": spec.name, "data-lm-suppress-shortcuts": "true" },
+  const root = make("section", { class: "wb", "aria-label": spec.title, "data-panel": spec.name,
+    "data-lm-suppress-shortcuts": "true" },
     make("header", {}, make("h3", {}, spec.title), make("p", {}, spec.words)),
     make("div", { class: "wb-body" }, form, make("div", { class: "wb-stage" }, wrong, pictures, status, facts)));
   for (const name of ["keydown", "keyup", "keypress"]) root.addEventListener(name, (e) => e.stopPropagation());
@@ -146,18 +166,25 @@ async function render({ model, el, host }) {
     });
     before.filter((shown) => !charts.includes(shown)).forEach((shown) => shown.view.finalize());
     const figures = charts.map((shown) => shown.figure);
-    if (figures.length !== pictures.children.length || figures.some((f, i) => f !== pictures.children[i])) pictures.replaceChildren(...figures);
+    if (figures.length !== pictures.children.length || figures.some((f, i) => f !== pictures.children[i]))
+      pictures.replaceChildren(...figures);
     const line = ([what, text]) => make("div", {}, make("dt", {}, what), make("dd", {}, text));
-    const guarantee = make("dd", {}, make("b", {}, view.guarantee), make("br"), make("span", { class: "wb-simulated" }, view.simulated));
-    const ledger = make("table", {}, make("caption", {}, "Ledger"), make("thead", {}, make("tr", {}, ...["look", "cost", "neighbours"].map((t) => make("th", { scope: "col" }, t)))), make("tbody", {}, ...view.ledger.map((r) => make("tr", {}, ...r.map((t) => make("td", {}, t))))));
+    const guarantee = make("dd", {}, make("b", {}, view.guarantee), make("br"),
+      make("span", { class: "wb-simulated" }, view.simulated));
+    const ledger = make("table", {}, make("caption", {}, "Ledger"),
+      make("thead", {}, make("tr", {}, 
+        ...["look", "cost", "neighbours"].map((t) => make("th", { scope: "col" }, t)))),
+      make("tbody", {}, ...view.ledger.map((r) => make("tr", {}, ...r.map((t) => make("td", {}, t))))));
     facts.replaceChildren(
       make("dl", {}, make("div", {}, make("dt", {}, "guarantee"), guarantee), ...view.facts.map(line)),
       ...(view.ledger.length ? [ledger] : []),
       make("p", { class: "wb-noise" }, spec.noise_note),
-      copied(view.code, "the code"), ...view.commands.map((c) => copied(c, "the command", `the ${c.split(" ")[1]} command`)));
+      copied(view.code, "the code"), ...view.commands.map((c) =>
+        copied(c, "the command", `the ${c.split(" ")[1]} command`)));
     for (const [kind, i] of focused) root.querySelectorAll(kind)[i]?.focus({ preventScroll: true });
     if (view.note) statusText.textContent = view.note;
-    else if (!statusText.querySelector("a")) statusText.textContent = view.exact ? "exact" : "rough while you drag";
+    else if (!statusText.querySelector("a")) statusText.textContent = view.exact ? "exact"
+      : "rough while you drag";
   }
 
   function answered() {
@@ -180,13 +207,19 @@ async function render({ model, el, host }) {
     const progress = model.get("progress") ?? {}, on = progress.of !== undefined;
     stop.disabled = !on;
     bar.hidden = !on;
-    if (on) { bar.value = progress.done / progress.of; statusText.textContent = `exact: ${progress.done} of ${progress.of} seeds`; }
+    if (on) {
+      bar.value = progress.done / progress.of;
+      statusText.textContent = `exact: ${progress.done} of ${progress.of} seeds`;
+    }
   }
 
   function saved(message, buffers) {
     if (message.kind !== "saved") return;
     const data = buffers?.[0], link = make("a", {}, "download");
-    if (data) { link.href = URL.createObjectURL(new Blob([data], { type: "application/zip" })); link.download = `${message.name}.zip`; }
+    if (data) {
+      link.href = URL.createObjectURL(new Blob([data], { type: "application/zip" }));
+      link.download = `${message.name}.zip`;
+    }
     statusText.replaceChildren(`saved in ${message.path} · `, link);
   }
 
@@ -196,13 +229,18 @@ async function render({ model, el, host }) {
   el.append(root);
   draw();
   let width = pictures.clientWidth;
-  const watch = new ResizeObserver(() => { if (Math.abs(pictures.clientWidth - width) > 8) { width = pictures.clientWidth; draw(); } });
+  const watch = new ResizeObserver(() => {
+    if (Math.abs(pictures.clientWidth - width) > 8) { width = pictures.clientWidth; draw(); }
+  });
   watch.observe(pictures);
   model.on("change:view", answered);
   model.on("change:progress", progressed);
   model.on("msg:custom", saved);
   model.send({ kind: "ready" });
-  return () => { clearTimeout(slow); charts.forEach((shown) => shown.view.finalize()); watch.disconnect(); model.off("change:view", answered); model.off("change:progress", progressed); model.off("msg:custom", saved); };
+  return () => {
+    clearTimeout(slow); charts.forEach((shown) => shown.view.finalize()); watch.disconnect();
+    model.off("change:view", answered); model.off("change:progress", progressed); model.off("msg:custom", saved);
+  };
 }
 
 export default { render };
