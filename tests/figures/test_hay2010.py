@@ -1,19 +1,13 @@
 """Specs of Hay et al.: each check tells a world where its claim is true from others."""
 
-from functools import cache
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.hay2010 import (
-    appE_checks,
     data,
     equi_depth,
     fig3,
-    fig5_checks,
-    fig6_checks,
-    fig7_checks,
     ranges,
     thm4,
     trees,
@@ -25,7 +19,7 @@ from experiments.hay2010.fig6 import Fig6
 from experiments.hay2010.fig7 import Fig7
 from experiments.hay2010.rounded import WholeAnswers
 from experiments.hay2010.thm4 import Thm4
-from tests.figures.worlds import noisy
+from tests.figures.worlds import World, made, noisy
 from workbench import DP, Bound, Domain, RandomRanges, Ranges, SparseTable
 from workbench.datasets import SearchLogsTwin
 from workbench.estimates import HierarchicalSums, Histogram
@@ -33,17 +27,9 @@ from workbench.figures import plots
 from workbench.inference import Zeroed, tree_least_squares
 from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import HierarchicalHistogram, UnattributedHistogram
-from workbench.trials.claims import DIFFERS, HOLDS, NOT_JUDGED, UNTESTABLE
+from workbench.trials.claims import HOLDS, NOT_JUDGED, UNTESTABLE
 
 TWINS = ("NetTrace twin", "Search Logs twin")
-MODULES = {
-    Fig3: fig3,
-    Fig5: fig5_checks,
-    Fig6: fig6_checks,
-    Fig7: fig7_checks,
-    Thm4: thm4,
-    AppE: appE_checks,
-}
 DATA = {"NetTrace": "NetTrace()", "Search Logs": "SearchLogs()"}
 GAIN = {1.0: 1, 0.1: 0.25, 0.01: 0.05}  # of H̄, at smaller ε more
 STEPS = (0.1, 1.0, 10.0, 1000.0)
@@ -174,14 +160,6 @@ def world_of_appendix_e():
     return noisy(rows, 160)
 
 
-WORLDS = {
-    Fig3: world_of_fig3,
-    Fig5: world_of_fig5,
-    Fig6: world_of_fig6,
-    Fig7: world_of_fig7,
-    Thm4: world_of_thm4,
-    AppE: world_of_appendix_e,
-}
 OURS = {"series": "S̄"}
 BEST = {"series": "H̄", "metric": ranges.ERROR}
 BROKEN = {  # by statement: which rows, by what factor
@@ -242,40 +220,21 @@ BROKEN = {  # by statement: which rows, by what factor
     "h-e.4": ({"series": "H̃"}, 1e6),
     "h-e.5": ({"series": "H̃", "cells": 16384}, 0.1),
 }
-CHECKS = {
-    id: (cls, check) for cls, module in MODULES.items() for id, check in module.CHECKS.items()
-}
+WORLDS = [
+    World(cls, make, [*BROKEN.items()])
+    for cls, make in (
+        (Fig3, world_of_fig3),
+        (Fig5, world_of_fig5),
+        (Fig6, world_of_fig6),
+        (Fig7, world_of_fig7),
+        (Thm4, world_of_thm4),
+        (AppE, world_of_appendix_e),
+    )
+]
 
 
-@pytest.fixture(scope="module")
-def world():
-    return cache(lambda cls: WORLDS[cls]())
-
-
-def test_every_check_has_a_world_where_it_fails():
-    assert set(BROKEN) == set(CHECKS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("id", CHECKS)
-def test_a_statement_holds_where_it_is_true_and_differs_where_it_is_not(id, world):
-    cls, check = CHECKS[id]
-    rows = world(cls)
-    finding = check(rows, 0.99)
-    assert finding.outcome == HOLDS, finding.measured
-    where, factor = BROKEN[id]
-    if callable(where):
-        there = where(rows)
-    else:
-        there = np.logical_and.reduce([rows[column] == x for column, x in where.items()])
-    assert there.any()
-    broken = rows.assign(value=rows.value.where(~there, rows.value * factor))
-    finding = check(broken, 0.99)
-    assert finding.outcome == DIFFERS, finding.measured
-
-
-def test_files_decide_and_twins_do_not(world):
-    rows = world(Fig7)
+def test_files_decide_and_twins_do_not():
+    rows = made(world_of_fig7)
     for name, outcome in (("NetTrace", HOLDS), ("NetTraceTwin", UNTESTABLE)):
         verdicts = Fig7().judge(rows.assign(dataset=f"Ranked(dataset={name}())"))
         outcomes = {v.id: v.outcome for v in verdicts}
@@ -285,13 +244,6 @@ def test_files_decide_and_twins_do_not(world):
 def test_the_printed_examples_are_what_we_make_of_them():
     for given, printed, make in fig3.PAPER.values():
         assert np.asarray(make(np.array(given)), float) == pytest.approx(printed)
-
-
-@pytest.mark.parametrize("cls", WORLDS)
-def test_a_figure_tells_its_numbers_beside_the_papers(cls, world):
-    if cls in (Fig5, Fig6):  # which compare all of their series
-        return
-    assert len(cls().compare_with_paper(world(cls)))
 
 
 SMALL = {  # what is run in no time, one setting changed
@@ -511,7 +463,7 @@ def test_two_laws_can_lie_under_one_panel():
         "query_size",
         theory=[("theory", lambda x: x), ("theory", lambda x: 2 * x)],
     )
-    fig = plots.grid(world_of_fig6(), [panel], 1)
+    fig = plots.grid(made(world_of_fig6), [panel], 1)
     dashed = [line for line in fig.axes[0].lines if line.get_label() == "theory"]
     assert len(dashed) == 2
 

@@ -1,58 +1,77 @@
 """Made-up rows in which a paper's claims are true, and what of them to change so that one is false."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from workbench import figures
-from workbench.trials.claims import DIFFERS, HOLDS
+from workbench.trials.claims import UNTESTABLE, MissingPoints
 
 
-def holds(claim, world) -> None:
-    """The claim holds there, and says nothing more."""
-    verdict = claim.judge(world, "quick")
-    assert verdict.outcome == HOLDS, verdict.measured
-    assert verdict.measured and not verdict.why
+class World(NamedTuple):
+    """A figure, and rows in which its statements hold.
+
+    Each of `broken` is the id of a statement, then the changes that make it false, then its outcome where
+    that is not "differs". `true` has by statement what to change so that it holds, `otherwise` the outcomes of
+    those that do not, and `forced` those that no rows can break. `derive` is called after a change. Where
+    `alone`, a broken statement leaves the others true. Both tables may name statements of other figures.
+    """
+
+    figure: type
+    make: Callable[[], pd.DataFrame]
+    broken: list
+    true: dict = MappingProxyType({})
+    otherwise: dict = MappingProxyType({})
+    forced: frozenset = frozenset()
+    derive: Callable = lambda rows: rows
+    alone: bool = False
+
+    @property
+    def checks(self) -> dict:
+        """By statement."""
+        every = [each for claim in self.figure.claims for each in claim.statements]
+        return {each.id: each.check for each in every if each.check}
+
+    def after(self, changes) -> pd.DataFrame:
+        """Its rows once they are changed: by functions, and by the arguments of `changed`."""
+        rows = made(self.make)
+        for change in changes if isinstance(changes, list) else [changes]:
+            rows = change(rows) if callable(change) else changed(rows, *change)
+        return self.derive(rows)
+
+    def outcome(self, id: str, rows: pd.DataFrame) -> str:
+        """Of one statement."""
+        try:
+            return self.checks[id](rows, 0.99).outcome
+        except MissingPoints:
+            return UNTESTABLE
 
 
-def differs(claim, world, where: dict, factor: float):
-    """The claim differs once the values at `where` are multiplied by `factor`."""
-    there = np.logical_and.reduce([world[c] == v for c, v in where.items()])
-    assert there.any()
-    world.loc[there, "value"] = world.value[there] * factor
-    verdict = claim.judge(world, "quick")
-    assert verdict.outcome == DIFFERS, verdict.measured
-    return verdict
+@cache
+def made(make) -> pd.DataFrame:
+    """The rows of a world."""
+    return make()
+
+
+def changed(world, where, factor, column="value") -> pd.DataFrame:
+    """The world with a column multiplied at `where`, or there what a function makes of the world."""
+    if callable(where):
+        there = where(world)
+    else:
+        some = {c: x if isinstance(x, tuple) else (x,) for c, x in where.items()}
+        there = np.logical_and.reduce([world[c].isin(x) for c, x in some.items()])
+    assert there.any(), where
+    values = factor(world) if callable(factor) else world[column] * factor
+    return world.assign(**{column: world[column].where(~there, values)})
 
 
 def outcomes_of(figure, world) -> dict[str, str]:
     """The outcome of each statement."""
     return {verdict.id: verdict.outcome for verdict in figure.judge(world)}
-
-
-def outcome_of(figure, id: str, world) -> str:
-    """The outcome of one statement, judged alone: others take time and cannot change it."""
-    (claim,) = (c for c in figure.claims if id in {each.id for each in c.statements})
-    alone = tuple(each for each in claim.statements if each.id == id)
-    object.__setattr__(figure, "claims", [replace(claim, statements=alone)])
-    return outcomes_of(figure, world)[id]
-
-
-def multiplied(world, where: dict, factor: float) -> pd.DataFrame:
-    """The world with the values at `where` multiplied; something is there."""
-    there = np.logical_and.reduce([world[column] == x for column, x in where.items()])
-    assert there.any()
-    return world.assign(value=world.value.where(~there, world.value * factor))
-
-
-def spread(rows, seeds: int) -> pd.DataFrame:
-    """Every row `seeds` times, seeds one per cent apart; rows may be any iterable."""
-    return pd.DataFrame(
-        row | {"seed": seed, "value": row["value"] * (1 + 0.01 * (seed - (seeds - 1) / 2))}
-        for row in rows
-        for seed in range(seeds)
-    )
 
 
 def figure_of(spec):
