@@ -199,23 +199,6 @@ def test_controls_that_a_mechanism_has_not_are_greyed():
     assert used[TREE] - every == {"threshold", "measure"}
 
 
-@pytest.mark.parametrize(
-    "values, says",
-    [
-        (dict(threshold=3), "threshold = 3 is not allowed: of an empty node's 4 children"),
-        (dict(own_discount=True, discount=102), "discount = 102 .* here 103"),
-        (dict(mechanism=BASIC, depth=11), "depth = 11 is not allowed: need at most 10"),
-        (dict(mechanism=TREE, threshold=1.5), "threshold = 1.5 is not allowed: need a whole"),
-        (dict(records=0), "Towns.records = 0 is not allowed"),
-        (dict(records=10**7 + 1), "records = 10000001 is not allowed: need at most 10,000,000"),
-        (dict(records=10**9, data=STRINGS), "records = 1000000000 is not allowed"),
-    ],
-)
-def test_what_is_out_of_range_is_said_in_the_mechanisms_words(values, says):
-    with pytest.raises(ValueError, match=says):
-        widgets.adaptive(**values)
-
-
 def test_facts_are_those_of_the_mechanism():
     shown = widgets.adaptive(threshold=60, epsilon=0.8)
     mechanism, facts = shown.release.mechanism, dict(shown.view["facts"])

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.widgets.pages import moved
-from workbench import DP, RandomRanges, inference, noise, widgets
+from workbench import DP, RandomRanges, inference, noise
 from workbench.figures import plots
 from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, UnattributedHistogram
@@ -223,23 +222,6 @@ def test_epsilon_scales_the_noise_as_the_panel_says():
     assert abs(np.corrcoef(wide)[0, 1]) < 0.02
 
 
-def test_what_cannot_be_is_told_in_the_mechanisms_words():
-    shown = widgets.consistency()
-    default, charts = dict(shown.values), shown.view["charts"]
-    for told, made in (
-        ({"branching": 1}, lambda: HierarchicalHistogram(DP(0.1), 1)),
-        ({"branching": 2.5}, lambda: HierarchicalHistogram(DP(0.1), 2.5)),
-        ({"epsilon": 0}, lambda: HierarchicalHistogram(DP(0.0))),
-        ({"size": 0}, lambda: RandomRanges(0)),
-        ({"size": 65_537}, lambda: RandomRanges(65_537).on(DOMAIN)),
-    ):
-        with pytest.raises(ValueError) as wanted:
-            made()
-        view = moved(shown, **default | told)
-        assert view["error"] == str(wanted.value) and view["charts"] == charts
-    assert not moved(shown, **default)["error"]
-
-
 def test_where_there_is_no_noise_there_is_nothing_to_expect():
     _, values, seen, _ = drawn(epsilon=1000.0, noise="geometric")  # noise that is never seen
     assert (line(seen.rows, "error", LEAVES, "query_size") == 0).all()
@@ -254,10 +236,3 @@ def test_a_legend_says_in_words_what_a_tilde_means_and_keeps_its_look():
             words
             and plots.series_style(f"{name}, released", [])[:2] == plots.SERIES_STYLES[sign]
         )
-
-
-def test_counts_are_those_of_the_first_of_many_draws():
-    for told in ({}, SORTED):
-        shown = widgets.consistency(seeds=2, seed=5, **told)
-        charts, once = shown.view["charts"], widgets.consistency(seed=5, **told).view["charts"]
-        assert charts[1:] == once[1:] and "low" in charts[0]["lines"][0]

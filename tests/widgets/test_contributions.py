@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from tests.widgets.pages import moved, released
+from tests.widgets.pages import released
 from workbench import DP, widgets
 from workbench.data import Bound, Interactions
 from workbench.datasets import InteractionsTwin
@@ -131,26 +131,6 @@ def test_the_l_of_least_error_and_the_one_suggested():
     law = expected_error(dataset, mechanism, "items")
     assert law(np.array([best]))[0] < law(np.array([best / 2, best * 2])).min()
     assert "suggested" not in dict(panel(mechanism="GS").view["facts"])["best l expected"]
-
-
-@pytest.mark.parametrize(
-    "values, words",
-    [
-        (dict(l=0.5), "SRA.l = 0.5 is not allowed: need a whole number >= 1"),
-        (dict(mechanism="HPA", d=0), "HPA.d = 0 is not allowed"),
-        (dict(mechanism="HPA", popularity_share=1.0), "HPA.popularity_share = 1"),
-        (dict(mechanism="LPA", bound=0), "LPA.bound = 0 is not allowed"),
-        (dict(mechanism="DFT", bound=0), "FPA.bound = 0 is not allowed"),
-        (dict(epsilon=-1.0), "epsilon"),
-        (dict(records=100), "InteractionsTwin.records = 100 is not allowed: need"),
-    ],
-)
-def test_what_cannot_be_is_said_by_whoever_refuses(values, words):
-    p = panel()
-    assert words in moved(p, **values)["error"]
-    with pytest.raises(ValueError) as refused:
-        p.scene.setup(p.values | values)
-    assert p.view["error"] == str(refused.value)
 
 
 def noise(part="items", **values):

@@ -60,12 +60,6 @@ def test_the_cut_that_a_size_chooses_is_told():
     }
 
 
-def test_counts_are_those_of_the_first_of_many_draws():
-    charts = widgets.summaries(seeds=2, seed=4).view["charts"]
-    assert charts[1:] == widgets.summaries(seed=4).view["charts"][1:]
-    assert "low" in charts[0]["lines"][0]
-
-
 def test_laws_end_where_their_numbers_do():
     shown = widgets.summaries()
     law = shown.setting.panels(shown.rows)[0].theory[0][1]
