@@ -26,7 +26,9 @@ function published(seed, e, l, each) {
 }
 
 // Expected visits that a knife cuts off, over all places: the mean over places of what each loses.
-const cutOff = limits.map((limit) => visits.reduce((lost, person) => lost + Math.max(0, person.length - limit), 0) / items);
+const cutOff = limits.map(
+  (limit) => visits.reduce((lost, person) => lost + Math.max(0, person.length - limit), 0) / items,
+);
 const lossOf = (e, l, each) => ({ cut: cutOff[l], noise: meanNoise[e][each ? 0 : l] });
 
 // Pictures
@@ -48,12 +50,14 @@ function drawUsers(l) {
   const y = scale(0, limits[most], 172, 8, false);
   const width = 446 / visits.length;
   let drawn = "";
-  for (const v of [0, 5, 10, 15, 20]) drawn += `<path class="grid" d="M28 ${y(v)}H474"/>` + text(22, y(v) + 4, v, "end", 'class="axis"');
+  for (const v of [0, 5, 10, 15, 20])
+    drawn += `<path class="grid" d="M28 ${y(v)}H474"/>` + text(22, y(v) + 4, v, "end", 'class="axis"');
   visits.forEach((person, i) => {
     const kept = Math.min(person.length, limits[l]);
     const x = 28 + i * width;
     drawn += `<rect x="${x}" y="${y(kept)}" width="${width}" height="${172 - y(kept)}" fill="var(--idea)"/>`;
-    drawn += `<rect x="${x}" y="${y(person.length)}" width="${width}" height="${y(kept) - y(person.length)}" fill="var(--lost)" fill-opacity="0.55"/>`;
+    drawn += `<rect x="${x}" y="${y(person.length)}" width="${width}" ` +
+      `height="${y(kept) - y(person.length)}" fill="var(--lost)" fill-opacity="0.55"/>`;
   });
   drawn += `<path d="M28 ${y(limits[l])}H474" stroke="var(--ask)" stroke-width="2.5"/>`;
   drawn += text(472, y(limits[l]) - 5, `knife: ${limits[l]}`, "end", 'style="fill:var(--ask)"');
@@ -72,13 +76,20 @@ function drawCurve(e, l, each) {
   };
   const cut = losses.map((v) => v.cut);
   const both = losses.map((v) => v.cut + v.noise);
-  let drawn = area(cut, cut.map(() => 0), "--lost") + area(both, cut, "--every");
+  let drawn =
+    area(
+      cut,
+      cut.map(() => 0),
+      "--lost",
+    ) + area(both, cut, "--every");
   for (const v of [1, 2, 5, 10, 20]) drawn += text(x(v), 187, v, "middle", 'class="axis"');
   const step = highest > 60 ? 50 : highest > 20 ? 10 : 5;
   for (let v = 0; v < highest; v += step) drawn += text(28, y(v) + 4, v, "end", 'class="axis"');
   drawn += `<path d="M${x(limits[l])} 8V172" stroke="var(--ask)" stroke-width="2.5"/>`;
   const [a, b] = apart([y(cut[most] + losses[most].noise / 2) + 4, y(cut[most]) - 2]);
-  drawn += text(374, a, "lost to noise", "start", 'style="fill:var(--every)"') + text(374, b, "lost to the cut", "start", 'style="fill:var(--lost)"');
+  drawn +=
+    text(374, a, "lost to noise", "start", 'style="fill:var(--every)"') +
+    text(374, b, "lost to the cut", "start", 'style="fill:var(--lost)"');
   $("curve").innerHTML = drawn + text(474, 187, "knife l", "end", 'class="axis"');
 }
 
@@ -109,11 +120,14 @@ function show() {
   const best = limits.reduce((found, _, l) => (loss(l) < loss(found) ? l : found), 0);
   const now = lossOf(state.e, state.l, each);
   $("says").innerHTML =
-    `With the knife at <b>${limits[state.l]}</b> a count is expected to lose ${now.cut.toFixed(1)} visits to the cut and ` +
+    `With the knife at <b>${limits[state.l]}</b> a count is expected to lose ` +
+    `${now.cut.toFixed(1)} visits to the cut and ` +
     `${now.noise.toFixed(1)} to noise. At ε = ${epsilon} ` +
     (each
-      ? `for each single visit the best knife is <b>${limits[best]}</b>: noise does not grow with it, but a person who keeps ` +
-        `${limits[state.l]} visits is protected by no more than ε = ${Number((limits[state.l] * epsilon).toFixed(1))} in all.`
+      ? `for each single visit the best knife is <b>${limits[best]}</b>: noise does not grow with it, ` +
+        `but a person who keeps ` +
+        `${limits[state.l]} visits is protected by no more than ` +
+        `ε = ${Number((limits[state.l] * epsilon).toFixed(1))} in all.`
       : `the best knife is <b>${limits[best]}</b>; with more privacy it moves to the left.`);
   stateToAddress(state);
 }
@@ -126,10 +140,15 @@ function drawAgain() {
     answers.every.push(every[0]);
     answers.idea.push(idea[0]);
   }
-  dots($("dots"), [
-    { label: "noise for everything", colour: "--every", values: answers.every },
-    { label: "cut, then noise", colour: "--idea", values: answers.idea },
-  ], truth[0], "visits, 20 draws");
+  dots(
+    $("dots"),
+    [
+      { label: "noise for everything", colour: "--every", values: answers.every },
+      { label: "cut, then noise", colour: "--idea", values: answers.idea },
+    ],
+    truth[0],
+    "visits, 20 draws",
+  );
   show();
 }
 

@@ -85,13 +85,16 @@ function drawCurve(every, idea, theta) {
   const x = scale(1, 4096, 46, 372, true);
   const y = scale(0.1, 3000, 186, 26, true);
   let drawn = text(4, 12, "mean error of a square question (people)", "start", 'class="axis"');
-  for (const v of [0.1, 1, 10, 100, 1000]) drawn += `<path class="grid" d="M46 ${y(v)}H372"/>` + text(40, y(v) + 4, v, "end", 'class="axis"');
+  for (const v of [0.1, 1, 10, 100, 1000])
+    drawn += `<path class="grid" d="M46 ${y(v)}H372"/>` + text(40, y(v) + 4, v, "end", 'class="axis"');
   for (const v of [1, 16, 256, 4096]) drawn += text(x(v), 203, v, "middle", 'class="axis"');
   drawn += text(474, 203, "cells", "end", 'class="axis"');
   const points = (errors) => errors.map((error, k) => [x(SIZES[k] ** 2), y(error)]);
   const [a, b] = apart([y(every.at(-1)) + 4, y(idea.at(-1)) + 4]);
   drawn += line(points(every), "--every", "5 3") + line(points(idea), "--idea");
-  drawn += text(378, a, "every cell", "start", 'style="fill:var(--every)"') + text(378, b, theta ? `filter, θ = ${theta}` : "summary", "start", 'style="fill:var(--idea)"');
+  drawn +=
+    text(378, a, "every cell", "start", 'style="fill:var(--every)"') +
+    text(378, b, theta ? `filter, θ = ${theta}` : "summary", "start", 'style="fill:var(--idea)"');
   $("curve").innerHTML = drawn;
 }
 
@@ -141,9 +144,12 @@ function show() {
   drawCurve(all, some, state.t);
   const worse = SIZES.findIndex((_, k) => some[k] > all[k]);
   const where =
-    worse < 0 ? "answers better at every size of question"
-    : worse === 0 ? "answers worse already for single cells: it drops too much, or samples too little"
-    : `answers better up to squares of about <b>${whole(SIZES[worse - 1] ** 2)}</b> cells; beyond, what it left out adds up`;
+    worse < 0
+      ? "answers better at every size of question"
+      : worse === 0
+        ? "answers worse already for single cells: it drops too much, or samples too little"
+        : `answers better up to squares of about <b>${whole(SIZES[worse - 1] ** 2)}</b> cells; ` +
+          "beyond, what it left out adds up";
   $("says").innerHTML =
     `At ε = ${epsilon} the summary publishes <b>${whole(kept.length)}</b> numbers instead of ${whole(cells)}, ` +
     `<b>${whole(ghosts)}</b> of them pure noise. In this draw it ${where}.`;
@@ -159,10 +165,15 @@ function drawAgain() {
     answers.every.push(sum(corners(every), asked));
     answers.idea.push(sum(corners(idea), asked));
   }
-  dots($("dots"), [
-    { label: "noise in every cell", colour: "--every", values: answers.every },
-    { label: "filter, then sample", colour: "--idea", values: answers.idea },
-  ], sum(trueSums, asked), "answer to the rectangle, 20 draws");
+  dots(
+    $("dots"),
+    [
+      { label: "noise in every cell", colour: "--every", values: answers.every },
+      { label: "filter, then sample", colour: "--idea", values: answers.idea },
+    ],
+    sum(trueSums, asked),
+    "answer to the rectangle, 20 draws",
+  );
   show();
 }
 

@@ -89,14 +89,20 @@ function dots(svg, rows, truth, unit) {
   drawn += text(x(truth), 12, `truth ${whole(truth)}`, x(truth) > 240 ? "end" : "start");
   rows.forEach((row, k) => {
     const base = 96 + 90 * k;
-    drawn += `<path class="grid" d="M14 ${base}H466"/>` + text(14, base + 13, row.label, "start", `style="fill:var(${row.colour})"`);
+    drawn +=
+      `<path class="grid" d="M14 ${base}H466"/>` +
+      text(14, base + 13, row.label, "start", `style="fill:var(${row.colour})"`);
     const taken = {};
     row.values.forEach((value, i) => {
       const place = Math.round(x(value) / 9);
       taken[place] = (taken[place] || 0) + 1;
       const end = base - 8 * taken[place] + 3;
-      const fall = calm ? "" : `<animate attributeName="cy" from="20" to="${end}" begin="indefinite" dur="0.35s" fill="freeze" data-wait="${i * 60}"/>`;
-      drawn += `<circle cx="${9 * place}" cy="${calm ? end : 20}" r="4" fill="var(${row.colour})" fill-opacity="0.75">${fall}</circle>`;
+      const fall = calm
+        ? ""
+        : `<animate attributeName="cy" from="20" to="${end}" begin="indefinite" dur="0.35s" ` +
+          `fill="freeze" data-wait="${i * 60}"/>`;
+      drawn += `<circle cx="${9 * place}" cy="${calm ? end : 20}" r="4" ` +
+        `fill="var(${row.colour})" fill-opacity="0.75">${fall}</circle>`;
     });
   });
   svg.innerHTML = drawn + text(466, 200, unit, "end", 'class="axis"');
