@@ -15,7 +15,6 @@ import numpy as np
 
 from workbench import Bound, Domain, Release, SparseTable
 from workbench.datasets import GaussianSparse
-from workbench.datasets.own_file import OwnFile, bound_field
 from workbench.estimates.files import process_folder
 from workbench.inference import refilter
 from workbench.mechanisms import PrioritySampling
@@ -77,13 +76,21 @@ def example_files() -> Files:
     return Files(folder, folder / "commutes.csv", folder / "domain.json", COUNT)
 
 
+def bound_field() -> Any:
+    """The field that says how far one unit moves the counts."""
+    need = "need Bound(l0, linf), how far one unit moves the counts"
+    return parameter(
+        check=lambda x: None if isinstance(x, Bound) else need, doc="how far one unit moves it"
+    )
+
+
 @value
-class PublicTable(OwnFile):
+class PublicTable:
     """A table of one's own whose domain's file states that its truth is public: nothing else loads."""
 
     path: str
     domain_file: str
-    bound: Bound = bound_field("counts")
+    bound: Bound = bound_field()
     count: str | None = None
 
     @property
@@ -100,7 +107,7 @@ class PublicTable(OwnFile):
             )
         domain = Domain.read(self.domain_file)
         return SparseTable.read(
-            self._find(), domain, self.bound, count=self.count, truth_public=True
+            self.path, domain, self.bound, count=self.count, truth_public=True
         )
 
 
@@ -109,7 +116,7 @@ class BelievedTable:
     """A generated table as one's own is believed to be, under the same bound."""
 
     dataset: GaussianSparse
-    bound: Bound = bound_field("counts")
+    bound: Bound = bound_field()
     truth_public = True
 
     def load(self) -> SparseTable:

@@ -1,7 +1,6 @@
 """Points and strings in hierarchies: read as published, nothing mangled; twins have their numbers."""
 
 import numpy as np
-import polars as pl
 import pytest
 
 from tests.datasets.test_datasets import pack, real, refuses
@@ -12,12 +11,10 @@ from workbench.datasets import (
     CommuteTwin,
     OnTheMap,
     QueryLogTwin,
-    StringCounts,
     Surnames,
     SurnameStrings,
     Towns,
     commuting_twins,
-    delimited,
 )
 from workbench.datasets import strings as query_log_twin
 from workbench.datasets.commuting import POPULATION
@@ -38,8 +35,6 @@ def test_the_text_of_a_view_can_be_pasted():
         CommuteTwin(100, 8, seed=3),
         Towns(100, 3, 0.5, 8, seed=3),
         QueryLogTwin(1000, distinct=50, depth=20),
-        StringCounts("x.tsv", alphabet="ab'", bound=Bound(2, 3), lower=True),
-        StringCounts("x.tsv", bound=PUBLIC),
     ):
         assert eval(repr(one), vars(datasets) | {"Bound": Bound, "PUBLIC": PUBLIC}) == one
     assert repr(OnTheMap(year=2010).points()) == "CommutePoints(dataset=OnTheMap(year=2010))"
@@ -66,12 +61,6 @@ def test_the_text_of_a_view_can_be_pasted():
         (lambda: QueryLogTwin(10, distinct=11), "QueryLogTwin.distinct = 11.*queries = 10"),
         (lambda: QueryLogTwin(depth=25), "QueryLogTwin.depth = 25"),
         (lambda: QueryLogTwin(0), "QueryLogTwin.queries = 0"),
-        (lambda: StringCounts("x", Bound(1), 0), "StringCounts.depth = 0"),
-        (lambda: StringCounts("x", Bound(1), alphabet="aa"), "Prefixes.alphabet = 'aa'"),
-        (lambda: StringCounts("x", Bound(1), alphabet=""), "Prefixes.alphabet = ''"),
-        (lambda: StringCounts("x", Bound(1), 40), "40 levels"),
-        (lambda: StringCounts("x", bound=1), "StringCounts.bound = 1.*Bound.*PUBLIC"),
-        (lambda: StringCounts("x", bound=None), "StringCounts.bound = None"),
     ],
 )
 def test_fields_say_what_they_allow(make, field):
@@ -345,118 +334,6 @@ def test_real_surnames_letter_by_letter():
     assert (ranks == Surnames(2010).load().counts).all()
 
 
-# StringCounts
-
-LIST = "abc\t5\nab c\t2\nabc\t1\n2.5\t7\n"
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
-def test_a_list_of_strings(folder, suffix):
-    pack(folder / f"list.tsv{suffix}", LIST)
-    records = StringCounts("list.tsv", Bound(1)).load()
-    assert held(records) == {"2.5": 7, "ab c": 2, "abc": 6}
-    assert records.bound == Bound(1) and not records.truth_public and not records.left_out
-    assert records.hierarchy == Prefixes(SYMBOLS, 20)  # that of the paper
-    assert "15" not in repr(records)
-
-
-def test_the_bound_and_the_truth_are_as_stated(folder):
-    pack(folder / "list.tsv", LIST)
-    records = StringCounts("list.tsv", bound=Bound(5, 5, 5), truth_public=True).load()
-    assert records.bound == Bound(5, 5, 5) and records.truth_public
-    assert StringCounts("list.tsv", bound=PUBLIC).load().bound is PUBLIC
-
-
-def test_what_does_not_fit_is_left_out_whole_and_counted(folder):
-    strange = "ABC\t3\naé\t4\nabcdef\t9\nabc!defg\t1\nabc\t2\n\ufffd\t10\n"
-    pack(folder / "list.tsv", strange)
-    records = StringCounts("list.tsv", Bound(1), depth=5).load()
-    assert held(records) == {"abc": 2}
-    assert records.left_out == {"too long": 9, "foreign symbol": 3 + 4 + 1 + 10}
-    lower = StringCounts("list.tsv", Bound(1), depth=6, lower=True).load()
-    assert held(lower) == {"abc": 5, "abcdef": 9}
-    assert lower.left_out == {"foreign symbol": 15}
-    other = StringCounts("list.tsv", Bound(1), depth=3, alphabet="ABCé", lower=False).load()
-    assert held(other) == {"ABC": 3}
-    assert held(StringCounts("list.tsv", Bound(1), depth=3, alphabet="aé").load()) == {"aé": 4}
-    none = StringCounts("list.tsv", Bound(1), depth=3, alphabet="z").load()
-    assert (len(none), none.total) == (0, 0) and none.left_out == {"foreign symbol": 29}
-
-
-def test_nothing_is_stripped_or_unquoted(folder):
-    text = ' a\t1\na \t2\na\t4\n"a\t8\n"a"\t16\n\t32\na\r\t64\n'
-    pack(folder / "list.tsv", text.replace("\r", ""))
-    records = StringCounts("list.tsv", Bound(1), alphabet='a "').load()
-    kept = {" a": 1, "a ": 2, "a": 68, '"a': 8, '"a"': 16, "": 32}
-    assert held(records) == kept
-    crlf = text.replace("\r", "").replace("\n", "\r\n") + "\r\n\r\n"
-    pack(folder / "list.tsv", "\ufeff" + crlf)  # as a spreadsheet saves it
-    assert held(StringCounts("list.tsv", Bound(1), alphabet='a "').load()) == kept
-
-
-def test_a_line_of_names_is_passed_over_if_one_says_so(folder):
-    path = pack(folder / "list.tsv", "query\tcount\n" + LIST)
-    refuses(StringCounts("list.tsv", Bound(1)), path, "line 1", "'count'", "whole number >= 1")
-    assert StringCounts("list.tsv", Bound(1), header=True).load().total == 15
-    pack(path, LIST)
-    assert StringCounts("list.tsv", Bound(1), header=True).load().total == 10
-    pack(path, "query\tcount\n" + "a\t1\nb\tx\n")
-    refuses(StringCounts("list.tsv", Bound(1), header=True), path, "line 3", "'x'")
-
-
-@pytest.mark.parametrize(
-    "line, texts",
-    [
-        (b"caf\xe9\t3", ("line 3", r"b'\xe9'", "not UTF-8")),
-        (b"abc\t\xff3", ("line 3", r"b'\xff'", "not UTF-8")),
-        (b"cut\xe2\x82\t3", ("line 3", "not UTF-8")),
-        (b"abc", ("line 3", "fewer than 2 fields")),
-        (b"abc 3", ("line 3", "fewer than 2 fields")),
-        (b"abc\t3\t4", ("line 3", "more than 2 fields")),
-        (b"abc\t0", ("line 3", "'0'", ">= 1")),
-        (b"abc\t-2", ("line 3", "'-2'")),
-        (b"abc\t1.5", ("line 3", "'1.5'")),
-        (b"abc\t", ("line 3", "'count'", "nothing")),
-        (b"abc\tnan", ("line 3", "'nan'")),
-        (b"abc\t" + b"9" * 20, ("line 3", "9999")),
-        (b"ab\0\t3", ("line 3", "'string'", "no such symbol")),
-    ],
-)
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_line_that_is_no_string_and_count_is_refused(folder, suffix, line, texts):
-    path = pack(folder / f"list.tsv{suffix}", b"ok\t1\n\xef\xbf\xbd\t1\n" + line + b"\nok\t1\n")
-    refuses(StringCounts("list.tsv", Bound(1)), path, *texts)
-
-
-def test_a_list_in_another_encoding_is_refused_at_its_first_line(folder):
-    path = pack(folder / "list.tsv", LIST.encode("utf-16"))
-    refuses(StringCounts("list.tsv", Bound(1)), path, "line 1", "not UTF-8")
-
-
-def test_lines_are_right_across_blocks(folder, monkeypatch):
-    monkeypatch.setattr(delimited, "_SIZE", 100)
-    lines = [f"word {i}\t{i}".encode() for i in range(1, 60)]
-    path = pack(folder / "list.tsv", b"\n".join(lines))
-    assert StringCounts("list.tsv", Bound(1)).load().total == sum(range(60))
-    assert StringCounts("list.tsv", Bound(1), header=True).load().total == sum(range(2, 60))
-    lines[40] = b"\xe9\t1"
-    pack(path, b"\n".join(lines))
-    refuses(StringCounts("list.tsv", Bound(1)), path, "line 41", "not UTF-8")
-
-
-@pytest.mark.parametrize("depth, alphabet", [(1, "a"), (20, "a"), (24, SYMBOLS)])
-def test_lists_of_nothing_of_one_and_of_the_same(folder, depth, alphabet):
-    path = folder / "list.tsv"
-    tree = dict(depth=depth, alphabet=alphabet)
-    for text, count in (("", 0), ("\n\n", 0), ("a\t1", 1), ("a\t2\n" * 50, 100)):
-        pack(path, text)
-        records = StringCounts("list.tsv", Bound(1), **tree).load()
-        assert held(records) == ({"a": count} if count else {})
-    path.unlink()
-    with pytest.raises(FileNotFoundError, match="list.tsv.*give its path"):
-        StringCounts("list.tsv", Bound(1), **tree).load()
-
-
 # QueryLogTwin
 
 
@@ -526,9 +403,3 @@ def test_a_query_log_of_millions_of_strings():
     records = QueryLogTwin(20_000_000, distinct=3_000_000).load()
     assert (len(records), records.total) == (3_000_000, 20_000_000)
     assert records.hierarchy.digits.word_count == 2
-
-
-def test_polars_is_what_lists_are_read_by(folder):
-    frame = pl.DataFrame({"string": ["ab", "b"], "count": [3, 4]})
-    frame.write_csv(folder / "list.tsv", separator="\t")
-    assert StringCounts("list.tsv", Bound(1), header=True).load().total == 7

@@ -13,15 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.fuzz.run import limited, looked_for_in
-from workbench import Bound
 from workbench.data import source
 from workbench.datasets import (
-    EventSeries,
     Gowalla,
-    GraphDegrees,
     NetflixPrize,
-    NumpyHistogram,
-    StringCounts,
     SurnameStrings,
     checkins,
     delimited,
@@ -138,13 +133,6 @@ def test_a_long_line_of_quotes_takes_little_memory(tmp_path, begins):
     delimited._QUOTED.match(line)
     assert tracemalloc.get_traced_memory()[1] < 2**23
     tracemalloc.stop()
-
-
-def test_what_is_no_utf8_is_looked_for_in_lines_of_limited_length(tmp_path):
-    text = "\ufffd\t1\n".encode()  # a symbol that is in the file, and so no error
-    path = packed(tmp_path, ".gz", (text, 1), (b"a" * 2**24, 400))
-    data = StringCounts(str(path), Bound(1))
-    refuses(data.load, "a.csv.gz")
 
 
 def test_an_xz_file_of_a_large_dictionary_is_refused(tmp_path):
@@ -293,37 +281,6 @@ def test_check_ins_beyond_the_published_ones_are_not_read(tmp_path, monkeypatch)
     refuses(Gowalla().load, "check-ins, need 3")
 
 
-def npy(path, text, content=b"", version=b"\1\0"):
-    text = text.encode() + b"\n"
-    path.write_bytes(b"\x93NUMPY" + version + len(text).to_bytes(2, "little") + text + content)
-    return NumpyHistogram(str(path), Bound(1))
-
-
-@pytest.mark.parametrize(
-    ("shape", "dtype", "need"),
-    [
-        ("(134217729,)", "<i8", "has 134,217,729 cells, need at most 134,217,728"),
-        ("(2097152, 2097152, 2097152)", "<i8", "cells, need at most"),
-        ("(1,)", "<U20000000", "need counts"),
-        ("(0,)", "<i8", "need counts"),
-        ("()", "<i8", "need counts"),
-        ("(-1,)", "<i8", "need counts|cells|not a whole"),
-        ("(9,)", "|O", "need counts"),
-    ],
-)
-def test_an_array_is_as_large_as_is_allowed(tmp_path, shape, dtype, need):
-    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}}}"
-    data = npy(tmp_path / "a.npy", header)
-    with limited(), pytest.raises(ValueError, match=need):
-        data.load()
-
-
-def test_an_array_of_structured_names_is_refused(tmp_path):
-    refuses(
-        npy(tmp_path / "a.npy", "{}", version=b"\3\0").load, "not a whole .npy array", "version"
-    )
-
-
 def test_surnames_of_very_many_rows_are_refused(tmp_path, monkeypatch):
     data = looked_for_in(tmp_path, monkeypatch) / "surnames"
     data.mkdir(parents=True)
@@ -334,10 +291,3 @@ def test_surnames_of_very_many_rows_are_refused(tmp_path, monkeypatch):
     )
     (data / "census_2010.parquet").write_bytes(b"PAR1")
     refuses(SurnameStrings().load, "no such Parquet file")
-
-
-def test_own_files_of_endless_lines_are_refused(tmp_path):
-    path = str(packed(tmp_path, ".gz", (b"when,who\n", 1), (b"1" * 2**24, 400)))
-    refuses(GraphDegrees(path).load, "line 2", "more than 4,194,304 bytes")
-    events = EventSeries(path, "when", "who", "2010-01-01", "2010-02-01", 1)
-    refuses(events.load, "line 2", "more than 4,194,304 bytes")

@@ -104,7 +104,6 @@ def test_what_wraps_a_dataset_is_of_its_kind():
     assert kind_of(datasets.Ranked(datasets.NetTraceTwin())) == TWIN
     assert datasets.Ranked(datasets.NetTrace()).kind == REAL_FILE
     assert kind_of(OnTheMap().points()) == REAL_FILE
-    assert all(dataset.kind == REAL_FILE for dataset in datasets.OWN)
     twins = (
         datasets.InteractionsTwin.netflix().slice(2000),
         datasets.InteractionsTwin.gowalla(),

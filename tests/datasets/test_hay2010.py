@@ -9,23 +9,20 @@ import pytest
 
 from tests.datasets.test_datasets import cells, pack, real, refuses
 from workbench import datasets
-from workbench.data import PUBLIC, Bound
+from workbench.data import Bound
 from workbench.datasets import (
-    EventSeries,
-    GraphDegrees,
     KeywordFrequencies,
     KeywordFrequenciesTwin,
     NetTrace,
     NetTraceTwin,
-    NumpyHistogram,
     RetailHours,
     SearchLogs,
     SearchLogsTwin,
     SnapDegrees,
     SocialNetwork,
     SocialNetworkTwin,
-    StringCounts,
     Surnames,
+    hay2010,
     published,
 )
 
@@ -245,52 +242,39 @@ EDGES = """# Directed graph, each pair twice, say: "toy.txt
 """
 
 
-def test_degrees_of_an_undirected_graph(folder):
-    path = pack(folder / "toy.txt", EDGES.replace("\n", "\r\n"))
-    table = GraphDegrees(str(path), nodes=6).load()
-    assert table.dense().tolist() == [2, 2, 1, 0, 1, 0]
-    assert table.bound == Bound(2, 1) and not table.truth_public
-    assert GraphDegrees(str(path), 5, truth_public=True).load().truth_public
-    listed = GraphDegrees(str(path), nodes=5, listed=True).load()
-    alone = GraphDegrees(str(path))
-    assert (alone.load().dense() == listed.dense()).all() and alone.domain == listed.domain
-    assert listed.dense().tolist() == [2, 2, 1, 0, 1]
-    pack(path, EDGES.replace("2", "50"))
-    assert (GraphDegrees(str(path), 5, listed=True).load().dense() == [2, 2, 0, 1, 1]).all()
-    pack(path, "# nothing\n")
-    assert len(GraphDegrees(str(path), nodes=9).load()) == 0
+@pytest.fixture
+def graph(folder, monkeypatch):
+    """Degrees of the edges in a file, of so many nodes."""
+
+    def degrees(text, nodes):
+        monkeypatch.setitem(hay2010.SNAP, "ca-GrQc", (nodes, "", ""))
+        pack(folder / "graphs/ca-GrQc.txt", text)
+        return SnapDegrees().load().dense()
+
+    return degrees
 
 
-def test_one_edge_more_moves_two_degrees_by_one(folder):
+def test_degrees_of_an_undirected_graph(graph):
+    assert graph(EDGES.replace("\n", "\r\n"), 5).tolist() == [2, 2, 1, 0, 1]
+    assert graph(EDGES.replace("2", "50"), 5).tolist() == [2, 2, 0, 1, 1]
+
+
+def test_one_edge_more_moves_two_degrees_by_one(graph):
     rng = np.random.default_rng(0)
-    ends = rng.integers(0, 50, (300, 2))
-    path = folder / "random.txt"
+    ends = np.concatenate([rng.integers(0, 50, (300, 2)), np.stack([np.arange(50)] * 2, 1)])
     for last in ((3, 4), (49, 0), (7, 7)):
         both = []
         for more in (ends, np.concatenate([ends, [last]])):
-            pack(path, "".join(f"{a} {b}\n" for a, b in more))
-            both.append(GraphDegrees("random.txt", 50).load().dense())
+            both.append(graph("".join(f"{a} {b}\n" for a, b in more), 50))
         moved = abs(both[1] - both[0])
         assert moved.sum() in (0, 2) and moved.max() <= 1
     assert both[0].sum() == 2 * len({frozenset(e) for e in ends.tolist() if e[0] != e[1]})
 
 
 @pytest.mark.parametrize("bad", ["1", "1 2 3", "a b", "1,2", "-1 2", "1.0 2", "1 2 # no"])
-def test_a_line_that_is_no_edge_is_refused(folder, bad):
-    path = pack(folder / "toy.txt.gz", EDGES + bad + "\n")
-    refuses(GraphDegrees("toy.txt", 6), path, "line 10", "two node ids")
-    refuses(GraphDegrees("toy.txt", 5, listed=True), path, "line 10", "two node ids")
-
-
-def test_nodes_are_public_and_not_learnt(folder):
-    path = pack(folder / "toy.txt", EDGES)
-    assert GraphDegrees("toy.txt", 100).domain.shape == (100,)
-    refuses(GraphDegrees("toy.txt", 4), path, "line 9", "from 0 to 3")
-    refuses(GraphDegrees("toy.txt", 6, listed=True), path, "5 nodes", "need 6")
-    with pytest.raises(ValueError, match="GraphDegrees.nodes"):
-        GraphDegrees("toy.txt", 0)
-    with pytest.raises(FileNotFoundError, match="none.txt.*give its path"):
-        GraphDegrees("none.txt", 5).load()
+def test_a_line_that_is_no_edge_is_refused(graph, bad):
+    with pytest.raises(ValueError, match="ca-GrQc.txt, line 10.*two node ids"):
+        graph(EDGES + bad + "\n", 5)
 
 
 def test_snap_graphs_are_read_by_name(folder):
@@ -309,6 +293,7 @@ def test_snap_graphs_are_read_by_name(folder):
 
 # Events
 
+RETAIL_FILE = "online_retail/online_retail.csv"
 SHOP = """InvoiceNo,Description,InvoiceDate,CustomerID,Country
 1,"RED, WHITE",2010-12-01 00:00:00,17850.0,UK
 1,BLUE,2010-12-01 00:59:59,17850.0,UK
@@ -318,51 +303,33 @@ SHOP = """InvoiceNo,Description,InvoiceDate,CustomerID,Country
 """
 
 
-def shop(**more) -> EventSeries:
-    fields = dict(start="2010-12-01", end="2011-12-10", most=10) | more
-    return EventSeries("shop.csv", "InvoiceDate", "CustomerID", **fields)
-
-
-def test_events_are_counted_by_the_bin(folder):
-    pack(folder / "shop.csv.gz", SHOP)
-    table = shop().load()
-    assert table.domain.shape == (8976,) and table.domain.attributes == ("bin",)
-    assert cells(table) == {(0,): 2, (1,): 1, (8975,): 1}  # the line without customer is out
-    assert table.bound == Bound(10, 10, 10) and not table.truth_public
-    days = shop(minutes=24 * 60, truth_public=True).load()
-    assert cells(days) == {(0,): 3, (373,): 1} and days.truth_public
-    assert shop(minutes=60 * 24 * 373).domain.shape == (2,)
-    assert shop(minutes=60 * 24 * 374, most=3).load().bound == Bound(1, 3, 3)
-    assert shop(start="2010-12-01 00:30", end="2010-12-01 01:15").domain.shape == (1,)
-
-
-def test_a_unit_keeps_at_most_so_many_events_whatever_the_others_do(folder):
+def test_a_customer_keeps_at_most_so_many_lines_whatever_the_others_do(folder):
     rng = np.random.default_rng(1)
     rows = [(f"c{u}", int(h)) for u in range(40) for h in rng.integers(0, 200, 3 * u)]
 
     def table(rows, **more):
         text = "".join(f"2010-12-{1 + h // 24:02} {h % 24:02}:00:00,{u}\n" for u, h in rows)
-        pack(folder / "shop.csv", "InvoiceDate,CustomerID\n" + text)
-        return shop(end="2010-12-20", **more).load().dense()
+        pack(folder / RETAIL_FILE, "InvoiceDate,CustomerID\n" + text)
+        return RetailHours(**more).load().dense()
 
     whole = table(rows, most=10)
     assert whole.sum() == sum(min(10, 3 * u) for u in range(40))
     assert (table(rows[::-1], most=10) == whole).all()  # nor does the file's order matter
-    for unit in ("c39", "c20", "c2"):
-        moved = abs(whole - table([r for r in rows if r[0] != unit], most=10))
+    for customer in ("c39", "c20", "c2"):
+        moved = abs(whole - table([r for r in rows if r[0] != customer], most=10))
         assert moved.sum() <= 10
-        alone = table([r for r in rows if r[0] == unit], most=10)
+        alone = table([r for r in rows if r[0] == customer], most=10)
         assert (moved == alone).all()
     assert (table(rows, most=10, seed=1) != whole).any()
-    assert (table(rows, most=10**6) == np.bincount([h for _, h in rows], minlength=456)).all()
+    assert (table(rows, most=10**6) == np.bincount([h for _, h in rows], minlength=8976)).all()
 
 
 @pytest.mark.slow
-def test_every_event_of_a_unit_is_as_likely_as_any_other(folder):
+def test_every_line_of_a_customer_is_as_likely_as_any_other(folder):
     """Seeded: never by chance; sees an event that is off by six standard errors (37 %)."""
     text = "".join(f"2010-12-01 {h:02}:00:00,a\n" for h in range(12))
-    pack(folder / "shop.csv", "InvoiceDate,CustomerID\n" + text)
-    kept = sum(shop(end="2010-12-02", most=3, seed=s).load().dense()[:12] for s in range(800))
+    pack(folder / RETAIL_FILE, "InvoiceDate,CustomerID\n" + text)
+    kept = sum(RetailHours(most=3, seed=s).load().dense()[:12] for s in range(800))
     assert kept.sum() == 2400 and abs(kept - 200).max() < 6 * (200 * 3 / 4) ** 0.5
 
 
@@ -370,136 +337,24 @@ def test_every_event_of_a_unit_is_as_likely_as_any_other(folder):
     "bad", ["12/1/2010 8:26", "", "2010-12-01", "2010-11-30 23:59:59", "2011-12-10 00:00:00"]
 )
 def test_a_time_outside_the_period_or_badly_written_is_refused(folder, bad):
-    path = pack(folder / "shop.csv", SHOP.replace("2010-12-01 01:00:00", bad))
-    refuses(
-        shop(), path, "line 4", "'InvoiceDate'", repr(bad) if bad else "nothing", "2011-12-10"
-    )
-
-
-def test_events_written_otherwise(folder):
-    pack(folder / "shop.csv", "when,who\n1/12/2010 08:26,x\n")
-    series = EventSeries("shop.csv", "when", "who", "2010-12-01", "2010-12-02", 1)
-    refuses(series, "line 2", "'when'")
-    british = {"written": "%d/%m/%Y %H:%M"}
-    series = EventSeries("shop.csv", "when", "who", "2010-12-01", "2010-12-02", 1, **british)
-    assert cells(series.load()) == {(8,): 1}
-    absent = EventSeries("shop.csv", "when", "whose", "2010-12-01", "2010-12-02", 1)
-    refuses(absent, "line 1", "'whose'")
-
-
-@pytest.mark.parametrize(
-    "more, field",
-    [
-        (dict(start="yesterday"), "start"),
-        (dict(start="2010-12-01T00:00+01:00"), "start"),
-        (dict(end=2011), "end"),
-        (dict(end="2010-12-01"), "end"),
-        (dict(most=0), "most"),
-        (dict(minutes=0.5), "minutes"),
-        (dict(written="%H:%M"), "written"),
-        (dict(truth_public="yes"), "truth_public"),
-    ],
-)
-def test_event_series_checks_its_fields(more, field):
-    with pytest.raises(ValueError, match=f"EventSeries.{field}"):
-        shop(**more)
+    path = pack(folder / RETAIL_FILE, SHOP.replace("2010-12-01 01:00:00", bad))
+    found = repr(bad) if bad else "nothing"
+    refuses(RetailHours(), path, "line 4", "'InvoiceDate'", found, "2011-12-10")
 
 
 def test_retail_hours(folder):
     with pytest.raises(FileNotFoundError, match=r"spreadsheet.*online\+retail.zip.*save"):
         RetailHours().load()
-    pack(folder / "online_retail/online_retail.csv", SHOP)
+    pack(folder / RETAIL_FILE, SHOP)
+    assert cells(RetailHours().load()) == {
+        (0,): 2,
+        (1,): 1,
+        (8975,): 1,
+    }  # who has no number is out
     table = RetailHours(most=2).load()
     assert table.domain == RetailHours().domain and table.domain.shape == (8976,)
     assert table.total == 3 and table.bound == Bound(2, 2, 2) and table.truth_public
     assert published.verify("online_retail")[0].state == "unknown"
-
-
-# Arrays
-
-
-def test_numpy_histograms_of_any_shape(folder):
-    for array in (
-        np.array([3, 0, 1]),
-        np.arange(6, dtype=np.uint8).reshape(2, 3),
-        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
-        np.zeros((2, 2, 2), ">i4"),
-    ):
-        np.save(folder / "counts.npy", array)
-        dataset = NumpyHistogram("counts.npy", Bound(1))
-        table = dataset.load()
-        assert table.domain == dataset.domain and table.domain.shape == array.shape
-        assert (table.dense() == array).all() and table.bound == Bound(1)
-        assert not table.truth_public
-    assert table.domain.attributes == ("axis0", "axis1", "axis2")
-    more = NumpyHistogram("counts.npy", Bound(3, 2), truth_public=True)
-    assert more.load().bound == Bound(3, 2) and more.load().truth_public
-    assert repr(more) == (
-        "NumpyHistogram(path='counts.npy', bound=Bound(l0=3, linf=2, l1=6), truth_public=True)"
-    )
-    assert NumpyHistogram("counts.npy", PUBLIC).load().bound is PUBLIC
-    with pytest.raises(ValueError, match="NumpyHistogram.bound"):
-        NumpyHistogram("counts.npy", 1)
-
-
-def npy(array, **more) -> bytes:
-    np.save(out := io.BytesIO(), array, **more)
-    return out.getvalue()
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
-@pytest.mark.parametrize(
-    "content, texts",
-    [
-        (npy(np.array([[1, 2], [3, -4]])), ("cell (1, 1)", "-4")),
-        (npy(np.array([0, 1.5])), ("cell (1,)", "1.5")),
-        (npy(np.array([np.nan])), ("cell (0,)", "nan")),
-        (npy(np.array([np.inf], np.float16)), ("cell (0,)", "inf")),
-        (npy(np.array([2**63], np.uint64)), ("cell (0,)", 2**63)),
-        (npy(np.array(["1"])), ("<U1", "need counts")),
-        (npy(np.array([1j])), ("complex", "need counts")),
-        (npy(np.array(7)), ("shape ()", "at least one")),
-        (npy(np.zeros((0, 3), int)), ("shape (0, 3)", "at least one")),
-        (npy(np.array([{}]), allow_pickle=True), ("object", "need counts")),
-        (npy(np.arange(100))[:-8], ("not a whole .npy array",)),
-        (npy(np.arange(100))[:50], ("not a whole .npy array",)),
-        (npy(np.arange(100))[:4], ("not a whole .npy array",)),
-        (b"", ("not a whole .npy array",)),
-        (b"1\n2\n3\n", ("not a whole .npy array",)),
-        (archive(""), ("not a whole .npy array",)),
-    ],
-    ids=range(16),  # bytes of an archive name the second
-)
-def test_what_is_not_an_array_of_counts_is_refused(folder, content, texts, suffix):
-    path = pack(folder / f"counts.npy{suffix}", content)
-    refuses(NumpyHistogram("counts.npy", Bound(1)), path, *texts)
-    with pytest.raises(FileNotFoundError, match="other.npy.*give its path"):
-        _ = NumpyHistogram("other.npy", Bound(1)).domain
-
-
-# Files of one's own
-
-
-@pytest.mark.parametrize("dataset", datasets.OWN, ids=lambda d: d.__name__)
-def test_what_is_ones_own_is_not_public_unless_one_says_so(dataset):
-    assert dataset.truth_public is False and "nit is" in dataset.__doc__
-
-
-@pytest.mark.parametrize("dataset", [NumpyHistogram, StringCounts])
-def test_how_far_a_unit_moves_totals_is_stated_and_has_no_default(dataset):
-    with pytest.raises(TypeError, match="bound"):
-        dataset("totals")
-    assert dataset("totals", Bound(3, 2)).bound == Bound(3, 2)
-
-
-def test_a_path_is_looked_for_as_it_stands_first(folder, tmp_path):
-    np.save(folder / "x.npy", [1])
-    np.save(tmp_path / "x.npy", [2, 2])  # where we stand
-    assert NumpyHistogram("x.npy", Bound(1)).load().total == 4
-    assert NumpyHistogram(str(folder / "x.npy"), Bound(1)).load().total == 1
-    (tmp_path / "x.npy").unlink()
-    assert NumpyHistogram("x.npy", Bound(1)).load().total == 1
-    assert NumpyHistogram("~/x.npy", Bound(1)).files()[0].name == "~/x.npy"
 
 
 # The real thing

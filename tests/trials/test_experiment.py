@@ -13,7 +13,19 @@ from time import time
 import numpy as np
 import pytest
 
-from workbench import DP, Bound, Dyadic, RandomRanges, Sweep, Trial, datasets, run, trials
+from workbench import (
+    DP,
+    Bound,
+    Domain,
+    Dyadic,
+    RandomRanges,
+    SparseTable,
+    Sweep,
+    Trial,
+    datasets,
+    run,
+    trials,
+)
 from workbench.mechanisms import (
     FPA,
     GeometricHistogram,
@@ -294,9 +306,22 @@ class Cells:
         return float(len(estimate))
 
 
+@value
+class Three:
+    """A dataset of three cells."""
+
+    truth_public: bool
+
+    def load(self):
+        domain = Domain(("axis0",), (3,))
+        keys, counts = np.array([0, 2]), np.array([3, 5])
+        return SparseTable.from_keys(
+            domain, keys, counts, Bound(1), truth_public=self.truth_public
+        )
+
+
 def test_rows_say_whether_their_truth_is_public(tmp_path):
-    np.save(tmp_path / "a.npy", np.array([3, 0, 5]))
     for public in (True, False):
-        data = datasets.NumpyHistogram(str(tmp_path / "a.npy"), Bound(1), public)
+        data = Three(public)
         rows = run(Sweep([data], [A], [Cells()], seeds=1), tmp_path / str(public))
         assert rows.truth_public.eq(public).all()

@@ -577,15 +577,27 @@ def test_a_private_table_is_told_why_it_has_no_panel():
     assert advice_instead(public) is None and advice_instead(private([1], [1], PUBLIC)) is None
 
 
-def test_a_private_file_is_advised_about_by_its_shape(tmp_path):
-    path = tmp_path / "own.npy"
-    np.save(path, np.arange(600).reshape(20, 30))
-    own = datasets.NumpyHistogram(str(path), Bound(1))
-    shown = widgets.panel(HighPassFilter, own)
+@value
+class Own:
+    """A dataset of one's own."""
+
+    truth_public: bool = False
+    bound = Bound(1)
+    domain = Domain(("axis0", "axis1"), (20, 30))
+
+    def load(self):
+        keys = np.arange(600)
+        return SparseTable.from_keys(
+            self.domain, keys, keys, self.bound, truth_public=self.truth_public
+        )
+
+
+def test_a_private_dataset_is_advised_about_by_its_shape():
+    shown = widgets.panel(HighPassFilter, Own())
     assert shown.scene == advice_scene(
         Domain(("axis0", "axis1"), (20, 30)), Bound(1), shown.scene.why
     )
-    public = datasets.NumpyHistogram(str(path), Bound(1), truth_public=True)
+    public = Own(truth_public=True)
     assert widgets.panel(HighPassFilter, public).release is not None
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from workbench.compiled import pl
 from workbench.data import Bound, SparseTable
 from workbench.datasets.delimited import read_lines
-from workbench.datasets.graph_degrees import GraphDegrees
 from workbench.datasets.kinds import REAL_FILE, Twin, differences, seed_field
 from workbench.datasets.published import File
 from workbench.spaces import Domain
@@ -78,8 +78,24 @@ class SnapDegrees:
 
     def load(self) -> SparseTable:
         """The table; a graph of another number of nodes, or a bad line, is a ValueError."""
-        path = str(FILES[self.graph].find())
-        return GraphDegrees(path, self.domain.size, listed=True, truth_public=True).load()
+        path = FILES[self.graph].find()
+        edges = [np.empty((0, 2), np.int64)]
+        for block in read_lines(path, notes="^#"):
+            ids = block.frame["line"].str.extract_groups(r"^(\d+)\s+(\d+)$").struct.unnest()
+            ids = ids.select(pl.all().cast(pl.Int64, strict=False))
+            bad = ids["1"].is_null() | ids["2"].is_null()
+            block.refuse(bad, "line", "two node ids, whole numbers")
+            edges.append(ids.to_numpy())
+        domain = self.domain
+        nodes, ends = np.unique(np.concatenate(edges), return_inverse=True)
+        if len(nodes) != domain.size:
+            raise ValueError(f"{path} has edges of {len(nodes)} nodes; need {domain.size}")
+        low, high = np.sort(ends.reshape(-1, 2), axis=1).T
+        pairs = np.unique((low * len(nodes) + high)[low < high])
+        ends = np.concatenate([pairs // len(nodes), pairs % len(nodes)])
+        return SparseTable.from_keys(
+            domain, ends, np.ones_like(ends), Bound(2, 1), truth_public=True
+        )
 
 
 # Hay2010

@@ -88,7 +88,7 @@ class QueryLogTwin(OverHierarchy, Twin):
 
     original = (
         "90 million searches that Microsoft gave out on request: nothing here reads them; a list of your "
-        "own strings is read by `StringCounts`"
+        "own strings is read by `Records.read`"
     )
     matched: ClassVar[Mapping[str, str]] = {
         "sum": "90 million queries",
