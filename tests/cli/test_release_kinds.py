@@ -146,7 +146,7 @@ def test_microdata_are_synthesised(run):
         "--rows 0": "MaximumEntropySynthesis.rows = 0",
         "--rows many": "--rows = 'many' is not allowed",
         "--rows 5 --marginals 7": "need 1 to 2",
-        "--rows 5 --out m.txt": "ends in .csv or .parquet",
+        "--rows 5 --out m.txt": "a release is written as m.parquet",
     }.items():
         line = last_options(f"synthesize t.csv {words} --rows 5 {wrong}")
         assert says in run(line, code=2).stderr

@@ -21,6 +21,7 @@ from workbench.cli import (
     release,
     release_text,
     reproduce,
+    request,
     screen,
     serving,
     whereis,
@@ -125,8 +126,8 @@ app = typer.Typer(
 )
 app.command()(reproduce.reproduce)
 app.command()(advise.advise)
-app.command(cls=mechanism_options.Command)(release.release)
-app.command()(release.synthesize)
+app.command(cls=mechanism_options.Command)(request.asking(release.release))
+app.command()(request.asking(release.synthesize, without=release.NOT_OF_RECORDS))
 app.command()(release_text.show)
 app.command()(release_text.answer)
 app.add_typer(budget.app, name="budget")

@@ -1,15 +1,19 @@
-"""The options of mechanisms on a command line: which there are, and the mechanism that they make."""
+"""`release` has the options of the mechanism that it is asked for: these, their help, and what they make."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import MISSING, Field, fields, is_dataclass
 from difflib import get_close_matches
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from inspect import Parameter, Signature
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from workbench.cli import screen
-from workbench.cli import screen as command
+import typer
+
+from workbench.cli import options, screen
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
@@ -19,120 +23,197 @@ _QUERIES = {
     "--workload": "FILE, of queries by label, one a line",
     "--marginals": "ORDER|FILE, all marginals on so many attributes, or a file of one a line",
 }  # that are stated in one of two ways
+_MECHANISM = f"{__name__}.mechanism"  # in the context: its class,
+_OWN = f"{__name__}.own"  # and what was typed of its own options, by their names
+_HELP = {"-h", "--help"}
 
 
-class Command(command.Command):
-    """A command which also takes the options of every mechanism; all of these take a value."""
+class Command(screen.Command):
+    """A command whose first word is a mechanism, and which has that mechanism's options too."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Set aside what is no option of the command, wherever it stands, with its value.
+        """Find the mechanism before anything else is asked; its own options are set aside."""
+        ctx.meta[screen.GIVEN] = [ctx.info_name, *args]
+        name, rest = self._named(ctx, args)
+        if name is None:
+            return super().parse_args(ctx, ["--help"])
+        cls = mechanism_class(name)
+        ctx.meta[_MECHANISM] = cls
+        ctx.info_name = f"{ctx.info_name} {cls.__name__}"
+        _refuse_options_of_others(cls, rest, [x for p in self.get_params(ctx) for x in p.opts])
+        left = super().parse_args(ctx, rest)
+        own = {option: ctx.params.pop(_python_name(option)) for option in _added_options(cls)}
+        ctx.meta[_OWN] = {option: text for option, text in own.items() if text is not None}
+        return left
 
-        Whether a mechanism has it is asked when mechanisms are loaded.
-        """
-        ctx.meta[command.GIVEN] = [ctx.info_name, *args]
-        takes_value = {
-            name: not getattr(param, "is_flag", False)
+    def _named(self, ctx: Any, args: list[str]) -> tuple[str | None, list[str]]:
+        """The mechanism that the words name, and the other words; None where help is asked of all."""
+        flags = {
+            name
             for param in self.get_params(ctx)
-            for name in (*param.opts, *param.secondary_opts)
-            if name.startswith("-")
+            if getattr(param, "is_flag", False)
+            for name in param.opts
         }
-        options: list[tuple[str, str]] = []
-        rest = []
+        named, rest = [], []
+        first = None  # place of the first word that is no option, nor the value of one
         words = iter(args)
         for word in words:
-            name, equals, text = word.partition("=")
-            if name in takes_value or not name.removeprefix("--") or not name.startswith("--"):
-                rest.append(word)
-                if takes_value.get(name, False) and not equals:
-                    rest += islice(words, 1)
+            option, equals, text = word.partition("=")
+            if option == "--mechanism":
+                named.append(text if equals else next(words, ""))
                 continue
-            if not equals:
-                text = next(words, "")
-            options.append((name, text))
-        ctx.meta[__name__] = options
-        for name, text in options:
-            if text.startswith("--"):
-                self.refuse_unknown_options(ctx)
-                raise ValueError(f"{name} needs a value, and {text} stands there")
-        try:
-            return super().parse_args(ctx, rest)
-        except Exception:  # a missing option is perhaps one that is misspelt
-            self.refuse_unknown_options(ctx, _named_mechanism(rest))
-            raise
+            rest.append(word)
+            if not word.startswith("-"):
+                first = len(rest) - 1 if first is None else first
+            elif not equals and option not in flags | _HELP:
+                rest += islice(words, 1)
+        if len(named) > 1:
+            raise ValueError("--mechanism is given twice: need it once")
+        word = None if first is None else rest[first]
+        if named:
+            if word and not Path(word).exists() and _found(word):
+                raise ValueError(f"{word} and --mechanism {named[0]}: need one mechanism")
+            return named[0], rest
+        if word is not None and (_found(word) or not Path(word).exists()):
+            assert first is not None
+            return word, rest[:first] + rest[first + 1 :]
+        if _HELP & {*args}:
+            return None, rest
+        raise ValueError(
+            "which mechanism? Name it first: workbench release MECHANISM TABLE… --out FILE\n"
+            f"See: {ctx.command_path} --help"
+        )
 
-    def refuse_unknown_options(self, ctx: Any, chosen: type | None = None) -> None:
-        """A ValueError for the first option that no mechanism has either, with the nearest."""
-        unknown = [name for name, _ in ctx.meta[__name__]]
-        known = [name for param in self.get_params(ctx) for name in param.opts]
-        first = [] if chosen is None else [chosen]
-        for cls in chain(first, each_mechanism()):
-            if not unknown:
-                return
-            known += _declared_options(cls)
-            unknown = [name for name in unknown if name not in known]
-        if unknown:
-            near = get_close_matches(unknown[0], known, n=1)
-            perhaps = f", perhaps {near[0]}" if near else ""
-            raise ValueError(
-                f"No such option: {unknown[0]}{perhaps}\nSee: {ctx.command_path} --help"
-            )
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Those of all mechanisms, and those of the one that is asked for."""
+        cls = ctx.meta.get(_MECHANISM)
+        return super().get_params(ctx) + ([] if cls is None else _click_options(cls))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The usual help, then the mechanisms."""
-        from workbench.mechanisms.options import option_help
+        """The options of a mechanism; before one is named, which there are."""
+        from workbench.data import Interactions, Records
 
-        super().format_help(ctx, formatter)
-        screen.say(" Mechanisms, and their options:")
-        for cls in each_mechanism():
-            if not getattr(cls, "idealised", False):
-                screen.say(f"\n {cls.__name__}: {(cls.__doc__ or '').splitlines()[0]}")
-                for option, f in _declared_options(cls).items():
-                    what = _QUERIES.get(option) or f"{option_help(f)}: {f.metadata['doc']}"
-                    screen.say(f"   {option:10} {what}")
+        cls = ctx.meta.get(_MECHANISM)
+        if cls is None:
+            screen.say(_overview(ctx.command_path))
+            return
+        unused = {
+            panel
+            for panel, takes in ((options.PEOPLE, Interactions), (options.SPACE, Records))
+            if cls.takes is not takes
+        }
+        shown: Any = copy(self)
+        shown.help = (cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+        shown.get_params = lambda ctx: [
+            p for p in self.get_params(ctx) if getattr(p, "rich_help_panel", None) not in unused
+        ]
+        screen.Command.format_help(shown, ctx, formatter)
 
 
-def _of_ours(name: str) -> type | None:
-    """The mechanism of ours of a name, in any capitals; no other is loaded."""
+def _overview(command: str) -> str:
+    """Every mechanism that can be saved, by family, a line each."""
     from workbench import mechanisms
 
+    lines = [
+        f"Usage: {command} MECHANISM TABLE... --out FILE [OPTIONS]",
+        "",
+        "Release a table of counts, records or interactions under differential privacy.",
+        "Each mechanism has a page of its own:",
+        f"  {command} HighPassFilter --help",
+        "",
+    ]
+    families = dict(mechanisms.FAMILIES)
+    ours = [*each_mechanism()]
+    others = [cls.__name__ for cls in ours if cls.__name__ not in mechanisms.__all__]
+    if others:
+        families["of --with"] = others
+    by_name = {cls.__name__: cls for cls in ours if not getattr(cls, "idealised", False)}
+    for family, names in families.items():
+        for name in names:
+            if name in by_name:
+                said = (by_name[name].__doc__ or "").splitlines()[0]
+                line = f" {family.partition('_')[0]:14}{name:26}{said}"
+                lines.append(line if len(line) <= 79 else f"{line[:78].rstrip()}…")
+                family = ""
+    lines += [
+        "",
+        "--with MODULE adds the mechanisms of a module of your own.",
+        "A file that is called as a mechanism is written ./NAME.",
+    ]
+    return "\n".join(lines)
+
+
+def _click_options(cls: type) -> list[Any]:
+    """The options that a mechanism adds, as the parser knows them."""
+    from workbench.mechanisms.options import option_need
+
+    parameters = []
+    for option, f in _added_options(cls).items():
+        what = f"{f.metadata['doc'][:1].upper()}{f.metadata['doc'][1:]}"
+        what = _QUERIES.get(option) or f"{what}: {option_need(f)}."
+        default = None if f.default in (MISSING, None) else str(f.default)
+        note = typer.Option(option, metavar="VALUE", help=what, show_default=default or False)
+        note.rich_help_panel = f"Of {cls.__name__}"
+        parameters.append(
+            Parameter(
+                _python_name(option),
+                Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[str | None, note],
+            )
+        )
+
+    def added(**given: str | None) -> None: ...
+
+    added.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    app = typer.Typer(add_completion=False)
+    app.command()(added)
+    command: Any = typer.main.get_command(app)
+    return [param for param in command.params if param.name.startswith("own_")]
+
+
+def _python_name(option: str) -> str:
+    return "own_" + option.removeprefix("--").replace("-", "_")
+
+
+def _added_options(cls: type) -> dict[str, Field[Any]]:
+    """The options of a mechanism that are not those of every one."""
+    return {option: f for option, f in declared_options(cls).items() if option != "--bound"}
+
+
+def _refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> None:
+    """A ValueError for the first option that only other mechanisms have, or none."""
+    for word in words:
+        option = word.partition("=")[0]
+        if option.startswith("--") and option != "--" and option not in {*known, *_HELP}:
+            others = [c.__name__ for c in each_mechanism() if option in declared_options(c)]
+            own = ", ".join(_added_options(cls)) or "none of its own"
+            if others:
+                some = f"{', '.join(others[:3])} and others have"
+                some = some if len(others) > 3 else f"{' and '.join(others)} would take"
+                raise ValueError(
+                    f"{cls.__name__} has no option {option}; it has {own}; {some} {option}"
+                )
+            near = get_close_matches(option, known, n=1)
+            perhaps = f", perhaps {near[0]}" if near else ""
+            raise ValueError(f"No such option: {option}{perhaps}")
+
+
+def _found(name: str) -> type | None:
+    """The mechanism of a name: ours, one of a module that --with names, or another package's."""
+    from workbench import compiled, mechanisms
+
     ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
-    return getattr(mechanisms, ours) if ours else None
+    cls = getattr(mechanisms, ours) if ours else None
+    if cls is not None and _can_be_asked_for(cls):
+        return cls
+    stated = {cls.__name__.lower(): cls for cls in _stated_mechanisms()}
+    return stated.get(name.lower()) or compiled.find("mechanisms", name)
 
 
-def _named_mechanism(words: list[str]) -> type | None:
-    """The mechanism of ours that `--mechanism` names among the words of a command line."""
-    for i, word in enumerate(words):
-        option, equals, text = word.partition("=")
-        if option == "--mechanism":
-            return _of_ours(text if equals else "".join(words[i + 1 : i + 2]))
-    return None
-
-
-def mechanism_class(ctx: Any, name: str) -> type:
-    """The mechanism of a name, ours or one of another package; the options that stand there are known.
-
-    Parameters
-    ----------
-    ctx : typer.Context
-        Of a `Command`, which has set the options aside.
-    name : str
-        Of the mechanism, in any capitals.
-
-    Returns
-    -------
-    type
-
-    Raises
-    ------
-    ValueError
-        No such mechanism, or one that cannot be asked for here.
-    """
-    from workbench import compiled
-
-    cls = _of_ours(name)
-    if cls is None or not _can_be_asked_for(cls):
-        stated = {cls.__name__.lower(): cls for cls in _stated_mechanisms()}
-        cls = stated.get(name.lower()) or compiled.find("mechanisms", name)
+def mechanism_class(name: str) -> type:
+    """The mechanism of a name, in any capitals; a ValueError if none can be asked for by it."""
+    cls = _found(name)
     if cls is None:
         raise ValueError(_no_such_mechanism(name))
     if not _can_be_asked_for(cls):
@@ -144,7 +225,6 @@ def mechanism_class(ctx: Any, name: str) -> type:
         raise ValueError(
             f"{cls.__name__} is drawn with floating point: idealised, and never saved"
         )
-    ctx.command.refuse_unknown_options(ctx, cls)
     return cls
 
 
@@ -176,15 +256,13 @@ def stated_choice(text: str | None, epsilon: float | None) -> Choice | None:
     return Choice(f"--{name.strip()}", tuple(parse_numbers("--choose", numbers)), epsilon)
 
 
-def stated_mechanism(ctx: Any, cls: type, request: Request, choice: Choice | None) -> Any:
+def stated_mechanism(ctx: Any, request: Request, choice: Choice | None) -> Any:
     """The mechanism with the options that stand on the command line, and the request's budget.
 
     Parameters
     ----------
     ctx : typer.Context
         Of a `Command`, which has set the options aside.
-    cls : type
-        Of the mechanism.
     request : Request
         Whose `--bound` is the mechanism's own where it limits the records of a user.
     choice : Choice, optional
@@ -201,24 +279,25 @@ def stated_mechanism(ctx: Any, cls: type, request: Request, choice: Choice | Non
     """
     from workbench.mechanisms.options import option_help, parse_option
 
+    cls = asked_mechanism(ctx)
     name = cls.__name__
-    declared = _declared_options(cls)
-    typed = list(ctx.meta[__name__])
+    declared = declared_options(cls)
+    typed = dict(ctx.meta[_OWN])
     if "--bound" in declared and request.bound_text is not None:
-        typed.append(("--bound", request.bound_text))
+        typed["--bound"] = request.bound_text
     if choice is not None:
         if choice.option not in declared:
-            raise ValueError(_option_of_others(choice.option, name, list(declared)))
-        if choice.option in {option for option, _ in typed}:
+            raise ValueError(
+                f"{name} has no option {choice.option}; it has {', '.join(declared)}"
+            )
+        if choice.option in typed:
             raise ValueError(f"{choice.option} is stated and to be chosen: need one of the two")
-        typed.append((choice.option, str(choice.candidates[0])))
+        typed[choice.option] = str(choice.candidates[0])
+    if {*_QUERIES} <= {*typed}:
+        raise ValueError(f"{' and '.join(_QUERIES)} are both given: need one of them")
     values: dict[str, Any] = {}
-    for option, text in typed:
-        if option not in declared:
-            raise ValueError(_option_of_others(option, name, list(declared)))
+    for option, text in typed.items():
         f = declared[option]
-        if f.name in values:
-            raise ValueError(f"{option} is given twice: need it once")
         if f.name == "workload":
             values[f.name] = request.workload(option, text)
         else:
@@ -230,10 +309,12 @@ def stated_mechanism(ctx: Any, cls: type, request: Request, choice: Choice | Non
                 raise ValueError(f"{name} needs queries: {ways}")
             raise ValueError(f"{name} needs {option}: {f.metadata['doc']} ({option_help(f)})")
     mechanism = cls(request.budget_for(cls), **values)
-    if choice is None:
-        return mechanism
+    return mechanism if choice is None else _chosen(mechanism, choice)
 
-    return _chosen(mechanism, choice)
+
+def asked_mechanism(ctx: Any) -> Any:
+    """The class that the command names."""
+    return ctx.meta[_MECHANISM]
 
 
 def _chosen(mechanism: Any, choice: Choice) -> Any:
@@ -293,7 +374,7 @@ def _no_such_mechanism(name: str) -> str:
     )
 
 
-def _declared_options(cls: type) -> dict[str, Field[Any]]:
+def declared_options(cls: type) -> dict[str, Field[Any]]:
     """The fields of a mechanism by their options; a workload may also be stated as marginals."""
     from workbench.mechanisms.options import mechanism_fields, option_name
 
@@ -301,12 +382,3 @@ def _declared_options(cls: type) -> dict[str, Field[Any]]:
     if "--workload" in declared:
         declared["--marginals"] = declared["--workload"]
     return declared
-
-
-def _option_of_others(option: str, name: str, declared: list[str]) -> str:
-    """What to say of an option that only other mechanisms have."""
-    others = [c.__name__ for c in each_mechanism() if option in _declared_options(c)]
-    said = f"{name} has no option {option}; it has {', '.join(declared)}"
-    if len(others) > 3:
-        return f"{said}; {', '.join(others[:3])} and others have {option}"
-    return f"{said}; {' and '.join(others)} would take {option}" if others else said

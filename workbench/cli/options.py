@@ -148,17 +148,21 @@ DeltaOrNone = Annotated[
 ]
 Budget = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Spend from this file of `workbench budget new`."),
+    typer.Option(
+        "--budget", metavar="FILE", help="Spend from this file of `workbench budget new`."
+    ),
 ]
 Count = Annotated[
     str | None, typer.Option(help="The column of counts; without it each row counts one.")
 ]
 DomainFile = Annotated[
-    Path | None, typer.Option(help="Which cells there can be (JSON); required.")
+    Path | None, typer.Option("--domain", help="Which cells there can be (JSON); required.")
 ]
 BoundText = Annotated[
     str | None,
-    typer.Option(metavar="L0,LINF[,L1]", help="How far one unit moves the table; required."),
+    typer.Option(
+        "--bound", metavar="L0,LINF[,L1]", help="How far one unit moves the table; required."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Replayable noise; needs --simulated.")]
@@ -169,8 +173,8 @@ DomainFromData = Annotated[
     bool, typer.Option("--domain-from-data", help="Voids the guarantee.")
 ]
 
-_PEOPLE = "Rows with their users (SRA, HPA, LPA, FPA, GS)"
-_SPACE = "Points, strings or codes (DirectSynthesis, PrivTree, adaptive histograms)"
+PEOPLE = "Rows with their users (SRA, HPA, LPA, FPA, GS)"
+SPACE = "Points, strings or codes (DirectSynthesis, PrivTree, adaptive histograms)"
 User = Annotated[
     str | None,
     typer.Option(
@@ -222,7 +226,7 @@ Item = Annotated[
         metavar="COLUMN[,…]",
         help="An attribute of the domain, or several, which are crossed.",
         show_default="its first",
-        rich_help_panel=_PEOPLE,
+        rich_help_panel=PEOPLE,
     ),
 ]
 Context = Annotated[
@@ -231,7 +235,7 @@ Context = Annotated[
         metavar="COLUMN[,…]",
         help="Another attribute of the domain, or several.",
         show_default="its second",
-        rich_help_panel=_PEOPLE,
+        rich_help_panel=PEOPLE,
     ),
 ]
 Choose = Annotated[
@@ -251,21 +255,19 @@ Box = Annotated[
     typer.Option(
         metavar="X=LOW..HIGH,Y=…",
         help="Columns of coordinates, and the box that they lie in.",
-        rich_help_panel=_SPACE,
+        rich_help_panel=SPACE,
     ),
 ]
 Levels = Annotated[
-    int, typer.Option(min=1, max=52, help="How often a box is halved.", rich_help_panel=_SPACE)
+    int, typer.Option(min=1, max=52, help="How often a box is halved.", rich_help_panel=SPACE)
 ]
 Strings = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="A column of strings.", rich_help_panel=_SPACE),
+    typer.Option(metavar="COLUMN", help="A column of strings.", rich_help_panel=SPACE),
 ]
 Length = Annotated[
     int,
-    typer.Option(
-        min=1, max=128, help="The longest string, in symbols.", rich_help_panel=_SPACE
-    ),
+    typer.Option(min=1, max=128, help="The longest string, in symbols.", rich_help_panel=SPACE),
 ]
 Alphabet = Annotated[
     str | None,
@@ -273,7 +275,7 @@ Alphabet = Annotated[
         metavar="SYMBOLS",
         help="Of the strings, in order.",
         show_default="a–z, 0–9, full stop and space",
-        rich_help_panel=_SPACE,
+        rich_help_panel=SPACE,
     ),
 ]
 Taxonomy = Annotated[
@@ -282,13 +284,13 @@ Taxonomy = Annotated[
         metavar="FILE",
         help="Codes, each with the code that it belongs to: CSV of two columns, the second empty at the "
         "top.",
-        rich_help_panel=_SPACE,
+        rich_help_panel=SPACE,
     ),
 ]
 Code = Annotated[
     str,
     typer.Option(
-        metavar="COLUMN", help="The column of codes of a taxonomy.", rich_help_panel=_SPACE
+        metavar="COLUMN", help="The column of codes of a taxonomy.", rich_help_panel=SPACE
     ),
 ]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from glob import has_magic
+from inspect import Parameter, Signature, signature
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from workbench.cli import options
 from workbench.cli import options as spaces
@@ -70,33 +71,44 @@ Say what is protected: people, or single rows.
 class Request:
     """What a person typed, of all commands that publish something of private data."""
 
-    table: Sequence[Path]
-    out: Path
-    epsilon: float | None = None
-    rho: float | None = None
-    delta: float | None = None
-    epsilon_is_meant: bool = False
-    table_name: str | None = None
-    budget_file: Path | None = None
-    count: str | None = None
-    domain_file: Path | None = None
-    bound_text: str | None = None
-    force: bool = False
-    seed: int | None = None
-    simulated: bool = False
-    domain_from_data: bool = False
-    user: str | None = None
-    user_type: str | None = None
-    item: str | None = None
-    context: str | None = None
-    unit: str | None = None
-    report_cut: float | None = None
-    workers: int | None = None
-    scratch: Path | None = None
-    scheduler: str | None = None
-    insecure: bool = False
-    choose_epsilon: float | None = None
-    space: StatedSpace = field(default_factory=StatedSpace)
+    table: options.Tables
+    out: options.Out
+    epsilon: options.EpsilonOrRho = None
+    rho: options.Rho = None
+    table_name: options.TableName = None
+    count: options.Count = None
+    domain_file: options.DomainFile = None
+    bound_text: options.BoundText = None
+    delta: options.DeltaOrNone = None
+    epsilon_is_meant: options.EpsilonIsMeant = False
+    budget_file: options.Budget = None
+    user: options.User = None
+    user_type: options.UserType = None
+    unit: options.Unit = None
+    report_cut: options.ReportCut = None
+    item: options.Item = None
+    context: options.Context = None
+    workers: options.Workers = None
+    scratch: options.Scratch = None
+    scheduler: options.Scheduler = None
+    insecure: options.Insecure = False
+    choose_epsilon: options.ChooseEpsilon = None
+    box: options.Box = None
+    levels: options.Levels = 20
+    strings: options.Strings = None
+    length: options.Length = 20
+    alphabet: options.Alphabet = None
+    taxonomy: options.Taxonomy = None
+    code: options.Code = "code"
+    force: options.Force = False
+    seed: options.Seed = None
+    simulated: options.Simulated = False
+    domain_from_data: options.DomainFromData = False
+
+    @cached_property
+    def space(self) -> StatedSpace:
+        """The points, strings or codes that there can be, as far as they are stated."""
+        return StatedSpace(**{f.name: getattr(self, f.name) for f in fields(StatedSpace)})
 
     def __post_init__(self) -> None:
         """Refuse at once what needs no library, and reads no data, to be refused."""
@@ -378,6 +390,43 @@ class Request:
         if self.domain is None:
             raise ValueError(f"--domain is missing\n\n{_DOMAIN}")
         return self.domain
+
+
+def asking(run: Callable[..., None], without: str = "") -> Callable[..., None]:
+    """The command of a function: its `request` stands for the fields of a Request, each an option.
+
+    Parameters
+    ----------
+    run : callable
+        Takes `request`, and options of its own.
+    without : str
+        Names of fields that are no options of this command.
+    """
+    asked = [f for f in fields(Request) if f.name not in without.split()]
+    hints = get_type_hints(Request, include_extras=True)
+    own_hints = get_type_hints(run, include_extras=True)
+    parameters = [
+        Parameter(
+            f.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if f.default is MISSING else f.default,
+            annotation=hints[f.name],
+        )
+        for f in asked
+    ] + [
+        p.replace(kind=Parameter.KEYWORD_ONLY, annotation=own_hints[p.name])
+        for p in signature(run).parameters.values()
+        if p.name != "request"
+    ]
+
+    def command(**given: Any) -> None:
+        request = Request(**{f.name: given.pop(f.name) for f in asked})
+        run(request=request, **given)
+
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__name__ = run.__name__
+    command.__doc__ = run.__doc__
+    return command
 
 
 def _spends_delta(mechanism: type) -> bool:

@@ -188,6 +188,8 @@ class Command(TyperCommand):
             given.add(param.name)
             if not equals:
                 text = next(words, "")
+                if text.startswith("--"):
+                    raise ValueError(f"{name} needs a value, and {text} stands there")
             if "_" in text and _is_number(param):
                 raise ValueError(f"{name} = {text!r} is not allowed: need a number")
         return super().parse_args(ctx, args)

@@ -19,6 +19,7 @@ _FILES = {
     "straw_men": "UniformSampling Laborious",
     "summaries": "HighPassFilter ThresholdSampling PrioritySampling StabilityHistogram",
 }
+FAMILIES = {file: names.split() for file, names in _FILES.items()}
 _FILE_OF = {name: file for file, names in _FILES.items() for name in names.split()}
 _COMPOSED = [
     "ChosenContributions",
