@@ -303,5 +303,5 @@ def mechanism(
     screen.say(
         f"{path}: change it, then try\n  workbench laws {module}:{name}\n"
         f"  workbench audit {module}:{name} --epsilon 1\n"
-        f"  workbench release TABLE --with {module} --mechanism {name} …"
+        f"  workbench release {name} TABLE --with {module} …"
     )

@@ -69,12 +69,12 @@ class Command(screen.Command):
                 rest += islice(words, 1)
         if len(named) > 1:
             raise ValueError("--mechanism is given twice: need it once")
-        word = None if first is None else rest[first]
+        word = "" if first is None else rest[first]
         if named:
             if word and not Path(word).exists() and _found(word):
                 raise ValueError(f"{word} and --mechanism {named[0]}: need one mechanism")
             return named[0], rest
-        if word is not None and (_found(word) or not Path(word).exists()):
+        if word and (_found(word) or not Path(word).exists()):
             assert first is not None
             return word, rest[:first] + rest[first + 1 :]
         if _HELP & {*args}:
