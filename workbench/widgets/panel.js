@@ -172,7 +172,7 @@ async function render({ model, el, host }) {
     const guarantee = make("dd", {}, make("b", {}, view.guarantee), make("br"),
       make("span", { class: "wb-simulated" }, view.simulated));
     const ledger = make("table", {}, make("caption", {}, "Ledger"),
-      make("thead", {}, make("tr", {}, 
+      make("thead", {}, make("tr", {},
         ...["look", "cost", "neighbours"].map((t) => make("th", { scope: "col" }, t)))),
       make("tbody", {}, ...view.ledger.map((r) => make("tr", {}, ...r.map((t) => make("td", {}, t))))));
     facts.replaceChildren(
