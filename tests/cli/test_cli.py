@@ -257,6 +257,24 @@ def test_the_first_word_is_the_mechanism(run):
     run(f"release --theta 20 HighPassFilter SRA {RELEASE} --force")
 
 
+TYPED = {
+    f"release HighPassFilter t.csv {RELEASE} --theta 3,5 --force": "need a number, with a point: 3.5",
+    "release HighPassFilter t.csv --epsilon 0,5": "--epsilon = '0,5' is not allowed: need a number, "
+    "with a point: 0.5",
+    "show ex.py": "ex.py is no release: one is a .parquet file, or a .csv file",
+    "answer out.parquet hour=0-10": "a range is written 0..10",
+    "release HighPassFilter t.csv --domain domain.json --count n --user home --epsilon 1 --theta 9 "
+    "--bound 1000000000,1000000000 --out two.parquet": "Lower the bound",
+}
+
+
+@pytest.mark.parametrize("line", TYPED)
+def test_a_refusal_speaks_of_what_was_typed(run, line):
+    Path("ex.py").write_text("x = 1")
+    run(f"release HighPassFilter t.csv {RELEASE} --theta 20")
+    assert TYPED[line] in complaint(run(line, code=2))
+
+
 NAMED = {
     "release": "which mechanism? Name it first",
     "release t.csv --epsilon 1": "which mechanism? Name it first",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 from typer.core import TyperCommand
 
+from workbench.mechanisms.options import parse_number
 from workbench.value import plain as plain
 from workbench.value import stated_at_most
 
@@ -190,8 +191,8 @@ class Command(TyperCommand):
                 text = next(words, "")
                 if text.startswith("--"):
                     raise ValueError(f"{name} needs a value, and {text} stands there")
-            if "_" in text and _is_number(param):
-                raise ValueError(f"{name} = {text!r} is not allowed: need a number")
+            if _is_number(param):
+                parse_number(name, text)
         return super().parse_args(ctx, args)
 
 

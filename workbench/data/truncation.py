@@ -119,8 +119,8 @@ def whole_limits(bound: Limits) -> tuple[int, int, int]:
     )
     if l1 < l0 * linf and l0 * linf > _MOST_DRAWN:
         raise ValueError(
-            f"{bound!r} cannot be enforced: l1 of up to l0·linf counts are drawn one by one, of at most "
-            f"{_MOST_DRAWN}; leave l1 out, or lower linf"
+            f"{bound!r} cannot be enforced: of the up to {l0 * linf:,} counts of one unit some are drawn one "
+            f"by one, which can be done of at most {_MOST_DRAWN:,}. Lower the bound"
         )
     return l0, linf, l1
 

@@ -293,6 +293,10 @@ def read_record(path: str | Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{path}: no such release file")
     if path.name.endswith(".csv.json"):
         raise ValueError(f"{path} says what {str(path)[:-5]} is: name that file")
+    if path.suffix not in ENDINGS:
+        raise ValueError(
+            f"{path} is no release: one is a .parquet file, or a .csv file with its .csv.json beside it"
+        )
     if path.suffix == ".csv":
         beside = sidecar(path)
         if not beside.is_file():

@@ -31,7 +31,17 @@ def parse_number(name: str, text: str) -> int | float:
                 return kind(text)
         except ValueError:
             pass
-    raise ValueError(f"{name} = {text!r} is not allowed: need a number")
+    raise ValueError(f"{name} = {text!r} is not allowed: need a number{with_point(text)}")
+
+
+def with_point(text: str) -> str:
+    """How a number is written whose decimals stand behind a comma.
+
+    >>> with_point("0,5"), with_point("x")
+    (', with a point: 0.5', '')
+    """
+    is_decimal = re.fullmatch("-?[0-9]+,[0-9]+", text)
+    return f", with a point: {text.replace(',', '.')}" if is_decimal else ""
 
 
 def numbers_text(numbers: Iterable[float]) -> str:

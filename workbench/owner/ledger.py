@@ -47,11 +47,15 @@ class Counter:
         if named is None:
             raise FileNotFoundError(
                 f"{self.path}: the counter of {self.session} is gone. Put it back; if it is lost, and "
-                "the session's file is surely its latest, open it with lost=True"
+                "the session's file is surely its latest, open it by Session.open(path, lost=True)"
             )
         if named.get("id") != self.id:
             other = shown(named["session"])
-            torn = "" if "id" in named else "; if it is torn, move it away, then say lost=True"
+            torn = (
+                ""
+                if "id" in named
+                else "; if it is torn, move it away, then Session.open(path, lost=True)"
+            )
             raise ValueError(f"{self.path} counts for another session, {other}{torn}")
         return named.get("spent", 0), bytes.fromhex(named.get("checksum", ""))
 
@@ -147,7 +151,7 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
         if not lost or other.exists() and other not in (session, lock):
             raise ValueError(
                 f"{lock} names another session, {shown(str(other))}: a second budget adds to what that "
-                "one spent. Open that one; if it is gone, say lost=True and count what it spent"
+                "one spent. Open that one; if it is gone, Session.open(path, lost=True) and count what it spent"
             )
     try:
         if named is None:

@@ -127,7 +127,8 @@ class TimePart(Rule):
         if kind == pl.Datetime:
             if kind.time_zone is not None and self.zone is None:
                 raise ValueError(
-                    f"column {shown(values.name)} is in {kind.time_zone}: state the zone of TimePart"
+                    f"column {shown(values.name)} is in {kind.time_zone}: state the zone in which the "
+                    f'{self.time} is told, as "zone": "{kind.time_zone}"'
                 )
             return self._in_zone(values)
         if kind in (pl.Date, pl.Time) and (kind == pl.Time) == (self.time == "hour"):
