@@ -98,7 +98,7 @@ def test_the_parts_are_apart_and_a_belief_is_said():
     query = {"town": "C"}
     values, errors = answers = release.answer(query, error=True)
     assert np.isnan(errors).all() and values == release.answer(query)
-    frame = release.to_frame(error=True)
+    frame = release.to_frame()
     released = int((frame.town == "C").sum())
     sigma = geometric_variance(0.1) ** 0.5
     assert answers.absent_cells == 24 - released
@@ -106,7 +106,7 @@ def test_the_parts_are_apart_and_a_belief_is_said():
     square = Law("geometric", 0.1).empty_cell(THETA, 2).square
     noise = (released * sigma**2 + (24 - released) * square) ** 0.5
     assert answers.noise == pytest.approx(noise) and answers.belief == ""
-    assert frame.noise.to_numpy() == pytest.approx(sigma)
+    assert frame.sd.to_numpy() == pytest.approx(sigma)
     assert frame.attrs["absent_cells"] == DOMAIN.size - len(frame)
     assert frame.attrs["absent_at_most"] == pytest.approx(THETA + 3 * sigma)
     believed = release.answer(query, error=True, belief="empty")
@@ -153,10 +153,6 @@ def test_what_is_no_query_is_refused():
         with pytest.raises(ValueError, match="need|there are"):
             refused()
     assert len(release.answer([])) == 0 and len(release.answer([], error=True).noise) == 0
-    domain = Domain(("noise",), (3,))
-    named = GeometricHistogram(EPSILON)(SparseTable.from_keys(domain, [0], [1], Bound()))
-    with pytest.raises(ValueError, match="leave no name"):
-        named.to_frame(error=True)
 
 
 @pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda c: c.__name__)

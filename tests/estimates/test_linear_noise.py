@@ -177,4 +177,4 @@ def test_a_uniform_sample_knows_its_noise_and_nothing_of_what_it_left_out():
     assert (
         np.isnan(answers.absent).all() and "stands for 5 cells" in release.estimate.why_unknown
     )
-    assert release.to_frame(error=True).noise.to_numpy() == pytest.approx(5 * sigma)
+    assert release.to_frame().sd.to_numpy() == pytest.approx(5 * sigma)

@@ -104,9 +104,11 @@ def test_a_frame_writes_queries_out():
     table = SparseTable.from_keys(DOMAIN, np.arange(60), np.arange(60), Bound())
     release = LaplaceQueries(DP(1.0), Marginals(2))(table)
     frame = release.to_frame()
-    assert list(frame.columns) == ["query", "deviation", "noisy"]
-    assert len(frame) == len(release.estimate)
-    assert frame["query"][0] == '[[1, {"home": [0, 1], "work": [0, 1]}]]'
+    names = [*DOMAIN.attributes]
+    assert list(frame.columns) == [*names, "count", "sd", "low", "high"]
+    assert len(frame) == len(release.estimate) and (frame[names] != "*").sum(axis=1).eq(2).all()
+    first = frame.loc[0, names].tolist()
+    assert release.answer({names[0]: first[0], names[1]: first[1]}) == frame["count"][0]
 
 
 def test_words_that_are_none_are_refused():

@@ -14,11 +14,18 @@ import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
 
-from workbench import DP, Bound, Domain, Release, SparseTable, noise
+from workbench import DP, Bound, Domain, Release, SparseTable, mechanisms, noise
 from workbench.cli.release_text import print_release
 from workbench.estimates.answering import cautions, described
 from workbench.estimates.release_files import read_record, receipt_of_file
-from workbench.mechanisms import HighPassFilter, PrioritySampling
+from workbench.mechanisms import (
+    GeometricHistogram,
+    HighPassFilter,
+    LaplaceQueries,
+    PrioritySampling,
+)
+from workbench.mechanisms.laws import Subject
+from workbench.queries.typed import labelled_queries
 
 DOMAIN = Domain(
     ("home", "year", "n"), (3, 5, 4), (("Ä", "b c", "44001"), range(2000, 2005), None)
@@ -31,7 +38,7 @@ def test_other_readers_see_a_plain_table(tmp_path):
     duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
     release = MECHANISMS[1](TABLE)
     path = release.save(tmp_path / "x.parquet")
-    expected = release.to_frame()
+    expected = release.estimate.to_frame()
     frames = (
         pd.read_parquet(path),
         polars.read_parquet(path).to_pandas(),
@@ -327,9 +334,8 @@ def test_a_csv_file_carries_its_guarantee_beside_it(tmp_path):
         release = mechanism(TABLE)
         path = release.save(tmp_path / "x.csv", force=True)
         assert sorted(os.listdir(tmp_path)) == ["x.csv", "x.csv.json"]
-        assert pd.read_csv(path, dtype={"home": str}).equals(
-            release.to_frame().astype({"home": str})
-        )
+        frame = release.to_frame().astype({"home": str})
+        assert pd.read_csv(path, dtype={"home": str})[frame.columns].equals(frame)
         told = json.loads((tmp_path / "x.csv.json").read_text(encoding="utf-8"))
         assert told["guarantee"] == "0.5-DP" and told["estimate"]["domain"] == DOMAIN.to_dict()
         back = Release.load(path)
@@ -401,3 +407,40 @@ def test_a_part_that_is_no_pair_of_texts_is_refused(part):
     )
     with pytest.raises(ValueError, match="file: not a part of a partition"):
         receipt_of_file("file", "counts", cost, part)
+
+
+@pytest.mark.parametrize("cls", mechanisms.ALL, ids=lambda cls: cls.__name__)
+def test_a_csv_has_labels_and_errors_before_what_it_is_loaded_from(cls, tmp_path):
+    subject = Subject(cls)
+    release = subject.release(subject.table([9, 1, 4]), np.random.default_rng(0))
+    frame = release.to_frame()
+    if release.idealised or "sd" not in frame.columns:
+        assert type(release.estimate).__name__ in NO_COUNTS or release.idealised
+        return
+    path = release.save(tmp_path / "x.csv", simulated=True)
+    header = path.read_text(encoding="utf-8").splitlines()[0].replace('"', "").split(",")
+    assert header[: len(frame.columns)] == list(frame.columns)
+    assert {"count", "sd", "low", "high"} <= {*header} and frame.columns[0] != "count"
+    known = frame.sd.notna()
+    assert np.allclose(frame.high - frame["count"], 2 * frame.sd, equal_nan=True)
+    assert known.all() or known.sum() == 0
+    assert Release.load(path).to_frame().equals(frame)
+
+
+NO_COUNTS = {"BitReports", "Leaves", "Projection", "Reports", "Sketch"}
+
+
+def test_a_query_of_many_labels_is_written_as_it_is_typed():
+    queries = [{"home": "Ä", "year": (2000, 2002)}, {"year": [2000, 2004]}, {}]
+    release = LaplaceQueries(DP(1.0), labelled_queries(DOMAIN, queries))(TABLE)
+    frame = release.to_frame()
+    assert frame.loc[0, ["home", "year"]].tolist() == ["Ä", "2000..2002"]
+    assert frame.loc[1, ["home", "year"]].tolist() == ["*", "2000|2004"]
+    assert frame.loc[2, ["home", "year"]].tolist() == ["*", "*"]
+
+
+def test_columns_make_room_for_attributes_of_their_names():
+    domain = Domain(("sd", "low"), (3, 2))
+    table = SparseTable.from_keys(domain, [0], [1], Bound())
+    frame = GeometricHistogram(DP(1.0))(table).to_frame()
+    assert list(frame.columns) == ["sd", "low", "count", "sd_", "low_", "high"]

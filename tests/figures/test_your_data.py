@@ -205,8 +205,8 @@ def test_what_is_refused(table, advice, tmp_path):
     error = MeanAbsoluteError(RandomRanges(24, count=100))
     assert "truth_public" in FIGURE.refusal(error, table, release.estimate)
     assert "seeded rng" in FIGURE.refusal(release.save, tmp_path / "seeded.parquet")
-    shown = release.to_frame().query("noisy > 0")
-    public = SparseTable.from_frame(shown, table.domain, PUBLIC, count="noisy")
+    shown = release.to_frame().query("count > 0")
+    public = SparseTable.from_frame(shown, table.domain, PUBLIC, count="count")
     assert "the table is PUBLIC" in FIGURE.refusal(advice.mechanism, public)
 
 

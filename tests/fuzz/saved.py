@@ -115,7 +115,6 @@ def show(release: Release) -> None:
     for use in (
         lambda: release.answer([{}], error=True),
         lambda: release.largest(3),
-        lambda: release.to_frame(error=True),
         lambda: (release.cells_from_nothing, release.mostly_noise),
     ):
         try:

@@ -473,7 +473,7 @@ def test_generalised_records_are_boxes_that_answer():
     assert release.answer(boxes) == pytest.approx(data.answer(boxes), abs=1e-6)
     assert release.privacy.epsilon == 1e6 and len(release.ledger) == 6
     coarse = DirectSynthesis(DP(1.0), 2, table.total, split="exponential")(data, seeded())
-    told = coarse.to_frame()
+    told = coarse.estimate.to_frame()
     assert (told == "*").any().any() and told.noisy.sum() == table.total
     assert list(told.columns) == ["age", "sex", "job", "noisy"]
     with pytest.raises(ValueError, match="at most 3"):
@@ -484,12 +484,12 @@ def test_dimensions_of_points_can_be_refined_one_by_one(tmp_path):
     points = np.stack([seeded().random(3000), np.full(3000, 0.3)], axis=1)
     data = Records.from_values(Quadtree(2, 5), points, Bound())
     release = DirectSynthesis(DP(20.0), 5, 3000, split="exponential", stop="count")(data)
-    told = release.to_frame()
+    told = release.estimate.to_frame()
     assert told.noisy.sum() == 3000
     narrow = told[told.noisy > 1000]
     assert (narrow.x2_to - narrow.x2_from).max() <= 1 / 16  # where nothing is lost
     same = Release.load(release.save(tmp_path / "p.parquet"))
-    assert same.to_frame().equals(told)
+    assert same.estimate.to_frame().equals(told)
 
 
 def test_signal_ends_where_the_noise_begins():
@@ -522,7 +522,7 @@ def test_signal_ends_by_the_noisy_count_alone(split, where):
     stopped = 0
     for seed in range(5):
         release = mechanism(data, seeded(seed))
-        nodes = release.to_frame() if split else release.estimate.nodes()
+        nodes = release.estimate.to_frame() if split else release.estimate.nodes()
         width = nodes.x1_to - nodes.x1_from
         coarse = nodes[width > 2.0**-depth]
         assert nodes.noisy.sum() == total and (coarse.noisy < scale).all()
@@ -802,7 +802,9 @@ def test_what_cannot_be_is_one_error_that_tells_nothing_private(make, says):
 
 def test_an_attribute_of_one_value_is_never_chosen():
     table = SparseTable.from_dense(Domain(("k", "a"), (1, 4)), [[5, 1, 9, 2]], Bound())
-    told = DirectSynthesis(DP(50.0), 1, 17, "exponential")(Records.from_table(table)).to_frame()
+    told = DirectSynthesis(DP(50.0), 1, 17, "exponential")(
+        Records.from_table(table)
+    ).estimate.to_frame()
     assert len(told) == 4 and told.noisy.sum() == 17
 
 

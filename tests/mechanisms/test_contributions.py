@@ -373,7 +373,7 @@ def test_the_kept_records_can_be_had_again_from_the_seed():
 def test_tables_name_their_columns():
     release = SRA(B, 2)(made())
     assert len(release.to_frame()) == len(release.estimate) == 8
-    assert list(release.to_frame().columns) == ["shop", "day", "noisy"]
+    assert list(release.to_frame().columns) == ["shop", "day", "count", "sd", "low", "high"]
     assert list(release.estimate.items.to_frame().columns) == ["shop", "noisy"]
     assert repr(release.estimate) == "<ItemEdgeCounts of shop × day: 4 items, 8 edges>"
 

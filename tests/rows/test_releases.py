@@ -48,7 +48,11 @@ def answered(release, workload, error):
 def test_an_old_file_loads_and_answers_the_same(name, recorded):
     release = Release.load(FOLDER / f"{name}.parquet")
     assert release.simulated and str(release.mechanism) == MECHANISMS[name]
-    assert release.to_frame().to_csv(index=False) == FRAMES[name]
+    frame = release.estimate.to_frame()
+    if release.estimate.kind == "answers":  # whose frame was that of the file
+        frame = release.estimate.to_arrow().to_pandas()
+        frame.insert(1, "deviation", np.sqrt(frame.pop("variance")))
+    assert frame.to_csv(index=False) == FRAMES[name]
     for what, workload in workloads(release):
         for error in (False, True):
             expected = recorded[f"{name}/{what}-{error}"]

@@ -271,38 +271,40 @@ class Answering(Priced):
             }
         return {"filled_law": Law(GEOMETRIC, cost.epsilon / self.bound.l1)}
 
-    def to_frame(self, error: bool = False) -> pd.DataFrame:
-        """The estimate as a table with labels.
+    def to_frame(self) -> pd.DataFrame:
+        """The release as a table with labels and errors.
 
         Where a release keeps some of its noisy cells, `noisy` is the count with its noise, and `count` is
-        the weight that makes sums unbiased. The two are the same unless cells were sampled. For example,
-        at τ = 500 a cell with the noisy value 80 is kept with probability 80/500 and then has the count
-        500. Sum `count`, and look at `noisy` for single cells.
+        the weight that makes sums unbiased. They differ only where cells were sampled. For example, at
+        τ = 500 a cell with the noisy value 80 is kept with probability 80/500 and then has the count 500.
+        Sum `count`, and look at `noisy` for single cells.
 
-        If users were truncated to a bound, counts and error bars are about what was kept of them, for
-        example about patients who are in at most 4 cells each. `counts_what` says so in a sentence.
-
-        Parameters
-        ----------
-        error : whether the standard deviation of the `noise` on each row is wanted.
+        If users were truncated to a bound, counts and errors are about what was kept of them, for example
+        about patients who are in at most 4 cells each. `counts_what` says so in a sentence.
 
         Returns
         -------
         DataFrame
-            A row for each released cell, node or report. With `error` the column `noise`, NaN where it is
-            not known, and in `attrs` the other part: how many cells are `absent_cells`, and what each of
-            them holds at most, `absent_at_most`.
-
-        Raises
-        ------
-        ValueError
-            If an attribute has the name of such a column.
+            A row for each released cell, node, query or report: its labels; its `count`, unbiased unless the
+            mechanism sorts or cuts counts; `sd`, the standard deviation of the noise; `low` and `high`, two
+            of these below and above, which hold the truth about 19 times in 20; and `noisy` where it
+            differs. Errors are NaN where they are not known. A column has an underscore at its end if an
+            attribute has its name. Where cells were left out, `attrs` has their number, `absent_cells`, and
+            what each of them holds at most, `absent_at_most`. Synthetic records and sketches are no counts,
+            and come as they are.
         """
         frame = self.estimate.to_frame()
-        if not error:
+        if "noisy" not in frame.columns or not self.estimate.rows_are_counts:
             return frame
-        _refuse_columns(frame, ["noise"])
-        frame = frame.assign(noise=self.deviations())
+        noisy = frame.pop("noisy")
+        count = frame.pop("count") if "count" in frame.columns else noisy
+        frame = _with_ends(frame, self.estimate.domain)
+        sd = self.deviations()
+        columns = {"count": count, "sd": sd, "low": count - 2 * sd, "high": count + 2 * sd}
+        if not (count == noisy).all():
+            columns["noisy"] = noisy
+        for name, column in columns.items():
+            frame[f"{name}_" if name in frame.columns else name] = column
         if isinstance(self.estimate, estimates.Summary):
             frame.attrs["absent_cells"] = self.estimate.absent_cells
             frame.attrs["absent_at_most"] = self.absent_at_most
@@ -361,6 +363,27 @@ class Answering(Priced):
             beyond = erfc(DEVIATIONS / sqrt(2)) if is_gaussian else exp(-sqrt(2) * DEVIATIONS)
             expected *= beyond  # of Laplace noise, and about of geometric; of Gaussian
         return bool(released <= 2 * expected + 3 * sqrt(expected))
+
+
+def _with_ends(frame: pd.DataFrame, domain: Any) -> pd.DataFrame:
+    """The labels of the first and the last cell of nodes, in place of their numbers."""
+    for lo in [name for name in frame.columns if name == "lo" or name.endswith(" lo")]:
+        before = lo.removesuffix("lo")
+        ends = {"first": frame[lo], "last": frame.pop(f"{before}hi") - 1}
+        place = frame.columns.get_loc(lo)
+        frame = frame.drop(columns=lo)
+        for step, (name, cells) in enumerate(ends.items()):
+            if before:
+                labels = domain.decode(before.strip(), cells.to_numpy())
+            else:
+                each = domain.frame(cells.to_numpy())
+                labels = (
+                    each.iloc[:, 0]
+                    if each.shape[1] == 1
+                    else each.astype(str).agg(", ".join, 1)
+                )
+            frame.insert(place + step, f"{before}{name}", labels)
+    return frame
 
 
 def _refuse_columns(frame: pd.DataFrame, names: Iterable[str]) -> None:

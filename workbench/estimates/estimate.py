@@ -260,11 +260,13 @@ class Estimate:
     """What a release holds; a subclass is a frozen dataclass and says what its file holds.
 
     `kind` names the class in files, `contents` says what `len` counts, `arrays` lists the fields that
-    become read-only, and `stored` those that stand in a file's metadata; the others are columns.
+    become read-only, and `stored` those that stand in a file's metadata; the others are columns. Rows of
+    `to_frame` have errors of their own where `rows_are_counts`.
     """
 
     kind: ClassVar[str]
     contents: ClassVar[str]
+    rows_are_counts: ClassVar[bool] = True
     arrays: ClassVar[tuple[str, ...]] = ()
     stored: ClassVar[tuple[Stored, ...]] = (DOMAIN,)
 

@@ -234,7 +234,7 @@ class ItemEdgeCounts(Estimate):
     def _columns(self) -> dict[str, Any]:
         """One row an edge: its value, and beside it that of its item."""
         items = np.repeat(self.items.values, self.domain.shape[1])
-        return {"item": items, "noisy": self.edges.values}
+        return {"noisy_item": items, "noisy": self.edges.values}
 
     def metadata(self) -> dict[str, Any]:
         """What `from_arrow` needs beside the table.
@@ -272,7 +272,8 @@ class ItemEdgeCounts(Estimate):
         domain = Domain.from_dict(metadata["domain"], folder=None)
         item_variance, edge_variance = metadata["variances"]
         item_noise, edge_noise = map(noise_from_json, metadata.get("noise", (None, None)))
-        item_values = table["item"].to_numpy()[:: domain.shape[1]]
+        older = "noisy_item" not in table.column_names  # which an attribute may be called, too
+        item_values = table["item" if older else "noisy_item"].to_numpy()[:: domain.shape[1]]
         edge_values = table["noisy"].to_numpy()
         joint = {name: metadata[name] for name in ("covariance", "sampled")}
         check_fields(cls, joint)

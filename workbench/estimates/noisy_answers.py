@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -207,16 +208,23 @@ class NoisyAnswers(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row a query: its words, the standard deviation of its noise, and its `noisy` answer.
+            One row a query and a column an attribute: the label that is counted, `first..last` or
+            `one|other`, and `*` for every label. A query of another form stands in the column `query`.
+            Last, its `noisy` answer.
         """
-        deviations = np.sqrt(self.variances)
-        return pd.DataFrame(
-            {
-                "query": self._texts,
-                "deviation": deviations,
-                "noisy": self.values,
-            }
-        )
+        asked = [_counted_labels(self.domain, text) for text in self._texts]
+        used = [a for a in self.domain.attributes if any(x and a in x for x in asked)]
+        columns: dict[str, Any] = {
+            a: ["" if x is None else x.get(a, "*") for x in asked] for a in used
+        }
+        if not used or None in asked:
+            others = zip(asked, self._texts, strict=True)
+            columns["query"] = [text if x is None or not used else "" for x, text in others]
+        return pd.DataFrame(columns | {"noisy": self.values})
+
+    def deviations(self) -> Float[np.ndarray, " queries"]:
+        """The standard deviation of the noise on each answer."""
+        return np.sqrt(self.variances)
 
     def _columns(self) -> dict[str, Any]:
         """One row a query: its words, variance and noisy answer."""
@@ -230,3 +238,23 @@ class NoisyAnswers(Estimate):
             "values": table["noisy"].to_numpy(),
             "variances": table["variance"].to_numpy(),
         }
+
+
+def _counted_labels(domain: Domain, text: str) -> dict[str, str] | None:
+    """The labels of each attribute that a query counts, as they are typed; None if it weighs them."""
+    match json.loads(text):
+        case [[1, factors]]:
+            pass
+        case _:
+            return None
+    labels = {}
+    for name, factor in factors.items():
+        match factor:
+            case [lo, hi] if lo < hi:
+                ends = domain.decode(name, np.array([lo, hi - 1]))
+                labels[name] = str(ends[0]) if hi - lo == 1 else f"{ends[0]}..{ends[1]}"
+            case {"codes": codes}:
+                labels[name] = "|".join(map(str, domain.decode(name, np.array(codes))))
+            case _:
+                return None
+    return labels

@@ -20,6 +20,7 @@ from workbench.estimates.answering import USERS_CUT, Answering, cautions, descri
 from workbench.estimates.release_files import (
     bound_of_file,
     bound_record,
+    for_readers,
     read_release,
     receipt_of_file,
     receipt_record,
@@ -232,7 +233,10 @@ class Release(Answering):
         self._refuse_unfit(simulated)
         refuse_place(path, force)
         record = self._record() | ({"command": command} if command and self.simulated else {})
-        write_release(self.estimate.to_arrow(), record, path, force)
+        table = self.estimate.to_arrow()
+        if path.suffix == ".csv":
+            table = for_readers(self.to_frame(), table)
+        write_release(table, record, path, force)
         return path
 
     def _refuse_unfit(self, simulated: bool) -> None:

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from workbench.compiled import csv, pa, parquet, pc
+from workbench.compiled import csv, pa, parquet, pc, pd
 from workbench.data import STATED, Bound
 from workbench.estimates.files import Draft, file_sha256, sidecar
 from workbench.privacy import DP, WITHDRAWN, ZCDP, Receipt
@@ -47,7 +47,7 @@ _RECEIPT: dict[str, tuple[type, ...]] = {
 }
 _MOST_DIGITS = 300
 _BYTES_OF_A_RECORD = 2**14
-_BYTES_OF_A_CELL = 32
+_BYTES_OF_A_CELL = 96
 _MOST_RESERVED = 2**26
 _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool string".split()
 
@@ -133,6 +133,20 @@ def write_release(table: pa.Table, record: dict[str, Any], path: Path, force: bo
     with _draft(path) as draft:
         parquet.write_table(table, draft.path, compression="zstd")
         _publish(draft, force)
+
+
+def for_readers(frame: pd.DataFrame, table: pa.Table) -> pa.Table:
+    """A table as people read it, before the columns from which alone a release is loaded."""
+    if (
+        len(frame) != table.num_rows
+    ):  # synthetic records: the release is what they were drawn from
+        return table
+    texts = {
+        name: frame[name].map(str) for name in frame.columns if frame[name].dtype == object
+    }
+    shown = pa.Table.from_pandas(frame.assign(**texts), preserve_index=False)
+    columns = {name: shown[name] for name in shown.column_names}
+    return pa.table(columns | {name: table[name] for name in table.column_names})
 
 
 def _write_csv(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:

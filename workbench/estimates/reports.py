@@ -112,6 +112,7 @@ class RandomisedReports(Estimate):
     """What both kinds of reports have in common."""
 
     contents: ClassVar[str] = "reports"
+    rows_are_counts: ClassVar[bool] = False
     domain: Domain
 
     @property

@@ -40,6 +40,7 @@ class Sketch(Estimate):
     estimate: str = "mean"
     kind: ClassVar[str] = "sketch"
     contents: ClassVar[str] = "buckets"
+    rows_are_counts: ClassVar[bool] = False
     arrays: ClassVar = ("hash_parameters", "values")
     stored: ClassVar = (
         LAW,
@@ -116,6 +117,7 @@ class Projection(Estimate):
     step: float
     kind: ClassVar[str] = "projection"
     contents: ClassVar[str] = "words of 64 bits"
+    rows_are_counts: ClassVar[bool] = False
     arrays: ClassVar = ("hash_parameters", "bits")
     stored: ClassVar = (
         Stored("step"),

@@ -310,6 +310,8 @@ class Summary(Estimate):
 
     def _check_rows(self) -> None:
         refuse_unless((np.diff(self.keys) > 0).all(), "keys", "sorted ones, each once")
+        sampled = not self.tau or self.values.all()
+        refuse_unless(sampled, "values", "none that are 0, which no sample keeps")
 
 
 # Transformed summary

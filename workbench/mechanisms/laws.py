@@ -224,7 +224,7 @@ def estimate_is_public(subject: Subject) -> None:
     demand(estimate.domain == subject.truth(table).domain, "it is on another domain")
     demand(not hasattr(estimate, "bound"), "the estimate has a bound, as private data has")
     demand(np.isfinite(release.answer(CELLS)).all(), "it answers with numbers that are none")
-    frame = release.to_frame()
+    frame = estimate.to_frame()
     if type(estimate) is Leaves:  # whose frame is of synthetic records
         demand(len(frame) == estimate.total, "its frame has another number of records")
         frame = estimate.nodes()
