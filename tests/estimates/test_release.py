@@ -16,7 +16,6 @@ import pytest
 
 from workbench import DP, Bound, Domain, Release, SparseTable, mechanisms, noise
 from workbench.cli.release_text import print_release
-from workbench.estimates.answering import cautions, described
 from workbench.estimates.release_files import read_record, receipt_of_file
 from workbench.mechanisms import (
     GeometricHistogram,
@@ -69,9 +68,11 @@ def test_python_shows_the_warnings_and_sentences_of_the_command_line(tmp_path, c
     assert "most of it may be noise" in repr(release)
     print_release(release, release.save(tmp_path / "x.parquet"))
     printed = " ".join(capsys.readouterr().out.split())
-    for text in (*cautions(release), *dict(described(release)).values(), bound.in_words):
-        assert text in shown and text in printed
-    assert len(described(release)) == 4 and len(cautions(release)) == 1
+    rows = release.describe()
+    for name, text in rows:
+        assert text in shown and f"{name} {text}" in printed
+    names = "Released Mechanism Guarantee Protected Caution Paid Noise Sampled Absent By".split()
+    assert [name.split()[0] for name, _ in rows] == names and bound.in_words in dict(rows).values()
     one = HighPassFilter(DP(0.5), 400)(table)  # noise passes with probability 1e-16
     assert "noise" not in repr(one) and "<strong>" not in one._repr_html_()
     answers = one.answer([{"home": 0}, {"home": 1}], error=True)

@@ -24,7 +24,7 @@ from workbench import (
 )
 from workbench.cli import release_text
 from workbench.estimates import Projection, Sketch
-from workbench.estimates.answering import cells_from_nothing
+from workbench.estimates.describing import cells_from_nothing
 from workbench.mechanisms import ALP, CountSketch
 from workbench.noise import hashes, response
 from workbench.noise.source import word_source as source

@@ -147,7 +147,12 @@ def whereis(
     from workbench.estimates import files as provenance
 
     record = provenance.read(file)
-    for name, text in _lines(record).items():
+    rows = [*_lines(record).items()]
+    if "mechanism" in record:
+        from workbench.estimates.release import Release
+
+        rows = [*Release.load(file).describe(), *rows]
+    for name, text in rows:
         if text:
             screen.say(f"{name:10} {screen.plain(text)}")
     words = _words(record)
@@ -161,7 +166,7 @@ def _lines(record: Mapping[str, Any]) -> dict[str, str]:
     """What a record says, by what it says it of."""
     from workbench.figures import describe
 
-    release = record.get("release", {}) or (record if "mechanism" in record else {})
+    release = record.get("release", {})
     files = record.get("files", {})
     data = record.get("datasets", [])
     hashes = [f"{name} sha256 {text}" for name, text in files.items()]
@@ -180,7 +185,7 @@ def _lines(record: Mapping[str, Any]) -> dict[str, str]:
         ),
         "Data": "; ".join(map(str, [*data, *hashes])),
         "Seeds": str(record.get("seeds") or ""),
-        "Noise": _noise(record),
+        "Noise": "" if "mechanism" in record else _noise(record),
         "Commit": f"{commit}{'' if changed else ', clean'}" if commit else "not of a checkout",
         "Versions": ", ".join(f"{k} {x}" for k, x in record.get("versions", {}).items()),
     }

@@ -16,7 +16,8 @@ from workbench import estimates, noise
 from workbench.compiled import pa
 from workbench.data import PUBLIC, Bound
 from workbench.estimates import files
-from workbench.estimates.answering import USERS_CUT, Answering, cautions, described
+from workbench.estimates.answering import USERS_CUT, Answering
+from workbench.estimates.describing import described
 from workbench.estimates.release_files import (
     bound_of_file,
     bound_record,
@@ -100,36 +101,32 @@ class Release(Answering):
             marks += ", most of it may be noise"
         return f"<Release {self.privacy}{marks}: {self.estimate!r} by {self.mechanism}>"
 
+    def describe(self, delta: float | None = None) -> list[tuple[str, str]]:
+        """What was released and what it promises, in words, from the release alone.
+
+        Parameters
+        ----------
+        delta : a δ at which a price in ρ is said as an ε too.
+
+        Returns
+        -------
+        list of (name, text)
+            What was released and how it was drawn; the mechanism; the guarantee; who is protected, and how
+            the bound on them is enforced or assumed; what truncation left out; cautions; what each
+            measurement cost; the noise; what was sampled or left out; and how much is there by chance.
+        """
+        return described(self, delta)
+
     def _repr_html_(self) -> str:
-        """The guarantee, its measurements, warnings and largest cells, for notebooks."""
-        if self.simulated:
-            drawn = "simulated"
-        elif self.idealised:
-            drawn = "drawn with floating point: idealised, not to be published"
-        else:
-            drawn = "system randomness"
-        caption = (
-            f"{escape(str(self.privacy))} · {drawn}<br>{escape(repr(self.estimate))}"
-            f"<br><code>{escape(str(self.mechanism))}</code>"
-        )
-        if self.bound:
-            caption += f"<br>{escape(self.bound.in_words)}"
-        for warning in cautions(self):
-            caption += f"<br><strong>{escape(warning)}</strong>"
+        """The same rows, and the largest cells, for notebooks."""
+        texts = [(name, escape(text)) for name, text in self.describe()]
         rows = "".join(
-            f"<tr><td>{escape(r.description)}</td><td>{escape(str(r.cost))}</td>"
-            f"<td>{escape(r.relation)}</td></tr>"
-            for r in self.ledger
+            f'<tr><th scope="row" style="text-align: left">{name}</th><td style="text-align: left">'
+            f"{f'<strong>{text}</strong>' if name == 'Caution' else text}</td></tr>"
+            for name, text in texts
         )
-        sentences = "".join(
-            f"<li>{name}: {escape(text)}</li>" for name, text in described(self)
-        )
-        return (
-            f"<table><caption>{caption}</caption><thead><tr>"
-            '<th scope="col">measurement</th><th scope="col">cost</th>'
-            '<th scope="col">neighbours</th></tr>'
-            f"</thead><tbody>{rows}</tbody></table>{self._largest_as_html()}<ul>{sentences}</ul>"
-        )
+        caption = f"Release: {escape(str(self.privacy))}"
+        return f"<table><caption>{caption}</caption><tbody>{rows}</tbody></table>{self._largest_as_html()}"
 
     def _largest_as_html(self) -> str:
         """The five largest cells with one standard deviation of their noise."""

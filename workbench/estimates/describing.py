@@ -1,0 +1,203 @@
+"""The sentences that describe a release: rows of a name and a text, which every medium lays out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from math import ceil, exp, inf, log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.estimates.answering import USERS_CUT
+from workbench.estimates.summary import Summary
+from workbench.privacy import ADD_REMOVE, DP, LOCAL, REPLACE, ZCDP
+from workbench.value import counted, format_number, number, stated, stated_at_most
+
+if TYPE_CHECKING:
+    from workbench.estimates.release import Release
+
+
+def described(release: Release, delta: float | None = None) -> list[tuple[str, str]]:
+    """The rows of `Release.describe`."""
+    rows = [
+        ("Released", _released_in_words(release)),
+        ("Mechanism", str(release.mechanism)),
+        ("Guarantee", guarantee_in_words(release)),
+        ("At δ", "" if delta is None else guarantee_at(release, delta)),
+        ("Protected", release.bound.in_words if release.bound else ""),
+        ("Truncated", users_cut_in_words(release)),
+        *(("Caution", text) for text in cautions(release)),
+        *(("Paid", text) for text in paid_in_words(release)),
+        ("Noise", noise_in_words(release)),
+        ("Unknown", release.estimate.why_unknown),
+        ("Sampled", sampled_in_words(release)),
+        ("Absent", absent_in_words(release)),
+        ("By chance", cells_from_nothing(release)),
+    ]
+    return [(name, text) for name, text in rows if text]
+
+
+def paid_in_words(release: Release) -> list[str]:
+    """What each measurement cost, those alike in one sentence."""
+    alike = Counter((r.description, r.cost, r.relation, r.part) for r in release.ledger)
+    lines = []
+    for (name, cost, relation, part), count in alike.items():
+        times = f"{count} × " if count > 1 else ""
+        each = ", each" if count > 1 else ""
+        of = f", of the part {' / '.join(part)}" if part else ""
+        lines.append(f"{times}{name}: {cost}{each} ({relation}{of})")
+    return lines
+
+
+def _released_in_words(release: Release) -> str:
+    estimate = release.estimate
+    attributes = " × ".join(getattr(estimate.domain, "attributes", ()))
+    held = f"{len(estimate):,} {estimate.contents}"
+    if estimate.contents == "cells":
+        held = f"{len(estimate):,} of {estimate.domain.size:,} cells"
+    drawn = "simulated noise" if release.simulated else "noise of the operating system"
+    if release.idealised:
+        drawn = "noise that was drawn with floating point: idealised, not to be published"
+    return f"{held}{f' of {attributes}' if attributes else ''}, with {drawn}"
+
+
+def cautions(release: Release) -> list[str]:
+    """Why the release is not fit to publish, or to be read as data."""
+    reasons = []
+    if release.simulated:
+        reasons.append(
+            "Simulated: anyone with the seed can take the noise off. Do not publish it."
+        )
+    if promises_nothing(release):
+        reasons.append("No guarantee: the release must be handled like the data itself.")
+    if release.mostly_noise:
+        reasons.append(
+            "Most of it may be noise: an empty table would release at least half as many such cells."
+        )
+    return reasons
+
+
+def promises_nothing(release: Release) -> bool:
+    """Whether a part of it was read off the data without protection."""
+    return getattr(release.privacy, "epsilon", 0.0) == inf
+
+
+def noise_in_words(release: Release) -> str:
+    """The noise on a released value: exact, from the law that the file names."""
+    deviations = np.atleast_1d(release.deviations())
+    deviations = deviations[np.isfinite(deviations)]
+    if not len(deviations):
+        return ""
+    low = format_number(deviations.min())
+    high = format_number(deviations.max())
+    spread = f"± {low}" if low == high else f"± {low} to ± {high}"
+    sampled = ", the sampling of cells included" if getattr(release.estimate, "tau", 0) else ""
+    return (
+        f"{spread} on each of the {release.estimate.contents} (one standard deviation{sampled}); two of "
+        "them cover it some 19 times in 20"
+    )
+
+
+def sampled_in_words(release: Release) -> str:
+    """Why a count may stand above its noisy value."""
+    tau = getattr(release.estimate, "tau", 0)
+    if not tau:
+        return ""
+    return (
+        f"of the {release.estimate.contents} below τ = {number(tau)} a part: each stands for τ, so that "
+        "sums are unbiased"
+    )
+
+
+def absent_in_words(release: Release) -> str:
+    """What was not released may hold so much: the second part of what may be wrong."""
+    estimate = release.estimate
+    if not isinstance(estimate, Summary) or not estimate.absent_cells:
+        return ""
+    most = release.absent_at_most
+    absent = counted(estimate.absent_cells, f"other {estimate.contents[:-1]}")
+    if most != most:
+        return f"{absent}, of which the file does not tell what they may hold"
+    if not most:
+        return f"{absent}, whose noisy value is 0"
+    why = f"{'τ' if estimate.tau > estimate.theta else 'θ'} = {format_number(estimate.cut)}"
+    return (
+        f"{absent} of at most {number(ceil(most))} each ({why} and three deviations of noise)"
+    )
+
+
+def cells_from_nothing(release: Release) -> str:
+    """How many cells noise alone would have released; from the file alone, on average an upper bound."""
+    expected = release.cells_from_nothing
+    what = release.estimate.contents
+    if expected is None:
+        return ""
+    if expected == len(release.estimate):
+        return f"of an empty table as many {what} would be released: they say nothing by being there"
+    if not expected:
+        return f"of an empty table no {what} would be released"
+    shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+    said = f"of an empty table, the same thresholds would keep about {shown} {what}"
+    released = len(release.estimate)
+    if expected >= released:
+        return f"{said}: all of these {released:,} may be noise alone"
+    return f"{said}: on average at most so many of these {released:,} are noise alone"
+
+
+def users_cut_in_words(release: Release) -> str:
+    """How many users lost anything to the bound, where that was paid for."""
+    costs: list[Any] = [r.cost for r in release.ledger if r.name == USERS_CUT]  # in ε
+    paid = [cost.epsilon for cost in costs]
+    if release.users_cut is None or not paid:
+        return ""
+    alpha = exp(-paid[0])
+    within = max(0, ceil(log(0.05 * (1 + alpha) / 2) / -paid[0]) - 1)
+    return (
+        f"Users who lost anything to the bound: {number(release.users_cut)}, in 95 of 100 cases within "
+        f"± {number(within)}."
+    )
+
+
+def guarantee_in_words(release: Release) -> str:
+    """What the release promises, for someone who has not read the papers."""
+    cost = release.privacy
+    if promises_nothing(release):
+        return "It promises nothing: part of it was read off the data without any protection."
+    unit = release.bound.unit if release.bound else ""
+    whose = f"the records of {unit}" if unit else "one unit's records"
+    usually = "" if unit else " (usually one person's)"
+    moves = {
+        ADD_REMOVE: f"{whose}{usually} are added or removed",
+        REPLACE: f"{whose} are replaced by any others",
+        LOCAL: "one unit's own value is any other",
+    }.get(release.relation, f"the data changes in this way: {release.relation}")
+    if isinstance(cost, ZCDP):
+        failing = f", but for a chance of {number(cost.delta)}" if cost.delta else ""
+        return (
+            f"{cost}: if {moves}, outcomes differ by at most α·{stated(cost.rho)} in the Rényi divergence "
+            f"of every order α > 1{failing}. It promises an ε at every δ: name one with workbench show "
+            "FILE --delta D."
+        )
+    promise = f"{cost}: if {moves}, no outcome becomes more than {_times(cost)} as likely"
+    if cost.delta:
+        return f"{promise}, but for a chance of {number(cost.delta)}."
+    return f"{promise}."
+
+
+def _times(cost: DP) -> str:
+    """By what factor a chance may grow."""
+    factor = f"e^{stated(cost.epsilon)}"
+    if cost.epsilon < 700:
+        factor = f"{factor} = {exp(cost.epsilon):.3g}"
+    return f"{factor} times"
+
+
+def guarantee_at(release: Release, delta: float) -> str:
+    """What the release promises at a δ, by the best proven line over all that paid for it."""
+    cost = release.at(delta)
+    cost = replace(cost, epsilon=float(stated_at_most(cost.epsilon)))  # rounded up
+    return (
+        f"At δ = {stated(delta)} it is {cost}: no outcome becomes more than {_times(cost)} as likely, but "
+        f"for a chance of {number(delta)}."
+    )
