@@ -71,8 +71,12 @@ def test_python_shows_the_warnings_and_sentences_of_the_command_line(tmp_path, c
     rows = release.describe()
     for name, text in rows:
         assert text in shown and f"{name} {text}" in printed
-    names = "Released Mechanism Guarantee Protected Caution Paid Noise Sampled Absent By".split()
-    assert [name.split()[0] for name, _ in rows] == names and bound.in_words in dict(rows).values()
+    names = (
+        "Released Mechanism Guarantee Protected Caution Paid Noise Sampled Absent By".split()
+    )
+    assert [name.split()[0] for name, _ in rows] == names and bound.in_words in dict(
+        rows
+    ).values()
     one = HighPassFilter(DP(0.5), 400)(table)  # noise passes with probability 1e-16
     assert "noise" not in repr(one) and "<strong>" not in one._repr_html_()
     answers = one.answer([{"home": 0}, {"home": 1}], error=True)

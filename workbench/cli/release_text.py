@@ -148,7 +148,6 @@ def _draw(release: Release, file: Path, path: Path) -> None:
 
     def fill(draft: Path) -> None:
         fig.savefig(draft, format=kind, dpi=200, metadata=metadata)
-        files.seal(draft)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font does not have

@@ -22,7 +22,6 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -224,9 +223,6 @@ _KEY = "workbench"
 _KINDS = dict.fromkeys(("files", "parameters", "setting", "versions", "release"), dict) | {
     "datasets": list
 }
-_SEAL = "picture_sha256"  # of a picture, with zeros in its own place
-_SEALED = re.compile(rb'picture_sha256(?:"|&quot;): (?:"|&quot;)([0-9a-f]{64})')
-_UNSEALED = "0" * 64
 _LARGEST = 500_000_000  # bytes of a file that is looked through
 _PDF = re.compile(rb"/Keywords \(((?:\\.|[^\\)])*)\)", re.DOTALL)
 _SVG = re.compile(r"<dc:description>(.*?)</dc:description>", re.DOTALL)
@@ -265,8 +261,8 @@ def to_text(record: dict[str, Any]) -> str:
 
 
 def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]:
-    """What matplotlib writes into a picture that is then to be `seal`ed: the record, and no clock."""
-    text = to_text(record | {_SEAL: _UNSEALED})
+    """What matplotlib writes into a picture: the record, and no clock."""
+    text = to_text(record)
     if kind == "pdf":
         return {"CreationDate": None, "Keywords": text}
     if kind == "svg":
@@ -274,31 +270,8 @@ def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]
     return {_KEY: text}
 
 
-def seal(path: Path) -> None:
-    """Write into a picture what shows whether it is changed later; who wants to can seal it anew."""
-    content = path.read_bytes()
-    path.write_bytes(_with_seal(content, hashlib.sha256(content).hexdigest()))
-
-
-def _with_seal(content: bytes, sha256: str) -> bytes:
-    """A picture with that seal, and the checksum that a PNG has of it."""
-    written = _SEALED.search(content)
-    if written is None:
-        return content
-    content = content[: written.start(1)] + sha256.encode() + content[written.end(1) :]
-    chunk = content.rfind(f"tEXt{_KEY}\0".encode(), 0, written.start())
-    if not content.startswith(b"\x89PNG") or chunk < 4:
-        return content
-    end = chunk + 4 + int.from_bytes(content[chunk - 4 : chunk])
-    return content[:end] + zlib.crc32(content[chunk:end]).to_bytes(4) + content[end + 4 :]
-
-
 def _is_changed(path: Path, record: dict[str, Any]) -> bool:
-    """Whether a file differs from what its record, or the record beside it, says of it."""
-    sealed = record.pop(_SEAL, None)
-    if sealed is not None and path.is_file():
-        unsealed = _with_seal(path.read_bytes(), _UNSEALED)
-        return hashlib.sha256(unsealed).hexdigest() != sealed
+    """Whether a file differs from what the record beside it says of it."""
     named = record.get("sha256", {})
     if not isinstance(named, dict):
         return False

@@ -354,7 +354,6 @@ def save_picture(fig: Drawing, path: Path, kind: str, record: Mapping[str, Any])
 
         def draw(draft: Path) -> None:
             fig.savefig(draft, format=kind, dpi=DPI, metadata=metadata)
-            provenance.seal(draft)
 
         return write_atomically(path, draw)
 
