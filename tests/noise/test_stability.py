@@ -12,7 +12,7 @@ from scipy import stats
 from tests.agreement import RARE, fits, same_law
 from tests.reference import stability as literal
 from workbench import DP, Bound, Domain, Ranges, SparseTable, noise
-from workbench.estimates import answering
+from workbench.estimates import describing
 from workbench.mechanisms import StabilityHistogram
 from workbench.noise import stability
 from workbench.noise.law import Law
@@ -185,7 +185,7 @@ def test_a_release_of_it_is_shown():
     release = StabilityHistogram(DP(1.0, 1e-6))(data)
     assert release.estimate.keys.tolist() == [7, 30] and 0 < release.privacy.delta <= 1e-6
     assert (
-        answering.cells_from_nothing(release) == "of an empty table no cells would be released"
+        describing.cells_from_nothing(release) == "of an empty table no cells would be released"
     )
     assert np.isnan(release.answer(Ranges([0], [1000]), error=True)[1]).all()
 

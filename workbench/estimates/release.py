@@ -26,7 +26,6 @@ from workbench.estimates.release_files import (
     receipt_of_file,
     receipt_record,
     refuse_place,
-    users_cut_of_file,
     write_release,
 )
 from workbench.privacy import DP, LOCAL, Receipt, warn_if_large
@@ -307,7 +306,7 @@ class Release(Answering):
                 ledger,
                 record["mechanism"],
                 bound_of_file(path, record["bound"]),
-                users_cut_of_file(path, record),
+                record.get("users_cut"),
             )
         except _NOT_OURS as e:
             raise ValueError(
