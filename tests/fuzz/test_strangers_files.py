@@ -280,7 +280,7 @@ def test_a_field_out_of_its_range_is_refused(tmp_path, kind, field, strange, nee
 def test_a_release_whose_bound_is_none_is_refused(tmp_path, bound):
     table, record = releases()[0]
     (tmp_path / "a.parquet").write_bytes(parquet_bytes(table, record | {"bound": bound}))
-    with pytest.raises(ValueError, match="bound = .* is not allowed: need"):
+    with pytest.raises(ValueError, match=r"at `\$.bound`"):
         Release.load(tmp_path / "a.parquet")
 
 
@@ -289,8 +289,8 @@ def test_a_release_whose_bound_is_none_is_refused(tmp_path, bound):
     [
         ('"simulated": ', '"simulated": false, "simulated": ', "'simulated' stands twice"),
         ('"epsilon": ', '"epsilon": 0.1, "epsilon": ', "'epsilon' stands twice"),
-        ('"delta": 0.0', '"delta": false', "delta = False is not allowed: need a number"),
-        ('"linf": 1', '"linf": true', "linf = True is not allowed"),
+        ('"delta": 0.0', '"delta": false', r"got `bool` - at `\$.ledger\[0\].cost.delta`"),
+        ('"linf": 1', '"linf": true', r"got `bool` - at `\$.bound.linf`"),
     ],
 )
 @pytest.mark.parametrize("ending", ["parquet", "csv"])

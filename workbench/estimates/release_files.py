@@ -26,6 +26,7 @@ from workbench.value import plain, shown
 # Release files
 
 ENDINGS = (".parquet", ".csv")
+_MOST_DIGITS = 300
 _BYTES_OF_A_RECORD = 2**14
 _BYTES_OF_A_CELL = 96
 _MOST_RESERVED = 2**26
@@ -391,14 +392,26 @@ class _Record(msgspec.Struct, omit_defaults=True):
 
 def _record(path: Path, text: bytes) -> dict[str, Any]:
     """A release's record from its JSON text; a ValueError names the field that is not as it must be."""
+    from workbench.spaces.statements import object_of_different_keys
+
     try:
-        record = msgspec.json.decode(text, type=_Record)
-    except (msgspec.MsgspecError, RecursionError) as e:
+        content = json.loads(
+            text, object_pairs_hook=object_of_different_keys, parse_int=_whole_number
+        )
+        record = msgspec.convert(content, _Record)
+    except (ValueError, RecursionError) as e:  # one of msgspec is a ValueError
         raise ValueError(f"{path}: not a record of a release ({str(e)[:120]})") from None
     built: dict[str, Any] = msgspec.to_builtins(record)
     for receipt, own in zip(built["ledger"], record.ledger, strict=True):
         receipt["cost"].setdefault("delta", own.cost.delta)
     return built
+
+
+def _whole_number(text: str) -> int:
+    """A ValueError for one that is larger than any float: it would raise wherever it is used."""
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(text):,} digits")
+    return int(text)
 
 
 def _printable(x: Any) -> Any:
