@@ -55,7 +55,13 @@ TYPES = {
 }
 MIXED = [1, 2, 0.5, 1.0, 1.5, 12.0, INF, "1", "1.0", "01", "inf", "x", "07:30", "999", BEYOND]
 TIMES = {
-    "date": [TimePart("weekday", "%Y-%m-%d"), TimePart("day", "%Y-%m-%d")],
+    "date": [
+        TimePart("weekday", "%Y-%m-%d"),
+        TimePart("day", "%Y-%m-%d"),
+        TimePart("week", "%Y-%m-%d", date_only=True),
+        TimePart("year-month", "%Y-%m-%d", first="2024-01", last="2024-12"),
+        TimePart("date", "%Y-%m-%d", first="2024-01-01", last="2024-12-31"),
+    ],
     "datetime": [TimePart("hour", "%Y-%m-%d %H:%M:%S"), TimePart("month", "%Y-%m-%d %H:%M:%S")],
     "zoned": [TimePart("day", "%Y-%m-%d %H:%M:%S%z", zone="Europe/Zurich")],
     "time": [TimePart("hour", "%H:%M:%S")],

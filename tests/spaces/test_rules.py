@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from workbench import Domain
 from workbench.spaces import Bins, Cross, Labels, Map, TimePart
 from workbench.spaces.rules import DROPPED, MISSING, OUTSIDE, REFUSED
+from workbench.spaces.statements import rule_to_dict
 
 QUICK = settings(max_examples=60, deadline=None)
 ACTIONS = st.sampled_from(["refuse", "drop", "label"])
@@ -523,3 +524,63 @@ def test_memory_of_a_crossed_list_is_refused_before_it_is_made():
     with pytest.raises(ValueError, match="each of the crossed rules says it"):
         Cross((Labels((1,), column="a"), Labels((1,), column="b")), missing="drop")
     assert np.array_equal(Cross((Labels((1,), column="a"),) * 2).labels, ["1 / 1"])
+
+
+DAYS = pl.Series("t", ["2024-03-31", "2023-12-31", "2025-01-01", None, "31.3.2024"])
+
+
+@pytest.mark.parametrize(
+    ("part", "span", "labels"),
+    [
+        ("quarter", {}, ["Q1", "Q4", "Q1", None, None]),
+        ("week", {}, [13, 52, 1, None, None]),
+        ("year", {"first": 2023, "last": 2024}, [2024, 2023, None, None, None]),
+        (
+            "year-month",
+            {"first": "2023-12", "last": "2024-03"},
+            ["2024-03", "2023-12", *[None] * 3],
+        ),
+        (
+            "date",
+            {"first": "2024-03-31", "last": "2025-01-01"},
+            ["2024-03-31", None, "2025-01-01", *[None] * 2],
+        ),
+    ],
+)
+def test_parts_of_a_date(part, span, labels):
+    rule = TimePart(part, format="%Y-%m-%d", **span)
+    places = rule.places(DAYS)
+    assert [rule.labels[p] if p >= 0 else None for p in places.tolist()] == labels
+    assert places[3] == MISSING and places[4] == OUTSIDE
+    again = Domain.from_dict({"t": rule_to_dict(rule)})
+    assert again.rules["t"] == rule
+
+
+def test_dates_that_were_exported_as_midnight_utc_stay_on_their_day():
+    times = pl.Series("t", [datetime(2024, 3, 31), datetime(2024, 3, 31, 7)])
+    in_utc = times.dt.replace_time_zone("UTC")
+    for column in (times, in_utc, in_utc.dt.convert_time_zone("America/New_York")):
+        assert TimePart("weekday", date_only=True).places(column).tolist() == [6, OUTSIDE]
+    moved = TimePart("weekday", zone="America/New_York").places(in_utc)
+    assert moved[0] == 5  # Saturday: what `date_only` is for
+    with pytest.raises(ValueError, match='"date_only": true if these are dates'):
+        TimePart("weekday").places(in_utc)
+
+
+@pytest.mark.parametrize(
+    ("fields", "need"),
+    [
+        ({"time": "year"}, "need the first year, as 2024"),
+        ({"time": "year", "first": 2024, "last": 2020}, "need at least first = 2024"),
+        (
+            {"time": "date", "first": "2020-01", "last": "2020-02"},
+            "need the first date, as 2024-03-31",
+        ),
+        ({"time": "month", "first": 3}, "recurs"),
+        ({"time": "hour", "date_only": True}, "no zone and no hour"),
+        ({"time": "day", "date_only": True, "zone": "UTC"}, "no zone and no hour"),
+    ],
+)
+def test_a_part_of_a_date_that_is_none_is_refused(fields, need):
+    with pytest.raises(ValueError, match=need):
+        TimePart(**fields)
