@@ -225,3 +225,21 @@ def test_a_prepared_table_is_released_with_its_preparation(run):
             ["BE", "23", 31, "0 to under 2.5", 1],
         ]
     assert table.project(["hour"]).domain.rules["hour"] == domain.rules["hour"]
+
+
+def test_check_shows_attributes_and_counts_on_request_alone(run):
+    ages = {"low": 0, "high": 50, "width": 10, "above": "clamp", "missing": "label"}
+    Path("ages.json").write_text(json.dumps({"age": ages, "hour": 24}))
+    said = run("domain check ages.json").stdout
+    for words in (
+        "144 cells",
+        "0 to under 10, 10 to under 20",
+        "40 or more, missing",
+        "0, 1, 2, …, 23",
+    ):
+        assert words in said, words
+    Path("ages.csv").write_text("who,age,hour\na,3,1\na,3,1\nb,71,2\n")
+    said = run("domain check ages.json ages.csv --user who").stdout
+    assert "3 rows, none left out" in said and "publication" not in said
+    said = run("domain check ages.json ages.csv --user who --look").stdout
+    assert "Not for publication: the table has 3 rows, 2 cells that hold any, 2 users." in said

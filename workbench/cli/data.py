@@ -13,11 +13,13 @@ from workbench.value import counted, shown
 if TYPE_CHECKING:
     from workbench.data import TableCheck
     from workbench.datasets.published import FileStatus
+    from workbench.spaces import Domain
 
 
 # Data
 
 _SHORT = 60  # characters
+_LABELS = 8  # of an attribute that are shown one by one
 Name = Annotated[str, typer.Argument(help="A dataset, as `workbench data list` names it.")]
 
 app = typer.Typer(no_args_is_help=True, help="Published datasets: list, fetch, path, verify.")
@@ -107,8 +109,9 @@ blank ("FILL IN"), and take out the columns that are no attribute (a user's name
   ["F", "M"]                                          its labels; {"file": "towns.txt"}: one a line
   {"from": 0, "to": 99}                               whole numbers
   {"low": 0, "high": 100, "width": 10}                bins of numbers; {"edges": [0, 18, 65]}
-  {"time": "hour", "column": "start"}                 or weekday, day, month; of text with
-                                                      "format": "%d.%m.%Y %H:%M"
+  {"time": "hour", "column": "start"}                 or weekday, day, week, month, quarter; of text
+                                                      with "format": "%d.%m.%Y %H:%M"
+  {"time": "year", "first": 2020, "last": 2024}       or year-month, date
   {"map": "cantons.csv", "column": "town"}            many values to one label: lines of value,label
   {"cross": [{"column": "sex", …}, {"column": …}]}    two columns as one list of labels
 
@@ -159,19 +162,31 @@ def new(
 @domain_app.command()
 def check(
     domain: Annotated[Path, typer.Argument(help="The domain file.")],
-    table: options.Tables,
+    table: Annotated[
+        list[Path] | None, typer.Argument(metavar="[TABLE...]", help="As `release` takes them.")
+    ] = None,
     count: options.Count = None,
     user: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Whose each row is.")
     ] = None,
     user_type: options.UserType = None,
     name: options.TableName = None,
+    look: Annotated[
+        bool,
+        typer.Option("--look", help="Count rows, users and cells too: not for publication."),
+    ] = False,
 ) -> None:
-    """Say what a release of a table would refuse, for its owner's eyes; nothing is written."""
+    """Show the attributes of a domain, and what a release of a table would refuse.
+
+    What is said of the table is for its owner's eyes; nothing is written.
+    """
     from workbench.data import check_table
     from workbench.spaces import Domain
 
     cells = Domain.read(domain)
+    _say_attributes(cells)
+    if not table:
+        return
     with screen.reading_bar() as progress:
         result = check_table(
             table,
@@ -193,6 +208,47 @@ def check(
         screen.say(f"\n{_PRIVATE}")
         raise typer.Exit(1)
     screen.say("Nothing would be refused.")
+    if look:
+        _say_counts(table, cells, count, user, user_type, name)
+
+
+def _say_attributes(domain: Domain) -> None:
+    """Each attribute with its first and last labels, and how many cells there can be."""
+    import numpy as np
+
+    rows = []
+    for attribute, size in zip(domain.attributes, domain.shape, strict=True):
+        codes = np.arange(size) if size <= _LABELS else np.array([0, 1, 2, size - 1])
+        labels = [str(label) for label in domain.decode(attribute, codes)]
+        if size > _LABELS:
+            labels.insert(-1, "…")
+        rows.append((attribute, f"{size:,}", ", ".join(labels)))
+    screen.table(f"{domain.size:,} cells", ["attribute", "labels", "which"], rows, ["labels"])
+
+
+def _say_counts(
+    table: list[Path],
+    domain: Domain,
+    count: str | None,
+    user: str | None,
+    user_type: str | None,
+    name: str | None,
+) -> None:
+    """What the table holds: of the owner's own data, and never to be published."""
+    import numpy as np
+
+    from workbench.data.reading import all_rows, counted_rows
+    from workbench.data.users import UserNumbers
+
+    users = None if user is None else UserNumbers(user, user_type)
+    rows = all_rows(counted_rows(table, domain, count=count, users=users, table=name))
+    held = [
+        counted(len(rows.keys), "row"),
+        f"{len(np.unique(rows.keys)):,} cells that hold any",
+    ]
+    if rows.users is not None and users is not None:
+        held.append(counted(len(np.unique(rows.users)), "user"))
+    screen.warn(f"Not for publication: the table has {', '.join(held)}.")
 
 
 def _left_out(result: TableCheck) -> str:
