@@ -501,7 +501,7 @@ QUICK = {
     f"release t.csv {RELEASE} --mechanism HighPassFilter".replace(
         "--domain domain.json ", ""
     ): ("--domain is missing"),
-    "release t.csv --mechanism X --epsilon 1 --out o.parquet": "--bound is missing",
+    "release t.csv --mechanism X --epsilon 1 --out o.parquet": "no mechanism 'X'",
     f"release nowhere.csv {FILTER}": "nowhere.csv: no such file",
     "show nowhere.parquet": "no such release file",
     "bank nowhere.session": "no such session",
@@ -516,7 +516,10 @@ QUICK = {
 @pytest.mark.parametrize("line", QUICK)
 def test_help_and_the_usual_refusals_load_nothing_heavy(run, line):
     libraries, printed = loaded(line)
-    assert QUICK[line] in printed and not libraries
+    needed = (
+        {"numpy"} if line.startswith("release") else set()
+    )  # of the mechanism's own options
+    assert QUICK[line] in printed and libraries <= needed
 
 
 def test_jupyter_knows_the_command():

