@@ -100,7 +100,7 @@ def measure(path: str) -> None:
 
     mechanisms = (SRA(DP(1.0), L), HPA(DP(1.0), L, D))
     domain = Domain(("item", "context"), TWIN.domain.shape)  # contexts as codes
-    read = partial(Interactions.from_parquet, domain=domain, bound=UNBOUNDED, **COLUMNS)
+    read = partial(Interactions.read, domain=domain, bound=UNBOUNDED, **COLUMNS)
     write_twin(f"{path}.little", replace(TWIN.slice(100), items=TWIN.items, once=False))
     for mechanism in mechanisms:
         mechanism(read(f"{path}.little"))

@@ -129,7 +129,7 @@ BAD = {
     f"release t.csv {FILTER} --seed 1": "--seed makes noise that can be replayed",
     f"release t.csv {FILTER} --count home": "is an attribute of the domain",
     f"release t.csv {FILTER} --count m": "t.csv has no column m: it has ['home'",
-    f"release t.csv {FILTER} --count note": "line 2, column 'note': found nothing",
+    f"release t.csv {FILTER} --count note": "row 1, column 'note': found nothing",
 }
 
 
@@ -158,8 +158,8 @@ ROWS = {
     "kent,30,8,1e300": "column 'n': found '1e300'",
     "kent,30,8,": "found nothing",
     ",30,8,1": "column 'home': found nothing",
-    "kent,30": "column 'hour': found nothing",
-    "kent,30,8,1,9": "more fields",
+    "kent,30": "Expected 4 columns, got 2",
+    "kent,30,8,1,9": "Expected 4 columns, got 5",
 }
 
 
@@ -167,7 +167,8 @@ ROWS = {
 def test_release_names_file_line_and_value(run, row):
     Path("bad.csv").write_text(f"home,age,hour,n\nkent,30,8,1\n{row}\nkent,1,1,1\n")
     said = complaint(run(f"release bad.csv {FILTER}", code=2))
-    assert "bad.csv, line 3" in said and ROWS[row] in said
+    place = "bad.csv, row 2, " if "column" in ROWS[row] else "bad.csv: it cannot be read"
+    assert place in said and ROWS[row] in said
     assert not Path("out.parquet").exists()
 
 
@@ -176,7 +177,7 @@ def test_release_reads_lines_as_people_write_them(run):
     text = '\ufeffhome,"age",hour,n\r\n"kent ",30, 8,40.0\r\n"a\r\nb",1,1,1\r\n\r\n\r\n'
     Path("t.csv").write_bytes(text.encode())
     said = complaint(run(f"release t.csv {FILTER}", code=2))
-    assert "line 4, column 'home': found 'a\\r\\nb'" in said
+    assert "row 2, column 'home': found 'a\\r\\nb'" in said
     Path("t.csv").write_bytes(text.replace("a\r\nb", "kent").encode())
     run(f"release t.csv {FILTER}")
 

@@ -158,8 +158,8 @@ def test_a_check_says_what_a_release_would_refuse(run):
     for line in (
         "Column 'town': 1 row is refused; need a value of the map (Bern, Thun)",
         "Column 'age': 2 rows are refused; need a whole number from 0 to 120",
-        "  trips.csv, line 4: 'x'",
-        "  trips.csv, line 5: '200'",
+        "  trips.csv, row 3: 'x'",
+        "  trips.csv, row 4: '200'",
         "Column 'price': 1 row is refused; need a number from 0",
     ):
         assert line in text
@@ -197,9 +197,9 @@ def test_missing_users_and_counts_are_checked_too():
     found = {column.column: (column.rows, column.examples) for column in check.refused}
     assert check.rows == 4 and check.left_out == 0
     assert found == {
-        "x": (2, {"5.0": "row 2", "nothing": "row 3"}),
-        "n": (2, {"-1.0": "row 1", "0.5": "row 3"}),
-        "who": (1, {"nothing": "row 1"}),
+        "x": (2, {"5.0": "the table, row 2", "nothing": "the table, row 3"}),
+        "n": (2, {"-1.0": "the table, row 1", "0.5": "the table, row 3"}),
+        "who": (1, {"nothing": "the table, row 1"}),
     }
 
 

@@ -168,7 +168,7 @@ BAD = {
     f"PrivTree --box x=0:10 --bound 1,1 {REST}": "need COLUMN=LOW..HIGH",
     f"PrivTree --box x=0..1_0 --bound 1,1 {REST}": "--box = '1_0' is not allowed: need a number",
     f"PrivTree --box x=10..0 --bound 1,1 {REST}": "must lie below high",
-    f"PrivTree --box word=0..10 --bound 1,1 {REST}": "line 2, column 'word': found",
+    f"PrivTree --box word=0..10 --bound 1,1 {REST}": "row 1, column 'word': found",
     f"PrivTree --bound 1,1 {REST}": "--domain is missing",
     f"PrivTree --taxonomy no.csv --bound 1,1 {REST}": "no.csv: no such file of codes",
     f"PrivTree --taxonomy t.csv --bound 1,1 {REST}": "t.csv, line 1: need a code and the code",

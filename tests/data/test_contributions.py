@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from scipy.stats import chi2
 
 from workbench import Bound
 from workbench.data import UserNumbers, Users, bounded_contributions, cut_key, seeds
-from workbench.data.users import user_column
+from workbench.data.sources import series_of
 
 KEY = bytes(range(32))
 FALSE_ALARM = 1e-9
@@ -144,7 +145,6 @@ COLUMNS = {
     "narrow numbers": np.array([3, 1, 0, 255], np.uint8),
     "text": ["ann", "Ann", "ann e", "Ж" * 200_000],
     "categories": pd.Categorical(["b", "a", "c", "d"], ["unused", *"abcd"]),
-    "bytes": [b"\0", b"\0\0", b"x", b"y"],
     "floats": [5.0, 1.0, 2.0, -3.0],
     "days": [date(2020, 1, day) for day in (1, 2, 3, 4)],
     "times": pd.to_datetime(["2020-01-01", "2020-01-02", "2021-01-01", "1950-01-01"]),
@@ -163,7 +163,7 @@ def test_what_stays_depends_on_a_user_s_own_value_and_not_on_its_place(kind):
     def left(order, batches):
         of = UserNumbers("user")
         parts = np.array_split(order, batches)
-        users = [of.numbers(user_column(rows.iloc[part]), part[0]) for part in parts]
+        users = [of.numbers(series_of("user", rows.iloc[part])) for part in parts]
         users = np.concatenate(users)
         assert len(set(users.tolist())) == rows.iloc[order].nunique()
         return bounded_contributions(of.users(users), keys[order], None, Bound(3, 2), KEY)
@@ -183,54 +183,56 @@ def test_what_stays_depends_on_a_user_s_own_value_and_not_on_its_place(kind):
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ([1, "1", 2], "one kind"),
-        ([1.0, None, 2.0], "row 1: a value is missing"),
-        ([1.0, float("nan")], "row 1: a value is missing"),
-        (["a", None], "row 1: a value is missing"),
+        ([1.0, None, 2.0], "row 1: found nothing, need a user"),
+        ([1.0, float("nan")], "row 1: found nothing, need a user"),
+        (["a", None], "row 1: found nothing, need a user"),
         (["a", "b", " "], "row 2: found ' ', need a user"),
-        (pd.Categorical(["a", None, "b"]), "row 1: a value is missing"),
-        (pd.to_datetime(["2020-01-01", None]), "row 1: a value is missing"),
+        (pd.Categorical(["a", None, "b"]), "row 1: found nothing, need a user"),
+        (pd.to_datetime(["2020-01-01", None]), "row 1: found nothing, need a user"),
         ([0.0, 2.0**53], "row 1: .* below 2⁵³"),
         ([0.0, float("inf")], "row 1: .* below 2⁵³"),
-        ([1, 2**70], "one kind"),
-        ([[1], [2]], "cannot say who"),
-        (pd.Series(["a", "\ud800"], dtype=object), "one kind"),
+        ([1, 1.5, "x"], "row 1: found '1.5', need an integer in its usual spelling"),
+        ([[1], [2]], "holds list: need text"),
+        (pd.Series(["a", "\ud800"], dtype=object), "text that is not valid"),
     ],
 )
 def test_a_column_that_does_not_say_who_is_refused(values, why):
     with pytest.raises(ValueError, match=why):
-        UserNumbers("who").numbers(user_column(pd.Series(values, name="who")))
+        UserNumbers("who").numbers(series_of("who", pd.Series(values)))
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         ([7], ["7"]),
-        (["7"], [b"7"]),
+        ([-1], np.array([2**64 - 1], np.uint64)),
         ([date(2020, 1, 1)], np.array([7], "M8[us]")),
         (pd.to_datetime(["2020-01-01"]), pd.to_datetime(["2020-01-01"], utc=True)),
     ],
 )
 def test_batches_of_two_kinds_are_refused(one, other):
     of = UserNumbers("who")
-    of.numbers(user_column(pd.Series(one)))
+    of.numbers(series_of("who", pd.Series(one)))
     with pytest.raises(ValueError, match="one person or two"):
-        of.numbers(user_column(pd.Series(other)))
+        of.numbers(series_of("who", pd.Series(other)))
 
 
 def test_values_that_arrow_does_not_hold_are_refused():
     """Polars gives their addresses: one person would be several."""
     for column in (
+        pa.array([b"7"]),
         pl.Series([object(), "x"], dtype=pl.Object),
-        pl.Series([1], dtype=pl.Int128),
+        pl.Series([b"x", 1], dtype=pl.Object),
     ):
-        with pytest.raises(ValueError, match="cannot say who a row is of"):
-            user_column(column)
+        with pytest.raises(
+            ValueError, match="column 'who' holds (Binary|object|bytes): need text"
+        ):
+            UserNumbers("who").numbers(series_of("who", column))
 
 
 def test_seeds_are_a_cipher_s_blocks_all_different():
     ids = UserNumbers("who")
-    ids.numbers(user_column(pd.Series([f"u{i}" for i in range(1000)])))
+    ids.numbers(series_of("who", pd.Series([f"u{i}" for i in range(1000)])))
     blocks = seeds(KEY, ids.ids()).reshape(-1, 2)
     assert len(set(map(tuple, blocks.tolist()))) == 2000
     assert (seeds(KEY[::-1], ids.ids()).reshape(-1, 2) != blocks).all()

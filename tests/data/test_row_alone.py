@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Bound, Domain, Records, SparseTable
-from workbench.data import csv_file, database, frames
+from workbench.data import database, sources
 from workbench.spaces import Bins, Cross, Labels, Map, Prefixes, TimePart
 
 ROWS = 6
@@ -199,8 +199,8 @@ def code_alone(source, kind, number, written, value):
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Batches of a few rows, so that rows of one table are in several."""
-    monkeypatch.setattr(csv_file, "_BLOCK", 64)
-    monkeypatch.setattr(frames, "BATCH", 3)
+    monkeypatch.setattr(sources, "_BLOCK", 64)
+    monkeypatch.setattr(sources, "BATCH", 3)
     monkeypatch.setattr(database, "_ROWS", 3)
 
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench import Bound, Domain, SparseTable
-from workbench.data import csv_file, database, frames
+from workbench.data import database, sources
 
 LABELS = ("Bern", 'the "Hub", north', "Zürich", "東京", "two\nlines", "-1", "50", "x" * 300)
 DOMAIN = Domain(("place", "age", "day"), (len(LABELS), 100, 3), (LABELS, None, (1, 5, 50)))
@@ -121,8 +121,8 @@ FILES = [as_csv, as_gzip, as_zstandard, as_parquet, as_folder, as_glob, as_sqlit
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Batches of a few rows, so that their borders fall everywhere."""
-    monkeypatch.setattr(csv_file, "_BLOCK", 2048)
-    monkeypatch.setattr(frames, "BATCH", 3)
+    monkeypatch.setattr(sources, "_BLOCK", 2048)
+    monkeypatch.setattr(sources, "BATCH", 3)
     monkeypatch.setattr(database, "_ROWS", 3)
 
 
@@ -171,7 +171,7 @@ def test_batches_of_csv_may_end_anywhere(tmp_path, monkeypatch):
     rows = [("東京", 7, 50, 1), ("two\nlines", 8, 5, 2), ('the "Hub", north', 9, 1, 3)] * 3
     path = as_csv(tmp_path, rows)
     for block in range(40, 85):
-        monkeypatch.setattr(csv_file, "_BLOCK", block)
+        monkeypatch.setattr(sources, "_BLOCK", block)
         read = SparseTable.read(path, DOMAIN, Bound(), count="n")
         assert as_dict(read) == counted(rows, True)
 
@@ -218,7 +218,7 @@ EMPTY = ["\n", ",,\n", ' ,"",\u00a0 \n']
 def test_a_row_is_skipped_if_all_columns_of_the_file_are_empty(
     tmp_path, monkeypatch, empty, end
 ):
-    monkeypatch.setattr(csv_file, "_BLOCK", 80)
+    monkeypatch.setattr(sources, "_BLOCK", 80)
     domain = Domain.from_dict({"x": {"from": 0, "to": 8, "missing": "label"}})
     path = tmp_path / "t.csv"
     noted = ",,note\n"  # x is missing in this row, and the row is none of the empty ones
@@ -227,7 +227,7 @@ def test_a_row_is_skipped_if_all_columns_of_the_file_are_empty(
     table = SparseTable.read(path, domain, Bound())
     assert as_dict(table) == {1: 2 if end == "1,2,\n" else 1, 9: 2}
     refusing = Domain(("x",), (9,))
-    with pytest.raises(ValueError, match="line 12, column 'x': found nothing"):
+    with pytest.raises(ValueError, match="row 2, column 'x': found nothing"):
         SparseTable.read(path, refusing, Bound())
 
 
@@ -249,27 +249,24 @@ def test_a_blank_line_of_a_single_column_is_a_missing_value(tmp_path):
         cells = {1: 2, 9: missing} if missing else {1: 2}
         assert as_dict(SparseTable.read(path, labelled, Bound())) == cells
     path.write_text("x\n1\n\n1\n")
-    with pytest.raises(ValueError, match="line 3, column 'x': found nothing"):
+    with pytest.raises(ValueError, match="row 2, column 'x': found nothing"):
         SparseTable.read(path, Domain(("x",), (9,)), Bound())
 
 
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        (
-            "1,2",
-            "column 'note': found nothing: the row has 2 fields, and the first line names 3",
-        ),
-        (" ", "column 'y': found nothing: the row has 1 field, and the first line names 3"),
-        ("1,2,a,b", ": the row has 4 fields, more fields than the first line names .3."),
-        (",,,", ": the row has 4 fields, more fields than the first line names .3."),
+        ("1,2", "Expected 3 columns, got 2: 1,2"),
+        (" ", "Expected 3 columns, got 1:  "),
+        ("1,2,a,b", "Expected 3 columns, got 4: 1,2,a,b"),
+        (",,,", "Expected 3 columns, got 4: ,,,"),
     ],
 )
 def test_a_row_of_another_width_is_refused(tmp_path, row, why):
     path = tmp_path / "t.csv"
     for after in ("", "1,2,c\n", ",,\n" * 9):
         path.write_text("x,y,note\n1,2,a\n\n" + row + "\n" + after)
-        with pytest.raises(ValueError, match=f"t.csv, line 4.*{why}"):
+        with pytest.raises(ValueError, match=f"t.csv: .*{why}.*need in each row"):
             SparseTable.read(path, Domain(("x",), (9,)), Bound())
 
 

@@ -209,7 +209,7 @@ def _write_interactions(folder: Path, shape: str, size: int) -> int:
 def _use_interactions(folder: Path) -> None:
     path = folder / "a.parquet"
     named: dict[str, Any] = {"user": "who", "domain": _FILMS, "bound": UNBOUNDED}
-    repr(Interactions.from_parquet(path, item="film", context="day", **named))
+    repr(Interactions.read(path, item="film", context="day", **named))
     repr(Interactions.read(path, **named))
 
 

@@ -156,7 +156,7 @@ def use_table(folder: Path, ending: str) -> None:
 
 def use_columns(folder: Path) -> None:
     """Read as interactions, of which three columns of a Parquet file are named."""
-    Interactions.from_parquet(
+    Interactions.read(
         folder / "a.parquet",
         user="person",
         item="home",

@@ -29,7 +29,7 @@ from tests.fuzz.run import emptied, limited, looked_for_in
 from tests.fuzz.saved import parquet_bytes, releases
 from tests.fuzz.stated import pack_zstd
 from workbench import DP, Bound, Domain, Release, SparseTable, estimates, mechanisms
-from workbench.data import source
+from workbench.data import sources
 from workbench.estimates.release_files import read_release
 from workbench.inference.answer_bank import AnswerBank
 from workbench.mechanisms.laws import seeded
@@ -98,9 +98,9 @@ def test_a_small_file_of_very_many_rows_is_no_table(tmp_path, monkeypatch, endin
         packs = {"csv": bytes, "csv.gz": gzip.compress, "csv.zst": pack_zstd}
         path.write_bytes(packs[ending](b"a\n" + b"1\n" * rows))
     assert SparseTable.read(path, domain, Bound()).total == rows
-    monkeypatch.setitem(source._FEW, "bytes", 2**20)
-    monkeypatch.setitem(source._FEW, "rows", 2**19)
-    monkeypatch.setattr(source, "_TIMES", 4)
+    monkeypatch.setitem(sources._FEW, "bytes", 2**20)
+    monkeypatch.setitem(sources._FEW, "rows", 2**19)
+    monkeypatch.setattr(sources, "_TIMES", 4)
     if ending == "csv":
         assert SparseTable.read(path, domain, Bound()).total == rows
         return
@@ -108,7 +108,7 @@ def test_a_small_file_of_very_many_rows_is_no_table(tmp_path, monkeypatch, endin
         SparseTable.read(path, domain, Bound())
 
 
-@pytest.mark.parametrize(("column", "text"), [("a", "x"), ("u", "x"), ("u", b"x")])
+@pytest.mark.parametrize(("column", "text"), [("a", "x"), ("u", "x")])
 def test_a_long_text_in_very_many_rows_is_held_once(tmp_path, column, text):
     """Some kilobytes of Parquet, as others write it, are ten gigabytes of rows."""
     rows = 2**20
@@ -162,8 +162,8 @@ def test_a_release_of_one_endless_row_group_is_refused(tmp_path, monkeypatch, co
     zeros = np.zeros(rows, bool)
     table = pa.table({f"a{i}": zeros for i in range(columns)})
     path = release_of_rows(tmp_path / "a.parquet", table, compression="zstd")
-    monkeypatch.setitem(source._FEW, "values", 2**20)
-    monkeypatch.setattr(source, "_TIMES", 4)
+    monkeypatch.setitem(sources._FEW, "values", 2**20)
+    monkeypatch.setattr(sources, "_TIMES", 4)
     with pytest.raises(ValueError, match="values are too many for a packed file"):
         read_release(path)
 
@@ -179,7 +179,7 @@ def test_a_release_has_no_columns_of_other_kinds(tmp_path, kind):
 def test_a_line_that_no_table_has_is_refused_before_it_is_read(tmp_path, text):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(text, 1))
-    with pytest.raises(ValueError, match="a line of more than 4,194,304 characters"):
+    with pytest.raises(ValueError, match="more than 4,194,304 characters a line"):
         SparseTable.read(path, DOMAIN, Bound())
 
 

@@ -125,7 +125,7 @@ def table(tmp_path):
 
 
 def released(table, mechanism, **how):
-    rows = Rows.from_parquet(table, DOMAIN, Bound(1, 1))
+    rows = Rows.read(table, DOMAIN, Bound(1, 1))
     made = release(mechanism, rows, ranges=7, rng=np.random.default_rng(3), **how)
     return made.estimate.keys.tolist(), made.estimate.values.tolist(), made.ledger
 

@@ -11,19 +11,21 @@ that are independent across users: run an ε-DP mechanism on what is kept, and t
 (Fan & Jin, WWW 2015, Lemma 6).
 """
 
+from workbench.data.checks import (
+    RefusedColumn,
+    TableCheck,
+    check_table,
+    draft_domain,
+    observed_domain,
+)
 from workbench.data.frontier import Frontier
 from workbench.data.interactions import Interactions
 from workbench.data.reading import (
     CountedRows,
     Progress,
-    RefusedColumn,
-    TableCheck,
     all_rows,
-    check_table,
     counted_rows,
-    draft_domain,
     files_of,
-    observed_domain,
     row_batches,
 )
 from workbench.data.records import Records

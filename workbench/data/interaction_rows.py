@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.compiled import pa, pd
+from workbench.compiled import pd
 from workbench.data import interaction_kernels
-from workbench.data.columns import (
-    arrow_column,
-    refuse_missing_columns,
-    refuse_missing_values,
-    value_codes,
-)
-from workbench.data.frames import ParquetFile
-from workbench.data.reading import all_rows, counted_rows
-from workbench.data.source import BATCH
-from workbench.data.users import UserNumbers, Users, user_column
+from workbench.data.reading import counted_batch, row_batches
+from workbench.data.users import UserNumbers, Users
 from workbench.spaces import Domain
+from workbench.spaces.rules import Rule
 from workbench.value import Int, UInt64, sealed
 
-# Reading
+# Records
 
 
 class Columns(NamedTuple):
@@ -45,36 +37,6 @@ class UserRecords(NamedTuple):
 
     columns: Columns
     ids: UInt64[np.ndarray, "users 2"]
-
-
-def frame_columns(
-    frame: Any, names: Sequence[str], domain: Domain, user_type: str | None
-) -> UserRecords:
-    """The named columns of users, items and contexts of a pandas or polars frame, by user."""
-    refuse_missing_columns(names, frame)
-    arrays = [user_column(frame[names[0]]), *(arrow_column(frame[name]) for name in names[1:])]
-    people = UserNumbers(names[0], user_type)
-    return _read(_slices(arrays, len(frame)), names, domain, len(frame), people)
-
-
-def parquet_columns(
-    path: str | Path, names: Sequence[str], domain: Domain, user_type: str | None
-) -> UserRecords:
-    """The named columns of users, items and contexts of a Parquet file, by user.
-
-    Batches go into narrow columns as they come: memory is little more than the result.
-    """
-
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such Parquet file")
-    file = ParquetFile(path)
-    columns = [*dict.fromkeys(names)]
-    file.refuse_columns(columns)
-    batches = file.batches(columns, user=names[0])
-    arrays = ([batch[name] for name in names] for batch in batches)
-    people = UserNumbers(names[0], user_type)
-    return _read(arrays, names, domain, int(file.starts[-1]), people)
 
 
 def sorted_by_user(
@@ -118,44 +80,6 @@ def sorted_by_user(
     return UserRecords(by_user, sealed(Users(numbers, ids).ids_of(numbers)))
 
 
-def _slices(arrays: list[pa.Array], size: int) -> Iterator[list[pa.Array]]:
-    for start in range(0, size, BATCH):
-        yield [array.slice(start, BATCH) for array in arrays]
-
-
-def _read(
-    batches: Iterable[list[pa.Array]],
-    names: Sequence[str],
-    domain: Domain,
-    size: int,
-    people: UserNumbers,
-) -> UserRecords:
-    """`size` rows in batches of Arrow arrays, by user."""
-    users = np.empty(size, np.int32)
-    codes = [np.empty(size, narrowest_type(n)) for n in domain.shape]
-    start = 0
-    for batch in batches:
-        rows = slice(start, start + len(batch[0]))
-        for name, values in zip(names[1:], batch[1:], strict=True):
-            refuse_missing_values(values, name, start)
-        batch_users = people.numbers(batch[0], start)
-        if not _fits(batch_users, users.dtype):
-            users = users.astype(np.int64)
-        users[rows] = batch_users
-        for axis, attribute in enumerate(domain.attributes):
-            name = names[1 + axis]
-            codes[axis][rows] = value_codes(domain, attribute, batch[1 + axis], name, start)
-        start = rows.stop
-    return sorted_by_user(Columns(users, *codes), reuse_users=True, ids=people.ids())
-
-
-def _fits(numbers: Int[np.ndarray, " rows"], dtype: np.dtype) -> bool:
-    if not len(numbers) or np.can_cast(numbers.dtype, dtype):
-        return True
-    limits = np.iinfo(dtype)
-    return limits.min <= numbers.min() and numbers.max() <= limits.max
-
-
 # Crossing
 
 _MOST_CROSSED = 2**22  # combinations of labels that are items, or contexts
@@ -193,16 +117,26 @@ def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Do
     return Domain(tuple(names), tuple(sizes), tuple(labels))
 
 
-def crossed_records(
-    data: Any, people: UserNumbers, crossed: Domain, attributes: Domain, **how: Any
+def records_of_rows(
+    data: Any, people: UserNumbers, domain: Domain, rules: Mapping[str, Rule], **how: Any
 ) -> UserRecords:
-    """Rows with some attributes as records of what they are crossed to; keys of both are the same."""
-    rows = all_rows(counted_rows(data, attributes, users=people, **how))
-    assert rows.users is not None  # as their column was read
-    items, contexts = crossed.shape
-    columns = Columns(
-        rows.users,
-        (rows.keys // contexts).astype(narrowest_type(items)),
-        (rows.keys % contexts).astype(narrowest_type(contexts)),
-    )
-    return sorted_by_user(columns, ids=people.ids())
+    """Rows of any source by user; items and contexts are the codes that `rules` are crossed to.
+
+    Batches go into narrow columns as they come: memory is little more than the result.
+    """
+    names = [leaf.column or name for name, rule in rules.items() for leaf in rule.leaves]
+    columns = Columns([], [], [])
+    items, contexts = domain.shape
+    for batch in row_batches(data, [*names, people.column], **how):
+        rows = counted_batch(batch, rules, None, people)
+        users = rows.users
+        if users.size and np.abs(users).max() < 2**31:
+            users = users.astype(np.int32)
+        columns.users.append(users)
+        columns.items.append((rows.keys // contexts).astype(narrowest_type(items)))
+        columns.contexts.append((rows.keys % contexts).astype(narrowest_type(contexts)))
+    if not columns.users:
+        none = np.zeros(0, np.uint8)
+        return sorted_by_user(Columns(none.astype(np.int32), none, none), ids=people.ids())
+    joined = Columns(*map(np.concatenate, columns))
+    return sorted_by_user(joined, reuse_users=True, ids=people.ids())

@@ -1,25 +1,21 @@
-"""Interactions: the records of users, each an item in a context.
-
-One class, whose constructors and answers are most of the file: longer than others, and one idea.
-"""
+"""Interactions: the records of users, each an item in a context."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workbench.data import interaction_kernels, interaction_rows
+from workbench.data import interaction_kernels
 from workbench.data.interaction_rows import (
     Columns,
     UserRecords,
-    frame_columns,
+    crossed,
     narrowest_type,
-    parquet_columns,
+    records_of_rows,
     sorted_by_user,
 )
 from workbench.data.reading import Progress
@@ -210,10 +206,6 @@ class Interactions(OfUsers):
             A column that is missing, or a value that is missing or outside the domain, with its
             column and row.
         """
-        if isinstance(item, str) and isinstance(context, str) and domain.preparation is None:
-            refuse_other_attributes(domain)
-            records = frame_columns(frame, (user, item, context), domain, user_type)
-            return cls._of(domain, records, bound, truth_public)
         people = UserNumbers(user, user_type)
         return cls._of_rows(frame, people, item, context, domain, bound, truth_public)
 
@@ -230,54 +222,22 @@ class Interactions(OfUsers):
         **how: Any,
     ) -> Interactions:
         """From rows of any source, with attributes of the domain crossed to items and to contexts."""
+        if isinstance(item, str) and isinstance(context, str) and domain.preparation is None:
+            refuse_other_attributes(domain)
+            rules = {
+                name: replace(rule, column=column)
+                for (name, rule), column in zip(
+                    domain.rules.items(), (item, context), strict=True
+                )
+            }
+            records = records_of_rows(data, people, domain, rules, **how)
+            return cls._of(domain, records, bound, truth_public)
         items = (item,) if isinstance(item, str) else tuple(item)
         contexts = (context,) if isinstance(context, str) else tuple(context)
-        crossed = interaction_rows.crossed(domain, items, contexts)
+        both = crossed(domain, items, contexts)
         attributes = domain.project([*items, *contexts])
-        records = interaction_rows.crossed_records(data, people, crossed, attributes, **how)
-        return cls._of(crossed, records, bound, truth_public, attributes)
-
-    @classmethod
-    def from_parquet(
-        cls,
-        path: str | Path,
-        *,
-        user: str,
-        item: str,
-        context: str,
-        domain: Domain,
-        bound: Bound | Unbounded | Public,
-        truth_public: bool = False,
-        user_type: str | None = None,
-    ) -> Interactions:
-        """From three columns of a Parquet file; the others are not read.
-
-        Memory is little more than the result.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file, a row a record.
-        user, item, context, domain, bound, truth_public, user_type
-            As in `from_frame`.
-
-        Returns
-        -------
-        Interactions
-
-        Raises
-        ------
-        FileNotFoundError
-            There is no such file.
-        ValueError
-            The file is not a complete Parquet file, or as in `from_frame`.
-        """
-        if domain.preparation is not None:
-            people = UserNumbers(user, user_type)
-            return cls._of_rows(path, people, item, context, domain, bound, truth_public)
-        refuse_other_attributes(domain)
-        records = parquet_columns(path, (user, item, context), domain, user_type)
-        return cls._of(domain, records, bound, truth_public)
+        records = records_of_rows(data, people, both, attributes.rules, **how)
+        return cls._of(both, records, bound, truth_public, attributes)
 
     @classmethod
     def read(

@@ -403,9 +403,7 @@ class Records(OverHierarchy):
         values = []
         counts = GrowingArray()
         users = GrowingArray()
-        for batch in row_batches(
-            path, [*columns, *more], table=table, progress=progress, user=user
-        ):
+        for batch in row_batches(path, [*columns, *more], table=table, progress=progress):
             if isinstance(hierarchy, Quadtree):
                 numbers = [row_numbers(batch, name) for name in columns]
                 values.append(np.stack(numbers, axis=1))

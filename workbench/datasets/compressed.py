@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
 
-from workbench.data.source import names_shown
+from workbench.data.sources import names_shown
 
 _DICTIONARY = (
     1 << 28

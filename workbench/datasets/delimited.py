@@ -14,7 +14,7 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.data import Bound, Interactions, Unbounded
 from workbench.data.columns import LabelledRows
-from workbench.data.source import names_shown, refuse_bomb
+from workbench.data.sources import names_shown, refuse_bomb
 from workbench.datasets.compressed import file_on_disk, opened
 from workbench.spaces import Domain
 from workbench.value import Int, sealed

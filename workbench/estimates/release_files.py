@@ -222,7 +222,7 @@ def read_release(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
 
 def _refuse_bomb(path: Path, size: int, **found: int) -> None:
     """As the function of readers, which loads numpy: commands refuse names of files before that."""
-    from workbench.data.source import refuse_bomb
+    from workbench.data.sources import refuse_bomb
 
     refuse_bomb(path, size, **found)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.compiled import pa, pl
-from workbench.spaces.rules import DROPPED, REFUSED, Rule, as_numbers
+from workbench.spaces.rules import DROPPED, REFUSED, Rule
 from workbench.value import Bool, Int, shown
 
 _EXAMPLES = 10  # different values of refused rows
@@ -126,14 +126,23 @@ def _leaf_codes(
 def column_codes(leaf: Rule, column: str, values: Any) -> Int[np.ndarray, " rows"]:
     """Codes of a column; of one that lists its different values, each of these is coded once."""
     if not isinstance(values, pl.Series):
-        if pa.types.is_dictionary(values.type):
-            different = series_of(column, values.dictionary).extend_constant(None, 1)
-            places = values.indices.fill_null(len(different) - 1).to_numpy()
-            return leaf.codes(_of_known_kind(different))[places]
-        if leaf.needs_numbers:
-            values = as_numbers(values)
         values = series_of(column, values)
-    return leaf.codes(_of_known_kind(values))
+    different, places = distinct(values)
+    codes = leaf.codes(_of_known_kind(different))
+    return codes if places is None else codes[places]
+
+
+def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"] | None]:
+    """The different values of a column that lists them, as text, and each row's place; else the column."""
+    if values.dtype not in (pl.Categorical, pl.Enum):
+        return values, None
+    different = values.unique()
+    places = np.zeros((different.to_physical().max() or 0) + 2, np.int64)  # the last is of null
+    places[different.to_physical().fill_null(len(places) - 1).to_numpy()] = np.arange(
+        len(different)
+    )
+    rows = values.to_physical().cast(pl.Int64).fill_null(len(places) - 1).to_numpy()
+    return different.cast(pl.String), places[rows]
 
 
 def series_of(column: str, values: pa.Array) -> pl.Series:

@@ -31,7 +31,7 @@ from workbench.data.cells import (
     cells_of_counts,
     cells_of_keys,
 )
-from workbench.data.source import BATCH
+from workbench.data.sources import BATCH
 from workbench.data.truncation import whole_limits
 from workbench.owner.scale import spill as kernels
 from workbench.owner.scale.rows import Rows, Span
@@ -78,7 +78,7 @@ class DealtUsers(NamedTuple):
     """Rows dealt out by user, and which kind the users are."""
 
     spilled: Spilled
-    known: tuple[str | None, bool | None]
+    kind: str | None
 
 
 class CutUsers(NamedTuple):
@@ -184,7 +184,7 @@ def deal_users(rows: Rows, span: Span, folder: Path, bits: int) -> DealtUsers:
                 SpillFile(folder, ["<i8", key_type, *counted], 1 << bits)
             )
     span.pin.refuse_changed()
-    return DealtUsers(file.spilled(), users.known)
+    return DealtUsers(file.spilled(), users.kind)
 
 
 class UserRows(NamedTuple):
@@ -386,7 +386,8 @@ class Dealt:
         dealt = list(self._read(deal_users, arguments))
         together = UserNumbers(self.rows.user_column)
         for own in dealt:
-            together.agree_with(own.known)
+            if own.kind is not None:
+                together.refuse_other_kind(own.kind)
         self._all_read()
         ranges = []
         for which in range(1 << bits):

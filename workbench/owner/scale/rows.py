@@ -20,11 +20,8 @@ from workbench.data import (
     in_words,
     refuse_cut_of_nobody,
 )
-from workbench.data.csv_file import CsvFile
-from workbench.data.database import DatabaseTable
-from workbench.data.frames import ParquetFile
 from workbench.data.reading import open_sources, refuse_columns
-from workbench.data.source import Source
+from workbench.data.sources import ParquetFile, Source
 from workbench.spaces import Domain
 from workbench.value import Int, not_allowed
 
@@ -168,95 +165,6 @@ class Rows:
         pins = tuple(map(Pin.of, files_of(names)))
         rows = cls(pins, domain, bound, count, user, table, key, user_type)
         rows._sources()
-        return rows
-
-    @classmethod
-    def from_parquet(
-        cls, path: Any, domain: Domain, bound: Bound | Unbounded, **how: Any
-    ) -> Rows:
-        """`read`, of Parquet files alone.
-
-        Parameters
-        ----------
-        path, domain, bound
-            As for `read`.
-        **how
-            The other parameters of `read`.
-
-        Returns
-        -------
-        Rows
-
-        Raises
-        ------
-        ValueError
-            As `read`, or a file of another kind.
-        """
-        return cls._of_kind(ParquetFile, "Parquet file", path, domain, bound, how)
-
-    @classmethod
-    def from_csv(cls, path: Any, domain: Domain, bound: Bound | Unbounded, **how: Any) -> Rows:
-        """`read`, of CSV files alone, which may be packed.
-
-        Parameters
-        ----------
-        path, domain, bound
-            As for `read`.
-        **how
-            The other parameters of `read`.
-
-        Returns
-        -------
-        Rows
-
-        Raises
-        ------
-        ValueError
-            As `read`, or a file of another kind.
-        """
-        return cls._of_kind(CsvFile, "CSV file", path, domain, bound, how)
-
-    @classmethod
-    def from_database(
-        cls, path: Any, table: str, domain: Domain, bound: Bound | Unbounded, **how: Any
-    ) -> Rows:
-        """`read`, of a table of a DuckDB or SQLite database.
-
-        Parameters
-        ----------
-        path, domain, bound
-            As for `read`.
-        table : str
-            The name of the table.
-        **how
-            The other parameters of `read`.
-
-        Returns
-        -------
-        Rows
-
-        Raises
-        ------
-        ValueError
-            As `read`, or a file of another kind.
-        """
-        how = how | {"table": table}
-        return cls._of_kind(DatabaseTable, "database", path, domain, bound, how)
-
-    @classmethod
-    def _of_kind(
-        cls,
-        kind: type[Any],
-        name: str,
-        path: str | Path,
-        domain: Domain,
-        bound: Bound | Unbounded,
-        how: dict[str, Any],
-    ) -> Rows:
-        rows = cls.read(path, domain, bound, **how)
-        for source in rows._sources():
-            if not isinstance(source, kind):
-                raise ValueError(f"{source} is no {name}: use Rows.read, which takes any")
         return rows
 
     def __repr__(self) -> str:

@@ -1,0 +1,239 @@
+"""What an owner asks of a table before a release: a draft of its domain, and which rows would be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from workbench.compiled import pl
+from workbench.data.reading import (
+    COUNT,
+    Batch,
+    Progress,
+    open_sources,
+    row_batches,
+    row_texts,
+    whole_counts_of,
+)
+from workbench.data.users import UserNumbers
+from workbench.spaces import Domain
+from workbench.spaces.rows import Refusal, examples_of
+from workbench.spaces.statements import BLANK
+from workbench.value import Bool, shown
+
+# Drafts
+
+_RESERVED = {"count", "noisy", "truth_public"}  # no attribute is called so
+_ACTIONS = {"other": "refuse", "missing": "refuse"}
+
+
+def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
+    """The beginning of a domain's file: an attribute a column, what values there can be left blank.
+
+    No value of the table is read, nor the least and largest values or lists of values that files keep
+    beside their columns: which values occur is private. Of a CSV file the first line is read.
+
+    Parameters
+    ----------
+    data : frame, path, or list of paths
+        Whose columns.
+    table : str, optional
+        The table of a DuckDB or SQLite file.
+
+    Returns
+    -------
+    dict
+        What `Domain.from_dict` reads once each `BLANK` is filled in; until then it refuses them by name.
+
+    Raises
+    ------
+    ValueError
+        A file that cannot be read, or a column's name that stands there twice.
+    """
+    source = open_sources(data, table)[0]
+    source.refuse_columns(source.names)
+    types = source.types()
+    draft = {}
+    for column in source.names:
+        stated = _stated(types.get(column))
+        if column in _RESERVED:
+            stated = stated if isinstance(stated, dict) else {"labels": [stated]}
+            draft[f"{column}_"] = stated | {"column": column}
+        else:
+            draft[column] = stated
+    return draft
+
+
+def _stated(kind: pl.DataType | None) -> Any:
+    """What is said of a column of this type: everything but the values."""
+    if kind is None or kind.is_nested() or kind == pl.Null:
+        return BLANK
+    if kind == pl.Boolean:
+        stated: dict[str, Any] = {"labels": [False, True]}
+    elif kind.is_integer():
+        stated = {"from": BLANK, "to": BLANK}
+    elif kind.is_numeric():
+        stated = {"low": BLANK, "high": BLANK, "width": BLANK, "closed": "left"}
+    elif isinstance(kind, pl.Datetime) and kind.time_zone is not None:
+        stated = {"time": BLANK, "zone": BLANK}
+    elif kind.is_temporal():
+        stated = {"time": "hour" if kind == pl.Time else BLANK}
+    else:
+        stated = {"labels": [BLANK]}
+    return stated | _ACTIONS
+
+
+# Observed
+
+
+def observed_domain(
+    data: Any,
+    *but: str | None,
+    table: str | None = None,
+    progress: Progress | None = None,
+) -> Domain:
+    """The values that occur in all columns but some, as text; they are not public knowledge."""
+    texts: dict[str, set[str]] = {}
+    for batch in row_batches(data, table=table, progress=progress):
+        for name in set(batch.frame.columns) - set(but):
+            texts.setdefault(name, set()).update(row_texts(batch, name).unique())
+    if not texts:
+        raise ValueError(f"{data} holds nothing to read a domain off")
+    names = [name for name in batch.frame.columns if name in texts]
+    return Domain.from_dict({name: sorted(texts[name]) for name in names})
+
+
+# Checks
+
+_EXAMPLES = 5  # different values of a column that are shown
+
+
+@dataclass
+class RefusedColumn:
+    """What is refused in one column.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    need : str
+        What its values have to be.
+    rows : int
+        How many rows are refused because of it.
+    examples : dict of str
+        The first different values, as text, and the place that each first stands in.
+    """
+
+    column: str
+    need: str
+    rows: int = 0
+    examples: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class TableCheck:
+    """What a release of a table would refuse. It tells about the data, and is not to be published.
+
+    Parameters
+    ----------
+    rows : int
+        How many the table has.
+    left_out : int
+        How many of them a rule of the domain drops.
+    refused : list of RefusedColumn
+        Columns of the domain in which rows are refused; then those of counts and users.
+    """
+
+    rows: int = 0
+    left_out: int = 0
+    refused: list[RefusedColumn] = field(default_factory=list)
+
+    def _add(self, batch: Batch, refusal: Refusal) -> None:
+        column = next(
+            (x for x in self.refused if x.column == refusal.column and x.need == refusal.need),
+            None,
+        )
+        if column is None:
+            column = RefusedColumn(refusal.column, refusal.need)
+            self.refused.append(column)
+        column.rows += refusal.count
+        for value, row in refusal.examples.items():
+            text = "nothing" if value is None else shown(value)
+            if len(column.examples) < _EXAMPLES and text not in column.examples:
+                column.examples[text] = batch.source.place(batch.first_row + row)
+
+
+def check_table(
+    data: Any,
+    domain: Domain,
+    *,
+    count: str | None = None,
+    user: str | None = None,
+    user_type: str | None = None,
+    table: str | None = None,
+    progress: Progress | None = None,
+) -> TableCheck:
+    """Which rows of a table a release would refuse, all at once; nothing is kept of it.
+
+    Labels that are added to a domain because of what this says make the domain private: better say what
+    becomes of other values.
+
+    Parameters
+    ----------
+    data : frame, path, or list of paths
+        As `SparseTable.read` and `from_frame` take it.
+    domain : Domain
+        Which cells there can be.
+    count, user : str, optional
+        The columns of counts and of users.
+    user_type : "text", optional
+        Read users as text, as in `SparseTable.from_frame`.
+    table, progress
+        As in `SparseTable.read`.
+
+    Returns
+    -------
+    TableCheck
+
+    Raises
+    ------
+    ValueError
+        A file that cannot be read, or a column that is missing or of a type that no rule reads.
+    """
+    check = TableCheck()
+    users = None if user is None else UserNumbers(user, user_type)
+    columns = [name for name in (*domain.columns, count, user) if name is not None]
+    for batch in row_batches(data, columns, table=table, progress=progress):
+        refusals, left_out = domain.refusals(batch.frame)
+        check.rows += len(batch.frame)
+        check.left_out += left_out
+        for refusal in [
+            *refusals,
+            *_refused_counts(batch, count),
+            *_refused_users(batch, users),
+        ]:
+            check._add(batch, refusal)
+    return check
+
+
+def _refused_counts(batch: Batch, count: str | None) -> Iterator[Refusal]:
+    if count is not None:
+        _, bad = whole_counts_of(batch, count)
+        yield from _refused(batch, count, COUNT, bad)
+
+
+def _refused_users(batch: Batch, users: UserNumbers | None) -> Iterator[Refusal]:
+    if users is not None:
+        for need, bad in users.read(batch.frame[users.column])[1]:
+            yield from _refused(batch, users.column, need, bad)
+
+
+def _refused(
+    batch: Batch, column: str, need: str, bad: Bool[np.ndarray, " rows"]
+) -> Iterator[Refusal]:
+    if bad.any():
+        examples = examples_of(batch.frame[column], np.flatnonzero(bad))
+        yield Refusal(column, need, int(bad.sum()), examples)

@@ -1,0 +1,416 @@
+"""Sources of rows: frames, and CSV and Parquet files, read in order and in batches.
+
+A column's type is declared, by a file's schema or a frame's, and never follows from its values: CSV is text,
+and so are columns of Python objects, of which each value becomes text by itself.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from datetime import date, time
+from decimal import Decimal
+from io import FileIO, RawIOBase, TextIOWrapper
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.compiled import pa, parquet, pd, pl
+from workbench.spaces.rules import canonical
+from workbench.value import shown
+
+BATCH = 2**20  # rows of a frame or a Parquet file that are read at a time
+READABLE = "need CSV (.csv, .csv.gz, .csv.zst), Parquet, or a DuckDB or SQLite file"
+_NAMES_SHOWN = 20
+_FEW = {"rows": 2**24, "values": 2**24, "bytes": 2**28}
+_TIMES = 256  # as many of each a byte of a packed file
+
+
+def names_shown(names: Sequence[str]) -> str:
+    """The first names of columns or tables, for an error."""
+    more = ", …" if len(names) > _NAMES_SHOWN else ""
+    return f"[{', '.join(map(shown, names[:_NAMES_SHOWN]))}{more}]"
+
+
+def refuse_bomb(path: Path, size: int, **found: int) -> None:
+    """A ValueError if a file of `size` bytes has far more `rows`, `values` or `bytes` than tables have."""
+    for unit, number in found.items():
+        most = _FEW[unit] + _TIMES * size
+        if number > most:
+            raise ValueError(
+                f"{path}: more than {most:,} {unit} are too many for a packed file of {size:,} bytes; "
+                "if it is no mistake, write it with less compression, or a row a cell with its count"
+            )
+
+
+class Source:
+    """Rows of named columns.
+
+    `names` are all columns, `size` the bytes that there are to read, of which `position` have been.
+    """
+
+    names: list[str]
+    size = 0
+    position = 0
+    first_row = 0  # that is read
+    first_number = 1  # what people call the first row
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Some columns of some rows; missing values are null, or NaN."""
+        raise NotImplementedError
+
+    def types(self) -> dict[str, pl.DataType]:
+        """The types that are stated of columns; no value is read."""
+        return {}
+
+    def place(self, row: int) -> str:
+        """Where a row stands, counted from 0 here."""
+        return f"{self}, row {row + self.first_number}"
+
+    def refuse_columns(self, columns: Sequence[str]) -> None:
+        """A ValueError unless each of these columns is there once."""
+        if missing := [name for name in columns if name not in self.names]:
+            raise ValueError(
+                f"{self} has no column {', '.join(missing)}: it has {names_shown(self.names)}"
+            )
+        if twice := [name for name in columns if self.names.count(name) > 1]:
+            raise ValueError(f"{self}: more than one column is called {shown(twice[0])}")
+
+
+class Batch(NamedTuple):
+    """Some rows of a source, from its `first_row` on."""
+
+    source: Source
+    first_row: int
+    frame: pl.DataFrame
+
+    def refusal(self, row: int, column: str, need: str) -> ValueError:
+        """What is said of a row of this batch."""
+        found = self.frame[column][row]
+        text = "nothing" if found is None or found != found else shown(found)
+        place = self.source.place(self.first_row + row)
+        return ValueError(f"{place}, column {shown(column)}: found {text}, need {need}")
+
+
+# Frames
+
+
+def is_frame(x: Any) -> bool:
+    """Whether it has named columns of rows: a frame of pandas or polars, or an Arrow table."""
+    return hasattr(x, "__len__") and hasattr(x, "__getitem__") and hasattr(x, "columns")
+
+
+class Frame(Source):
+    """A frame's rows, counted from 0."""
+
+    first_number = 0
+
+    def __init__(self, frame: Any):
+        self.frame = frame
+        is_arrow = isinstance(frame, pa.Table | pa.RecordBatch)
+        self.names = list(frame.column_names if is_arrow else frame.columns)
+
+    def __str__(self) -> str:
+        return "the table"
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Slices; none is copied."""
+        whole = self.columns(columns)
+        for start in range(0, len(self.frame), BATCH):
+            yield whole.slice(start, BATCH)
+
+    def types(self) -> dict[str, pl.DataType]:
+        """Those of an empty slice."""
+        return dict(Frame(self.frame[:0]).columns(self.names).schema)
+
+    def columns(self, names: Sequence[str]) -> pl.DataFrame:
+        """Some columns of all rows."""
+        return pl.DataFrame([series_of(name, self.frame[name]) for name in names])
+
+
+def series_of(name: str, column: Any) -> pl.Series:
+    """A column of pandas, polars or Arrow, whose type its values do not decide."""
+    if isinstance(column, pl.Series | pa.Array | pa.ChunkedArray):
+        kind = getattr(column, "type", None)
+        if kind and (pa.types.is_decimal256(kind) or pa.types.is_union(kind)):
+            raise _unreadable(name, str(kind))
+        try:
+            series = pl.Series(name, column)
+        except (pa.ArrowException, pl.exceptions.PolarsError) as e:
+            raise _unreadable(name, str(kind)) from e
+        if series.dtype == pl.Object:
+            return _texts(name, list(series))
+        if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Duration):
+            raise _unreadable(name, str(series.dtype))
+        return series
+    if column.dtype == "category":
+        labels = series_of(name, column.cat.categories.to_series())
+        codes = column.cat.codes.to_numpy()
+        return labels.gather(pl.Series(codes, dtype=pl.Int64).set(pl.Series(codes < 0), None))
+    if column.dtype == object:
+        return _texts(name, column.tolist())
+    try:
+        return series_of(name, pa.Array.from_pandas(column))
+    except pa.ArrowException as e:
+        raise _unreadable(name, str(column.dtype)) from e
+
+
+def _texts(name: str, values: Sequence[Any]) -> pl.Series:
+    """Python's values as text, each by itself."""
+    try:
+        return pl.Series(name, [_text(name, x) for x in values], pl.String)
+    except UnicodeEncodeError as e:
+        raise _unreadable(name, f"text that is not valid ({e.reason})") from None
+
+
+def _text(name: str, x: Any) -> str | None:
+    if isinstance(x, str):
+        return str(x)
+    if isinstance(x, list | dict | np.ndarray) or not pd.isna(x):
+        if isinstance(x, int | float | np.number | np.bool_ | Decimal | date | time):
+            return canonical(x)
+        raise _unreadable(name, type(x).__name__)
+    return None
+
+
+def _unreadable(name: str, found: str) -> ValueError:
+    return ValueError(
+        f"column {shown(name)} holds {found}: need text, numbers, truth values, dates or times. Convert it "
+        f"first, for example with frame[{name!r}] = frame[{name!r}].astype(str)"
+    )
+
+
+# Files
+
+
+class CountedFile(FileIO):
+    """A file that counts the bytes that were read."""
+
+    bytes_read = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        """At most so many bytes."""
+        content = super().read(size)
+        self.bytes_read += len(content)
+        return content
+
+
+class FileSource(Source):
+    """Rows of a file, counted from 1."""
+
+    raw: CountedFile | None = None
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.size = path.stat().st_size
+
+    @property
+    def position(self) -> int:  # type: ignore[override]
+        """How many bytes were read of the file."""
+        return min(self.raw.bytes_read, self.size) if self.raw else 0
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def damaged(self, e: Exception) -> ValueError:
+        """What a library says of the file, and what to do about it."""
+        why = str(e).splitlines()[0][:160] if str(e) else "it ends in the middle"
+        need = READABLE
+        if "UTF8" in why:
+            need = "save it as UTF-8"
+        elif "columns, got" in why:
+            need = (
+                "need in each row as many fields as the first one names, and no title above it"
+            )
+        return ValueError(f"{self}: it cannot be read ({why}): {need}")
+
+
+class ParquetFile(FileSource):
+    """The rows of a Parquet file; `row_groups` are those that are read, all unless others are chosen."""
+
+    def __init__(self, path: Path):
+        super().__init__(path)
+        try:
+            with parquet.ParquetFile(path) as file:
+                self.schema = file.schema_arrow
+                self.names = self.schema.names
+                groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+                unpacked = sum(group.total_byte_size for group in groups)
+                refuse_bomb(path, self.size, rows=file.metadata.num_rows, bytes=unpacked)
+        except (pa.ArrowException, OSError) as e:
+            raise self.damaged(e) from None
+        self.starts = np.cumsum([0, *(group.num_rows for group in groups)])  # of row groups
+        self.row_groups = range(len(groups))
+
+    def choose(self, row_groups: range) -> None:
+        """Read these alone."""
+        self.row_groups = row_groups
+        self.first_row = int(self.starts[row_groups.start])
+
+    def types(self) -> dict[str, pl.DataType]:
+        """Those of its schema."""
+        return Frame(self.schema.empty_table()).types()
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Some rows of a row group each; little more than a batch is in memory."""
+        texts = [  # read as places in a list: a long one in very many rows is held once
+            name
+            for name in columns
+            if pa.types.is_string(kind := self.schema.field(name).type)
+            or pa.types.is_large_string(kind)
+        ]
+        try:
+            Frame(self.schema.empty_table()).columns(columns)
+        except ValueError as e:
+            raise ValueError(f"{self}, {e}") from None
+        with CountedFile(self.path) as self.raw:
+            try:
+                file = parquet.ParquetFile(self.raw, read_dictionary=texts, buffer_size=BATCH)
+                groups = self.row_groups
+                missing = int(self.starts[groups.stop] - self.starts[groups.start])
+                for batch in file.iter_batches(BATCH, columns=[*columns], row_groups=groups):
+                    batch.validate(full=True)  # text that is not UTF-8 would end polars
+                    missing -= len(batch)
+                    yield Frame(batch).columns(columns)
+                if missing:
+                    raise ValueError(f"{self}: {missing:,} of its rows are missing")
+            except (pa.ArrowException, OSError) as e:
+                raise self.damaged(e) from None
+
+
+_BLOCK = 2**24  # bytes of CSV that are parsed at a time; a row is at most as long
+_LONGEST_LINE = 2**22  # characters
+_LONGEST_HEADER = 2**24
+_MOST_NAMES = 2**14
+_MOST_BLANK = 2**10  # lines before the first that names the columns
+
+
+class CsvFile(FileSource):
+    """The rows of a CSV file as text, plain or packed by "gzip" or "zstd"; the first names the columns.
+
+    Space around a field is no part of it, and an empty field is missing. A blank line is no row, unless the
+    file has one column, whose value is then missing.
+    """
+
+    def __init__(self, path: Path, packed: str | None = None):
+        super().__init__(path)
+        self.packed = packed
+        self._blank = -1  # lines before the names
+        self.names = []
+        try:
+            with self._unpacked(CountedFile(path)) as stream:
+                text = TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+                records = csv.reader(self._lines(text))
+                while not self.names and self._blank < _MOST_BLANK:
+                    self.names = next(records, [])
+                    self._blank += 1
+                self._has_rows = bool(text.read(1))
+        except (OSError, EOFError, csv.Error) as e:
+            raise self.damaged(e) from None
+        if not self.names:
+            raise ValueError(f"{self}: it is empty, without the names of columns")
+        if len(self.names) > _MOST_NAMES:
+            names = f"{len(self.names):,} columns"
+            raise ValueError(
+                f"{self}: its first row names {names}, need at most {_MOST_NAMES:,}"
+            )
+
+    def _lines(self, text: TextIOWrapper) -> Iterator[str]:
+        """Lines of the header, which is refused if no table has one so long."""
+        left = _LONGEST_HEADER
+        while line := text.readline(_LONGEST_LINE):
+            left -= len(line)
+            if len(line) == _LONGEST_LINE or left < 0:
+                raise ValueError(
+                    f"{self}: the row of names has more than {_LONGEST_LINE:,} characters a line, or "
+                    f"{_LONGEST_HEADER:,} in all"
+                )
+            yield line
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """The rows of some blocks of the file; a row of empty fields alone is none."""
+        if not self._has_rows:
+            return
+        others = [name for name in self.names if name not in columns]
+        with CountedFile(self.path) as self.raw, CountedFile(self.path) as again:
+            rest = self._blocks(again, others)  # only read where it is needed
+            passed = 0
+            for number, frame in enumerate(self._blocks(self.raw, columns)):
+                empty = _are_empty(frame)
+                if len(self.names) > 1 and empty.any():
+                    if others:
+                        empty &= _are_empty(next(islice(rest, number - passed, None)))
+                        passed = number + 1
+                    frame = frame.filter(~empty)
+                yield frame
+
+    def _blocks(self, raw: CountedFile, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Some columns of all rows, a block of the file at a time, whichever columns they are."""
+        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
+
+        places = [f"f{self.names.index(name)}" for name in columns]  # as Arrow names them
+        text = _CountedText(self, self._unpacked(raw))
+        header = 1  # rows
+        try:
+            for batch in open_csv(
+                text,
+                ReadOptions(
+                    block_size=_BLOCK, skip_rows=self._blank, autogenerate_column_names=True
+                ),
+                ParseOptions(newlines_in_values=True, ignore_empty_lines=len(self.names) > 1),
+                ConvertOptions(
+                    include_columns=places, column_types=dict.fromkeys(places, pa.string())
+                ),
+            ):
+                frame = Frame(batch.slice(header)).columns(places)
+                header = 0
+                yield frame.select(
+                    pl.col(place).str.strip_chars().replace("", None).alias(name)
+                    for place, name in zip(places, columns, strict=True)
+                )
+        except (pa.ArrowException, OSError) as e:
+            raise self.damaged(e) from None
+        if text.quotes % 2:
+            raise ValueError(f"{self}: a quote is left open, so that rows went into a field")
+
+    def refuse_columns(self, columns: Sequence[str]) -> None:
+        """A ValueError that also says what parts fields, if it is no comma."""
+        try:
+            super().refuse_columns(columns)
+        except ValueError as e:
+            marks = [mark for mark in ";\t|" if self.names[1:] == [] and mark in self.names[0]]
+            need = f"; need commas between fields, not {marks[0]!r}" if marks else ""
+            raise ValueError(f"{e}{need}") from None
+
+    def _unpacked(self, raw: CountedFile) -> pa.NativeFile:
+        file = pa.PythonFile(raw, mode="r")
+        return pa.CompressedInputStream(file, self.packed) if self.packed else file
+
+
+def _are_empty(frame: pl.DataFrame) -> pl.Series:
+    """Which rows have no value."""
+    return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
+
+
+class _CountedText(RawIOBase):
+    """The text of a file; counts its quotes, and refuses more of it than the file's size allows."""
+
+    def __init__(self, file: CsvFile, stream: pa.NativeFile):
+        self.file = file
+        self.stream = stream
+        self.quotes = 0
+        self.size = 0
+        self.lines = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        content = self.stream.read(size)
+        self.quotes += content.count(b'"')
+        self.size += len(content)
+        self.lines += content.count(b"\n")
+        refuse_bomb(self.file.path, self.file.size, bytes=self.size, rows=self.lines)
+        return content
