@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from workbench import DP, PUBLIC, Bound, Domain, Release, SparseTable
-from workbench.data import BELIEVED, ENFORCED, STATED
+from workbench import DP, PUBLIC, UNBOUNDED, Bound, Domain, Interactions, Release, SparseTable
+from workbench.data import BELIEVED, ENFORCED, STATED, check_table
 from workbench.mechanisms import HighPassFilter
+from workbench.owner.scale import Rows, release
 
 DOMAIN = Domain(("from", "to"), (6, 5))
 KEY = bytes(32)
@@ -131,6 +132,40 @@ def test_a_missing_user_in_a_file_is_named_by_its_row(tmp_path):
     (tmp_path / "t.csv").write_text("from,to,user_id\n1,2,a\n1,3,\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"t\.csv, row 2, column 'user_id': found nothing"):
         SparseTable.read(tmp_path / "t.csv", DOMAIN, Bound(), user="user_id")
+
+
+@pytest.mark.parametrize("who", [["a", None, " ", "b", "a"], [1.0, None, np.nan, 2.0, 1.0]])
+def test_rows_without_a_user_are_left_out_if_the_domain_says_so(tmp_path, who):
+    stated = {"age": {"from": 0, "to": 9}}
+    dropping = Domain.from_dict(stated | {"missing_user": "drop"})
+    assert dropping == Domain.from_dict(stated) and dropping.project(["age"]) == dropping
+    assert Domain.from_dict(dropping.to_dict()).missing_user == "drop"
+    frame = pd.DataFrame({"age": [1, 99, 3, 4, 1], "who": who})
+    table = SparseTable.from_frame(frame, dropping, Bound(1, 1), user="who")
+    assert table.keys.tolist() == [1, 4] and table.counts.tolist() == [1, 1]
+    check = check_table(frame, dropping, user="who")
+    assert (check.rows, check.left_out, check.refused) == (5, 2, [])
+    frame.to_parquet(tmp_path / "t.parquet")
+    rows = Rows.read(tmp_path / "t.parquet", dropping, Bound(1, 1), user="who")
+    assert release(HighPassFilter(DP(1e6), theta=0.5), rows).estimate.keys.tolist() == [1, 4]
+    with pytest.raises(ValueError, match='row 1, .*found nothing, need a user; "missing_user"'):
+        SparseTable.from_frame(
+            frame.assign(age=1), Domain.from_dict(stated), Bound(), user="who"
+        )
+    with pytest.raises(ValueError, match="row 4, column 'age': found 99"):
+        wrong = frame.assign(age=[1, 99, 99, 4, 99])
+        SparseTable.from_frame(wrong, dropping, Bound(), user="who")
+    with pytest.raises(ValueError, match="missing_user = 'keep' is not allowed"):
+        Domain.from_dict(stated | {"missing_user": "keep"})
+
+
+def test_interactions_leave_out_rows_without_a_user():
+    stated = {"item": 3, "day": 2, "missing_user": "drop"}
+    frame = pd.DataFrame({"item": [0, 9, 2], "day": [0, 0, 1], "who": ["a", None, "a"]})
+    made = Interactions.read(
+        frame, user="who", domain=Domain.from_dict(stated), bound=UNBOUNDED
+    )
+    assert made.items.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.fuzz.run import limited, looked_for_in
-from workbench.data import source
+from workbench.data import sources
 from workbench.datasets import (
     Gowalla,
     NetflixPrize,
@@ -67,7 +67,7 @@ def test_an_endless_header_is_refused_early(tmp_path, suffix, reader):
 
 @pytest.mark.parametrize("suffix", PACKS)
 def test_a_published_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch, suffix):
-    monkeypatch.setitem(source._FEW, "bytes", 2**20)
+    monkeypatch.setitem(sources._FEW, "bytes", 2**20)
     path = packed(tmp_path, suffix, (b"a,b\n", 1), (b"1,2\n" * 2**21, 1))
     refuses(lambda: [*read_blocks(path, ("a",))], "a.csv", "bytes are too many")
     few = packed(tmp_path, suffix, (b"a,b\n", 1), (b"1,2\n" * 2**17, 1))

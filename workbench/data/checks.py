@@ -16,6 +16,7 @@ from workbench.data.reading import (
     open_sources,
     row_batches,
     row_texts,
+    rows_with_users,
     whole_counts_of,
 )
 from workbench.data.users import UserNumbers
@@ -163,7 +164,7 @@ class TableCheck:
         for value, row in refusal.examples.items():
             text = "nothing" if value is None else shown(value)
             if len(column.examples) < _EXAMPLES and text not in column.examples:
-                column.examples[text] = batch.source.place(batch.first_row + row)
+                column.examples[text] = batch.place(row)
 
 
 def check_table(
@@ -207,8 +208,11 @@ def check_table(
     users = None if user is None else UserNumbers(user, user_type)
     columns = [name for name in (*domain.columns, count, user) if name is not None]
     for batch in row_batches(data, columns, table=table, progress=progress):
-        refusals, left_out = domain.refusals(batch.frame)
         check.rows += len(batch.frame)
+        check.left_out += len(batch.frame)
+        batch = rows_with_users(batch, users, domain)
+        check.left_out -= len(batch.frame)
+        refusals, left_out = domain.refusals(batch.frame)
         check.left_out += left_out
         for refusal in [
             *refusals,

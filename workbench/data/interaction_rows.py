@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.data import interaction_kernels
-from workbench.data.reading import counted_batch, row_batches
+from workbench.data.reading import counted_batch, row_batches, rows_with_users
 from workbench.data.users import UserNumbers, Users
 from workbench.spaces import Domain
 from workbench.spaces.rules import Rule
@@ -114,7 +114,7 @@ def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Do
         labels.append(
             one if is_one else tuple(" × ".join(map(str, x)) for x in product(*lists))
         )
-    return Domain(tuple(names), tuple(sizes), tuple(labels))
+    return Domain(tuple(names), tuple(sizes), tuple(labels), missing_user=domain.missing_user)
 
 
 def records_of_rows(
@@ -128,6 +128,7 @@ def records_of_rows(
     columns = Columns([], [], [])
     items, contexts = domain.shape
     for batch in row_batches(data, [*names, people.column], **how):
+        batch = rows_with_users(batch, people, domain)
         rows = counted_batch(batch, rules, None, people)
         users = rows.users
         if users.size and np.abs(users).max() < 2**31:

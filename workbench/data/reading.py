@@ -249,7 +249,15 @@ def counted_rows(
     names = [*domain.columns, count, None if users is None else users.column]
     columns = [name for name in names if name is not None]
     for batch in row_batches(data, columns, table=table, progress=progress):
+        batch = rows_with_users(batch, users, domain)
         yield counted_batch(batch, domain.rules, count, users)
+
+
+def rows_with_users(batch: Batch, users: UserNumbers | None, domain: Domain) -> Batch:
+    """The rows that name a user, if the domain says that others are left out."""
+    if users is None or domain.missing_user == "refuse":
+        return batch
+    return batch.where(users.present(batch.frame[users.column]))
 
 
 def counted_batch(

@@ -19,7 +19,7 @@ import numpy as np
 
 from workbench.compiled import pa, parquet, pd, pl
 from workbench.spaces.rules import canonical
-from workbench.value import shown
+from workbench.value import Int, shown
 
 BATCH = 2**20  # rows of a frame or a Parquet file that are read at a time
 READABLE = "need CSV (.csv, .csv.gz, .csv.zst), Parquet, or a DuckDB or SQLite file"
@@ -85,13 +85,25 @@ class Batch(NamedTuple):
     source: Source
     first_row: int
     frame: pl.DataFrame
+    rows: Int[np.ndarray, " kept"] | None = None  # which of them these are, if not all
+
+    def where(self, kept: pl.Series) -> Batch:
+        """Some of the rows."""
+        return self._replace(frame=self.frame.filter(kept), rows=kept.arg_true().to_numpy())
+
+    def place(self, row: int) -> str:
+        """Where a row of these stands."""
+        return self.source.place(
+            self.first_row + (row if self.rows is None else int(self.rows[row]))
+        )
 
     def refusal(self, row: int, column: str, need: str) -> ValueError:
-        """What is said of a row of this batch."""
+        """What is said of a row of these."""
         found = self.frame[column][row]
         text = "nothing" if found is None or found != found else shown(found)
-        place = self.source.place(self.first_row + row)
-        return ValueError(f"{place}, column {shown(column)}: found {text}, need {need}")
+        return ValueError(
+            f"{self.place(row)}, column {shown(column)}: found {text}, need {need}"
+        )
 
 
 # Frames
@@ -136,6 +148,8 @@ def series_of(name: str, column: Any) -> pl.Series:
         kind = getattr(column, "type", None)
         if kind and (pa.types.is_decimal256(kind) or pa.types.is_union(kind)):
             raise _unreadable(name, str(kind))
+        if isinstance(column, pa.DictionaryArray) and len(column) < 16 * len(column.dictionary):
+            column = column.dictionary_decode()  # a list of so many texts saves nothing
         try:
             series = pl.Series(name, column)
         except (pa.ArrowException, pl.exceptions.PolarsError) as e:

@@ -102,11 +102,13 @@ def bounded_contributions(
     for first in range(0, len(lost), _USERS):
         some = slice(first, first + _USERS)
         starts = cells.starts[first : first + _USERS + 1]
-        numbers = cells.users[some]
-        drawn = seeds(key, users.ids_of(numbers))
         part = slice(starts[0], starts[-1])
+        totals = np.add.reduceat(np.minimum(sums[part], linf), starts[:-1] - starts[0])
+        draws = (np.diff(starts) > l0) | (totals > l1)  # of all others everything stays
+        drawn = seeds(key, users.ids_of(cells.users[some][draws]))
+        seed_of = np.cumsum(draws) - 1
         user_kernels.bound_users(
-            starts - starts[0], l0, linf, l1, drawn, sums[part], lost[some]
+            starts - starts[0], l0, linf, l1, drawn, seed_of, sums[part], lost[some]
         )
     size = user_kernels.drop_empty(cells.keys, sums)
     return BoundedContributions(cells.keys[:size], sums[:size], lost)

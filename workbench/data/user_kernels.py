@@ -106,8 +106,11 @@ def keep_units(counts, total, wanted, s, undecided, low):
 
 
 @njit(cache=True, nogil=True)
-def bound_users(starts, l0, linf, l1, seeds, counts, lost):
-    """Of each user's counts what stays, in place (0 where a cell goes), and who lost anything."""
+def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
+    """Of each user's counts what stays, in place (0 where a cell goes), and who lost anything.
+
+    Users who draw have the seed that `seed_of` says; no others are read.
+    """
     size = longest(starts)
     taken = np.zeros(size, np.bool_)
     undecided = np.empty(size, np.int64)
@@ -116,7 +119,7 @@ def bound_users(starts, l0, linf, l1, seeds, counts, lost):
         start, n = starts[u], starts[u + 1] - starts[u]
         if n > l0:
             lost[u] = True
-            mark_some(n, l0, seeds[u], taken)
+            mark_some(n, l0, seeds[seed_of[u]], taken)
             for i in range(n):
                 if taken[i]:
                     taken[i] = False
@@ -130,7 +133,7 @@ def bound_users(starts, l0, linf, l1, seeds, counts, lost):
             total += counts[i]
         if total > l1:
             lost[u] = True
-            keep_units(counts[start : start + n], total, l1, seeds[u], undecided, low)
+            keep_units(counts[start : start + n], total, l1, seeds[seed_of[u]], undecided, low)
 
 
 @njit(cache=True, nogil=True)

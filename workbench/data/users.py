@@ -88,13 +88,15 @@ class Users(NamedTuple):
     """Whose each row is: a number a person, and what identifies the person of each number."""
 
     numbers: Int[np.ndarray, " rows"]
-    ids: UInt64[np.ndarray, "numbers 2"] | None = None  # None where it is the number itself
+    ids: UInt64[np.ndarray, "numbers 2"] | pl.Series | None = None  # names; None: the number
     who: str = "a user"  # one of them, in words
 
     def ids_of(self, numbers: Int[np.ndarray, " users"]) -> UInt64[np.ndarray, "users 2"]:
         """What identifies some users, by their numbers."""
-        if self.ids is not None:
+        if isinstance(self.ids, np.ndarray):
             return self.ids[numbers]
+        if self.ids is not None:
+            return _digests(self.ids.gather(numbers))
         ids = np.zeros((len(numbers), 2), np.uint64)
         ids[:, 0] = numbers.astype(np.int64).view(np.uint64)
         return ids
@@ -107,7 +109,7 @@ def users_of(values: Any, user_type: str | None = None) -> Users:
     column = UserNumbers("users", user_type)
     is_column = isinstance(values, pa.Array | pa.ChunkedArray | pl.Series | pd.Series)
     series = series_of("users", values if is_column else pd.Series(values))
-    return Users(column.numbers(series), column.ids())
+    return column.users(column.numbers(series))._replace(who="a user")
 
 
 def in_words(unit: str, column: str) -> str:
@@ -126,8 +128,7 @@ def without_column(text: str) -> str:
 
 _WHOLE = "integers"
 _TEXT = "text"
-_EMPTY = -1  # numbers of texts that do not say who
-_UNUSUAL = -2
+_UNUSUAL = -2  # in place of a number: a text that does not say who
 _DIGITS = {"Float16": 11, "Float32": 24}  # bits of a float that are exact; else 53
 _SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -136,6 +137,9 @@ _NUMBER = (  # that somebody may write for an integer, in any digits
     r"^[+\-−﹣＋－]?[\s\pZ]*(?:0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|(?:"
     r"(?:\p{Nd}+|\p{Nd}{1,3}(?:[,٬'’]\p{Nd}{2,3})+|\p{Nd}{1,3}(?:[\s\pZ]\p{Nd}{3})+)(?:[.,٫．，]\p{Nd}*)?"
     r"|[.,٫．，]\p{Nd}+)(?:[eE][+\-−]?\p{Nd}+)?)$"
+)
+_A_USER = (
+    'a user; "missing_user": "drop" beside the attributes of the domain leaves such rows out'
 )
 _ONE_SPELLING = (
     "an integer in its usual spelling, such as 7, or text that does not look like a number; if 7 and 007 "
@@ -175,10 +179,11 @@ class UserNumbers:
 
     def forget(self) -> None:
         """Number users anew; of which kind they are stays known."""
-        self._written = _Distinct()  # texts as they stand there
-        self._names = _Distinct()
-        self._number_of = np.zeros(0, np.int64)  # of each text; negative: it does not say who
-        self._ids = np.zeros((0, 2), np.uint64)
+        self._seen = pl.Series(
+            [], dtype=pl.Categorical(pl.Categories.random())
+        )  # numbers names
+        self._names: list[pl.Series] = []  # in the order of numbers
+        self._is_unusual = np.zeros(0, bool)  # of each name: it spells a number
 
     def numbers(
         self, values: pl.Series, refusal: Refusal | None = None
@@ -223,25 +228,30 @@ class UserNumbers:
             return numbers, refused
         return numbers[places], [(need, bad[places]) for need, bad in refused]
 
+    @staticmethod
+    def present(values: pl.Series) -> pl.Series:
+        """Which rows name a user."""
+        if values.dtype in (pl.String, pl.Categorical, pl.Enum):
+            values = values.cast(pl.String).str.strip_chars(_SPACE + _INVISIBLE)
+            return (values != "").fill_null(False)
+        present = values.is_not_null()
+        return present & values.is_not_nan() if values.dtype.is_float() else present
+
     def _read(
         self, values: pl.Series
     ) -> tuple[Int[np.ndarray, " rows"], list[tuple[str, Bool[np.ndarray, " rows"]]]]:
-        missing = values.is_null()
-        if values.dtype.is_float():
-            missing |= values.is_nan().fill_null(False)
-        none = missing.to_numpy()
+        missing = ~self.present(values)
+        refused = [(_A_USER, missing.to_numpy())]
         if values.dtype == pl.Null:
-            return np.zeros(len(values), np.int64), [("a user", none)]
+            return np.zeros(len(values), np.int64), refused
         kind = _kind(values.dtype)
         as_text = self._as_text and values.dtype.is_numeric()
         self.refuse_other_kind(_TEXT if as_text else kind)
         if kind == _TEXT:
             numbers = self._named(values.cast(pl.String))
-            empty = numbers == _EMPTY
-            one_spelling = ~empty & (numbers < 0)
-            return numbers, [("a user", none | empty), (_ONE_SPELLING, one_spelling)]
+            return numbers, [*refused, (_ONE_SPELLING, numbers == _UNUSUAL)]
         numbers, need = _whole(values)
-        refused = [("a user", none), (need, (numbers.is_null() & ~missing).to_numpy())]
+        refused.append((need, (numbers.is_null() & ~missing).to_numpy()))
         if not as_text:
             return numbers.fill_null(0).to_numpy(), refused
         is_unsigned = values.dtype == pl.UInt64
@@ -249,27 +259,31 @@ class UserNumbers:
 
     def _named(self, texts: pl.Series) -> Int[np.ndarray, " rows"]:
         """Numbers of texts; negative where one does not say who."""
-        written, new = self._written.numbers(texts)
-        if len(new):
-            names = new.str.normalize("NFC").str.strip_chars(_SPACE + _INVISIBLE)
-            numbers, named = self._names.numbers(names)
-            if not self._as_text:
-                seen = names.str.replace_all(f"[{_INVISIBLE}]", "")
-                unusual = seen.str.contains(_NUMBER) & ~names.str.contains(_INTEGER)
-                numbers[unusual.to_numpy()] = _UNUSUAL
-            numbers[(names == "").to_numpy()] = _EMPTY
-            self._number_of = np.append(self._number_of, numbers)
-            self._ids = np.append(self._ids, _digests(named), axis=0)
-        numbers = np.append(self._number_of, _EMPTY)
-        return numbers[written]  # the last is that of missing texts
+        if texts.str.contains("[^!-~]").any():  # else nothing would change
+            texts = texts.str.normalize("NFC").str.strip_chars(_SPACE + _INVISIBLE)
+        names = texts.cast(self._seen.dtype)
+        numbers = names.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        new_rows = np.flatnonzero(numbers >= len(self._is_unusual))
+        found, rows = np.unique(numbers[new_rows], return_index=True)
+        if len(found):
+            assert found[-1] == len(self._is_unusual) + len(found) - 1  # numbers have no gaps
+            new = texts.gather(new_rows[rows])
+            self._names.append(new)
+            seen = new.str.replace_all(f"[{_INVISIBLE}]", "")
+            unusual = seen.str.contains(_NUMBER) & ~new.str.contains(_INTEGER)
+            self._is_unusual = np.append(self._is_unusual, unusual.to_numpy())
+        if self._as_text or not self._is_unusual.any():
+            return numbers
+        return np.where(np.append(self._is_unusual, False)[numbers], _UNUSUAL, numbers)
 
     def ids(self, first: int = 0) -> UInt64[np.ndarray, "numbers 2"] | None:
         """What identifies the user of each number from one on, in 127 bits; None where the number does."""
-        return self._ids[first:] if self._written.size else None
+        return _digests(pl.concat(self._names)[first:]) if self._names else None
 
     def users(self, numbers: Int[np.ndarray, " rows"]) -> Users:
         """Whose each row is, of all rows that were given."""
-        return Users(numbers, self.ids(), in_words("a user", self.column))
+        names = pl.concat(self._names) if self._names else None
+        return Users(numbers, names, in_words("a user", self.column))
 
     def refuse_other_kind(self, kind: str | None) -> None:
         """A ValueError if users of this kind may be the same as those that were seen."""
@@ -285,23 +299,6 @@ class UserNumbers:
                 "user_type='text') reads all as text"
             )
         self.kind = kind
-
-
-class _Distinct:
-    """Different texts, numbered as they first occur, in all batches alike."""
-
-    def __init__(self) -> None:
-        kind = pl.Categorical(pl.Categories.random())
-        self._none = pl.Series([], dtype=kind)  # keeps the texts that were seen
-        self.size = 0
-
-    def numbers(self, texts: pl.Series) -> tuple[Int[np.ndarray, " rows"], pl.Series]:
-        """The number of each, −1 where it is missing, and those that are new, in their order."""
-        numbers = texts.cast(self._none.dtype).to_physical().cast(pl.Int64).fill_null(-1)
-        rows = pl.DataFrame({"number": numbers, "text": texts})
-        new = rows.filter(numbers >= self.size).unique("number").sort("number")["text"]
-        self.size += len(new)
-        return numbers.to_numpy().copy(), new
 
 
 def _kind(dtype: pl.DataType) -> str | None:

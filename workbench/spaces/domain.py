@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 from math import prod
 from operator import index
@@ -27,7 +28,8 @@ from workbench.value import Bool, Int, shown, value
 
 # Domain file
 
-_TRUTH_PUBLIC = "truth_public"  # the one key of a domain's file that is no attribute
+_TRUTH_PUBLIC = "truth_public"  # keys of a domain's file that are no attributes
+_MISSING_USER = "missing_user"
 
 
 def read_domain_file(path: Path) -> tuple[Any, bool]:
@@ -98,6 +100,9 @@ class Domain:
     preparation : tuple, optional
         For each attribute the rule by which its labels follow from the columns of a row, or None where
         they stand in the column of its name; `from_dict` makes it.
+    missing_user : "refuse" or "drop"
+        What happens to a row that names no user, where rows name users: an error, or it is left out. It
+        is no part of which cells there are, so domains are equal whatever it says.
 
     Raises
     ------
@@ -117,9 +122,14 @@ class Domain:
     shape: tuple[int, ...]
     labels: tuple[tuple[Any, ...] | range | None, ...] | None = None
     preparation: tuple[Rule | None, ...] | None = None
+    missing_user: str = field(default="refuse", compare=False)
 
     def __post_init__(self) -> None:
         fix = object.__setattr__
+        if self.missing_user not in ("refuse", "drop"):
+            raise ValueError(
+                f"{_MISSING_USER} = {shown(self.missing_user)} is not allowed: need 'refuse' or 'drop'"
+            )
         try:
             fix(self, "attributes", tuple(self.attributes))
             fix(self, "shape", tuple(index(n) for n in self.shape))
@@ -286,7 +296,8 @@ class Domain:
         axes = [self.axis(a) for a in attributes]
         labels = self.labels and tuple(self.labels[i] for i in axes)
         rules = self.preparation and tuple(self.preparation[i] for i in axes)
-        return Domain(tuple(attributes), tuple(self.shape[i] for i in axes), labels, rules)
+        shape = tuple(self.shape[i] for i in axes)
+        return Domain(tuple(attributes), shape, labels, rules, self.missing_user)
 
     @cached_property
     def _indexes(self) -> dict[str, Any]:
@@ -352,6 +363,8 @@ class Domain:
                 attributes[name] = range_to_dict(labels)
             else:
                 attributes[name] = n if labels is None else list(labels)
+        if self.missing_user != "refuse":
+            attributes[_MISSING_USER] = self.missing_user
         return attributes
 
     @classmethod
@@ -364,7 +377,8 @@ class Domain:
             In the order of keys, each attribute is a number of values (codes 0, 1, …),
             {"from": a, "to": b} (whole numbers, both ends included; "step" if not 1), a list of
             labels, {"file": name} (labels, one a line), or a rule of `workbench.spaces`: itself,
-            or an object of its fields.
+            or an object of its fields. Beside them `"missing_user": "drop"` leaves out rows that name
+            no user.
         folder : Path, optional
             Where files of labels and maps are: beside the JSON file. None: files are not read, as those
             that a stranger's file names.
@@ -388,6 +402,11 @@ class Domain:
         """
         if not isinstance(attributes, dict) or not attributes:
             raise ValueError(f"a domain is an object of attributes, got {shown(attributes)}")
+        missing_user = attributes.get(_MISSING_USER)
+        if isinstance(missing_user, str):
+            attributes = {x: of for x, of in attributes.items() if x != _MISSING_USER}
+        else:
+            missing_user = "refuse"
         refuse_blanks(attributes)
         shape = []
         labels: list[tuple[Any, ...] | range | None] = []
@@ -400,7 +419,8 @@ class Domain:
             labels.append(all_labels)
             rules.append(None if is_plain else rule)
             shape.append(stated if all_labels is None else len(all_labels))
-        return cls(tuple(attributes), tuple(shape), tuple(labels), tuple(rules))
+        made = tuple(attributes), tuple(shape), tuple(labels), tuple(rules)
+        return cls(*made, missing_user)
 
     @classmethod
     def read(cls, path: str | Path) -> Domain:

@@ -136,13 +136,19 @@ def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"] | N
     """The different values of a column that lists them, as text, and each row's place; else the column."""
     if values.dtype not in (pl.Categorical, pl.Enum):
         return values, None
-    different = values.unique()
-    places = np.zeros((different.to_physical().max() or 0) + 2, np.int64)  # the last is of null
-    places[different.to_physical().fill_null(len(places) - 1).to_numpy()] = np.arange(
-        len(different)
-    )
-    rows = values.to_physical().cast(pl.Int64).fill_null(len(places) - 1).to_numpy()
-    return different.cast(pl.String), places[rows]
+    rows = values.to_physical()
+    numbers = rows.drop_nulls().to_numpy()
+    is_there = np.zeros(int(numbers.max(initial=0)) + 2, bool)
+    is_there[numbers] = True
+    is_there[-1] = values.has_nulls()
+    places = np.cumsum(is_there) - 1
+    if is_there[-1]:
+        rows = rows.fill_null(len(is_there) - 1)
+    found = pl.Series(np.flatnonzero(is_there[:-1]).astype(np.uint32)).cat.to(values.dtype)
+    different = found.cast(pl.String)
+    if is_there[-1]:
+        different = different.extend_constant(None, 1)
+    return different.alias(values.name), places[rows.to_numpy()]
 
 
 def series_of(column: str, values: pa.Array) -> pl.Series:
