@@ -7,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
@@ -58,7 +59,7 @@ def use_domain(folder: Path) -> None:
     domain = Domain.read(folder / "domain.json")
     repr(domain), hash(domain)
     assert Domain.from_dict(json.loads(json.dumps(domain.to_dict()))) == domain
-    texts = pa.array(["Bern", "1", "", None, "2025-03-01"])
+    texts = pl.Series(["Bern", "1", "", None, "2025-03-01"])
     rows = dict.fromkeys(domain.columns, texts)
     domain.refusals(rows)
 

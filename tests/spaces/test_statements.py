@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import fields
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 import polars as pl
 import pytest
@@ -48,9 +48,6 @@ COLUMNS = [
     [True, None],
     [datetime(2025, 3, 1, 7, 30), None],
     [date(2025, 3, 1), None],
-    [timedelta(1), None],
-    [[1], None],
-    [b"a", None],
     [None],
 ]
 
@@ -241,7 +238,7 @@ def test_whatever_is_stated_makes_a_domain_or_is_refused(
     assert Domain.from_dict(json.loads(json.dumps(domain.to_dict()))) == domain
     column = pl.Series(values)
     if is_listed and not column.dtype.is_nested():
-        column = column.to_arrow().dictionary_encode()
+        column = column.cast(pl.String, strict=False).cast(pl.Categorical)
     columns = dict.fromkeys(domain.columns, column)
     try:
         refused, left_out = refusals(domain.rules, columns)

@@ -32,6 +32,10 @@ def narrowest_type(size: int) -> np.dtype:
     return np.min_scalar_type(size - 1)
 
 
+def _narrow(codes: Int[np.ndarray, " records"], size: int) -> np.ndarray:
+    return codes.astype(narrowest_type(size))
+
+
 class UserRecords(NamedTuple):
     """Records by user, whose codes are 0, 1, …, and what identifies the user of each code."""
 
@@ -125,19 +129,17 @@ def records_of_rows(
     Batches go into narrow columns as they come: memory is little more than the result.
     """
     names = [leaf.column or name for name, rule in rules.items() for leaf in rule.leaves]
-    columns = Columns([], [], [])
-    items, contexts = domain.shape
+    none = np.zeros(0, np.int32)
+    parts = [Columns(none, none, none)]
+    _, contexts = domain.shape
     for batch in row_batches(data, [*names, people.column], **how):
         batch = rows_with_users(batch, people, domain)
         rows = counted_batch(batch, rules, None, people)
         users = rows.users
-        if users.size and np.abs(users).max() < 2**31:
+        assert users is not None  # as their column was read
+        if len(users) and np.abs(users).max() < 2**31:
             users = users.astype(np.int32)
-        columns.users.append(users)
-        columns.items.append((rows.keys // contexts).astype(narrowest_type(items)))
-        columns.contexts.append((rows.keys % contexts).astype(narrowest_type(contexts)))
-    if not columns.users:
-        none = np.zeros(0, np.uint8)
-        return sorted_by_user(Columns(none.astype(np.int32), none, none), ids=people.ids())
-    joined = Columns(*map(np.concatenate, columns))
+        codes = np.divmod(rows.keys, contexts)
+        parts.append(Columns(users, *map(_narrow, codes, domain.shape)))
+    joined = Columns(*map(np.concatenate, zip(*parts[len(parts) > 1 :], strict=True)))
     return sorted_by_user(joined, reuse_users=True, ids=people.ids())

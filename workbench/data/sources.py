@@ -26,6 +26,8 @@ READABLE = "need CSV (.csv, .csv.gz, .csv.zst), Parquet, or a DuckDB or SQLite f
 _NAMES_SHOWN = 20
 _FEW = {"rows": 2**24, "values": 2**24, "bytes": 2**28}
 _TIMES = 256  # as many of each a byte of a packed file
+_TICKS = {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}  # a day
+_DAYS = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 
 
 def names_shown(names: Sequence[str]) -> str:
@@ -158,6 +160,8 @@ def series_of(name: str, column: Any) -> pl.Series:
             return _texts(name, list(series))
         if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Duration):
             raise _unreadable(name, str(series.dtype))
+        if series.dtype == pl.Date or isinstance(series.dtype, pl.Datetime):
+            _refuse_far_times(series)
         return series
     if column.dtype == "category":
         labels = series_of(name, column.cat.categories.to_series())
@@ -169,6 +173,15 @@ def series_of(name: str, column: Any) -> pl.Series:
         return series_of(name, pa.Array.from_pandas(column))
     except pa.ArrowException as e:
         raise _unreadable(name, str(column.dtype)) from e
+
+
+def _refuse_far_times(times: Any) -> None:
+    """Other libraries write years at which Python and polars break off."""
+    days = times.to_physical()
+    if times.dtype != pl.Date:
+        days = days // _TICKS[times.dtype.time_unit]
+    if not days.is_between(*_DAYS).fill_null(True).all():
+        raise ValueError(f"column {shown(times.name)} holds years outside 1 to 9999")
 
 
 def _texts(name: str, values: Sequence[Any]) -> pl.Series:

@@ -202,7 +202,7 @@ class Domain:
 
         Parameters
         ----------
-        columns : mapping from name to Arrow array or polars Series
+        columns : polars frame, or mapping from name to Series
             At least those of `columns`, all of one length.
         refusal : callable, optional
             Of the number of a row, a column and what is needed: the error that names the row's place.

@@ -71,11 +71,6 @@ class Labels(Rule):
         return all(getattr(self, f.name) == f.default for f in fields(Rule))
 
     @property
-    def needs_numbers(self) -> bool:
-        """Ranges are of numbers."""
-        return isinstance(self.labels, range)
-
-    @property
     def need(self) -> str:
         """Which labels."""
         labels = self.labels
@@ -336,11 +331,6 @@ class Bins(Rule):
         if len(labels) == 1 and self.below == self.above == "clamp":
             labels = ["any number"]
         return labels
-
-    @property
-    def needs_numbers(self) -> bool:
-        """Bins are of numbers."""
-        return True
 
     @property
     def need(self) -> str:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.compiled import pa, pl
+from workbench.compiled import pl
 from workbench.spaces.rules import DROPPED, REFUSED, Rule
 from workbench.value import Bool, Int, shown
 
 _EXAMPLES = 10  # different values of refused rows
-_TICKS_A_DAY = {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
-_FIRST_DAY = (date.min - date(1970, 1, 1)).days
-_LAST_DAY = (date.max - date(1970, 1, 1)).days
 
 
 @dataclass(frozen=True)
@@ -43,34 +39,15 @@ class Refusal:
 
 def row_keys(
     rules: Mapping[str, Rule],
-    columns: Mapping[str, Any],
+    columns: Mapping[str, pl.Series] | pl.DataFrame,
     refusal: Callable[[int, str, str], Exception] | None = None,
 ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None]:
-    """Keys of the cells of rows.
+    """Keys of the cells of rows that are not left out, and which rows these are (None, if all).
 
-    Parameters
-    ----------
-    rules : dict
-        One an attribute, in the order of keys.
-    columns : mapping from name to Arrow array or polars Series
-        All of one length.
-    refusal : callable, optional
-        Of the number of a row, a column and what is needed: the error that names the row's place.
-
-    Returns
-    -------
-    keys : int64[kept]
-        Of the rows that are not left out.
-    kept : bool[rows] or None
-        Which rows these are; None, if all.
-
-    Raises
-    ------
-    ValueError
-        A row that is not left out and has a value that is refused, with its place.
+    A value that is refused, in a row that is not left out, raises what `refusal` makes of the number of
+    the row, the column and what is needed there; by default a ValueError.
     """
-    codes = _leaf_codes(rules, columns)
-    kept = _kept(codes)
+    codes, kept = _codes(rules, columns)
     for refused in _refusals(codes, kept):
         found, row = next(iter(refused.examples.items()))
         if refusal is not None:
@@ -81,8 +58,9 @@ def row_keys(
         )
     keys: Any = None
     for attribute, rule in rules.items():
-        leaves = [c.codes if kept is None else c.codes[kept] for c in codes[attribute]]
-        own = rule.combined(leaves)
+        own = rule.combined(
+            [c.codes if kept is None else c.codes[kept] for c in codes[attribute]]
+        )
         if keys is None:
             keys = own.astype(np.int64)
         else:
@@ -92,43 +70,44 @@ def row_keys(
 
 
 def refusals(
-    rules: Mapping[str, Rule], columns: Mapping[str, Any]
+    rules: Mapping[str, Rule], columns: Mapping[str, pl.Series] | pl.DataFrame
 ) -> tuple[list[Refusal], int]:
     """What `row_keys` would refuse, by column; and how many rows it would leave out."""
-    codes = _leaf_codes(rules, columns)
-    kept = _kept(codes)
+    codes, kept = _codes(rules, columns)
     return list(_refusals(codes, kept)), 0 if kept is None else int((~kept).sum())
 
 
-@dataclass(frozen=True)
-class _LeafCodes:
+class _LeafCodes(NamedTuple):
     column: str
     leaf: Rule
-    values: Any
+    values: pl.Series
     codes: Int[np.ndarray, " rows"]
 
 
-def _leaf_codes(
-    rules: Mapping[str, Rule], columns: Mapping[str, Any]
-) -> dict[str, list[_LeafCodes]]:
-    all_codes: dict[str, list[_LeafCodes]] = {}
+def _codes(
+    rules: Mapping[str, Rule], columns: Mapping[str, pl.Series] | pl.DataFrame
+) -> tuple[dict[str, list[_LeafCodes]], Bool[np.ndarray, " rows"] | None]:
+    """Codes of each attribute's columns, and which rows no rule leaves out (None, if all)."""
+    codes: dict[str, list[_LeafCodes]] = {}
+    kept = None
     for attribute, rule in rules.items():
-        all_codes[attribute] = []
+        codes[attribute] = []
         for leaf in rule.leaves:
-            column = leaf.column or attribute
-            values = columns[column]
-            all_codes[attribute].append(
-                _LeafCodes(column, leaf, values, column_codes(leaf, column, values))
-            )
-    return all_codes
+            values = columns[leaf.column or attribute]
+            own = _column_codes(leaf, values)
+            codes[attribute].append(_LeafCodes(leaf.column or attribute, leaf, values, own))
+            if own.min(initial=0) <= DROPPED:
+                kept = own != DROPPED if kept is None else kept & (own != DROPPED)
+    return codes, kept
 
 
-def column_codes(leaf: Rule, column: str, values: Any) -> Int[np.ndarray, " rows"]:
+def _column_codes(leaf: Rule, values: pl.Series) -> Int[np.ndarray, " rows"]:
     """Codes of a column; of one that lists its different values, each of these is coded once."""
-    if not isinstance(values, pl.Series):
-        values = series_of(column, values)
     different, places = distinct(values)
-    codes = leaf.codes(_of_known_kind(different))
+    kind = different.dtype
+    if kind == pl.Decimal or kind in (pl.Int128, pl.UInt128):
+        different = different.cast(pl.String)  # so that no digit is lost
+    codes = leaf.codes(different)
     return codes if places is None else codes[places]
 
 
@@ -151,55 +130,12 @@ def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"] | N
     return different.alias(values.name), places[rows.to_numpy()]
 
 
-def series_of(column: str, values: pa.Array) -> pl.Series:
-    """An Arrow array as a series; decimals as text, so that no digit is lost."""
-    kind = values.type
-    if pa.types.is_decimal256(kind) or pa.types.is_interval(kind) or pa.types.is_union(kind):
-        raise ValueError(
-            f"column {shown(column)} holds {kind}: need numbers of at most 38 digits, text or times"
-        )
-    series = pl.Series(column, values)
-    return series.cast(pl.String) if series.dtype == pl.Decimal else series
-
-
-def _of_known_kind(values: pl.Series) -> pl.Series:
-    kind = values.dtype
-    if kind.is_nested() or kind in (pl.Object, pl.Binary, pl.Duration):
-        raise ValueError(
-            f"column {shown(values.name)} holds {kind}: need numbers, text or times"
-        )
-    if kind == pl.Date or isinstance(kind, pl.Datetime):
-        _refuse_far_times(values)
-    is_wide = kind == pl.Decimal or (kind.is_integer() and "128" in str(kind))
-    return values.cast(pl.String) if is_wide else values
-
-
-def _refuse_far_times(values: pl.Series) -> None:
-    """Other libraries write years that neither Python nor polars can show."""
-    ticks = values.to_physical()
-    a_day = 1 if values.dtype == pl.Date else _TICKS_A_DAY[values.dtype.time_unit]
-    ends = [end // a_day for end in (ticks.min(), ticks.max()) if end is not None]
-    if any(not _FIRST_DAY <= day <= _LAST_DAY for day in ends):
-        raise ValueError(f"column {shown(values.name)} holds years outside 1 to 9999")
-
-
-def _kept(codes: Mapping[str, Sequence[_LeafCodes]]) -> Bool[np.ndarray, " rows"] | None:
-    """Which rows no rule leaves out; None, if all."""
-    kept = None
-    for leaves in codes.values():
-        for leaf in leaves:
-            if len(leaf.codes) and leaf.codes.min() <= DROPPED:
-                stays = leaf.codes != DROPPED
-                kept = stays if kept is None else kept & stays
-    return kept
-
-
 def _refusals(
-    codes: Mapping[str, Sequence[_LeafCodes]], kept: Bool[np.ndarray, " rows"] | None
+    codes: Mapping[str, list[_LeafCodes]], kept: Bool[np.ndarray, " rows"] | None
 ) -> Iterator[Refusal]:
     for leaves in codes.values():
         for leaf in leaves:
-            if not len(leaf.codes) or leaf.codes.min() >= 0:
+            if leaf.codes.min(initial=0) >= 0:
                 continue
             refused = leaf.codes == REFUSED
             if kept is not None:
@@ -210,12 +146,9 @@ def _refusals(
                 yield Refusal(leaf.column, leaf.leaf.need, len(rows), examples)
 
 
-def examples_of(values: Any, rows: Int[np.ndarray, " n"]) -> dict[Any, int]:
+def examples_of(values: pl.Series, rows: Int[np.ndarray, " n"]) -> dict[Any, int]:
     """The first different values of some rows, and the row of each; a missing one is None."""
-    if isinstance(values, pl.Series):
-        values = values.gather(rows)
-    else:
-        values = series_of("", values.take(pa.array(rows)))
+    values = values.gather(rows)
     first = values.arg_unique().sort()[:_EXAMPLES]
     pairs = zip(values.gather(first).to_list(), rows[first.to_numpy()].tolist(), strict=True)
     return {None if value != value else value: row for value, row in pairs}
