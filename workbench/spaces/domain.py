@@ -429,7 +429,10 @@ class Domain:
         Beside its attributes the file may say `"truth_public"`, which `states_public_truth` reads.
         """
         attributes, _ = read_domain_file(Path(path))
-        return cls.from_dict(attributes, Path(path).parent)
+        try:
+            return cls.from_dict(attributes, Path(path).parent)
+        except ValueError as e:
+            raise ValueError(f"{path}: {e}") from None
 
 
 def _code_in_range(text: str, numbers: range) -> int:

@@ -1,14 +1,17 @@
-"""Rules as JSON has them: the fields of their classes under the same names."""
+"""Rules as JSON has them: the fields of their classes under the same names, checked by a schema."""
 
 from __future__ import annotations
 
 import json
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from workbench.spaces.labels import Bins, Cross, Labels, Map
 from workbench.spaces.rules import Rule, some
@@ -30,8 +33,27 @@ _KINDS = {  # by a word that only this one has; the first that fits
     "to": Labels,
     "file": Labels,
 }
-_WHOLE = {"from", "to", "step"}  # words of Labels that are no fields
-_LISTS = {"edges", "labels", "missing_values"}
+_WHOLE = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_TYPES: dict[str, Any] = {  # of words that are no text
+    "missing_values": list[str | int],
+    "edges": list[float],
+    **dict.fromkeys(("low", "high", "width"), float),
+    "bins": int,
+    **dict.fromkeys(("first", "last"), str | int),
+    "date_only": bool,
+    "labels": list,
+    "map": dict[str, str | int] | list | str,
+    "cross": list[dict[str, Any]],
+    **dict.fromkeys(("from", "to", "step"), _WHOLE),
+}
+_IN_WORDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "object": "an object",
+    "str": "text",
+}
 
 
 def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule:
@@ -53,11 +75,11 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
     Raises
     ------
     ValueError
-        Anything else, or a rule that is refused.
+        Anything else, or a rule that is refused, with the path of the field as in `$.age.width`.
     """
     if isinstance(stated, Rule):
         return stated
-    whose = f"attribute {shown(name)} of the domain"
+    where = f"$.{name}" if name.isidentifier() and len(name) < 60 else f"$[{shown(name)}]"
     try:
         match stated:
             case bool():
@@ -66,17 +88,105 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
                 return Labels(_numbered(stated))
             case [*_] if stated:
                 return Labels(tuple(stated))
-            case {"file": str(file)} if len(stated) == 1:
-                return Labels(_labels_from_file(_beside(folder, file)))
             case {} if stated:
                 return _rule_from_words(stated, name, folder)
+    except msgspec.ValidationError as e:
+        raise ValueError(f"{where}{_in_words(e)}") from None
     except ValueError as e:
-        raise ValueError(f"{whose}: {e}") from None
+        raise ValueError(f"{where}: {e}") from None
     raise ValueError(
-        f"{whose}: need a number of values, "
-        '{"from": a, "to": b}, a list of labels, {"file": name} or a rule; got '
-        f"{shown(stated)}"
+        f'{where}: need a number of values, {{"from": a, "to": b}}, a list of labels, {{"file": name}} or a '
+        f"rule; got {shown(stated)}"
     )
+
+
+@cache
+def _schema(kind: type[Rule]) -> Any:
+    """The words that make a rule of this kind, each with its type."""
+    words = [f.name for f in fields(kind)]
+    types = dict(_TYPES)
+    if kind is Labels:
+        words += ["from", "to", "step", "file"]
+        types["labels"] |= int
+    typed = [(f"_{word}", types.get(word, str) | None, None) for word in words]
+    names = {f"_{word}": word for word in words}
+    return msgspec.defstruct(kind.__name__, typed, rename=names, forbid_unknown_fields=True)
+
+
+def _in_words(e: msgspec.ValidationError) -> str:
+    """The path of a field below the attribute, and what is expected there."""
+    text, _, path = str(e).partition(" - at `$")
+    found = re.match("Expected `([^`]+)`(.*), got `([^`]+)`$", text)
+    if found:
+        kinds = [_IN_WORDS.get(kind, kind) for kind in found[1].split(" | ") if kind != "null"]
+        text = (
+            f"expected {' or '.join(kinds)}{found[2]}, got {_IN_WORDS.get(found[3], found[3])}"
+        )
+    return f"{path.removesuffix('`')}: {text}"
+
+
+def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -> Rule:
+    chosen = {word: content for word, content in words.items() if content is not None}
+    kind: Any = next((kind for word, kind in _KINDS.items() if word in chosen), None)
+    if kind is None:
+        raise ValueError(
+            "it does not say what its labels are: need labels, from and to, file, edges, low and high, "
+            f"time, map or cross; got {some(list(words))}"
+        )
+    plain = {word: x for word, x in chosen.items() if not _is_pythons(x)}
+    try:
+        msgspec.convert(plain, _schema(kind))
+    except msgspec.ValidationError as e:
+        if "unknown field" not in str(e):
+            raise
+        known = ", ".join(_schema(kind).__struct_encode_fields__)
+        raise ValueError(f"{_in_words(e).removeprefix(': ')}; need {known}") from None
+    if kind is Labels:
+        chosen["labels"] = _labels(chosen, folder)
+        for word in ("from", "to", "step", "file"):
+            chosen.pop(word, None)
+    elif kind is Map:
+        chosen["map"] = _map(chosen["map"], folder, chosen.get("column", name))
+    elif kind is Cross:
+        if any("cross" in part for part in chosen["cross"] if isinstance(part, dict)):
+            raise ValueError("cross stands in cross: need rules of one column each")
+        chosen["cross"] = [rule_from_dict(name, part, folder) for part in chosen["cross"]]
+    made: Rule = kind(**chosen)
+    return made
+
+
+def _is_pythons(x: Any) -> bool:
+    """Whether it is what no JSON holds."""
+    is_list = isinstance(x, list | tuple)
+    return isinstance(x, range) or (is_list and any(isinstance(part, Rule) for part in x))
+
+
+def _labels(words: Mapping[str, Any], folder: Path | None) -> Any:
+    """Labels that are stated in one of the ways."""
+    if ("labels" in words) + ("file" in words) + bool({"from", "to", "step"} & set(words)) > 1:
+        raise ValueError("its labels are stated twice: need labels, from and to, or file")
+    if "file" in words:
+        return _labels_from_file(_beside(folder, words["file"]))
+    if "labels" in words:
+        labels = words["labels"]
+        return _numbered(labels) if isinstance(labels, int) else labels
+    if not {"from", "to"} <= set(words):
+        raise ValueError("need from and to, the first and the last whole number")
+    first, last, step = words["from"], words["to"], words.get("step", 1)
+    if step == 0:
+        raise ValueError("step = 0 is not allowed: need a whole number, not 0")
+    labels = range(first, last + (1 if step > 0 else -1), step)
+    if not labels:
+        raise ValueError(f"there is no number from {first} to {last} by steps of {step}")
+    if (labels[-1] - first) // step >= 2**63 - 1:
+        raise ValueError(f"from {first} to {last} are too many values: need < 2⁶³")
+    return labels
+
+
+def _numbered(size: int) -> range:
+    if not 1 <= size < 2**63:
+        raise ValueError(f"{shown(size)} values are not possible: need 1 … {2**63 - 1}")
+    return range(size)
 
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
@@ -152,115 +262,6 @@ def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not a number that JSON has")
 
 
-def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -> Rule:
-    chosen = {word: content for word, content in words.items() if content is not None}
-    kind = next((kind for word, kind in _KINDS.items() if word in chosen), None)
-    allowed = {f.name for f in fields(kind or Rule)}
-    if kind is Labels:
-        allowed |= {*_WHOLE, "file"}
-    elif kind is None:
-        allowed |= set(_KINDS)
-    for word in words:
-        if word not in allowed:
-            near = get_close_matches(word, sorted(allowed), n=1)
-            hint = (
-                f"did you mean {near[0]!r}?" if near else f"need {', '.join(sorted(allowed))}"
-            )
-            raise ValueError(f"no word {shown(word)} is known here; {hint}")
-    if kind is None:
-        raise ValueError(
-            "it does not say what its labels are: need labels, from and to, file, edges, low and high, "
-            "time, map or cross"
-        )
-    for word in _LISTS & set(chosen):
-        is_own = word == "labels" and kind is Labels
-        if not isinstance(chosen[word], list) and not is_own:
-            raise ValueError(f"{word} = {shown(chosen[word])} is not allowed: need a list")
-    if kind is Labels:
-        chosen = _labels_from_words(chosen, folder)
-    elif kind is Map:
-        column = chosen.get("column", name)
-        chosen["map"] = _map(chosen["map"], folder, column)
-    elif kind is Cross:
-        parts = chosen["cross"]
-        if not isinstance(parts, list):
-            raise ValueError("cross must be a list of rules, each with its column")
-        chosen["cross"] = [_crossed(name, part, folder) for part in parts]
-    return _made(kind, chosen)
-
-
-def _crossed(name: str, part: Any, folder: Path | None) -> Rule:
-    if not isinstance(part, Rule | dict):
-        raise ValueError(
-            'cross must be a list of rules, each with its column, as {"column": "sex", "labels": '
-            f'["F", "M"]}}; got {shown(part)}'
-        )
-    if isinstance(part, dict) and "cross" in part:
-        raise ValueError("cross stands in cross: need rules of one column each")
-    return rule_from_dict(name, part, folder)
-
-
-def _made(kind: type, words: Mapping[str, Any]) -> Rule:
-    try:
-        return kind(**words)
-    except TypeError:
-        need = ", ".join(f.name for f in fields(kind))
-        raise ValueError(f"{sorted(words)} do not make {kind.__name__}: need {need}") from None
-
-
-def _labels_from_words(words: dict[str, Any], folder: Path | None) -> dict[str, Any]:
-    """The same with `labels` in place of from, to, step and file."""
-    chosen = {word: x for word, x in words.items() if word not in {*_WHOLE, "file"}}
-    ways = ("labels" in words) + ("file" in words) + bool(_WHOLE & set(words))
-    if ways > 1:
-        raise ValueError("its labels are stated twice: need labels, from and to, or file")
-    if "file" in words:
-        if not isinstance(words["file"], str):
-            raise ValueError(f"file = {shown(words['file'])} is not allowed: need a name")
-        chosen["labels"] = _labels_from_file(_beside(folder, words["file"]))
-    elif "labels" not in words:
-        chosen["labels"] = _range(words)
-    else:
-        labels = words["labels"]
-        if isinstance(labels, int) and not isinstance(labels, bool):
-            chosen["labels"] = _numbered(labels)
-        elif not isinstance(labels, list | tuple | range) or not labels:
-            raise ValueError(
-                f"labels = {shown(labels)} is not allowed: need a list, or a number"
-            )
-    return chosen
-
-
-def _numbered(size: int) -> range:
-    if not 1 <= size < 2**63:
-        raise ValueError(f"{shown(size)} values are not possible: need 1 … {2**63 - 1}")
-    return range(size)
-
-
-def _range(words: Mapping[str, Any]) -> range:
-    numbers = {"step": 1} | dict(words)
-    if not {"from", "to"} <= set(numbers):
-        raise ValueError("need from and to, the first and the last whole number")
-    for word in ("from", "to", "step"):
-        x = numbers[word]
-        if isinstance(x, bool) or not isinstance(x, int) or not -(2**63) <= x < 2**63:
-            raise ValueError(
-                f"{word} = {shown(x)} is not allowed: need a whole number (64 bits)"
-            )
-    first = numbers["from"]
-    step = numbers["step"]
-    if step == 0:
-        raise ValueError("step = 0 is not allowed: need a whole number, not 0")
-    labels = range(first, numbers["to"] + (1 if step > 0 else -1), step)
-    if not labels:
-        raise ValueError(
-            f"there is no number from {first} to {numbers['to']} by steps of {step}"
-        )
-    if (labels[-1] - first) // step >= 2**63 - 1:
-        raise ValueError(f"from {first} to {numbers['to']} are too many values: need < 2⁶³")
-    return labels
-
-
 def _beside(folder: Path | None, name: str) -> Path:
     """A file of labels, which a file that strangers wrote may not name."""
     if folder is None:
@@ -296,10 +297,6 @@ def _map(stated: Any, folder: Path | None, column: Any) -> Any:
     A first line whose first field is the column's name names the columns.
     """
     if not isinstance(stated, str):
-        if not isinstance(stated, Mapping):
-            raise ValueError(
-                f"map = {shown(stated)} is not allowed: need an object, or a file's name"
-            )
         return stated
     path = _beside(folder, stated)
     if path.suffix == ".json":
