@@ -36,7 +36,7 @@ def page(paper: str, pictures: Path) -> str:
     )
     parts = [
         opening.cells[0].source,
-        f"## What we found\n\n{summary(found, statements)}\n\nWhat the paper prints wrongly or "
+        f"## What we found\n\n{summary(paper, found)}\n\nWhat the paper prints wrongly or "
         f"ambiguously, with what is right: [errata](/errata.md#{heading(PAPERS[paper])}).",
     ]
     for id in ids(paper):
@@ -50,14 +50,13 @@ def heading(text: str) -> str:
     return re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-")
 
 
-def summary(found: pd.DataFrame, statements: dict[str, Any]) -> str:
-    """How many statements ended how."""
-    numbers = verdicts.counts(found)
-    every = {each["id"] for claim in statements["claim"] for each in claim["statement"]}
-    numbers[claims.NOT_JUDGED] = len(every - set(found.id))
-    lines = ["| outcome | statements |", "|---|---:|"]
-    lines += [f"| {claims.TICKS[end]} {end} | {n} |" for end, n in numbers.items() if n]
-    return "\n".join(lines)
+def summary(paper: str, found: pd.DataFrame) -> str:
+    """The findings of the paper, and how many statements ended how."""
+    lines = verdicts.findings_table(paper).splitlines()[2:]
+    counts = claims.count_outcomes(found)
+    lines += ["", "| statements | |", "|---|---:|"]
+    lines += [f"| {name} | {n} |" for name, n in counts.items() if n]
+    return "\n".join([*lines, "", f"Of all, {claims.share_that_holds(counts)}."])
 
 
 def figure_section(

@@ -15,15 +15,20 @@ from workbench.trials import claims
 RESULTS = Path(__file__).parents[1] / "results"
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
 COLUMNS = "id claim figure datasets outcome mark says page measured why by_value profile commit"
-PAPER_LINE = re.compile(r"^\| \[(\w+)\]\(\.\./notebooks/\w+/index\.ipynb\) \|.*$", re.M)
 README = PAGE.parents[1] / "README.md"
-README_LINE = re.compile(
-    r"^(\| \[(\w+)\]\(notebooks/\w+/index\.ipynb\) \| )\d+(: [^|]+ \| )\d+(: [^|]+ \| )\d+(: .*)$",
-    re.M,
-)
+PAPERS = ("cormode2012", "hay2010", "adaptive2009", "fan2015", "chen2012")
+GENERATED = re.compile(r"(<!-- (\w+) -->\n).*?(\n<!-- end -->)", re.S)
 FIGURE_LINE = re.compile(
     r"^(\| \[((\w+?\d{4})_\w+)\]\(\.\./notebooks/.*?\.ipynb\) \| [^|]+ \|).*$", re.M
 )
+_ENDS = (
+    "reproduces",
+    "reproduces for some values",
+    "does not reproduce",
+    "needs more runs",
+    "needs data",
+)
+_TICKS = dict(zip(claims.COLUMNS.values(), map(claims.TICKS.get, claims.COLUMNS), strict=True))
 
 
 def collect(paper: str, results: Path | str = RESULTS, profile: str = "paper") -> pd.DataFrame:
@@ -67,52 +72,80 @@ def committed(paper: str) -> pd.DataFrame:
     return verdicts.reindex(columns=COLUMNS.split(), fill_value="")
 
 
-def counts(verdicts: pd.DataFrame) -> dict[str, int]:
-    """How many statements ended how, those that follow from the definition apart."""
-    hollow = verdicts.mark == claims.BY_DEFINITION
-    judged = verdicts[~hollow].outcome.value_counts()
-    told = [outcome for outcome in claims.OUTCOMES if outcome != claims.NOT_JUDGED]
-    numbers = {outcome: int(judged.get(outcome, 0)) for outcome in told}
-    return numbers | {claims.BY_DEFINITION: int(hollow.sum())}
+def findings(paper: str) -> list[tuple[claims.PaperFinding, str]]:
+    """The findings of a paper, each with what follows from the committed verdicts."""
+    file = PAGE.parents[1] / "experiments" / paper / "statements.toml"
+    verdicts = committed(paper)
+    return [(each, each.outcome(verdicts)) for each in claims.read_findings(file)]
 
 
-def with_counts(text: str) -> str:
-    """The page with the counts of the committed verdicts, by paper and by figure."""
-
-    def paper_line(line: re.Match) -> str:
-        name = line[1]
-        numbers = counts(committed(name)).values()
-        cells = [
-            f"[{name}](../notebooks/{name}/index.ipynb)",
-            str(sum(numbers)),
-            *map(str, numbers),
-        ]
-        return f"| {' | '.join(cells)} |"
+def with_tables(text: str) -> str:
+    """A page with what is generated between its marks, and the counts of figures, as they are now."""
+    tables = {
+        "summary": summary_table,
+        "counts": counts_table,
+        "findings": lambda _: "\n\n".join(map(findings_table, PAPERS)),
+    }
+    above = "../" if "../notebooks/" in text else ""
+    text = GENERATED.sub(lambda found: found[1] + tables[found[2]](above) + found[3], text)
 
     def figure_line(line: re.Match) -> str:
         verdicts = committed(line[3])
-        numbers = counts(verdicts[verdicts.figure == line[2]])
-        found = " ".join(f"{claims.TICKS[end]} {n}" for end, n in numbers.items() if n)
-        return f"{line[1]} {found} |"
+        counts = claims.count_outcomes(verdicts[verdicts.figure == line[2]])
+        told = " ".join(f"{_TICKS[name]} {n}" for name, n in counts.items() if n)
+        return f"{line[1]} {told} |"
 
-    return FIGURE_LINE.sub(figure_line, PAPER_LINE.sub(paper_line, text))
+    return FIGURE_LINE.sub(figure_line, text)
 
 
-def with_sums(text: str) -> str:
-    """The README with how many statements of each paper hold, do not everywhere, and are not known."""
+def summary_table(above: str) -> str:
+    """A line a paper: how its findings ended, with one that reproduces, and its statements by outcome."""
+    lines = [
+        f"| paper | its findings | {' | '.join(_TICKS.values())} |",
+        f"|---|---|{'---:|' * len(_TICKS)}",
+    ]
+    total = dict.fromkeys(_TICKS, 0)
+    for paper in PAPERS:
+        found = findings(paper)
+        ends = [end.partition(":")[0].partition(" of ")[0] for _, end in found]
+        told = [
+            f"{ends.count(end)} {_plural(end, ends.count(end))}" for end in _ENDS if end in ends
+        ]
+        says = next(each.says for each, end in found if end == "reproduces")
+        counts = claims.count_outcomes(committed(paper))
+        total = {name: total[name] + n for name, n in counts.items()}
+        link = f"[{paper}]({above}notebooks/{paper}/index.ipynb)"
+        numbers = " | ".join(map(str, counts.values()))
+        lines.append(f"| {link} | *{says}* {', '.join(told)} | {numbers} |")
+    return "\n".join([*lines, "", f"Of all, {claims.share_that_holds(total)}."])
 
-    def line(found: re.Match) -> str:
-        numbers = counts(committed(found[2]))
-        kinds = (
-            (claims.HOLDS,),
-            (claims.DIFFERS, claims.DEPENDS),
-            (claims.UNDECIDED, claims.UNTESTABLE),
-        )
-        words = found.groups()
-        sums = [sum(numbers[outcome] for outcome in kind) for kind in kinds]
-        return words[0] + "".join(f"{n}{told}" for n, told in zip(sums, words[2:], strict=True))
 
-    return README_LINE.sub(line, text)
+def _plural(end: str, n: int) -> str:
+    verb, space, rest = end.partition(" ")
+    verb = {"does": "do"}.get(verb, verb.removesuffix("s")) if n > 1 else verb
+    return f"{verb}{space}{rest}"
+
+
+def counts_table(above: str) -> str:
+    """The statements of each paper by outcome, in six columns that stay apart."""
+    names = claims.COLUMNS.values()
+    head = " | ".join(f"{_TICKS[name]} {name}" for name in names)
+    lines = [f"| paper | {head} |", f"|---|{'---:|' * len(names)}"]
+    total = dict.fromkeys(names, 0)
+    for paper in PAPERS:
+        counts = claims.count_outcomes(committed(paper))
+        total = {name: total[name] + n for name, n in counts.items()}
+        link = f"[{paper}]({above}notebooks/{paper}/index.ipynb)"
+        lines.append(f"| {link} | {' | '.join(map(str, counts.values()))} |")
+    lines.append(f"| all | {' | '.join(map(str, total.values()))} |")
+    return "\n".join([*lines, "", f"Of all, {claims.share_that_holds(total)}."])
+
+
+def findings_table(paper: str) -> str:
+    """The findings of a paper, with outcomes and the data that they were judged on."""
+    lines = [f"### {paper}", "", "| finding | outcome | judged on |", "|---|---|---|"]
+    lines += [f"| {each.says} | {end} | {each.data} |" for each, end in findings(paper)]
+    return "\n".join(lines)
 
 
 def contradictions(quick: figures.SavedFigure) -> list[str]:

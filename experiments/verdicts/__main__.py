@@ -2,9 +2,10 @@
 
 import sys
 
-from experiments.verdicts import PAGE, README, with_counts, with_sums, write
+from experiments.verdicts import PAGE, README, with_tables, write
 
 if __name__ == "__main__":
-    print(write(*sys.argv[1:3]))
-    PAGE.write_text(with_counts(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    README.write_text(with_sums(README.read_text(encoding="utf-8")), encoding="utf-8")
+    if len(sys.argv) > 1:
+        print(write(*sys.argv[1:3]))
+    for page in (PAGE, README):
+        page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,5 +1,7 @@
 """Statements in a file, their checks in a figure: what is refused, and what becomes of each."""
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -136,3 +138,56 @@ def test_what_the_paper_prints_stands_beside_what_was_measured():
     claim = claims.Claim.of_one("x-1", "It is 15 %.", lambda rows, level: finding)
     (verdict,) = claim.judge([None], 0.95)
     assert claims.to_frame([verdict]).printed.tolist() == ["about 15 %"]
+
+
+GOOD = {"says": "It holds.", "statements": ["x-1.1"], "data": "any data"}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (
+            {"statements": ["x-1.1", "x-9.9"]},
+            r"rests on \['x-9.9'\]: need statements of this file",
+        ),
+        ({"statements": []}, "rests on nothing"),
+        ({"data": "a guess"}, "was judged on 'a guess': need one of"),
+        ({"says": "word " * 26}, "has more than 25 words"),
+        ({"outcome": "reproduces"}, "has an unknown key 'outcome'"),
+        ({"data": None}, "lacks 'data'"),
+    ],
+)
+def test_a_finding_in_wrong_words_is_refused(tmp_path, change, why):
+    table = {key: x for key, x in (GOOD | change).items() if x is not None}
+    text = "\n".join(f"{key} = {json.dumps(x)}" for key, x in table.items())
+    file = tmp_path / "statements.toml"
+    statement = '[[claim]]\nid = "x-1"\n[[claim.statement]]\nid = "x-1.1"\nsays = "So."\n'
+    file.write_text(f"{statement}\n[[finding]]\n{text}\n")
+    with pytest.raises(ValueError, match=f"statements.toml: the finding .*{why}"):
+        claims.read_findings(file)
+
+
+def test_the_statement_that_is_furthest_from_holding_decides_a_finding():
+    verdicts = pd.DataFrame(
+        [
+            ("a", claims.HOLDS, ""),
+            ("b", claims.DEPENDS, "θ: 20 ✗, 60 ✓, 70 ✓"),
+            ("c", claims.DEPENDS, "θ: 20 ✓, 60 ?, 70 ✓"),
+            ("d", claims.UNDECIDED, ""),
+            ("e", claims.UNTESTABLE, ""),
+            ("f", claims.DIFFERS, ""),
+        ],
+        columns=["id", "outcome", "by_value"],
+    ).assign(mark="")
+
+    def outcome(*ids):
+        return claims.PaperFinding("So.", ids, "any data", "the file").outcome(verdicts)
+
+    assert outcome("a") == "reproduces"
+    assert outcome("a", "b", "c") == "reproduces for some values of θ (70)"
+    assert outcome("a", "b", "d") == "needs more runs"
+    assert outcome("d", "e") == "needs data: the file"
+    assert outcome("a", "e", "f") == "does not reproduce"
+    assert outcome("z") == "not judged"
+    verdicts.loc[0, "mark"] = claims.BY_DEFINITION
+    assert list(claims.count_outcomes(verdicts).values()) == [0, 2, 1, 1, 1, 1]

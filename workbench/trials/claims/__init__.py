@@ -42,6 +42,12 @@ from workbench.trials.claims.claim import left_open as left_open
 from workbench.trials.claims.claim import read as read
 from workbench.trials.claims.claim import to_frame as to_frame
 from workbench.trials.claims.claim import verdict_table as verdict_table
+from workbench.trials.claims.findings import COLUMNS as COLUMNS
+from workbench.trials.claims.findings import PaperFinding as PaperFinding
+from workbench.trials.claims.findings import add_up as add_up
+from workbench.trials.claims.findings import count_outcomes as count_outcomes
+from workbench.trials.claims.findings import read_findings as read_findings
+from workbench.trials.claims.findings import share_that_holds as share_that_holds
 from workbench.trials.claims.intervals import Intervals as Intervals
 from workbench.trials.claims.intervals import confidence_intervals as confidence_intervals
 from workbench.trials.claims.intervals import crossing as crossing

@@ -1,0 +1,162 @@
+"""The findings of a paper: what a reader wants to know of it, and what its statements say about that."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.trials.claims import claim as _claim
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = {  # an outcome of statements, as it is counted everywhere
+    _claim.HOLDS: "holds",
+    _claim.DEPENDS: "holds for some unprinted value",
+    _claim.DIFFERS: "contradicted",
+    _claim.UNDECIDED: "needs runs",
+    _claim.UNTESTABLE: "needs data",
+    _claim.BY_DEFINITION: "follows from the definition",
+}
+DECIDED = ("holds", "holds for some unprinted value", "contradicted")
+DATA = (
+    "the paper's data",
+    "the paper's generator",
+    "real data of the same kind",
+    "a stand-in",
+    "any data",
+)
+_WORST_FIRST = {  # the statement that is furthest from holding decides
+    _claim.DIFFERS: "does not reproduce",
+    _claim.UNTESTABLE: "needs data",
+    _claim.UNDECIDED: "needs more runs",
+    _claim.DEPENDS: "reproduces for some values",
+    _claim.HOLDS: "reproduces",
+}
+_MOST_WORDS = 25
+_KEYS = {"says", "statements", "data", "needs"}
+
+
+@dataclass(frozen=True)
+class PaperFinding:
+    """A result of a paper in one sentence, which rests on statements.
+
+    Parameters
+    ----------
+    says : str
+        The sentence, in at most 25 words.
+    statements : tuple of str
+        The ids of the statements that it rests on.
+    data : str
+        What these were judged on, one of `DATA`.
+    needs : str, optional
+        Which data are lacking, and whether they are public.
+    """
+
+    says: str
+    statements: tuple[str, ...]
+    data: str
+    needs: str = ""
+
+    def outcome(self, verdicts: pd.DataFrame) -> str:
+        """What follows from the verdicts of its statements, with values or data that decide."""
+        own = verdicts[verdicts.id.isin(self.statements)]
+        worst = next((end for end in _WORST_FIRST if end in set(own.outcome)), None)
+        if worst is None:
+            return "not judged"
+        words = _WORST_FIRST[worst]
+        if worst == _claim.DEPENDS:
+            return f"{words} of {_where_all_hold(own[own.outcome == worst].by_value)}"
+        return f"{words}: {self.needs}" if worst == _claim.UNTESTABLE else words
+
+
+def _where_all_hold(by_values: Iterable[str]) -> str:
+    """The values at which statements hold, of those that their verdicts list.
+
+    >>> _where_all_hold(["θ: 20 ✗, 60 ✓, 70 ✓", "θ: 20 ✓, 60 ?, 70 ✓", "s: 5 ✓, 9 ✗"])
+    'θ (70) and s (5)'
+    """
+    good: dict[str, list[str]] = {}
+    for by_value in by_values:
+        name, _, values = by_value.partition(": ")
+        own = [x.removesuffix(" ✓") for x in values.split(", ") if x.endswith(" ✓")]
+        good[name] = [x for x in good.get(name, own) if x in own]
+    return " and ".join(
+        f"{name} ({', '.join(values) or 'not all at once'})" for name, values in good.items()
+    )
+
+
+def read_findings(file: str | Path) -> tuple[PaperFinding, ...]:
+    """The findings of a paper, from its `statements.toml`.
+
+    Parameters
+    ----------
+    file : path
+        Holds `[[finding]]` with `says`, `statements`, `data`, and `needs` where data are lacking.
+
+    Returns
+    -------
+    tuple of PaperFinding
+        In the order of the file.
+
+    Raises
+    ------
+    ValueError
+        A key that is unknown or missing, a sentence of more than 25 words, other data, or a statement that
+        the file lacks.
+    """
+    tables = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    known = {each["id"] for claim in tables.get("claim", ()) for each in claim["statement"]}
+    return tuple(_finding(table, known, Path(file)) for table in tables.get("finding", ()))
+
+
+def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFinding:
+    whose = f"{file}: the finding {str(table.get('says', ''))[:60]!r}"
+    if unknown := table.keys() - _KEYS:
+        raise ValueError(f"{whose} has an unknown key {min(unknown)!r}; known: {sorted(_KEYS)}")
+    if missing := {"says", "statements", "data"} - table.keys():
+        raise ValueError(f"{whose} lacks {min(missing)!r}")
+    if len(table["says"].split()) > _MOST_WORDS:
+        raise ValueError(f"{whose} has more than {_MOST_WORDS} words")
+    if table["data"] not in DATA:
+        raise ValueError(f"{whose} was judged on {table['data']!r}: need one of {DATA}")
+    absent = [id for id in table["statements"] if id not in known]
+    if absent or not table["statements"]:
+        raise ValueError(
+            f"{whose} rests on {absent or 'nothing'}: need statements of this file"
+        )
+    return PaperFinding(**{**table, "statements": tuple(table["statements"])})
+
+
+def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
+    """How many statements there are of each of `COLUMNS`, which stay apart wherever they are counted."""
+    return add_up(
+        [_claim.BY_DEFINITION if v.mark else v.outcome] for v in verdicts.itertuples()
+    )
+
+
+def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
+    """The same of lists of outcomes; what is not judged is left out."""
+    counts = dict.fromkeys(COLUMNS.values(), 0)
+    for outcome in (end for each in outcomes for end in each):
+        if outcome in COLUMNS:
+            counts[COLUMNS[outcome]] += 1
+    return counts
+
+
+def share_that_holds(counts: Mapping[str, int]) -> str:
+    """How many of the decided statements hold, in words.
+
+    >>> share_that_holds({"holds": 3, "holds for some unprinted value": 1, "contradicted": 0})
+    '3 of 4 decided statements hold (75 %)'
+    """
+    decided = sum(counts[name] for name in DECIDED)
+    if not decided:
+        return "no statement is decided"
+    return (
+        f"{counts['holds']} of {decided} decided statements hold "
+        f"({100 * counts['holds'] / decided:.0f} %)"
+    )
