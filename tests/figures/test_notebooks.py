@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from experiments.verdicts import contradictions
-from tests.rows.check import compare
 from workbench.figures import SavedFigure, find_figure, find_notebooks, load, parameters_cell
+from workbench.figures.recorded import OTHER_DATA, SAME, WITHIN, compare
 from workbench.figures.saved import TIMED
 from workbench.trials import claims
 from workbench.trials.claims import UNTESTABLE
@@ -235,7 +235,7 @@ def test_no_row_moved(reproduced):
     moved = {
         id: outcome
         for id, outcome in outcomes.items()
-        if outcome not in ("same", "other data") and id not in partly
+        if outcome not in (SAME, WITHIN, OTHER_DATA) and id not in partly
     }
     assert not moved
 

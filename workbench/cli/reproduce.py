@@ -163,6 +163,12 @@ def reproduce(
             screen.say(f"Compared: {write_comparison(results, profile, id, names)}")
     audits = read_rows(Path(results) / "audit.csv")
     screen.say(f"Report: {write(results, profile, audits)}")
+    if profile == "quick" and not settings:
+        from workbench.figures.recorded import compare, sentence
+
+        said = sentence(compare(Path(results)), runs)
+        if said:
+            screen.say(said)
     if failed:
         raise typer.Exit(1)
 
@@ -254,7 +260,7 @@ class _Progress:
         elif run.state == "kept":
             text = "up to date"
         if run.verdicts:
-            counts = ", ".join(f"{outcome} {n}" for outcome, n in run.verdicts.items())
+            counts = ", ".join(f"{n} {name}" for name, n in run.verdicts.items() if n)
             text = f"{text} ({counts})"
         return f"{text}: {run.error}" if run.state == "failed" else text
 

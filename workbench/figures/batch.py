@@ -254,7 +254,7 @@ class _Batch:
         run = replace(
             run,
             notebook=notebook if notebook.exists() else None,
-            verdicts=count_verdicts(folder) if finished else {},
+            verdicts=count_verdicts(folder) if finished and self.profile == "paper" else {},
         )
         self.on_change(run)
         return run

@@ -96,8 +96,20 @@ class Line:
 
     @property
     def counted_as(self) -> str:
-        """Its outcome, or that it follows from the definition."""
-        return self.mark or self.outcome
+        """The column that it is counted in."""
+        return claims.COLUMNS.get(self.told, self.told)
+
+    @property
+    def told(self) -> str:
+        """The outcome that counts: the committed one of the paper profile, or else that of this run."""
+        return self.mark or self.committed or self.outcome
+
+    @property
+    def agreement(self) -> str:
+        """What a run that does not judge says of the committed outcome."""
+        if not self.committed or self.mark:
+            return ""
+        return claims.agreement(self.committed, self.outcome)
 
 
 @dataclass
@@ -171,13 +183,8 @@ class Entry:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many statements ended how, those that follow from the definition left out."""
-        return count([line.outcome for line in self.statements if not line.mark])
-
-    @property
-    def hollow(self) -> int:
-        """How many statements follow from the definition."""
-        return sum(bool(line.mark) for line in self.statements)
+        """How many statements ended how, in the columns that stay apart."""
+        return claims.add_up([line.told] for line in self.statements)
 
     @cached_property
     def datasets(self) -> list[sources.DataUsed]:

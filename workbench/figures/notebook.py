@@ -69,13 +69,21 @@ class FigureRun:
         """The folder among the profile's results."""
         return self.figure.name(self.profile)
 
-    def committed_verdicts(self) -> Styler:
-        """What the paper profile found when its verdicts were committed, whatever this run is."""
-        verdicts = committed_verdicts(self.figure.id.partition("_")[0])
-        own = verdicts[verdicts.figure == self.figure.id]
+    def outcomes(self, verdicts: Sequence[Verdict]) -> Styler:
+        """What was found of the paper's statements, for a notebook.
+
+        A paper run shows its own verdicts. A quick run judges nothing: it shows the committed verdicts of
+        the paper profile, and whether it agrees with each.
+        """
+        committed = committed_verdicts(self.figure.id.partition("_")[0])
+        own = committed[committed.figure == self.figure.id]
+        if self.profile == "paper" or not len(own):
+            return claims.verdict_table(verdicts)
+        ours = {verdict.id: verdict.outcome for verdict in verdicts}
         data = "; ".join(own.datasets.unique())
-        caption = f"The committed verdicts of the paper profile, on {data or 'no dataset'}"
-        return claims.verdict_table(own, caption)
+        caption = f"What the paper profile found, as it is committed, on {data or 'no dataset'}"
+        agree = [claims.agreement(v.outcome, ours.get(v.id, claims.NOT_JUDGED)) for v in own.itertuples()]
+        return claims.verdict_table(own, caption, {"this run": agree})
 
     def save(
         self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
@@ -210,14 +218,14 @@ def default_notebook(cls: type[Figure]) -> NotebookNode:
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
     opening = (
-        "from workbench import claims, figures\n\n"
+        "from workbench import figures\n\n"
         f"run = figures.open_notebook({cls.id!r}, globals())\nfigure = run.figure\nfigure"
     )
     sources = [
         opening,
         "rows, verdicts = figure.run(run.store)",
         "fig = figure.draw(rows, verdicts)",
-        "claims.verdict_table(verdicts)",
+        "run.outcomes(verdicts)",
         "run.save(fig, rows, verdicts)",
     ]
     cells = [

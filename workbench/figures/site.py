@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import html
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -19,11 +18,10 @@ from markupsafe import Markup, escape
 
 from workbench import figures
 from workbench.compiled import load_nbformat
-from workbench.figures import sources
+from workbench.figures import recorded, sources
 from workbench.figures.entries import (
     Entry,
     collect,
-    count,
     duration,
     natural_order,
     write_thumbnail,
@@ -139,12 +137,11 @@ class Index:
     def _card(self, id: str, path: Path) -> str:
         saved = self._saved(id)
         picture = "<p style='padding: 1rem; color: #555'>not run yet</p>"
-        verdicts = ""
         title, _ = read_passages(path)
+        own = figures.committed_verdicts(self.paper)
+        counts = claims.count_outcomes(own[own.figure == id])
+        verdicts = ", ".join(f"{name} {n}" for name, n in counts.items() if n)
         if saved is not None:
-            counts = Counter(saved.verdicts.outcome)
-            verdicts = ", ".join(f"{outcome} {n}" for outcome, n in counts.items())
-            verdicts = f"{saved.manifest['profile']} profile: {verdicts}"
             picture = "<p style='padding: 1rem; color: #555'>a table</p>"
             if "png" in saved.images:
                 picture = f'<img alt="" src="{_thumbnail(saved.images["png"])}">'
@@ -179,13 +176,17 @@ def _thumbnail(path: Path) -> str:
 PAGES = "report"  # the folder of all pages but the first
 _ROWS = 40  # of a table, that a page shows
 _LONG = 260  # characters of what was measured, that stand without being opened
-_KINDS = dict(
-    zip(
-        claims.OUTCOMES,
-        ("holds", "differs", "depends", "undecided", "untestable", "untestable"),
-        strict=True,
-    )
-)
+_KINDS = {
+    **dict(
+        zip(
+            claims.OUTCOMES,
+            ("holds", "differs", "depends", "undecided", "untestable", "untestable"),
+            strict=True,
+        )
+    ),
+    claims.BY_DEFINITION: "hollow",
+}
+_KINDS |= {column: _KINDS[outcome] for outcome, column in claims.COLUMNS.items()}
 
 
 @dataclass(frozen=True)
@@ -205,10 +206,14 @@ class Group(sources.Paper):
         """How many statements of all its entries ended how."""
         return _added(entry.counts for entry in self.entries)
 
-    @property
-    def hollow(self) -> int:
-        """How many of its statements follow from the definition."""
-        return sum(entry.hollow for entry in self.entries)
+    @cached_property
+    def findings(self) -> list[tuple[claims.PaperFinding, str]]:
+        """Its findings, each with what follows from the committed verdicts."""
+        file = figures.project_folder() / "experiments" / self.name / "statements.toml"
+        if not self.name or not file.exists():
+            return []
+        verdicts = figures.committed_verdicts(self.name)
+        return [(each, each.outcome(verdicts)) for each in claims.read_findings(file)]
 
     @property
     def kinds(self) -> list[str]:
@@ -220,14 +225,6 @@ class Group(sources.Paper):
         """What its runs took."""
         return sum(e.seconds or e.manifest.get("seconds") or 0 for e in self.entries)
 
-    @property
-    def committed(self) -> dict[str, int]:
-        """How the statements of its committed verdicts ended; nothing beside those of a paper profile."""
-        if self.profile == "paper":
-            return {}
-        verdicts = figures.committed_verdicts(self.name)
-        return count(verdicts[verdicts["mark"] == ""].outcome) if len(verdicts) else {}
-
 
 @dataclass(frozen=True)
 class Site:
@@ -237,6 +234,7 @@ class Site:
     papers: list[Group]
     now: str
     audits: list[Any]
+    results: Path | None = None
     title: str = "Reproduction report"
 
     @property
@@ -261,20 +259,20 @@ class Site:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of the papers' statements by outcome, without those that follow from the definition."""
+        """Number of the papers' statements by outcome."""
         return _added(group.counts for group in self.of_papers)
-
-    @property
-    def hollow(self) -> int:
-        """Number of the papers' statements that follow from the definition."""
-        return sum(group.hollow for group in self.of_papers)
 
     @property
     def outcomes(self) -> dict[str, int]:
         """Number of all statements by outcome, those of tutorials included."""
-        hollow = sum(group.hollow for group in self.papers)
-        counts = _added(group.counts for group in self.papers)
-        return counts | {claims.BY_DEFINITION: hollow}
+        return _added(group.counts for group in self.papers)
+
+    @cached_property
+    def agreement(self) -> str:
+        """How many figures equal the recorded numbers, of a quick run."""
+        if self.profile != "quick" or self.results is None:
+            return ""
+        return recorded.sentence(recorded.compare(self.results), [e.stem for e in self.entries])
 
     @property
     def theorems(self) -> list[str]:
@@ -322,7 +320,7 @@ def write(results: str | Path, profile: str, audits: Sequence[Any] = ()) -> Path
         if "png" in images:
             entry.thumbnail = write_thumbnail(images["png"], folder / f"{entry.stem}.png")
     audits = sorted(audits, key=lambda a: (a.name, a.pair, a.epsilon))
-    site = Site(profile, _groups(entries, profile), _now(), audits)
+    site = Site(profile, _groups(entries, profile), _now(), audits, Path(results))
     written = {
         "style.css": _source("style.css"),
         "script.js": _source("script.js"),
@@ -435,7 +433,8 @@ def _environment() -> Environment:
         "long": _shortened,
         "markdown": _markdown,
         "number": cell,
-        "of_several": _of_several,
+        "share": claims.share_that_holds,
+        "ending": _ending,
     }
     return environment
 
@@ -462,7 +461,7 @@ def _groups(entries: list[Entry], profile: str) -> list[Group]:
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Counts of outcomes, added up."""
-    total = dict.fromkeys(claims.OUTCOMES, 0)
+    total = dict.fromkeys(claims.COLUMNS.values(), 0)
     for each in counts:
         for outcome, n in each.items():
             total[outcome] += n
@@ -475,21 +474,22 @@ def _now() -> str:
 
 def _kind(outcome: str, mark: str = "") -> str:
     """The class of style of an outcome."""
-    return "hollow" if mark or outcome == claims.BY_DEFINITION else _KINDS[outcome]
+    return "hollow" if mark else _KINDS[outcome]
 
 
 def _count(number: int | Sized, noun: str) -> str:
     return counted(number if isinstance(number, int) else len(number), noun)
 
 
-def _of_several(outcome: str, n: int) -> str:
-    """An outcome as the verb of a number of statements.
-
-    >>> _of_several("holds", 3), _of_several("holds", 1), _of_several("undecided", 3)
-    ('hold', 'holds', 'undecided')
-    """
-    verb, space, rest = outcome.partition(" ")
-    return f"{verb.removesuffix('s')}{space}{rest}" if n != 1 else outcome
+def _ending(outcome: str) -> str:
+    """The class of style of what became of a finding."""
+    kinds = {
+        "reproduces for": "depends",
+        "reproduces": "holds",
+        "does not": "differs",
+        "needs data": "untestable",
+    }
+    return next((kinds[start] for start in kinds if outcome.startswith(start)), "undecided")
 
 
 def _markdown(text: str) -> Markup:

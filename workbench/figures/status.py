@@ -8,7 +8,6 @@ import json
 import os
 import sqlite3
 import threading
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from workbench.compiled import load_nbformat
 from workbench.figures.figure import Figure, find_figure
 from workbench.figures.saved import write_json
 from workbench.mechanisms import options
+from workbench.trials import claims
 from workbench.trials.inputs import state
 from workbench.value import did_you_mean, number
 
@@ -292,10 +292,12 @@ def write_status(folder: Path, keys: dict[str, str], run: NotebookRun) -> None:
 
 
 def count_verdicts(folder: Path) -> dict[str, int]:
-    """How many claims ended how; none where a notebook judges nothing."""
+    """How many statements ended how, in six columns; none where a notebook judges nothing."""
     try:
         with open(folder / "verdicts.csv", encoding="utf-8", newline="") as file:
-            return dict(Counter(row["outcome"] for row in csv.DictReader(file)))
+            return claims.add_up(
+                [row["mark"] or row["outcome"]] for row in csv.DictReader(file)
+            )
     except FileNotFoundError:
         return {}
 

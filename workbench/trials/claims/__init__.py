@@ -45,6 +45,7 @@ from workbench.trials.claims.claim import verdict_table as verdict_table
 from workbench.trials.claims.findings import COLUMNS as COLUMNS
 from workbench.trials.claims.findings import PaperFinding as PaperFinding
 from workbench.trials.claims.findings import add_up as add_up
+from workbench.trials.claims.findings import agreement as agreement
 from workbench.trials.claims.findings import count_outcomes as count_outcomes
 from workbench.trials.claims.findings import read_findings as read_findings
 from workbench.trials.claims.findings import share_that_holds as share_that_holds

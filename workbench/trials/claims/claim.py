@@ -421,7 +421,9 @@ def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
 
 
 def verdict_table(
-    verdicts: Sequence[Verdict] | pd.DataFrame, caption: str = "What the paper says, judged"
+    verdicts: Sequence[Verdict] | pd.DataFrame,
+    caption: str = "What the paper says, judged",
+    beside: Mapping[str, Sequence[str]] | None = None,
 ) -> Styler:
     """Verdicts for a notebook, a line a statement: its tick, its words, its page, what was measured.
 
@@ -431,6 +433,8 @@ def verdict_table(
         Or the table that `to_frame` makes of them.
     caption : str
         Stands over it.
+    beside : mapping, optional
+        More columns, a text a statement.
     """
     import pandas as pd
 
@@ -445,6 +449,7 @@ def verdict_table(
         "where": table.page,
         "verdict": table.outcome.map(TICKS) + " " + table.outcome + marks,
         "measured": measured,
+        **(beside or {}),
     }
     rules = {
         "th, td": "text-align: left; vertical-align: top",

@@ -131,6 +131,15 @@ def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFind
     return PaperFinding(**{**table, "statements": tuple(table["statements"])})
 
 
+def agreement(committed: str, ours: str) -> str:
+    """What a run that does not judge says of a committed outcome."""
+    if ours == committed:
+        return "this run agrees"
+    if ours in (_claim.UNDECIDED, _claim.UNTESTABLE, _claim.NOT_JUDGED):
+        return "this run is too short to tell"
+    return f"this run: {ours}"
+
+
 def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
     """How many statements there are of each of `COLUMNS`, which stay apart wherever they are counted."""
     return add_up(
