@@ -14,7 +14,9 @@ from workbench.trials import claims
 
 RESULTS = Path(__file__).parents[1] / "results"
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
-COLUMNS = "id claim figure datasets outcome mark says page measured why by_value profile commit"
+COLUMNS = (
+    "id claim figure datasets files outcome mark says page measured why by_value profile commit"
+)
 README = PAGE.parents[1] / "README.md"
 PAPERS = ("cormode2012", "hay2010", "adaptive2009", "fan2015", "chen2012")
 GENERATED = re.compile(r"(<!-- (\w+) -->\n).*?(\n<!-- end -->)", re.S)
@@ -38,6 +40,8 @@ def collect(paper: str, results: Path | str = RESULTS, profile: str = "paper") -
         figure = figures.load(manifest.parent)
         columns = {name: figure.manifest[name] for name in ("figure", "profile", "commit")}
         columns |= {"datasets": "; ".join(figure.manifest["datasets"])}
+        files = figure.manifest["files"].items()
+        columns |= {"files": "; ".join(f"{name} (sha256 {sha[:16]})" for name, sha in files)}
         frames.append(figure.verdicts.assign(**columns))
     if not frames:
         raise FileNotFoundError(

@@ -82,7 +82,10 @@ class FigureRun:
         ours = {verdict.id: verdict.outcome for verdict in verdicts}
         data = "; ".join(own.datasets.unique())
         caption = f"What the paper profile found, as it is committed, on {data or 'no dataset'}"
-        agree = [claims.agreement(v.outcome, ours.get(v.id, claims.NOT_JUDGED)) for v in own.itertuples()]
+        agree = [
+            claims.agreement(v.outcome, ours.get(v.id, claims.NOT_JUDGED))
+            for v in own.itertuples()
+        ]
         return claims.verdict_table(own, caption, {"this run": agree})
 
     def save(

@@ -170,8 +170,8 @@ def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) ->
     Examples
     --------
     >>> sentence({"a_fig1": SAME, "a_fig2": WITHIN, "a_fig3": OTHER_DATA, "00_tour": SAME})
-    '1 of 2 figures equals the recorded numbers; a_fig2 has sampled chains and agrees within their spread; \
-a_fig3 ran on other data and is not compared.'
+    '1 of 2 figures equals the recorded numbers; 1 has sampled chains and agrees within their spread \
+(a_fig2); a_fig3 ran on other data and is not compared.'
     """
     own = {
         id: outcome
