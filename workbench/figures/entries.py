@@ -92,6 +92,7 @@ class Line:
     sentence: str
     reading: str
     committed: str
+    committed_mark: str
     committed_measured: str
 
     @property
@@ -102,12 +103,19 @@ class Line:
     @property
     def told(self) -> str:
         """The outcome that counts: the committed one of the paper profile, or else that of this run."""
-        return self.mark or self.committed or self.outcome
+        if self.committed:
+            return self.committed_mark or self.committed
+        return self.mark or self.outcome
+
+    @property
+    def shown_mark(self) -> str:
+        """Whether the outcome that counts follows from the definition."""
+        return self.committed_mark if self.committed else self.mark
 
     @property
     def agreement(self) -> str:
         """What a run that does not judge says of the committed outcome."""
-        if not self.committed or self.mark:
+        if not self.committed or self.committed_mark:
             return ""
         return claims.agreement(self.committed, self.outcome)
 
@@ -176,6 +184,7 @@ class Entry:
                     sentence.sentence,
                     sentence.reading,
                     before.outcome if before else "",
+                    before.mark if before else "",
                     before.measured if before else "",
                 )
             )

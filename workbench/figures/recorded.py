@@ -189,12 +189,12 @@ def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) ->
         parts.append(f"{same} of {counted(compared, 'figure')} {verb} the recorded numbers")
     within = [id for id, outcome in own.items() if outcome == WITHIN]
     if within:
-        has = (
+        agree = (
             "has sampled chains and agrees"
             if len(within) == 1
             else "have sampled chains and agree"
         )
-        parts.append(f"{', '.join(within)} {has} within their spread")
+        parts.append(f"{len(within)} {agree} within their spread ({', '.join(within)})")
     if others:
         ran = "is not" if len(others) == 1 else "are not"
         parts.append(f"{', '.join(others)} ran on other data and {ran} compared")
