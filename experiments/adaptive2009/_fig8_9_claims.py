@@ -68,27 +68,24 @@ def check_comparable(rows, level) -> Finding:
 
 
 def check_ahead(rows, level, ours: str, others: tuple[str, ...]) -> Finding:
-    """Whether at each ε it recovers more than each of others, where the two differ."""
+    """Whether at each ε it recovers more of the log in all than each of others."""
 
     def check(own, level):
         parts = {}
         for epsilon, other in product(EPSILONS, others):
             at = own[own.epsilon == epsilon]
             than = f"ε = {epsilon:g}, against {other}"
-            parts[than] = partial(_above_where_apart, at, ours, other)
+            parts[than] = partial(_more_in_all, at, ours, other)
         return all_of(parts, level)
 
     return check_over(check, _from_most_frequent(rows), level)
 
 
-def _above_where_apart(rows, ours: str, other: str, level) -> Finding:
-    """At three quarters of the frequencies at which intervals, all right together, are apart."""
-    ratios = paired_ratios(rows, ours, other, "frequency")
-    points = ratios.at(1 - (1 - level) / len(ratios))
-    above = (points.low > 1).sum()
-    apart = above + (points.high < 1).sum()
-    measured = f"above at {above} of {apart} frequencies where the two are apart"
-    return Finding(bool(above >= OFTEN * apart) if apart else None, measured)
+def _more_in_all(rows, ours: str, other: str, level) -> Finding:
+    """What is recovered down to the least frequency there is."""
+    total = rows[rows.frequency == rows.frequency.min()]
+    ratios = paired_ratios(total, ours, other, "frequency")
+    return check_between(ratios, level, low=float(np.nextafter(1, 2)), words="more in all")
 
 
 def check_fidelity(rows, level) -> Finding:

@@ -19,16 +19,12 @@ from experiments.cormode2012.fig3_rows import (
     errors,
     from_size,
     lower,
-    of_filter,
-    over_filters,
 )
 from experiments.cormode2012.paired import lower_from, ratios, select
 from experiments.cormode2012.shared import RELATIVE
 from workbench.compiled import pd
 from workbench.trials import claims
 from workbench.trials.claims import (
-    ALIKE,
-    OFTEN,
     SOMEWHERE,
     Finding,
     any_of,
@@ -97,20 +93,6 @@ def _examples(rows, level) -> Finding:
 # ---- over all panels
 
 
-def _best_of_both(rows, level, theta) -> Finding:
-    ours, others = [], []
-    for panel in "abcd":
-        filtered = of_filter(rows, panel, theta)
-        priority = errors(rows, PRIORITY, panel)
-        means_of = [x.groupby("query_size").value.mean() for x in (filtered, priority)]
-        better = means_of[0].index[means_of[0] < means_of[1]]
-        ours.append(errors(rows, BOTH[panel], panel))
-        others.append(filtered[filtered.query_size.isin(better)])
-        others.append(priority[~priority.query_size.isin(better)])
-    against = ratios(pd.concat(ours), pd.concat(others), ["panel", "query_size"])
-    return check_between(against, level, high=ALIKE, share=OFTEN, words="at most 1.25×")
-
-
 def _as_a_root(rows, level) -> Finding:
     error = errors(rows, TABLE, "ab")
     scaled = error.assign(value=error.value / np.sqrt(error.query_size))
@@ -130,7 +112,6 @@ CHECKS = OTHER_CHECKS | {
     "c-3a-2.2": _large_enough,
     "c-3a-3.1": comparable,
     "c-3a-4.1": _examples,
-    "c-3-1.1": partial(over_filters, check=_best_of_both),
     "c-3-2.1": _as_a_root,
 }
 

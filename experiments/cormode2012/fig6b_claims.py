@@ -43,7 +43,7 @@ def _starts(rows, level) -> Finding:
         f"at {100 * start / m:.2g} % of m = {m:,.0f}, {format_number(start)} cells"
         for m, start in starts.items()
     ]
-    return Finding(bool(0.005 <= share <= 0.015), "; ".join(told))
+    return Finding(bool(share <= 0.015), "; ".join(told))
 
 
 def _improves(rows, level) -> Finding:

@@ -171,7 +171,6 @@ FALSE = {
     "c-3d-1.2": [(dict(panel="d", metric="HeldCells"), 10)],
     "c-3d-1.3": [(dict(panel="d", series="filter-priority, θ = 50"), 3)],
     "c-3d-1.4": [(dict(panel="d", series="filter-priority, θ = 50", query_size=100), 3)],
-    "c-3-1.1": [(dict(metric="MeanAbsoluteError", mechanism="PrioritySampling", theta=(20, 40, 50)), 5)],
     "c-3-2.1": [(dict(panel="b", series="geometric"), 3)],
     "c-c6-1.1": [(dict(panel="range", series="priority"), 20)],
     "c-c6-1.3": [(dict(metric="MeanAbsoluteError", depth=1), 9)],

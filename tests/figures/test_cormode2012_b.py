@@ -191,7 +191,7 @@ FALSE = {
     "c-6a-1.9": (HYBRID, 10),
     "c-6a-1.10": (dict(metric="MedianRelativeError", share=0.5), 100),
     "c-6b-1.1": (dict(metric=trees.VARIANCE, series=FULL), 100),
-    "c-6b-1.2": (dict(metric=trees.CROSSING), 0.1),
+    "c-6b-1.2": (dict(metric=trees.CROSSING), 10),
     "c-6b-1.3": (dict(metric="MeanAbsoluteError", series=FILTER), 3),
     "c-6c-1.1": (dict(series=CUT_FILTER), 1.3),
     "c-6c-1.2": (dict(series=CUT_HYBRIDS), 1.3),

@@ -310,7 +310,9 @@ class Claim:
             "; ".join(filter(None, whys)),
             claim=self.id,
             page=statement.page or self.page,
-            mark=BY_DEFINITION if statement.by_definition and outcome == HOLDS else "",
+            mark=BY_DEFINITION
+            if statement.by_definition and outcome in (HOLDS, DIFFERS)
+            else "",
             strip=finding.strip,
             printed=finding.printed,
         )
@@ -345,7 +347,7 @@ class Verdict:
     claim, page : str
         The claim that it is part of, and where the paper says it.
     mark : str
-        `claims.BY_DEFINITION` where the statement holds because arithmetic forces it.
+        `claims.BY_DEFINITION` where arithmetic alone decides.
     strip : Strip, optional
         By the value of what the paper does not print.
     printed : str
