@@ -30,6 +30,7 @@ from experiments.fan2015.unreleased import TopItems
 from workbench.compiled import pd
 from workbench.trials.claims import (
     ALIKE,
+    DEPENDS,
     OFTEN,
     Finding,
     all_of,
@@ -119,7 +120,16 @@ def swept(
     if by_law and whole and finding.strip.outcomes == {False}:
         why = "it holds under no law of the twins', which cannot contradict"
         return replace(finding, holds=None, testable=False, why=why)
+    if by_law and finding.outcome == DEPENDS and _law_alone_decides(finding, laws):
+        why = "it turns with the popularity that stand-ins invent, and with no reading of ε"
+        return replace(finding, holds=None, testable=False, why=why)
     return finding
+
+
+def _law_alone_decides(finding: Finding, laws: Collection[float]) -> bool:
+    """Whether under no law one reading of ε says otherwise than another (rulings 14)."""
+    holds = [each for _, each in finding.strip.holds]
+    return not any({True, False} <= set(holds[i :: len(laws)]) for i in range(len(laws)))
 
 
 def check_below(

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from experiments.fan2015 import count_statements as checks
+from experiments.fan2015._five_methods import READINGS
 from experiments.fan2015 import fig6, fig7, fig8, fig9, groups, top_statements
 from experiments.fan2015._counts import TOPS
 from experiments.fan2015._five_methods import (
@@ -65,7 +66,10 @@ def test_a_check_tells_a_true_world_from_a_broken_one(check, values, where, fact
     assert found(check, world(values)).holds is True
     assert found(check, changed(world(values), where, factor)).outcome == UNTESTABLE
     of_law = where | {"law": "×2"}
-    assert found(check, changed(world(values), of_law, factor)).outcome == DEPENDS
+    invented = found(check, changed(world(values), of_law, factor))
+    assert invented.outcome == UNTESTABLE and "that stand-ins invent" in invented.why
+    of_reading = of_law | {"reading": READINGS[0]}
+    assert found(check, changed(world(values), of_reading, factor)).outcome == DEPENDS
     files = changed(world(values, "", [FILE]), where, factor)
     assert found(check, files).outcome == DIFFERS
 
