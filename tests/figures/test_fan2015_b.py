@@ -204,13 +204,15 @@ def test_table_5_lists_films_of_one_run(small):
     figure = figure_of(fan2015_table5).at("quick", seeds=2, tops=(1, 5))
     rows = figure.rows(small)
     table = figure.table(rows)
-    assert len(table.columns) == 5 and len(table) == 10
+    assert len(table.columns) == 7 and len(table) == 10
     best = set(table.original)
     for series in table.columns[1:]:
         for film in table[series]:
             assert film.endswith(" *") == (film.removesuffix(" *") in best)
-    assert len(figure.compare_with_paper(rows)) == 2 * len(METHODS) + 6
+    assert len(figure.compare_with_paper(rows)) == 3 * len(METHODS) + 6
     each = rows[(rows.reading == "each") & (rows.series != "original")]
+    doubled = rows[(rows.reading == "each, and popularity") & (rows.series == "HPA")]
+    assert set(doubled.epsilon) == {2.0} and set(doubled.popularity_share) == {0.1}
     budgets = each.groupby("series").epsilon.first()
     assert budgets["SRA"] == budgets["LPA"] == 2 and budgets["HPA"] == pytest.approx(1.9)
     assert {v.outcome for v in figure.judge(rows)} == {UNTESTABLE}
