@@ -12,7 +12,13 @@ import numpy as np
 from experiments.adaptive2009._commutes import REAL, Commutes, decisive
 from experiments.adaptive2009._levels import DISTANCE, ExpectedResampling, NodeError
 from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED
-from experiments.adaptive2009._unprinted import TOTAL, check_against_both, check_over
+from experiments.adaptive2009._unprinted import (
+    SETTINGS,
+    TOTAL,
+    check_against_both,
+    check_over,
+    checked_over,
+)
 from workbench.compiled import pd
 from workbench.trials.claims import (
     ALIKE,
@@ -33,6 +39,7 @@ from workbench.value import format_number
 EPSILONS = Commutes.epsilons
 FEWEST = 10  # nodes of a level
 POINT = ["epsilon", "node_level"]
+BALANCED = ", adding up"
 
 
 def _distances(rows) -> pd.DataFrame:
@@ -173,9 +180,24 @@ def check_improves(rows, level, ours: str) -> Finding:
     def check(own, level):
         return check_lower(paired_ratios(own, ours, BASIC, "down_to"), level, OFTEN)
 
-    each = partial(_at_each_epsilon, check=check)
+    def check_adding_up(own, level):
+        own = own.assign(series=own.series.str.removesuffix(BALANCED))
+        return _at_each_epsilon(own, level, check)
+
+    def check_released(own, level):
+        return _at_each_epsilon(own[own.series.isin([ours, BASIC])], level, check)
+
     rows = _distances(rows)
-    return check_over(each, rows[rows.series.isin([ours, BASIC])], level)
+    rows = rows[rows.series.isin([ours, BASIC, ours + BALANCED, BASIC + BALANCED])]
+    adding_up = rows[rows.series.str.endswith(BALANCED)]
+    if adding_up.empty:
+        return check_over(check_released, rows, level)
+    settings = {setting: (setting, check_released) for setting in SETTINGS}
+    (drawn,) = adding_up.setting.unique()
+    settings[f"{drawn}{BALANCED}"] = (f"{drawn}{BALANCED}", check_adding_up)
+    moved = adding_up.assign(setting=f"{drawn}{BALANCED}")
+    both = pd.concat([rows.drop(adding_up.index), moved])
+    return checked_over("ε, b", settings, both, level)
 
 
 def _upper_levels(rows, column: str) -> pd.Series:

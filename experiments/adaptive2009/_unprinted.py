@@ -121,7 +121,7 @@ def check_over(
 ) -> Finding:
     """A check at every setting."""
     settings = {setting: (setting, check) for setting in SETTINGS}
-    return _checked_over("ε, b", settings, rows, level)
+    return checked_over("ε, b", settings, rows, level)
 
 
 def check_over_both(
@@ -136,7 +136,7 @@ def check_over_both(
         f"{code(setting)} {text}": (setting, partial(check, value=values[text]))
         for setting, text in product(SETTINGS, values)
     }
-    return _checked_over(f"{CODES}, {name}", both, rows, level)
+    return checked_over(f"{CODES}, {name}", both, rows, level)
 
 
 def check_against_both(
@@ -147,12 +147,14 @@ def check_against_both(
         f"{other[0]} {code(setting)}": (setting, partial(check, other=other))
         for other, setting in product((IMPROVED, BASIC), SETTINGS)
     }
-    return _checked_over(f"histogram (improved, basic), {CODES}", both, rows, level)
+    return checked_over(f"histogram (improved, basic), {CODES}", both, rows, level)
 
 
-def _checked_over(
+def checked_over(
     name: str, checks: Mapping[str, tuple[str, Callable]], rows: pd.DataFrame, level: float
 ) -> Finding:
+    """Checks by what is told of them, each at a setting."""
+
     def at(text: str, level: float) -> Finding:
         setting, check = checks[text]
         own = at_setting(rows, setting)

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.adaptive2009._commutes import CHILDREN, Commutes
-from experiments.adaptive2009._fig5_claims import CHECKS
+from experiments.adaptive2009._fig5_claims import BALANCED, CHECKS
 from experiments.adaptive2009._levels import (
     DISTANCE,
     DistanceByLevel,
@@ -56,7 +56,6 @@ from workbench.value import format_number, value
 
 NODE = NodeError.__name__
 THEORY = ExpectedResampling.__name__
-BALANCED = ", adding up"
 ORDER = [DIRECT, IMPROVED, IMPROVED + BALANCED, BASIC, BASIC + BALANCED, RESAMPLE, SECOND]
 
 
