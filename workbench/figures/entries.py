@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -283,12 +281,6 @@ class Entry:
     @cached_property
     def _class(self) -> type[figures.Figure] | None:
         return sources.figure_class(self.id)
-
-
-def count(outcomes: Iterable[str]) -> dict[str, int]:
-    """How many statements ended how, in the order of `claims.OUTCOMES`."""
-    judged = Counter(outcomes)
-    return {outcome: judged[outcome] for outcome in claims.OUTCOMES}
 
 
 def collect(top: Path) -> list[Entry]:

@@ -253,11 +253,6 @@ class Site:
         return [group for group in self.papers if group.name]
 
     @property
-    def judged(self) -> int:
-        """Number of figures and tables of papers that have statements."""
-        return sum(bool(e.statements) for group in self.of_papers for e in group.entries)
-
-    @property
     def counts(self) -> dict[str, int]:
         """Number of the papers' statements by outcome."""
         return _added(group.counts for group in self.of_papers)
