@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from experiments.fan2015 import count_statements as checks
-from experiments.fan2015._five_methods import READINGS
 from experiments.fan2015 import fig6, fig7, fig8, fig9, groups, top_statements
 from experiments.fan2015._counts import TOPS
 from experiments.fan2015._five_methods import (

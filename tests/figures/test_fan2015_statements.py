@@ -10,7 +10,6 @@ from experiments.fan2015 import fig10 as fan2015_fig10
 from experiments.fan2015 import fig11 as fan2015_fig11
 from experiments.fan2015 import table4 as fan2015_table4
 from experiments.fan2015 import table5 as fan2015_table5
-from experiments.fan2015._five_methods import READINGS
 from experiments.fan2015.table4 import TABLE
 from experiments.fan2015.unreleased import Habits
 from tests.figures.worlds import World, changed, figure_of, noisy, outcomes_of

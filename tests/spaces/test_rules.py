@@ -580,3 +580,14 @@ def test_dates_that_were_exported_as_midnight_utc_stay_on_their_day():
 def test_a_part_of_a_date_that_is_none_is_refused(fields, need):
     with pytest.raises(ValueError, match=need):
         TimePart(**fields)
+
+
+def test_a_letter_is_the_same_composed_and_decomposed():
+    composed, apart = "Zürich", "Zu\u0308rich"
+    for label, value in ((composed, apart), (apart, composed), (apart, apart)):
+        values = pl.Series("town", [value, "Zurich", None])
+        assert Labels(("Bern", label)).places(values).tolist() == [1, OUTSIDE, MISSING]
+        listed = values.cast(pl.Categorical)
+        assert Labels(("Bern", label)).places(listed).tolist() == [1, OUTSIDE, MISSING]
+    with pytest.raises(ValueError, match="are one label, written in two ways"):
+        Labels((composed, apart)).places(pl.Series("town", ["Bern"]))

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -20,19 +21,20 @@ OUTSIDE = -1  # places: the value is none of those looked for
 MISSING = -2
 _EXACT = 2**53  # a float of this size may be a rounded integer
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][+-][0-9]{1,3})?")
-_LONGER = "^-?[0-9].*[.eE]|^-0$"  # texts of numbers that may be written shorter
+_OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may be written otherwise
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
 
 
 def canonical(x: Any) -> str:
-    """The text by which a value is compared with labels, the same for every way to write a number.
+    """The text by which a value is compared with labels, the same for every way to write it.
 
-    A text is a number if it is a decimal without a plus sign or leading zeros, whose exponent, if it has
-    one, is signed. So 3, 3.0, "3" and "3.00" are one label, and "007" and "1e5" are texts.
+    Letters are in Unicode's composed form (NFC). A text is a number if it is a decimal without a plus sign
+    or leading zeros, whose exponent, if it has one, is signed. So 3, 3.0, "3" and "3.00" are one label, and
+    "007" and "1e5" are texts.
     """
     text = str(x)
     if not _NUMBER.fullmatch(text):
-        return text
+        return normalize("NFC", text)
     if "e" in text or "E" in text:
         text = format(Decimal(text), "f")
     if "." in text:
@@ -62,7 +64,7 @@ class Texts:
             if places.setdefault(canonical(text), place) != place:
                 first = next(x for x in self.places_of if canonical(x) == canonical(text))
                 raise ValueError(
-                    f"{shown(first)} and {shown(text)} are the same number. Keep one of these labels."
+                    f"{shown(first)} and {shown(text)} are one label, written in two ways. Keep one of them."
                 )
         return places
 
@@ -120,7 +122,7 @@ class Texts:
         codes = texts.cast(self._enum, strict=False).to_physical().cast(pl.Int64)
         places = self._places[codes.fill_null(-1).to_numpy()]
         if codes.null_count() > texts.null_count():
-            longer = codes.is_null() & texts.str.contains(_LONGER).fill_null(False)
+            longer = codes.is_null() & texts.str.contains(_OTHERWISE).fill_null(False)
             others = texts.filter(longer)
             different = others.unique()
             found = {x: self._canonical.get(canonical(x), OUTSIDE) for x in different}
