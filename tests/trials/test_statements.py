@@ -118,10 +118,10 @@ def test_marks_and_strips_stand_in_the_table():
 
 
 @pytest.mark.parametrize("holds", [True, False, None])
-def test_only_what_holds_follows_from_the_definition(holds):
+def test_what_arithmetic_decides_follows_from_the_definition(holds):
     forced = Statement("x-1.1", "It.", lambda *_: Finding(holds, "m"), by_definition=True)
     (verdict,) = claims.Claim("x-1", "page 3", "It.", (forced,)).judge([ROWS], 0.95)
-    assert verdict.mark == (claims.BY_DEFINITION if holds else "")
+    assert verdict.mark == ("" if holds is None else claims.BY_DEFINITION)
 
 
 def test_what_the_paper_prints_stands_beside_what_was_measured():

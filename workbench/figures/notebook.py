@@ -80,8 +80,7 @@ class FigureRun:
         if self.profile == "paper" or not len(own):
             return claims.verdict_table(verdicts)
         ours = {verdict.id: verdict.outcome for verdict in verdicts}
-        data = "; ".join(own.datasets.unique())
-        caption = f"What the paper profile found, as it is committed, on {data or 'no dataset'}"
+        caption = "What the paper profile found, as it is committed; a quick run judges nothing"
         agree = [
             claims.agreement(v.outcome, ours.get(v.id, claims.NOT_JUDGED))
             for v in own.itertuples()

@@ -427,7 +427,7 @@ def verdict_table(
     caption: str = "What the paper says, judged",
     beside: Mapping[str, Sequence[str]] | None = None,
 ) -> Styler:
-    """Verdicts for a notebook, a line a statement: its tick, its words, its page, what was measured.
+    """Verdicts for a notebook, a line a statement: its words and page, its tick, what was measured.
 
     Parameters
     ----------
@@ -445,17 +445,18 @@ def verdict_table(
     measured = [
         ". ".join(filter(None, both)) for both in zip(table.measured, table.why, strict=True)
     ]
+    pages = table.page.map(lambda page: f" ({page})" if page else "")
     columns = {
         "": table.id,
-        "it says": table.says,
-        "where": table.page,
+        "it says": table.says + pages,
         "verdict": table.outcome.map(TICKS) + " " + table.outcome + marks,
-        "measured": measured,
         **(beside or {}),
+        "measured": measured,
     }
     rules = {
         "th, td": "text-align: left; vertical-align: top",
-        "td:nth-child(1), td:nth-child(4)": "white-space: nowrap",
+        "td:nth-child(1)": "white-space: nowrap",
+        "td:nth-child(2)": "min-width: 14em",
         "caption": "text-align: left",
     }
     styles = [{"selector": where, "props": how} for where, how in rules.items()]
