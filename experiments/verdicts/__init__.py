@@ -109,6 +109,7 @@ def summary_table(above: str) -> str:
         f"|---|---|{'---:|' * len(_TICKS)}",
     ]
     total = dict.fromkeys(_TICKS, 0)
+    agree: list[str] = []
     for paper in PAPERS:
         found = findings(paper)
         ends = [end.partition(":")[0].partition(" of ")[0] for _, end in found]
@@ -118,10 +119,12 @@ def summary_table(above: str) -> str:
         says = next(each.says for each, end in found if end == "reproduces")
         counts = claims.count_outcomes(committed(paper))
         total = {name: total[name] + n for name, n in counts.items()}
+        agree += [paper] * (not counts["contradicted"])
         link = f"[{paper}]({above}notebooks/{paper}/index.ipynb)"
         numbers = " | ".join(map(str, counts.values()))
         lines.append(f"| {link} | *{says}* {', '.join(told)} | {numbers} |")
-    return "\n".join([*lines, "", f"Of all, {claims.share_that_holds(total)}."])
+    told = f"Of all, {claims.share_that_holds(total)}; nothing in {', '.join(agree)} is contradicted."
+    return "\n".join([*lines, "", told])
 
 
 def _plural(end: str, n: int) -> str:
