@@ -21,6 +21,8 @@ from functools import cache, cached_property, partial
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from workbench import compiled
 from workbench.datasets.kinds import unwrapped
 from workbench.estimates import files as provenance
@@ -294,21 +296,30 @@ def load(folder: str | Path) -> SavedFigure:
     return SavedFigure(source, manifest, verdicts)
 
 
+class _Manifest(msgspec.Struct):
+    """What each manifest has at least; older ones do not say their format."""
+
+    id: str
+    figure: str
+    command: str
+    sha256: dict[str, str]
+    format: int = provenance.FORMAT
+
+
 def _read_manifest(path: Path) -> dict[str, Any]:
     """A manifest that this version reads; a ValueError that says what is wrong with it."""
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        format = manifest.get("format", provenance.FORMAT)  # older ones do not say it
-        whole = {"id", "figure", "sha256", "command"} <= manifest.keys()
-    except (ValueError, AttributeError):
-        whole = False
-    if whole and format != provenance.FORMAT:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        format = msgspec.convert(manifest, _Manifest).format
+    except ValueError as e:  # one of msgspec is a ValueError
+        raise ValueError(
+            f"{path} is damaged ({e}): remove {path.parent}, and it is made again"
+        ) from None
+    if format != provenance.FORMAT:
         raise ValueError(
             f"{path} was written by another version of the workbench (format {format!r}, this one "
             f"reads {provenance.FORMAT}): update it, or name another folder of results"
         )
-    if not whole:
-        raise ValueError(f"{path} is damaged: remove {path.parent}, and it is made again")
     return manifest
 
 
