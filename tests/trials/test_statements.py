@@ -140,6 +140,21 @@ def test_what_the_paper_prints_stands_beside_what_was_measured():
     assert claims.to_frame([verdict]).printed.tolist() == ["about 15 %"]
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((2, 1), "need low <= high, not 2 and 1"),
+        ((float("nan"), 1), "need low <= high, not nan and 1"),
+        ((1, 2, None, 3), "value 3 lies outside 1 to 2"),
+        ((1, 2, None, None, "z"), "need axis 'x' or 'y', not 'z'"),
+        ((1, 2, None, None, "y", (9, 5)), "need over with its lower end first, not 9 to 5"),
+    ],
+)
+def test_a_printed_value_outside_its_axis_is_refused(given, words):
+    with pytest.raises(ValueError, match=f"printed value 'about 1': {words}"):
+        claims.Printed("about 1", *given)
+
+
 GOOD = {"says": "It holds.", "statements": ["x-1.1"], "data": "any data"}
 
 

@@ -387,6 +387,20 @@ class Printed:
     axis: str = "y"
     over: tuple[float, float] | None = None
 
+    def __post_init__(self) -> None:
+        whose = f"printed value {self.says!r}"
+        if not self.low <= self.high:
+            raise ValueError(f"{whose}: need low <= high, not {self.low} and {self.high}")
+        if self.value is not None and not self.covers(self.value):
+            raise ValueError(
+                f"{whose}: value {self.value} lies outside {self.low} to {self.high}"
+            )
+        if self.axis not in ("x", "y"):
+            raise ValueError(f"{whose}: need axis 'x' or 'y', not {self.axis!r}")
+        if self.over is not None and not self.over[0] <= self.over[1]:
+            ends = f"{self.over[0]} to {self.over[1]}"
+            raise ValueError(f"{whose}: need over with its lower end first, not {ends}")
+
     @classmethod
     def approximately(
         cls, says: str, value: float, error: float = 0.0, **place: Any
