@@ -203,6 +203,9 @@ def test_the_statement_that_is_furthest_from_holding_decides_a_finding():
     assert outcome("a", "b", "d") == "needs more runs"
     assert outcome("d", "e") == "needs data: the file"
     assert outcome("a", "e", "f") == "does not reproduce"
-    assert outcome("z") == "not judged"
+    assert outcome("z") == outcome("a", "z") == "not judged"
+    assert outcome("a", "f", "z") == "does not reproduce"
+    verdicts.loc[1, "by_value"] = "ε: total ✗, each, and popularity ✓"
+    assert outcome("b") == "reproduces for some values of ε (each, and popularity)"
     verdicts.loc[0, "mark"] = claims.BY_DEFINITION
     assert list(claims.count_outcomes(verdicts).values()) == [0, 2, 1, 1, 1, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -65,7 +66,9 @@ class PaperFinding:
         """What follows from the verdicts of its statements, with values or data that decide."""
         own = verdicts[verdicts.id.isin(self.statements)]
         worst = next((end for end in _WORST_FIRST if end in set(own.outcome)), None)
-        if worst is None:
+        judged = set(own.id[own.outcome.isin(_WORST_FIRST)])
+        missing = judged != set(self.statements)
+        if worst is None or (missing and worst != _claim.DIFFERS):
             return "not judged"
         words = _WORST_FIRST[worst]
         if worst == _claim.DEPENDS:
@@ -82,7 +85,8 @@ def _where_all_hold(by_values: Iterable[str]) -> str:
     good: dict[str, list[str]] = {}
     for by_value in by_values:
         name, _, values = by_value.partition(": ")
-        own = [x.removesuffix(" ✓") for x in values.split(", ") if x.endswith(" ✓")]
+        each = re.split("(?<= [✓✗?]), ", values)  # a value may hold a comma
+        own = [x.removesuffix(" ✓") for x in each if x.endswith(" ✓")]
         good[name] = [x for x in good.get(name, own) if x in own]
     return " and ".join(
         f"{name} ({', '.join(values) or 'not all at once'})" for name, values in good.items()
