@@ -14,17 +14,13 @@ import sys
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
 from workbench import compiled
 from workbench.compiled import project_folder
 from workbench.datasets.compressed import file_on_disk, find_member, opened
 from workbench.value import value
-
-if TYPE_CHECKING:
-    import requests
-
 
 SUFFIXES = ("", ".gz", ".xz", ".zip")
 
@@ -208,8 +204,7 @@ def fetch(what: Any, force: bool = False) -> list[Path]:
     FileNotFoundError
         It cannot be fetched: says how else to get it.
     OSError
-        The download was interrupted; it resumes at the next call if the publisher's file has not
-        changed.
+        The publisher does not send it, or the download was interrupted; nothing of it is kept.
     ValueError
         What was sent cannot be read, or has another sha256 than is recorded.
     """
@@ -303,40 +298,18 @@ def _fetch(file: File, force: bool) -> Path:
 
 
 def _download(url: str, part: Path) -> None:
-    """Continues `part`, whose time is the publisher's Last-Modified, or starts it afresh."""
-    from email.utils import formatdate, parsedate_to_datetime
-
     import pooch
     import requests
 
     part.parent.mkdir(parents=True, exist_ok=True)
-    headers = {"Accept-Encoding": "identity"}
-    if part.exists() and part.stat().st_size:
-        headers["Range"] = f"bytes={part.stat().st_size}-"
-        headers["If-Range"] = formatdate(part.stat().st_mtime, usegmt=True)
-    modified = None
-
-    def begin(response: requests.Response, **_: Any) -> None:
-        nonlocal modified
-        if response.status_code in (200, 416):  # the whole file, or no such range: no sequel
-            out.truncate(0)
-        if response.ok and (date := response.headers.get("Last-Modified")):
-            modified = parsedate_to_datetime(date).timestamp()
-
+    get = pooch.HTTPDownloader(
+        sys.stderr.isatty(), 1 << 16, headers={"Accept-Encoding": "identity"}
+    )
     try:
-        with part.open("ab") as out:
-            watched = sys.stderr.isatty()
-            get = pooch.HTTPDownloader(
-                watched, 1 << 16, headers=headers, hooks={"response": begin}
-            )
-            get(url, out, None)
+        get(url, part, None)
     except requests.HTTPError as e:
+        part.unlink(missing_ok=True)
         raise OSError(f"{url}: {e}") from None
     except requests.RequestException as e:
-        raise OSError(
-            f"{url}: the download stopped after {part.stat().st_size} bytes ({e}); "
-            "run it again to go on"
-        ) from None
-    finally:
-        if modified is not None:
-            os.utime(part, (modified, modified))
+        part.unlink(missing_ok=True)
+        raise OSError(f"{url}: the download stopped ({e}); run it again") from None
