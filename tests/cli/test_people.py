@@ -179,7 +179,7 @@ BAD = {
     f"--user user_id --bound 2 {FILTER} {ASK} 1": "need L0,LINF",
     f"--user user_id {FILTER} {ASK} 1": "--bound is missing",
     f"--user user_id --bound 2,1 --report-cut 1e-99 {FILTER} {ASK} 1": "too small",
-    f"--user user_id --user-type int --bound 2,1 {FILTER} {ASK} 1": "'int' is not allowed",
+    f"--user user_id --user-type int --bound 2,1 {FILTER} {ASK} 1": "'int' is not one of 'text'",
     f"--user-type text --unit 'a trip' --bound 1,1 {FILTER} {ASK} 1": "needs --user COLUMN",
     f"--user '' --bound 2,1 {FILTER} {ASK} 1": "--user is empty",
     f"--user user_id --unit {'x' * 400} --bound 1,1 {FILTER} {ASK} 1": "at most 300 characters",

@@ -125,7 +125,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(reproduce.reproduce)
-app.command()(advise.advise)
+app.command()(request.asking(advise.advise, without="taxonomy code"))
 app.command(cls=mechanism_options.Command)(request.asking(release.release))
 app.command()(request.asking(release.synthesize, without=release.NOT_OF_RECORDS))
 app.command()(release_text.show)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from workbench.cli import options, screen
+from workbench import value
+from workbench.cli import screen
 from workbench.cli.options import StatedSpace
-from workbench.cli.request import stated_bound
-
-if TYPE_CHECKING:
-    from workbench.data import Bound
-    from workbench.owner.advice import TaskAdvice
-    from workbench.spaces import Domain
-
+from workbench.mechanisms.options import parse_bound, parse_number, parse_numbers
 
 TASKS = {
     "cells": "single cells of a large sparse table",
@@ -32,23 +29,11 @@ TASKS = {
     "strings": "synthetic strings",
 }
 _FOR_TASKS = "What some tasks need"
-_TASKS_OF = {  # an option that some tasks alone use
-    "size": ("cells", "ranges", "top"),
-    "density": ("cells", "ranges"),
-    "mean": ("cells", "ranges"),
-    "spread": ("cells", "ranges"),
-    "queries": ("ranges",),
-    "shape": ("boxes", "per-user"),
-    "order": ("marginals", "rows"),
-    "rows": ("rows",),
-    "records": ("degrees", "points", "strings"),
-    "users": ("users",),
-    "per_user": ("users",),
-    "popularity": ("users",),
-}
+_GENERAL = {"domain", "epsilon", "bound", "delta"}  # options that every task may be given
 
 
 def advise(
+    space: StatedSpace,
     context: typer.Context,
     epsilon: Annotated[float, typer.Option(help="Privacy loss ε.")],
     domain: Annotated[
@@ -117,11 +102,6 @@ def advise(
         float,
         typer.Option(help="Believed: Zipf's exponent of items.", rich_help_panel=_FOR_TASKS),
     ] = 1.0,
-    box: options.Box = None,
-    levels: options.Levels = 20,
-    strings: options.Strings = None,
-    length: options.Length = 20,
-    alphabet: options.Alphabet = None,
     user: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Whose each row is, for the command at the end."),
@@ -135,6 +115,8 @@ def advise(
     Errors follow from public numbers alone; what you believe of the table must not be read off private
     data. Without beliefs the worst case decides. The last line is the command that releases it.
     """
+    from workbench.owner.advice import TaskAdvice
+
     if task not in TASKS:
         from difflib import get_close_matches
 
@@ -150,57 +132,79 @@ def advise(
             f"need all three of {', '.join(beliefs_of_cells)}, or none of them: "
             f"{' and '.join(missing)} missing"
         )
-    space = StatedSpace(
-        box=box, levels=levels, strings=strings, length=length, alphabet=alphabet
-    )
-    stated = stated_bound(bound)
     where = _where(task, domain, space)
+    stated = parse_bound(bound)
     if task == "per-user":
         if user:
             raise ValueError(
                 "--user: the table has a row a user, and no column of users is needed"
             )
+        if (stated.l0, stated.linf) != (1, 1):
+            raise ValueError("--bound: a user has one number of records, so that 1,1 holds")
         unit = "a user" if unit == "a row" else unit
-    protected = f"--user {quote(user)}" if user else f"--unit {quote(unit)}"
-    if task in ("cells", "ranges"):
-        if size is None:
-            raise ValueError(f"--size is missing: about how many cells to release, for {task}")
-        mechanism = _advise_summaries(
-            where,
-            epsilon,
-            size,
-            delta=delta,
-            bound=stated,
-            density=density,
-            mean=mean,
-            spread=spread,
-            queries="1" if task == "cells" else queries,
+    if task in ("cells", "ranges") and size is None:
+        raise ValueError(f"--size is missing: about how many cells to release, for {task}")
+    if task == "users" and None in (users, per_user):
+        raise ValueError(
+            "--users and --per-user are missing: what you believe, and may say in public, of how many "
+            "users there are and how many records each has"
         )
+    if task == "cells":
+        queries = "1"
+    function = _function(task)
+    given = context.params | {
+        "domain": where,
+        "tree": where,
+        "bound": stated,
+        "shape": parse_numbers("--shape", shape) if shape else None,
+        "queries": parse_numbers("--queries", queries) if queries else None,
+        "rows": None if rows == "paid" else parse_number("--rows", rows),
+        "others": _others(epsilon, size) if size else (),
+    }
+    asked = signature(function).parameters
+    advice = function(**{k: x for k, x in given.items() if k in asked and x is not None})
+    table = advice.display_table()
+    columns = list(table.columns)
+    if isinstance(advice, TaskAdvice):
+        about = f"{TASKS[task][0].upper()}{TASKS[task][1:]}"
+        title, right = f"{about} at ε = {value.stated(epsilon)}, in counts", ["value"]
+        notes = advice.notes
     else:
-        beliefs = {
-            "shape": shape,
-            "order": order,
-            "rows": rows,
-            "size": size,
-            "records": records,
-            "users": users,
-            "per_user": per_user,
-            "popularity": popularity,
-        }
-        beliefs["delta"] = delta
-        advice = _task_advice(task, where, epsilon, stated, beliefs)
-        mechanism = advice.mechanism
-        _show(task, epsilon, advice)
-    screen.say(f"\n{_command(mechanism, domain, space, bound, protected, user)}")
+        title, right = advice.caption, columns[1:]
+        reason = f"{advice.reason[0].upper()}{advice.reason[1:]}."
+        notes = (*advice.notes, reason, *advice.sentences_on_noise)
+    screen.table(title, columns, table.to_numpy(), right=right)
+    for note in notes:
+        screen.paragraph(note)
+    protected = f"--user {quote(user)}" if user else f"--unit {quote(unit)}"
+    screen.say(f"\n{_command(advice.mechanism, domain, space, bound, protected, user)}")
+
+
+def _function(task: str) -> Callable[..., Any]:
+    """The function of the package that advises on a task."""
+    from workbench.owner import advice
+
+    if task in ("cells", "ranges"):
+        return advice.advise
+    kind = "records" if task in ("points", "strings") else task.replace("-", "_")
+    function: Callable[..., Any] = getattr(advice, f"advise_{kind}")
+    return function
+
+
+def _used(task: str) -> set[str]:
+    """The options, as Python names them, that this task uses and not every one does."""
+    fixed = {"queries"} if task == "cells" else set()
+    return {*signature(_function(task)).parameters} - _GENERAL - fixed
 
 
 def _refuse_unused(task: str, context: typer.Context) -> None:
     """A ValueError for an option that was typed and would change nothing."""
-    for name, tasks in _TASKS_OF.items():
+    for name in context.params:
         source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE" and task not in tasks:
+        users = [other for other in TASKS if name in _used(other)]
+        if source is not None and source.name == "COMMANDLINE" and users and task not in users:
             option = f"--{name.replace('_', '-')}"
-            raise ValueError(f"{option} says nothing of {task}: it is for {', '.join(tasks)}")
+            raise ValueError(f"{option} says nothing of {task}: it is for {', '.join(users)}")
 
 
 def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
@@ -218,81 +222,6 @@ def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
     return space.hierarchy()
 
 
-def _numbers(option: str, text: str | None) -> Any:
-    """What a comma parts; whether they are whole numbers is for whoever takes them to say."""
-    from workbench.mechanisms.options import parse_numbers
-
-    return parse_numbers(option, text) if text else None
-
-
-def _task_advice(
-    task: str, where: Any, epsilon: float, bound: Bound, beliefs: dict[str, Any]
-) -> TaskAdvice:
-    """What the package says of a task."""
-    from workbench.mechanisms.options import parse_number
-    from workbench.owner.advice import tasks
-
-    if task == "boxes":
-        text = beliefs["shape"]
-        return tasks.advise_boxes(
-            where,
-            epsilon,
-            bound,
-            _numbers("--shape", text),
-            delta=beliefs["delta"],
-        )
-    if task == "per-user":
-        if (bound.l0, bound.linf) != (1, 1):
-            raise ValueError("--bound: a user has one number of records, so that 1,1 holds")
-        text = beliefs["shape"]
-        return tasks.advise_per_user(
-            where,
-            epsilon,
-            _numbers("--shape", text),
-            delta=beliefs["delta"],
-        )
-    if task == "marginals":
-        return tasks.advise_marginals(
-            where, epsilon, bound, beliefs["order"], delta=beliefs["delta"]
-        )
-    if task == "rows":
-        text = beliefs["rows"]
-        rows: Any = None if text == "paid" else parse_number("--rows", text)
-        return tasks.advise_rows(where, epsilon, bound, rows, beliefs["order"])
-    if task == "top":
-        return tasks.advise_top(where, epsilon, bound, beliefs["size"], delta=beliefs["delta"])
-    if task == "degrees":
-        return tasks.advise_degrees(
-            where, epsilon, bound, beliefs["records"], delta=beliefs["delta"]
-        )
-    if task == "users":
-        if beliefs["users"] is None or beliefs["per_user"] is None:
-            raise ValueError(
-                "--users and --per-user are missing: what you believe, and may say in public, of how many "
-                "users there are and how many records each has"
-            )
-        return tasks.advise_users(
-            where,
-            epsilon,
-            beliefs["users"],
-            beliefs["per_user"],
-            beliefs["popularity"],
-            delta=beliefs["delta"],
-        )
-    records = 10_000 if beliefs["records"] is None else beliefs["records"]
-    return tasks.advise_records(where, epsilon, bound, records)
-
-
-def _show(task: str, epsilon: float, advice: TaskAdvice) -> None:
-    from workbench.value import stated
-
-    table = advice.display_table()
-    title = f"{TASKS[task][0].upper()}{TASKS[task][1:]} at ε = {stated(epsilon)}, in counts"
-    screen.table(title, list(table.columns), table.to_numpy(), right=["value"])
-    for note in advice.notes:
-        screen.paragraph(note)
-
-
 def _command(
     mechanism: Any,
     domain: Path | None,
@@ -306,7 +235,13 @@ def _command(
     from workbench.mechanisms import MaximumEntropySynthesis
     from workbench.mechanisms.options import mechanism_options
 
-    data = f"--domain {quote(str(domain))}" if not space.is_stated else space.typed()
+    if space.box is not None:
+        data = f"--box {quote(space.box)} --levels {space.levels}"
+    elif space.strings is not None:
+        alphabet = f" --alphabet {quote(space.alphabet)}" if space.alphabet else ""
+        data = f"--strings {quote(space.strings)} --length {space.length}{alphabet}"
+    else:
+        data = f"--domain {quote(str(domain))}"
     asked = mechanism_options(mechanism)
     if isinstance(mechanism, MaximumEntropySynthesis):
         rows = "paid" if mechanism.rows is None else mechanism.rows
@@ -320,29 +255,6 @@ def _command(
     else:
         protected = f"--bound {bound} {protected}"
     return f"workbench release YOUR.csv {data} {protected} --out release.parquet {asked}"
-
-
-def _advise_summaries(
-    cells: Domain, epsilon: float, size: int, *, queries: str | None, **beliefs: Any
-) -> Any:
-    """The best of the summaries of a sparse table, which are shown."""
-    from workbench.owner.advice import advise
-
-    advice = advise(
-        cells,
-        epsilon,
-        size,
-        queries=_numbers("--queries", queries),
-        others=_others(epsilon, size),
-        **beliefs,
-    )
-    rows = advice.display_table()
-    columns = list(rows.columns)
-    screen.table(advice.caption, columns, rows.to_numpy(), right=columns[1:])
-    reason = f"{advice.reason[0].upper()}{advice.reason[1:]}."
-    for note in (*advice.notes, reason, *advice.sentences_on_noise):
-        screen.paragraph(note)
-    return advice.mechanism
 
 
 def _others(epsilon: float, size: int) -> list[Any]:

@@ -48,11 +48,11 @@ def _read(request: Request, mechanism: type[Mechanism], how: dict[str, Any]) -> 
         )
     if mechanism.takes is not Records:
         return _read_table(request, how)
-    if not request.space.is_stated:
+    if not request.has_space:
         return Records.from_table(_read_table(request, how))
     return Records.read(
         request.table,
-        request.space.hierarchy(),
+        request.hierarchy(),
         request.bound,
         count=request.count,
         **_people(request),

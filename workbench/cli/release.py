@@ -14,7 +14,7 @@ from workbench.cli import mechanism_options, options, publishing, release_text, 
 from workbench.cli.request import Request
 
 
-def release(ctx: typer.Context, request: Request, choose: options.Choose = None) -> None:
+def release(request: Request, ctx: typer.Context, choose: options.Choose = None) -> None:
     """Release a table of counts, records or interactions under differential privacy.
 
     Nothing is written, and no noise is drawn, before everything that was asked for has been checked.

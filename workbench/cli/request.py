@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
-from glob import has_magic
 from inspect import Parameter, Signature, signature
 from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from workbench.cli import options
-from workbench.cli import options as spaces
 from workbench.cli.options import StatedSpace
 
 if TYPE_CHECKING:
@@ -25,50 +23,26 @@ if TYPE_CHECKING:
     from workbench.spaces import Domain
 
 
-_DOMAIN = """\
-The domain says which cells there can be. It is public knowledge and is never learnt from the data.
-Write it as a JSON file and name it with --domain, for instance:
-
-  {
-    "home": {"file": "counties.txt"},
-    "age": {"from": 0, "to": 99},
-    "sex": ["F", "M"],
-    "hour": 24
-  }
-
-an attribute (a column of the table) to a file with one label a line, to whole numbers from … to …,
-to a list of labels, or to a number of values 0, 1, 2, …; bins of numbers, hours and weekdays, maps
-and what becomes of missing values are told in docs/how-to/publish.md, and
-workbench domain new --from TABLE --out domain.json begins such a file from the names of columns.
-
---domain-from-data takes the values that occur in the file instead. That tells everyone which values
-occur, which voids the guarantee: the release then promises nothing."""
-
-_BOUND = """\
-The bound says how far one unit (usually one person) can move the table: it adds to at most L0 cells
-and at most LINF to each of them. Noise is made to hide that much and no more, so it must be true; it
-is never learnt from the data. Somebody with one home and one workplace: --bound 1,1. Up to ten trips,
-all of which may be the same: --bound 10,10; with a third number, at most so much in all cells
-together: --bound 10,10,10."""
-
-_UNIT = """\
-Say what is protected: people, or single rows.
-
-  --user COLUMN  names the column that says whose each row is. Each user is cut to the bound, at random,
-                 so that it holds, and all that a user has is protected together:
-
-                     --user user_id --bound 10,1
-
-  --unit TEXT    says in words what is protected where rows do not say whose they are. A person with
-                 many of them is then protected in each, not in all:
-
-                     --unit 'a trip' --bound 1,1
-
-                 A bound beyond 1,1 cannot be enforced so. It is believed, and the release says so."""
+_BOUND = (
+    "--bound is missing. Give the largest change that one unit, usually one person, makes to the table: in "
+    "how many cells, and by how much in each. For example, --bound 10,1. Take both from public knowledge, "
+    "never from the data"
+)
+_DOMAIN = (
+    "--domain is missing. Name a JSON file of the values that each column can have, for example "
+    '{"age": {"from": 0, "to": 99}, "sex": ["F", "M"], "hour": 24}, from public knowledge: `workbench domain '
+    "new --from TABLE --out domain.json` begins one. For points, strings or codes, give --box, --strings or "
+    "--taxonomy. --domain-from-data takes the values of the table, which voids the guarantee"
+)
+_UNIT = (
+    "--user or --unit is missing. Name the column that says whose each row is, for example --user user_id "
+    "--bound 10,1, to protect all that a user has. Without such a column, say what a row is, for example "
+    "--unit 'a trip' --bound 1,1, to protect each row by itself"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(StatedSpace):
     """What a person typed, of all commands that publish something of private data."""
 
     table: options.Tables
@@ -93,25 +67,14 @@ class Request:
     scheduler: options.Scheduler = None
     insecure: options.Insecure = False
     choose_epsilon: options.ChooseEpsilon = None
-    box: options.Box = None
-    levels: options.Levels = 20
-    strings: options.Strings = None
-    length: options.Length = 20
-    alphabet: options.Alphabet = None
-    taxonomy: options.Taxonomy = None
-    code: options.Code = "code"
     force: options.Force = False
     seed: options.Seed = None
     simulated: options.Simulated = False
     domain_from_data: options.DomainFromData = False
 
-    @cached_property
-    def space(self) -> StatedSpace:
-        """The points, strings or codes that there can be, as far as they are stated."""
-        return StatedSpace(**{f.name: getattr(self, f.name) for f in fields(StatedSpace)})
-
     def __post_init__(self) -> None:
         """Refuse at once what needs no library, and reads no data, to be refused."""
+        super().__post_init__()
         if (self.epsilon is None) == (self.rho is None):
             raise ValueError(
                 "what the release may cost: need --epsilon E, or --rho R for mechanisms with Gaussian "
@@ -127,36 +90,23 @@ class Request:
             given |= {"--domain-from-data": self.domain_from_data}
             why = "what promises nothing is not paid for"
             self._refuse_given("--budget", given, why)
-        if not (self.domain_file or self.domain_from_data or self.space.is_stated):
+        if not (self.domain_file or self.domain_from_data or self.has_space):
             if self.bound_text is None and self.user is None:
-                raise ValueError(f"--bound is missing\n\n{_BOUND}")
-            raise ValueError(f"--domain is missing\n\n{_DOMAIN}")
-        if self.domain_file is not None and self.space.is_stated:
+                raise ValueError(_BOUND)
+            raise ValueError(_DOMAIN)
+        if self.domain_file is not None and self.has_space:
             raise ValueError(
                 "--domain and a space of points, strings or codes: need one of them, not both"
             )
         if self.domain_file is not None and self.domain_from_data:
             raise ValueError("--domain and --domain-from-data: need one of them, not both")
-        for path in self.table:
-            if not path.exists() and not has_magic(str(path)):
-                raise FileNotFoundError(f"{path}: no such file")
 
         from workbench.data import files_of
-        from workbench.estimates.release_files import refuse_input
+        from workbench.estimates.release_files import refuse_input, refuse_place
 
-        others = [self.domain_file, self.budget_file, self.space.taxonomy]
+        others = [self.domain_file, self.budget_file, self.taxonomy]
         refuse_input(self.out, [*files_of(self.table), *others])
-        self._refuse_place()
-
-    def _refuse_place(self) -> None:
-        from workbench.estimates.release_files import refuse_place
-
-        out = self.out
-        if out.exists() and not self.force:
-            raise ValueError(f"{out} exists: choose another name, or --force to overwrite it")
-        if not out.absolute().parent.is_dir():
-            raise FileNotFoundError(f"{out.absolute().parent}: no such folder")
-        refuse_place(out, self.force)
+        refuse_place(self.out, self.force)
 
     def refuse_unfit(self, mechanism: type[Mechanism]) -> None:
         """Refuse what does not fit the data that a mechanism takes, before any is read."""
@@ -167,11 +117,8 @@ class Request:
             if not self.user:
                 raise ValueError("--user is empty: need the name of a column")
             _ = Bound().of(self.who)  # what a release will say of it
-        if self.user_type is not None:
-            if self.user_type != "text":
-                raise ValueError(f"--user-type {self.user_type!r} is not allowed: need text")
-            if self.user is None:
-                raise ValueError("--user-type needs --user COLUMN, whose values it is about")
+        elif self.user_type is not None:
+            raise ValueError("--user-type needs --user COLUMN, whose values it is about")
         if self.is_in_parts:
             self._refuse_unfit_in_parts()
         if mechanism.takes is Interactions:
@@ -181,13 +128,13 @@ class Request:
             self._refuse_given(name, given, "it counts cells, not items that users have")
             _ = self.bound
             if self.user is None and self._protected is None:
-                raise ValueError(f"--user or --unit is missing\n\n{_UNIT}")
+                raise ValueError(_UNIT)
         if self.report_cut is not None:
             self._refuse_unfit_report(mechanism)
         if mechanism.takes is Records:
-            if not self.space.is_stated and self.domain_file is None:
-                raise ValueError(f"for {name} {spaces.MISSING}")
-        elif self.space.is_stated:
+            if not self.has_space and self.domain_file is None:
+                raise ValueError(f"for {name} {_DOMAIN}")
+        elif self.has_space:
             raise ValueError(
                 f"{name} takes columns with labels, not points, strings or codes: need --domain"
             )
@@ -246,7 +193,7 @@ class Request:
         if self.workers is not None and self.scheduler is not None:
             raise ValueError("--workers and --scheduler: need one of them, not both")
         given = {"--domain-from-data": self.domain_from_data}
-        given |= {"a space of points, strings or codes": self.space.is_stated}
+        given |= {"a space of points, strings or codes": self.has_space}
         self._refuse_given(options, given, "cells of a stated domain are released in parts")
         if self.scratch is not None and not self.scratch.is_dir():
             raise FileNotFoundError(f"--scratch {self.scratch}: no such folder")
@@ -255,8 +202,10 @@ class Request:
     def bound(self) -> Bound:
         """How far a unit moves the data, as stated."""
         if self.bound_text is None:
-            raise ValueError(f"--bound is missing\n\n{_BOUND}")
-        bound = stated_bound(self.bound_text)
+            raise ValueError(_BOUND)
+        from workbench.mechanisms.options import parse_bound
+
+        bound = parse_bound(self.bound_text)
         unit = self._protected
         if unit is not None:
             bound = bound.of(unit)
@@ -388,23 +337,25 @@ class Request:
     def stated_domain(self) -> Domain:
         """The domain, by a command that cannot do without."""
         if self.domain is None:
-            raise ValueError(f"--domain is missing\n\n{_DOMAIN}")
+            raise ValueError(_DOMAIN)
         return self.domain
 
 
 def asking(run: Callable[..., None], without: str = "") -> Callable[..., None]:
-    """The command of a function: its `request` stands for the fields of a Request, each an option.
+    """The command of a function, each field of whose first argument, a record, is an option.
 
     Parameters
     ----------
     run : callable
-        Takes `request`, and options of its own.
+        Takes a Request or StatedSpace first, and then options of its own.
     without : str
         Names of fields that are no options of this command.
     """
-    asked = [f for f in fields(Request) if f.name not in without.split()]
-    hints = get_type_hints(Request, include_extras=True)
     own_hints = get_type_hints(run, include_extras=True)
+    (record, *own) = signature(run).parameters.values()
+    cls = own_hints[record.name]
+    hints = get_type_hints(cls, include_extras=True)
+    asked = [f for f in fields(cls) if f.name not in without.split()]
     parameters = [
         Parameter(
             f.name,
@@ -413,15 +364,11 @@ def asking(run: Callable[..., None], without: str = "") -> Callable[..., None]:
             annotation=hints[f.name],
         )
         for f in asked
-    ] + [
-        p.replace(kind=Parameter.KEYWORD_ONLY, annotation=own_hints[p.name])
-        for p in signature(run).parameters.values()
-        if p.name != "request"
-    ]
+    ] + [p.replace(kind=Parameter.KEYWORD_ONLY, annotation=own_hints[p.name]) for p in own]
 
     def command(**given: Any) -> None:
-        request = Request(**{f.name: given.pop(f.name) for f in asked})
-        run(request=request, **given)
+        typed = {f.name: given.pop(f.name) for f in asked}
+        run(cls(**typed), **given)
 
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__name__ = run.__name__
@@ -431,13 +378,3 @@ def asking(run: Callable[..., None], without: str = "") -> Callable[..., None]:
 
 def _spends_delta(mechanism: type) -> bool:
     return getattr(mechanism, "spends_delta", False)
-
-
-def stated_bound(text: str) -> Bound:
-    """A bound as it is typed; a ValueError that explains what it is."""
-    from workbench.mechanisms.options import parse_bound
-
-    try:
-        return parse_bound(text)
-    except ValueError as e:
-        raise ValueError(f"{e}\n\n{_BOUND}") from None
