@@ -468,7 +468,7 @@ def test_the_screen_shows_a_line_a_notebook():
     assert lines == [
         ["fig1", "waiting"],
         ["fig2", "running, 0 s"],
-        ["fig3", "done in 2.0 s (holds 3)"],
+        ["fig3", "done in 2.0 s (3 holds)"],
         ["fig4", "failed: KeyError: [x]"],
     ]
 
