@@ -199,9 +199,9 @@ def test_the_line_at_the_end_runs_as_it_stands(folder, task):
 @pytest.mark.parametrize(
     "words, says",
     {
-        "--task rnges --domain domain.json": "no task 'rnges', perhaps ranges; there are: cells",
+        "--task rnges --domain domain.json": "no task 'rnges'; did you mean ranges",
         "--task cells --domain domain.json": "--size is missing",
-        "--task=counts-per-user --domain one.json": "perhaps per-user",
+        "--task=counts-per-user --domain one.json": "did you mean per-user",
         "--task per-user --domain domain.json": "need one, how many records a user has",
         "--task per-user --domain one.json --bound 5,1": "so that 1,1 holds",
         "--task per-user --domain one.json --user who": "the table has a row a user",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from shlex import quote
@@ -28,7 +29,7 @@ TASKS = {
     "points": "synthetic points in a box",
     "strings": "synthetic strings",
 }
-_FOR_TASKS = "What some tasks need"
+_for_tasks = partial(typer.Option, rich_help_panel="What some tasks need")
 _GENERAL = {"domain", "epsilon", "bound", "delta"}  # options that every task may be given
 
 
@@ -68,39 +69,29 @@ def advise(
     ] = None,
     shape: Annotated[
         str | None,
-        typer.Option(
+        _for_tasks(
             metavar="N,N,…",
             help="Codes of each attribute that a box covers (boxes, per-user).",
             show_default="a quarter",
-            rich_help_panel=_FOR_TASKS,
         ),
     ] = None,
-    order: Annotated[
-        int, typer.Option(help="Attributes of a marginal.", rich_help_panel=_FOR_TASKS)
-    ] = 2,
+    order: Annotated[int, _for_tasks(help="Attributes of a marginal.")] = 2,
     rows: Annotated[
         str,
-        typer.Option(
-            metavar="N|paid", help="Records of microdata.", rich_help_panel=_FOR_TASKS
-        ),
+        _for_tasks(metavar="N|paid", help="Records of microdata."),
     ] = "paid",
     records: Annotated[
         int | None,
-        typer.Option(
-            help="Believed: how many records there are, or the sum of all degrees.",
-            rich_help_panel=_FOR_TASKS,
-        ),
+        _for_tasks(help="Believed: how many records there are, or the sum of all degrees."),
     ] = None,
-    users: Annotated[
-        int | None, typer.Option(help="Believed: how many users.", rich_help_panel=_FOR_TASKS)
-    ] = None,
+    users: Annotated[int | None, _for_tasks(help="Believed: how many users.")] = None,
     per_user: Annotated[
         int | None,
-        typer.Option(help="Believed: records of each user.", rich_help_panel=_FOR_TASKS),
+        _for_tasks(help="Believed: records of each user."),
     ] = None,
     popularity: Annotated[
         float,
-        typer.Option(help="Believed: Zipf's exponent of items.", rich_help_panel=_FOR_TASKS),
+        _for_tasks(help="Believed: Zipf's exponent of items."),
     ] = 1.0,
     user: Annotated[
         str | None,
@@ -118,12 +109,7 @@ def advise(
     from workbench.owner.advice import TaskAdvice
 
     if task not in TASKS:
-        from difflib import get_close_matches
-
-        spelt = "-".join(task.lower().removeprefix("counts ").split())
-        near = get_close_matches(spelt, TASKS, n=1)
-        perhaps = f", perhaps {near[0]}" if near else ""
-        raise ValueError(f"no task {task!r}{perhaps}; there are: {', '.join(TASKS)}")
+        raise ValueError(f"no task {task!r}{value.did_you_mean(task.lower(), TASKS)}")
     _refuse_unused(task, context)
     beliefs_of_cells = {"--density": density, "--mean": mean, "--spread": spread}
     missing = [name for name, value in beliefs_of_cells.items() if value is None]

@@ -10,11 +10,22 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli import mechanism_options, options, publishing, release_text, screen
+from workbench.cli import mechanism_options, publishing, release_text, screen
 from workbench.cli.request import Request
 
 
-def release(request: Request, ctx: typer.Context, choose: options.Choose = None) -> None:
+def release(
+    request: Request,
+    ctx: typer.Context,
+    choose: Annotated[
+        str | None,
+        typer.Option(
+            metavar="l=N,N,…",
+            help="Numbers that you state, of which the data choose one: l of SRA and HPA, bound of LPA, theta "
+            "of HighPassFilter.",
+        ),
+    ] = None,
+) -> None:
     """Release a table of counts, records or interactions under differential privacy.
 
     Nothing is written, and no noise is drawn, before everything that was asked for has been checked.

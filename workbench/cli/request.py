@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from inspect import Parameter, Signature, signature
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
 
 from workbench.cli import options
 from workbench.cli.options import StatedSpace
@@ -40,37 +42,128 @@ _UNIT = (
     "--unit 'a trip' --bound 1,1, to protect each row by itself"
 )
 
+_of_people = partial(typer.Option, rich_help_panel=options.PEOPLE)
+_of_large = partial(typer.Option, rich_help_panel="Tables larger than memory")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request(StatedSpace):
     """What a person typed, of all commands that publish something of private data."""
 
-    table: options.Tables
-    out: options.Out
-    epsilon: options.EpsilonOrRho = None
-    rho: options.Rho = None
+    table: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TABLE...",
+            help="CSV (also .gz, .zst), Parquet, folders or globs of them, or a DuckDB or SQLite file.",
+        ),
+    ]
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The file to write: x.parquet, or x.csv, with its guarantee in x.csv.json."
+        ),
+    ]
+    epsilon: Annotated[
+        float | None, typer.Option(help="Privacy loss ε; this or --rho is required.")
+    ] = None
+    rho: Annotated[
+        float | None,
+        typer.Option(
+            help="Privacy loss ρ of zero-concentrated privacy, for mechanisms that then draw Gaussian noise; "
+            "with --delta it is also said as an ε."
+        ),
+    ] = None
     table_name: options.TableName = None
     count: options.Count = None
-    domain_file: options.DomainFile = None
-    bound_text: options.BoundText = None
-    delta: options.DeltaOrNone = None
+    domain_file: Annotated[
+        Path | None, typer.Option("--domain", help="Which cells there can be (JSON); required.")
+    ] = None
+    bound_text: Annotated[
+        str | None,
+        typer.Option(
+            "--bound",
+            metavar="L0,LINF[,L1]",
+            help="How far one unit moves the table; required.",
+        ),
+    ] = None
+    delta: Annotated[
+        float | None, typer.Option(help="Failure probability δ.", show_default="0")
+    ] = None
     epsilon_is_meant: options.EpsilonIsMeant = False
-    budget_file: options.Budget = None
-    user: options.User = None
+    budget_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--budget", metavar="FILE", help="Spend from this file of `workbench budget new`."
+        ),
+    ] = None
+    user: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Whose each row is: each user is cut to the bound, at random.",
+        ),
+    ] = None
     user_type: options.UserType = None
-    unit: options.Unit = None
-    report_cut: options.ReportCut = None
-    item: options.Item = None
-    context: options.Context = None
-    workers: options.Workers = None
-    scratch: options.Scratch = None
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="What is protected, as 'a trip'; needed without --user, and then the bound is believed.",
+        ),
+    ] = None
+    report_cut: Annotated[
+        float | None,
+        typer.Option(
+            metavar="EPS",
+            help="Also release how many users lost anything to the bound, for this ε more.",
+        ),
+    ] = None
+    item: Annotated[
+        str | None,
+        _of_people(
+            metavar="COLUMN[,…]",
+            help="An attribute of the domain, or several, which are crossed.",
+            show_default="its first",
+        ),
+    ] = None
+    context: Annotated[
+        str | None,
+        _of_people(
+            metavar="COLUMN[,…]",
+            help="Another attribute of the domain, or several.",
+            show_default="its second",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        _of_large(
+            min=1,
+            metavar="N",
+            help="Deal rows out to scratch files, and work on so many processes.",
+        ),
+    ] = None
+    scratch: Annotated[
+        Path | None,
+        _of_large(
+            metavar="FOLDER",
+            help="Deal rows out to scratch files here: a private folder that is removed in any case.",
+        ),
+    ] = None
     scheduler: options.Scheduler = None
     insecure: options.Insecure = False
-    choose_epsilon: options.ChooseEpsilon = None
+    choose_epsilon: Annotated[
+        float | None, typer.Option(help="What the choice costs, beside --epsilon.")
+    ] = None
     force: options.Force = False
-    seed: options.Seed = None
-    simulated: options.Simulated = False
-    domain_from_data: options.DomainFromData = False
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Replayable noise; needs --simulated.")
+    ] = None
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="Save a release that is not for publication.")
+    ] = False
+    domain_from_data: Annotated[
+        bool, typer.Option("--domain-from-data", help="Voids the guarantee.")
+    ] = False
 
     def __post_init__(self) -> None:
         """Refuse at once what needs no library, and reads no data, to be refused."""
@@ -243,17 +336,14 @@ class Request(StatedSpace):
         """What interactions are read with: their domain, and which attributes are items, which contexts."""
         domain = self.stated_domain
         names = domain.attributes
-        if len(names) < 2:
-            raise ValueError(
-                f"the domain has one attribute, {names[0]}: need items and contexts"
-            )
         items = self._attributes(self.item)
         contexts = self._attributes(self.context)
         items = items or tuple(name for name in names if name not in contexts)[:1]
         contexts = contexts or tuple(name for name in names if name not in items)[:1]
         if not items or not contexts:
             raise ValueError(
-                "the domain has no attribute left: need --item and --context, which share none"
+                f"the domain of {', '.join(names)} has no attribute left: need --item and --context, which "
+                "share none"
             )
         if len(items) == len(contexts) == 1:
             return {"domain": domain.project([*items, *contexts])}
@@ -354,20 +444,14 @@ def asking(run: Callable[..., None], without: str = "") -> Callable[..., None]:
     own_hints = get_type_hints(run, include_extras=True)
     (record, *own) = signature(run).parameters.values()
     cls = own_hints[record.name]
-    hints = get_type_hints(cls, include_extras=True)
-    asked = [f for f in fields(cls) if f.name not in without.split()]
+    hints = own_hints | get_type_hints(cls, include_extras=True)
+    asked = [p for p in signature(cls).parameters.values() if p.name not in without.split()]
     parameters = [
-        Parameter(
-            f.name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if f.default is MISSING else f.default,
-            annotation=hints[f.name],
-        )
-        for f in asked
-    ] + [p.replace(kind=Parameter.KEYWORD_ONLY, annotation=own_hints[p.name]) for p in own]
+        p.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[p.name]) for p in [*asked, *own]
+    ]
 
     def command(**given: Any) -> None:
-        typed = {f.name: given.pop(f.name) for f in asked}
+        typed = {p.name: given.pop(p.name) for p in asked}
         run(cls(**typed), **given)
 
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
