@@ -280,14 +280,14 @@ def test_a_refusal_speaks_of_what_was_typed(run, line):
 NAMED = {
     "release": "which mechanism? Name it first",
     "release t.csv --epsilon 1": "which mechanism? Name it first",
-    "release HighPasFilter t.csv": "no mechanism 'HighPasFilter', perhaps HighPassFilter",
+    "release HighPasFilter t.csv": "no mechanism 'HighPasFilter'; did you mean HighPassFilter",
     "release nowhere.csv": "no mechanism 'nowhere.csv'",
     "release HighPassFilter t.csv --mechanism SRA": "HighPassFilter and --mechanism SRA: need one",
     "release t.csv --mechanism SRA --mechanism SRA": "--mechanism is given twice",
     "release HighPassFilter t.csv --theta 1 --theta 2": "--theta is given twice",
     "release HighPassFilter t.csv --l 3": "has no option --l; it has --theta",
     "release HighPassFilter t.csv --alpha 3": "HighPassFilter has no option --alpha",
-    "release HighPassFilter t.csv --thta 3": "No such option: --thta, perhaps --theta",
+    "release HighPassFilter t.csv --thta 3": "No such option: --thta; did you mean --theta",
     f"release LaplaceQueries t.csv {RELEASE} --marginals 1 --workload q.txt": "are both given",
 }
 
@@ -389,7 +389,7 @@ def test_data_lists_fetches_finds_and_verifies(run, monkeypatch):
         published, "fetch", lambda *a, **k: asked.append((a, k)) or [Path("/d")]
     )
     said = run("data list").stdout
-    assert "1.23 MB" in said and "missing" in said and "workbench data fetch trips" in said
+    assert "1.2 MB" in said and "missing" in said and "workbench data fetch trips" in said
     assert run("data path trips").stdout == "/d/od.csv.gz\n"
     assert run("data fetch trips --force").stdout == "/d\n"
     assert asked == [(("trips",), {"force": True})]
@@ -586,7 +586,7 @@ def test_a_server_ends_with_the_command_that_is_killed(tmp_path):
     (tmp_path / "server.py").write_text(server)
     code = (
         "from pathlib import Path\nfrom workbench.cli import serving\n"
-        "serving.serve('x', 8700, lambda port: ['server'], '/', Path('.'), False)\n"
+        "serving.serve('x', 8700, ['server'], '/', Path('.'), False)\n"
     )
     paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
     process = subprocess.Popen(

@@ -180,7 +180,7 @@ def test_a_check_without_findings_says_so(run):
         ("domain check domain.json trips.csv --table trips", "no database"),
         ("domain check trips.csv trips.csv", "line 1: not JSON"),
         ("domain new --from none.csv", "none.csv: no such file"),
-        ("domain new --from trips.csv --out no/such/folder.json", "No such file"),
+        ("domain new --from trips.csv --out no/such/folder.json", "no such folder"),
         ("domain new", "--from"),
     ],
 )

@@ -177,8 +177,8 @@ BAD = {
     f"LaplaceQueries --marginals t.csv {TABLE} {REST}": "attribute 'user_id' is not in",
     f"HighPassFilter --theta 1_0 {TABLE} {REST}": "HighPassFilter.theta = '1_0' is not allowed",
     f"HighPassFilter --theta 3 --epsilon 1_0 {TABLE}": "--epsilon = '1_0' is not allowed",
-    f"HighPassFilter --tau 3 {TABLE} {REST}": "ThresholdSampling would take --tau",
-    f"PrioritySamplng --size 3 {TABLE} {REST}": "no mechanism 'PrioritySamplng', perhaps PrioritySampl",
+    f"HighPassFilter --tau 3 {TABLE} {REST}": "--tau is for ThresholdSampling",
+    f"PrioritySamplng --size 3 {TABLE} {REST}": "no mechanism 'PrioritySamplng'; did you mean PrioritySampl",
     f"DirichletSynthesis {TABLE} {REST}": "drawn with floating point: idealised, and never saved",
 }
 

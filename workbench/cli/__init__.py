@@ -68,11 +68,9 @@ class _Commands(TyperGroup):
             raise typer.Exit(130) from None
         except BrokenPipeError:
             raise  # whoever read our output has gone
-        except (ValueError, OSError) as e:
-            screen.complain(str(e))
-            raise typer.Exit(2) from None
-        except MemoryError:
-            screen.complain("there is not enough memory for this")
+        except (ValueError, OSError, MemoryError) as e:
+            no_memory = isinstance(e, MemoryError)
+            screen.complain("there is not enough memory for this" if no_memory else str(e))
             raise typer.Exit(2) from None
         except (typer.Exit, typer.Abort, _UsageError):
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from inspect import getsource
 from pathlib import Path
@@ -42,7 +43,7 @@ def audit(
         typer.Option("--thorough", help="All pairs and all choices of fields: hours."),
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(help="Processes.", show_default="one a core")
+        int | None, typer.Option(min=1, help="Processes.", show_default="one a core")
     ] = None,
     scheduler: cluster.Scheduler = None,
     insecure: cluster.Insecure = False,
@@ -75,11 +76,7 @@ def audit(
     if runs is not None and runs < LEAST_RUNS:
         raise ValueError(f"--runs {runs} is not allowed: need at least {LEAST_RUNS}")
     jobs = _jobs(audited, epsilons, thorough)
-    options = dict(
-        runs=runs or RUNS,
-        seconds=seconds,
-        most_seconds=float("inf") if runs else MOST_SECONDS,
-    )
+    most = float("inf") if runs else MOST_SECONDS
     audits = [] if out is None else read_rows(out)
     done = {
         (a.name, a.pair, a.epsilon if a.budget_epsilon is None else a.budget_epsilon)
@@ -93,7 +90,9 @@ def audit(
             "where losses can be computed"
         )
     with _executor(workers, scheduler, insecure) as executor:
-        for result in run_audits(jobs, executor, **options):
+        for result in run_audits(
+            jobs, executor, runs=runs or RUNS, seconds=seconds, most_seconds=most
+        ):
             audits.append(result)
             screen.say(_line(result))
             if out is not None:
@@ -144,8 +143,7 @@ def _named(name: str) -> Any:
         thing = vars(module).get(name, thing)
     if thing is None:
         raise ValueError(
-            f"no mechanism {name!r}; name it as module:Class or module:function, or name its "
-            "module by --with"
+            f"no mechanism {name!r}: name it as module:Class or module:function, or its module by --with"
         )
     if not callable(thing):
         raise ValueError(f"{name} cannot be called: need a mechanism, or a function of a table")
@@ -180,8 +178,6 @@ def _executor(workers: int | None, scheduler: str | None, insecure: bool) -> Any
 
     from workbench.compiled import thread_count
 
-    if workers is not None and workers < 1:
-        raise ValueError(f"--workers {workers} is not allowed: need at least 1")
     spawn = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers or thread_count(), spawn, _begin_worker)
 
@@ -198,7 +194,6 @@ def _begin_worker() -> None:
 
 def _end_with_parent() -> None:
     import multiprocessing
-    import os
 
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -215,13 +210,7 @@ def laws(
     ],
 ) -> None:
     """Run the laws of mechanisms on one class: a line each, and exit code 1 if one is broken."""
-    from workbench import compiled, mechanisms
-
-    compiled.use_current_folder()
-    ours = name in mechanisms.__all__
-    cls = getattr(mechanisms, name) if ours else compiled.find("mechanisms", name)
-    if cls is None:
-        raise ValueError(f"no mechanism {name!r}; name it as module:Class")
+    cls = _named(name)
     if not hasattr(cls, "takes") or not hasattr(cls, "example"):
         raise ValueError(f"{name} is no mechanism: need a class derived from `Mechanism`")
 

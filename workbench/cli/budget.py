@@ -42,7 +42,7 @@ def new(
             help="Privacy loss ρ, which many releases with Gaussian noise share best."
         ),
     ] = None,
-    delta: options.Delta = 0.0,
+    delta: Annotated[float, typer.Option(help="Failure probability δ.")] = 0.0,
     epsilon_is_meant: options.EpsilonIsMeant = False,
     relation: Annotated[
         str,
@@ -72,12 +72,7 @@ def new(
         raise ValueError("need --epsilon or --rho, what all releases may cost: one of the two")
     options.refuse_unmeant(cost, 0.0, epsilon_is_meant)
     session = Session.create(
-        file,
-        cost,
-        people=people,
-        unit=unit,
-        relation=relation,
-        counter=counter,
+        file, cost, people=people, unit=unit, relation=relation, counter=counter
     )
     screen.say(f"{file}: {session.budget} for {session.people}; protects {session.unit}")
     screen.say(f"\nworkbench release … --budget {file} {asked}")
@@ -153,20 +148,17 @@ def _opened(file: Path) -> Session:
 def _ledger_row(number: int, row: Any, columns: list[str]) -> list[str]:
     is_release = row.queries is None or row.queries != row.queries
     came_out = "released" if is_release else "answers"
+    file = Path(row.file or "")
+    if Path.cwd() in file.parents:
+        file = file.relative_to(Path.cwd())  # as it is typed here
     return [
         str(number),
         row.time.replace("T", " ").removesuffix("+00:00"),
         row.asked,
         *(stated(row[name]) for name in columns),
-        _from_here(row.file) if row.file else "",
+        str(file) if row.file else "",
         came_out if row.answered else "lost, or under way",
     ]
-
-
-def _from_here(file: str) -> str:
-    """A path as it is typed in the current folder, if it lies there."""
-    here = Path.cwd()
-    return str(Path(file).relative_to(here)) if here in Path(file).parents else file
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from workbench.cli import options, screen
 from workbench.value import counted, shown
 
 if TYPE_CHECKING:
-    from workbench.data import TableCheck
     from workbench.datasets.published import FileStatus
     from workbench.spaces import Domain
 
@@ -93,9 +92,11 @@ def verify(
 
 
 def _table(title: str, rows: list[FileStatus]) -> None:
+    from rich.filesize import decimal
+
     cells = []
     for row in rows:
-        size = "" if row.size is None else screen.size(row.size)
+        size = "" if row.size is None else decimal(row.size)
         cells.append((row.dataset, row.file, row.state, size, row.path or ""))
     screen.table(title, ["dataset", "file", "state", "size", "path"], cells, right=["size"])
 
@@ -140,12 +141,11 @@ def new(
     import json
 
     from workbench.data import draft_domain
-    from workbench.estimates.release_files import refuse_input
+    from workbench.estimates.release_files import refuse_existing, refuse_input
 
     if out is not None:
         refuse_input(out, [source])
-    if out is not None and out.exists() and not force:
-        raise ValueError(f"{out} exists: choose another name, or --force to overwrite it")
+        refuse_existing(out, force)
     draft = draft_domain(source, name)
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(stated, ensure_ascii=False)}"
@@ -198,10 +198,13 @@ def check(
             progress=progress,
         )
     names = ", ".join(map(str, table))
-    screen.say(f"{names}: {counted(result.rows, 'row')}, {_left_out(result)}")
+    left_out = f"{counted(result.left_out, 'row')} left out as the domain says"
+    screen.say(
+        f"{names}: {counted(result.rows, 'row')}, {left_out if result.left_out else 'none left out'}"
+    )
     for column in result.refused:
-        rows = counted(column.rows, "row is", "rows are")
-        screen.say(f"\nColumn {shown(column.column)}: {rows} refused; need {column.need}")
+        wrong = counted(column.rows, "row is", "rows are")
+        screen.say(f"\nColumn {shown(column.column)}: {wrong} refused; need {column.need}")
         for found, place in column.examples.items():
             screen.say(f"  {place}: {found}")
     if result.refused:
@@ -209,7 +212,20 @@ def check(
         raise typer.Exit(1)
     screen.say("Nothing would be refused.")
     if look:
-        _say_counts(table, cells, count, user, user_type, name)
+        import numpy as np
+
+        from workbench.data.reading import all_rows, counted_rows
+        from workbench.data.users import UserNumbers
+
+        users = None if user is None else UserNumbers(user, user_type)
+        rows = all_rows(counted_rows(table, cells, count=count, users=users, table=name))
+        held = [
+            counted(len(rows.keys), "row"),
+            f"{len(np.unique(rows.keys)):,} cells that hold any",
+        ]
+        if rows.users is not None and users is not None:
+            held.append(counted(len(np.unique(rows.users)), "user"))
+        screen.warn(f"Not for publication: the table has {', '.join(held)}.")
 
 
 def _say_attributes(domain: Domain) -> None:
@@ -224,33 +240,3 @@ def _say_attributes(domain: Domain) -> None:
             labels.insert(-1, "…")
         rows.append((attribute, f"{size:,}", ", ".join(labels)))
     screen.table(f"{domain.size:,} cells", ["attribute", "labels", "which"], rows, ["labels"])
-
-
-def _say_counts(
-    table: list[Path],
-    domain: Domain,
-    count: str | None,
-    user: str | None,
-    user_type: str | None,
-    name: str | None,
-) -> None:
-    """What the table holds: of the owner's own data, and never to be published."""
-    import numpy as np
-
-    from workbench.data.reading import all_rows, counted_rows
-    from workbench.data.users import UserNumbers
-
-    users = None if user is None else UserNumbers(user, user_type)
-    rows = all_rows(counted_rows(table, domain, count=count, users=users, table=name))
-    held = [
-        counted(len(rows.keys), "row"),
-        f"{len(np.unique(rows.keys)):,} cells that hold any",
-    ]
-    if rows.users is not None and users is not None:
-        held.append(counted(len(np.unique(rows.users)), "user"))
-    screen.warn(f"Not for publication: the table has {', '.join(held)}.")
-
-
-def _left_out(result: TableCheck) -> str:
-    left_out = counted(result.left_out, "row")
-    return f"{left_out} left out as the domain says" if result.left_out else "none left out"

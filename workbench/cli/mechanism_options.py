@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import MISSING, Field, fields, is_dataclass
-from difflib import get_close_matches
 from inspect import Parameter, Signature
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from workbench.cli import options, screen
+from workbench.value import did_you_mean
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
@@ -154,13 +154,10 @@ def _click_options(cls: type) -> list[Any]:
         default = None if f.default in (MISSING, None) else str(f.default)
         note = typer.Option(option, metavar="VALUE", help=what, show_default=default or False)
         note.rich_help_panel = f"Of {cls.__name__}"
+        kind = Annotated[str | None, note]
+        named = _python_name(option)
         parameters.append(
-            Parameter(
-                _python_name(option),
-                Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[str | None, note],
-            )
+            Parameter(named, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
         )
 
     def added(**given: str | None) -> None: ...
@@ -187,16 +184,13 @@ def _refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> 
         option = word.partition("=")[0]
         if option.startswith("--") and option != "--" and option not in {*known, *_HELP}:
             others = [c.__name__ for c in each_mechanism() if option in declared_options(c)]
+            if not others:
+                raise ValueError(f"No such option: {option}{did_you_mean(option, known)}")
             own = ", ".join(_added_options(cls)) or "none of its own"
-            if others:
-                some = f"{', '.join(others[:3])} and others have"
-                some = some if len(others) > 3 else f"{' and '.join(others)} would take"
-                raise ValueError(
-                    f"{cls.__name__} has no option {option}; it has {own}; {some} {option}"
-                )
-            near = get_close_matches(option, known, n=1)
-            perhaps = f", perhaps {near[0]}" if near else ""
-            raise ValueError(f"No such option: {option}{perhaps}")
+            raise ValueError(
+                f"{cls.__name__} has no option {option}; it has {own}; {option} is for "
+                f"{', '.join(others)}"
+            )
 
 
 def _found(name: str) -> type | None:
@@ -215,7 +209,8 @@ def mechanism_class(name: str) -> type:
     """The mechanism of a name, in any capitals; a ValueError if none can be asked for by it."""
     cls = _found(name)
     if cls is None:
-        raise ValueError(_no_such_mechanism(name))
+        saved = [c.__name__ for c in each_mechanism() if not getattr(c, "idealised", False)]
+        raise ValueError(f"no mechanism {name!r}{did_you_mean(name, saved)}")
     if not _can_be_asked_for(cls):
         raise ValueError(
             f"{name} cannot be asked for here: need a mechanism that takes a table of counts, records or "
@@ -360,18 +355,6 @@ def _can_be_asked_for(x: Any) -> bool:
     if not isinstance(x, type) or takes not in (SparseTable, Records, Interactions):
         return False
     return is_dataclass(x) and all("doc" in f.metadata for f in fields(x))
-
-
-def _no_such_mechanism(name: str) -> str:
-    """What to say of a name that nothing has: the nearest, and all that there are."""
-    saved = [c.__name__ for c in each_mechanism() if not getattr(c, "idealised", False)]
-    by_letters = {cls.lower(): cls for cls in saved}
-    near = get_close_matches(name.lower(), by_letters, n=1)
-    nearest = f", perhaps {by_letters[near[0]]}" if near else ""
-    return (
-        f"no mechanism {name!r}{nearest}; there are: {', '.join(saved)}, and those of a module of your "
-        "own that --with names"
-    )
 
 
 def declared_options(cls: type) -> dict[str, Field[Any]]:

@@ -17,7 +17,6 @@ from workbench.cli.screen import given
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
-    from workbench.data import SparseTable
     from workbench.estimates.release import Release
     from workbench.mechanisms.protocol import Mechanism
     from workbench.owner import Booking
@@ -30,47 +29,23 @@ def read(request: Request, mechanism: type[Mechanism]) -> Any:
 
     A value outside the domain, or a count that is none, is named by file and line.
     """
+    from workbench.data import UNBOUNDED, Interactions, Records, SparseTable, observed_domain
+
     with screen.reading_bar() as progress:
-        return _read(request, mechanism, {"table": request.table_name, "progress": progress})
-
-
-def _read(request: Request, mechanism: type[Mechanism], how: dict[str, Any]) -> Any:
-    from workbench.data import UNBOUNDED, Interactions, Records
-
-    if mechanism.takes is Interactions:
-        return Interactions.read(
-            request.table,
-            user=request.user or "",
-            user_type=request.user_type,
-            bound=UNBOUNDED,
-            **request.edges,
-            **how,
-        )
-    if mechanism.takes is not Records:
-        return _read_table(request, how)
-    if not request.has_space:
-        return Records.from_table(_read_table(request, how))
-    return Records.read(
-        request.table,
-        request.hierarchy(),
-        request.bound,
-        count=request.count,
-        **_people(request),
-        **how,
-    )
-
-
-def _read_table(request: Request, how: dict[str, Any]) -> SparseTable:
-    """The table; rows of the same cell add up."""
-    from workbench.data import SparseTable, observed_domain
-
-    domain = request.domain
-    if domain is None:
-        domain = observed_domain(request.table, request.count, request.user, **how)
-    _refuse_count(request, domain)
-    return SparseTable.read(
-        request.table, domain, request.bound, count=request.count, **_people(request), **how
-    )
+        how: dict[str, Any] = {"table": request.table_name, "progress": progress}
+        if mechanism.takes is Interactions:
+            edges = {"user": request.user, "user_type": request.user_type} | request.edges
+            return Interactions.read(request.table, bound=UNBOUNDED, **edges, **how)
+        people = {"count": request.count} | _people(request)
+        if request.has_space:
+            space = request.hierarchy()
+            return Records.read(request.table, space, request.bound, **people, **how)
+        domain = request.domain
+        if domain is None:
+            domain = observed_domain(request.table, request.count, request.user, **how)
+        _refuse_count(request, domain)
+        table = SparseTable.read(request.table, domain, request.bound, **people, **how)
+        return Records.from_table(table) if mechanism.takes is Records else table
 
 
 def _refuse_count(request: Request, domain: Domain) -> None:
@@ -114,6 +89,9 @@ def publish_in_parts(request: Request, mechanism: Any, started: Executor | None)
     from workbench.owner import scale
 
     rows = _rows(request, mechanism)
+    cluster: AbstractContextManager[Any] = nullcontext()
+    if request.scheduler is not None:
+        cluster = options.connected(request.scheduler, request.insecure)
     booked: list[Booking | None] = []
     room = ExitStack()
 
@@ -122,7 +100,7 @@ def publish_in_parts(request: Request, mechanism: Any, started: Executor | None)
         room.enter_context(_room(request, private))
         booked.append(book(request, mechanism, private))
 
-    with _executor(request) as executor, screen.stages_bar() as progress, room:
+    with cluster as executor, screen.stages_bar() as progress, room:
         made = scale.release(
             mechanism,
             rows,
@@ -145,13 +123,6 @@ def _room(request: Request, private: Any) -> AbstractContextManager[Any]:
     from workbench.estimates.release_files import reserve
 
     return closing(reserve(request.out, private))
-
-
-def _executor(request: Request) -> AbstractContextManager[Any]:
-    """The cluster that is named; none, if none is."""
-    if request.scheduler is None:
-        return nullcontext()
-    return options.connected(request.scheduler, request.insecure)
 
 
 def _rows(request: Request, mechanism: Any) -> Rows:

@@ -29,18 +29,18 @@ def print_release(
 
     Where a δ is named, its price is said as an ε as well.
     """
+    from workbench.estimates.release_files import read_record
+
     screen.say(f"{file}\n")
+    versions = read_record(file)["versions"]
     rows = [
         *release.describe(delta),
         ("File", sizes(release, file)),
-        ("Versions", _versions(file)),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
     ]
     for name, text in rows:
-        line = f"{name:10} {screen.plain(text)}"
-        if name == "Caution":
-            screen.warn(line)
-        else:
-            screen.say(line)
+        tell = screen.warn if name == "Caution" else screen.say
+        tell(f"{name:10} {screen.plain(text)}")
     if top and len(release.estimate):
         print_largest(release, top)
 
@@ -48,13 +48,6 @@ def print_release(
 def again(account: Account | None = None) -> str:
     """What a person has to know who releases again."""
     return _AGAIN if account is None else account.remaining_in_words()
-
-
-def _versions(file: Path) -> str:
-    from workbench.estimates.release_files import read_record
-
-    versions = read_record(file)["versions"]
-    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def print_largest(release: Release, top: int) -> None:
@@ -77,10 +70,12 @@ def print_largest(release: Release, top: int) -> None:
 
 def sizes(release: Release, file: Path) -> str:
     """Bytes, against the table with every cell of the domain."""
+    from rich.filesize import decimal
+
     written = file.stat().st_size
     dense = 8 * release.estimate.domain.size
     saved = f"{dense / written:,.3g} times smaller" if written < dense else "no smaller"
-    return f"{screen.size(written)}, {saved} than the dense table's {screen.size(dense)}"
+    return f"{decimal(written)}, {saved} than the dense table's {decimal(dense)}"
 
 
 # Show
@@ -145,13 +140,11 @@ def _draw(release: Release, file: Path, path: Path) -> None:
     kind = path.suffix.removeprefix(".")
     metadata = files.picture_metadata(kind, record)
     fig = plots.release_picture(release)
-
-    def fill(draft: Path) -> None:
-        fig.savefig(draft, format=kind, dpi=200, metadata=metadata)
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font does not have
-        write_atomically(path, fill)
+        write_atomically(
+            path, lambda draft: fig.savefig(draft, format=kind, dpi=200, metadata=metadata)
+        )
     plots.close(fig)
 
 

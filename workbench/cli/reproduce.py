@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -181,14 +182,10 @@ def _bytes(size: str | None) -> float | None:
     """
     if size is None:
         return None
-    parts = re.fullmatch(r"([0-9.]+) *([kMGT])i?B?", size.strip())
-    try:
-        number = float(parts[1]) if parts else 0
-    except ValueError:
-        number = 0
-    if parts is None or not number > 0:
+    parts = re.fullmatch(r"(\d+\.?\d*|\.\d+) *([kMGT])i?B?", size.strip())
+    if parts is None or not float(parts[1]):
         raise ValueError(f"--memory {size!r} is not allowed: need a size, as 8GB or 800MB")
-    return number * _UNITS[parts[2]]
+    return float(parts[1]) * _UNITS[parts[2]]
 
 
 class _Progress:
@@ -214,8 +211,6 @@ class _Progress:
 
     def update(self, run: NotebookRun) -> None:
         """Hear of a change, from any thread."""
-        from time import monotonic
-
         self.runs[run.stem] = run
         if run.expected:
             self.expected[run.stem] = run.expected
@@ -227,8 +222,6 @@ class _Progress:
 
     def how_far(self) -> str:
         """How many runs have ended, and how long the others will take, as far as that can be said."""
-        from time import monotonic
-
         runs = list(self.runs.values())
         open_runs = [run for run in runs if run.state in ("waiting", "running")]
         text = f"{len(runs) - len(open_runs)} of {len(runs)}"
@@ -242,16 +235,11 @@ class _Progress:
             left += max(self.expected.get(run.stem, usual or 0) - elapsed, 0)
         at_once = max(sum(run.state == "running" for run in runs), 1)
         minutes = left / at_once / 60
-        return (
-            f"{text}, about {minutes:.0f} min left"
-            if minutes >= 1
-            else f"{text}, under a minute left"
-        )
+        left_text = f"about {minutes:.0f} min" if minutes >= 1 else "under a minute"
+        return f"{text}, {left_text} left"
 
     def state_text(self, run: NotebookRun) -> str:
         """How a run stands."""
-        from time import monotonic
-
         if run.state == "running" and self.live:
             return f"running, {monotonic() - self.started[run.stem]:.0f} s"
         text = run.state

@@ -105,31 +105,31 @@ def console() -> Any:
 
 
 @contextmanager
-def reading_bar() -> Iterator[Callable[[int, int], Any] | None]:
-    """What shows the bytes that were read of those that there are; nothing, where nobody watches."""
+def _bar(*columns: str) -> Iterator[Any]:
+    """A bar on stderr of these columns of rich, or texts; None where nobody watches."""
     if not sys.stderr.isatty():
         yield None
         return
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
-    columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda read, whole: bar.update(task, completed=read, total=whole)
+    made = [x if "{" in x else getattr(progress, x)() for x in columns]
+    with progress.Progress(*made, console=Console(stderr=True), transient=True) as bar:
+        yield bar
+
+
+@contextmanager
+def reading_bar() -> Iterator[Callable[[int, int], Any] | None]:
+    """What shows the bytes that were read of those that there are; nothing, where nobody watches."""
+    with _bar("BarColumn", "DownloadColumn", "TimeRemainingColumn") as bar:
+        task = bar and bar.add_task("reading", total=None)
+        yield bar and (lambda read, whole: bar.update(task, completed=read, total=whole))
 
 
 @contextmanager
 def stages_bar() -> Iterator[Callable[[str, float], Any] | None]:
     """What shows a stage and its share that is done; nothing, where nobody watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with _bar("{task.description}", "BarColumn", "TimeRemainingColumn") as bar:
         tasks: dict[str, Any] = {}
 
         def show(stage: str, share: float) -> None:
@@ -137,22 +137,7 @@ def stages_bar() -> Iterator[Callable[[str, float], Any] | None]:
                 tasks[stage] = bar.add_task(stage, total=1.0)
             bar.update(tasks[stage], completed=share)
 
-        yield show
-
-
-def size(count: float) -> str:
-    """Bytes in words.
-
-    >>> size(999), size(12_345), size(8e15)
-    ('999 B', '12.3 kB', '8 PB')
-    """
-    unit = "B"
-    for larger in ("kB", "MB", "GB", "TB", "PB", "EB", "ZB"):
-        if count < 999.5:
-            break
-        count /= 1000
-        unit = larger
-    return f"{count:.3g} {unit}"
+        yield bar and show
 
 
 def rounded(cost: DP) -> DP:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
@@ -28,16 +28,15 @@ _TEMPLATES = Path(__file__).with_name("jupyter")
 def serve(
     name: str,
     port: int,
-    arguments: Callable[[int], Sequence[str]],
+    arguments: Sequence[str],
     page: str,
     project: Path,
     browser: bool,
 ) -> None:
-    """Run `python -m <arguments>` on the first free port, say and open its `page`, and wait.
+    """Run `python -m <arguments>`, which serve at a port, say and open its `page`, and wait.
 
     `project` is the folder above the notebooks, whose `experiments` they import.
     """
-    port = free_port(port)
     token = secrets.token_urlsafe(24)
     address = f"http://127.0.0.1:{port}{page}?token={token}"
     paths = {
@@ -45,7 +44,7 @@ def serve(
         for name, first in (("PYTHONPATH", project), ("JUPYTER_PATH", _TEMPLATES))
     }
     server = subprocess.Popen(
-        [sys.executable, "-m", "workbench.cli.attached", *arguments(port)],
+        [sys.executable, "-m", "workbench.cli.attached", *arguments],
         # where `ps` does not show the token
         env=os.environ | paths | {"JUPYTER_TOKEN": token},
         stdin=subprocess.PIPE,  # which closes if we are killed
@@ -64,14 +63,14 @@ def serve(
         code = 0
         screen.say("Stopping.")
     finally:
-        _stop(server)
+        if server.poll() is None:
+            server.terminate()  # which ends its kernels
+            try:
+                server.wait(15)
+            except subprocess.TimeoutExpired:
+                server.kill()
     if code:
         raise OSError(f"{name} ended with code {code}")
-
-
-def allow_root() -> list[str]:
-    """What Jupyter's server wants to be told before it runs as root, as in a container."""
-    return ["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
 
 
 def free_port(port: int) -> int:
@@ -86,16 +85,6 @@ def free_port(port: int) -> int:
 def _answers(port: int) -> bool:
     with socket.socket() as s:
         return s.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    """End the server, which ends its kernels."""
-    if server.poll() is None:
-        server.terminate()
-        try:
-            server.wait(15)
-        except subprocess.TimeoutExpired:
-            server.kill()
 
 
 # Lab
@@ -117,18 +106,20 @@ def lab(
     top = notebooks_folder(notebooks)
     page = f"/lab/tree/{FIRST}" if (top / FIRST).is_file() else "/lab"
 
-    def arguments(port: int) -> list[str]:
-        return [
-            "jupyterlab",
-            "--ServerApp.ip=127.0.0.1",
-            "--no-browser",
-            "--log-level=WARN",
-            f"--ServerApp.port={port}",
-            "--ServerApp.port_retries=0",
-            f"--ServerApp.root_dir={top}",
-            "--ContentsManager.pre_save_hook=workbench.cli.saving.strip",
-            *allow_root(),
-        ]
+    port = free_port(port)
+    arguments = [
+        "jupyterlab",
+        "--ServerApp.ip=127.0.0.1",
+        "--no-browser",
+        "--log-level=WARN",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.root_dir={top}",
+        "--ContentsManager.pre_save_hook=workbench.cli.saving.strip",
+        *(
+            ["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
+        ),  # in a container
+    ]
 
     serve("JupyterLab", port, arguments, page, top.parent, browser)
 
@@ -161,17 +152,17 @@ def explore(
     if not notebook.is_file():
         raise FileNotFoundError(f"{notebook}: no such notebook; name its folder")
 
-    def arguments(port: int) -> list[str]:
-        return [
-            "voila",
-            str(notebook),
-            "--Voila.ip=127.0.0.1",
-            f"--port={port}",
-            "--no-browser",
-            "--Voila.auto_token=True",
-            "--template=workbench",  # which asks no other host
-            "--Voila.log_level=WARN",
-        ]
+    port = free_port(port)
+    arguments = [
+        "voila",
+        str(notebook),
+        "--Voila.ip=127.0.0.1",
+        f"--port={port}",
+        "--no-browser",
+        "--Voila.auto_token=True",
+        "--template=workbench",  # which asks no other host
+        "--Voila.log_level=WARN",
+    ]
 
     serve("The explorer", port, arguments, "/", notebook.parent.parent, browser)
 

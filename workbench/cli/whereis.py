@@ -185,16 +185,10 @@ def _lines(record: Mapping[str, Any]) -> dict[str, str]:
         ),
         "Data": "; ".join(map(str, [*data, *hashes])),
         "Seeds": str(record.get("seeds") or ""),
-        "Noise": "" if "mechanism" in record else _noise(record),
+        "Noise": str(record.get("noise") or ""),
         "Commit": f"{commit}{'' if changed else ', clean'}" if commit else "not of a checkout",
         "Versions": ", ".join(f"{k} {x}" for k, x in record.get("versions", {}).items()),
     }
-
-
-def _noise(record: Mapping[str, Any]) -> str:
-    if "mechanism" in record:
-        return "simulated" if record.get("simulated") else "system"
-    return str(record.get("noise", ""))
 
 
 def _words(record: Mapping[str, Any]) -> list[str]:
@@ -217,12 +211,12 @@ def _check(file: Path, record: Mapping[str, Any], words: list[str]) -> None:
     from workbench.estimates import files as provenance
     from workbench.figures.saved import row_digest
 
-    if _noise(record) == "system":
+    of_release = "mechanism" in record
+    if record.get("noise") == "system" or (of_release and not record.get("simulated")):
         raise ValueError(
             f"{file} was made with system noise: to run it again would spend its ε once more, and no "
             "row would agree"
         )
-    of_release = "mechanism" in record
     if not words or not (of_release or "rows" in record):
         raise ValueError(f"{file} was made by no command that can be run again")
     if of_release:
