@@ -48,12 +48,8 @@ class Command(screen.Command):
 
     def _named(self, ctx: Any, args: list[str]) -> tuple[str | None, list[str]]:
         """The mechanism that the words name, and the other words; None where help is asked of all."""
-        flags = {
-            name
-            for param in self.get_params(ctx)
-            if getattr(param, "is_flag", False)
-            for name in param.opts
-        }
+        params = self.get_params(ctx)
+        flags = {x for p in params if getattr(p, "is_flag", False) for x in p.opts}
         named, rest = [], []
         first = None  # place of the first word that is no option, nor the value of one
         words = iter(args)
@@ -97,15 +93,13 @@ class Command(screen.Command):
         if cls is None:
             screen.say(_overview(ctx.command_path))
             return
-        unused = {
-            panel
-            for panel, takes in ((options.PEOPLE, Interactions), (options.SPACE, Records))
-            if cls.takes is not takes
-        }
+        takes = {options.PEOPLE: Interactions, options.SPACE: Records}  # by panel
         shown: Any = copy(self)
         shown.help = (cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
         shown.get_params = lambda ctx: [
-            p for p in self.get_params(ctx) if getattr(p, "rich_help_panel", None) not in unused
+            p
+            for p in self.get_params(ctx)
+            if takes.get(getattr(p, "rich_help_panel", None), cls.takes) is cls.takes
         ]
         screen.Command.format_help(shown, ctx, formatter)
 

@@ -170,8 +170,8 @@ def _lines(record: Mapping[str, Any]) -> dict[str, str]:
     files = record.get("files", {})
     data = record.get("datasets", [])
     hashes = [f"{name} sha256 {text}" for name, text in files.items()]
-    changed = str(record.get("commit") or "").endswith(" with changes")
-    commit = record.get("commit")
+    commit = str(record.get("commit") or "")
+    changed = commit.endswith(" with changes")
     return {
         "Figure": ", ".join(
             str(record[name]) for name in ("figure", "title") if name in record
