@@ -93,7 +93,7 @@ class Command(screen.Command):
         if cls is None:
             screen.say(_overview(ctx.command_path))
             return
-        takes = {options.PEOPLE: Interactions, options.SPACE: Records}  # by panel
+        takes: dict[Any, type] = {options.PEOPLE: Interactions, options.SPACE: Records}
         shown: Any = copy(self)
         shown.help = (cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
         shown.get_params = lambda ctx: [
