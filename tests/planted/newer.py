@@ -344,7 +344,7 @@ NEWER = (
     Mistake(
         "users by their place in a dictionary",
         "data.UserNumbers",
-        "T.cast(self._seen.dtype)",
+        "T.cast(X.dtype)",
         "T.cast(pl.Categorical(pl.Categories.random()))",
         "data/test_bounded_tables.py::test_users_of_files_with_other_dictionaries_are_other_people",
         "users at one place of two dictionaries share a bound, and one user has several",

@@ -172,7 +172,7 @@ def _text(values: pl.Series) -> pl.Series:
 
 def whole_numbers(values: pl.Series) -> pl.Series:
     """Whole numbers, also where they are written 3.0; null where a value is none, or not exact."""
-    if values.dtype.is_integer() or values.dtype == pl.Boolean:
+    if values.dtype.is_integer():
         return values.cast(pl.Int64, strict=False)
     if not values.dtype.is_float():
         if values.dtype == pl.Binary:
