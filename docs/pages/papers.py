@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,17 +30,13 @@ def page(paper: str, pictures: Path) -> str:
     root = figures.project_folder()
     found = verdicts.committed(paper)
     opening = nbformat.read(root / "notebooks" / paper / "index.ipynb", as_version=4)
-    statements = tomllib.loads(
-        (root / "experiments" / paper / "statements.toml").read_text(encoding="utf-8")
-    )
     parts = [
         opening.cells[0].source,
         f"## What we found\n\n{summary(paper, found)}\n\nWhat the paper prints wrongly or "
         f"ambiguously, with what is right: [errata](/errata.md#{heading(PAPERS[paper])}).",
     ]
     for id in ids(paper):
-        own = [claim for claim in statements["claim"] if claim["figure"] == id]
-        parts += figure_section(id, own, found[found.figure == id], pictures)
+        parts += figure_section(id, found[found.figure == id], pictures)
     return "\n\n".join(parts) + "\n"
 
 
@@ -59,9 +54,7 @@ def summary(paper: str, found: pd.DataFrame) -> str:
     return "\n".join([*lines, "", f"Of all, {claims.share_that_holds(counts)}."])
 
 
-def figure_section(
-    id: str, own: list[dict[str, Any]], found: pd.DataFrame, pictures: Path
-) -> Iterator[str]:
+def figure_section(id: str, found: pd.DataFrame, pictures: Path) -> Iterator[str]:
     """The parts of one figure: its picture, how to run it, and what the paper says of it."""
     figure = figures.find_figure(id)
     page = f"{figure.page[0].upper()}{figure.page[1:]}. " if figure.page else ""
@@ -71,31 +64,22 @@ def figure_section(
         yield picture(id, escape(figure.title))
     yield f"{escape(page)}Notebook: `{notebook}`. Run it again: `workbench reproduce {id}`."
     by_id = {verdict.id: verdict for verdict in found.itertuples()}
-    for claim in own:
+    for claim in figure.claims:
         yield quotation(claim)
-        yield "\n".join(statement(each, by_id.get(each["id"])) for each in claim["statement"])
-    whole = found[found.claim == ""]
-    if len(whole):
-        yield (
-            "Not judged by statement yet. On an earlier run whole claims were judged, by thresholds "
-            "of ours:"
-        )
-        yield "\n".join(statement({"id": v.id, "says": ""}, v) for v in whole.itertuples())
+        yield "\n".join(statement(each, by_id.get(each.id)) for each in claim.statements)
 
 
-def quotation(claim: dict[str, Any]) -> str:
+def quotation(claim: claims.Claim) -> str:
     """The sentence of a claim, and where it stands."""
-    sentence = " ".join(claim["sentence"].split())
-    where = claim.get("page", "")
-    return f"> {escape(sentence)}\n>\n> — {escape(where)}" if where else f"> {escape(sentence)}"
+    sentence = escape(" ".join(claim.sentence.split()))
+    return f"> {sentence}\n>\n> — {escape(claim.page)}" if claim.page else f"> {sentence}"
 
 
-def statement(each: dict[str, Any], verdict: Any) -> str:
+def statement(each: claims.Statement, verdict: Any) -> str:
     """A statement and its verdict, as an entry of a list."""
     outcome = verdict.outcome if verdict else claims.NOT_JUDGED
     mark = f", {verdict.mark}" if verdict and verdict.mark else ""
-    says = f" {escape(each['says'])}" if each["says"] else ""
-    head = f"- **{claims.TICKS[outcome]} {outcome}{mark}**{says} (`{each['id']}`)"
+    head = f"- **{claims.TICKS[outcome]} {outcome}{mark}** {escape(each.says)} (`{each.id}`)"
     told = [verdict.measured, verdict.why] if verdict else []
     measured = "; ".join(text.rstrip(".") for text in told if text)
     if not measured:

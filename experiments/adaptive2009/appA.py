@@ -15,11 +15,12 @@ Open    No data is printed: commutes of Rhode Island, the twin of the country wh
 
 from __future__ import annotations
 
-from itertools import product
-from pathlib import Path
+from functools import partial
+from itertools import combinations, product
 from typing import Any
 
-from experiments.adaptive2009._appA_claims import CHECKS, JUDGED
+import numpy as np
+
 from experiments.adaptive2009._commutes import CHILDREN, REAL, TWIN
 from experiments.adaptive2009._shapes import BREADTHS, DEPTHS, SHORT, Shape
 from experiments.adaptive2009._strings import LOG, LONGEST, NAMES, SYMBOLS, Thinned
@@ -31,9 +32,77 @@ from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.figure import choice, epsilons, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials import claims, first_available
+from workbench.trials.claims import (
+    ALIKE,
+    OFTEN,
+    Finding,
+    MissingPoints,
+    all_of,
+    any_of,
+    check_between,
+    paired_ratios,
+)
 from workbench.value import value
 
+JUDGED = ("uniform", "proportional", "progressive", "fractional")
+POINT = ["panel", "epsilon"]
 SCHEMES = (*JUDGED, "skip")
+
+
+def decisive(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the two real datasets, which both decide."""
+    missing = {REAL, NAMES} - {*rows.panel}
+    if missing:
+        raise MissingPoints(f"the files of {' and '.join(sorted(missing))} are not at hand")
+    return rows[rows.panel.isin([REAL, NAMES])]
+
+
+def check_differ(rows, level, depth: str, breadth: str) -> Finding:
+    """Whether of each pair of ways one measure or the other is not alike."""
+
+    def differ(pair, level):
+        own = {metric: rows[rows.metric == metric] for metric in (depth, breadth)}
+        return any_of({metric: partial(_unlike, x, pair) for metric, x in own.items()}, level)
+
+    pairs = combinations(JUDGED, 2)
+    return all_of({" and ".join(pair): partial(differ, pair) for pair in pairs}, level)
+
+
+def _unlike(rows, pair, level) -> Finding:
+    """Whether two are further than 1.25× apart, either way, at three quarters of the points."""
+    ratios = paired_ratios(rows, *pair, POINT)
+    return check_between(claims.Intervals(partial(_apart, ratios)), level, ALIKE, share=OFTEN)
+
+
+def _apart(ratios, level) -> pd.DataFrame:
+    """Ratios as the larger over the smaller, as far as the interval tells which that is."""
+    points = ratios.at(level)
+    low, high = points.low, points.high
+    farthest = np.maximum(high, 1 / low)
+    nearest = np.where(low > 1, low, np.where(high < 1, 1 / high, 1.0))
+    estimate = np.maximum(points.estimate, 1 / points.estimate)
+    return points.assign(estimate=estimate, low=nearest, high=farthest)
+
+
+def check_order(rows, level, metric: str, falls: bool) -> Finding:
+    """Whether from uniform over proportional to progressive a measure falls, or rises."""
+    own = rows[rows.metric == metric]
+    order = ("uniform", "proportional", "progressive")
+    more, middle, less = order if falls else order[::-1]
+    beyond = float(np.nextafter(1, 2))
+
+    def above(first, second, low, share):
+        against = paired_ratios(own, first, second, POINT)
+        return partial(check_between, against, low=low, share=share)
+
+    return all_of(
+        {
+            f"{more} ≥ {middle}": above(more, middle, 1, OFTEN),
+            f"{middle} ≥ {less}": above(middle, less, 1, OFTEN),
+            f"{more} > {less}": above(more, less, beyond, 1),
+        },
+        level,
+    )
 
 
 @value
@@ -43,9 +112,6 @@ class AppA(Figure):
     title = "Five ways of discounting, from deep but narrow to broad but shallow"
     page = "adaptive2009, appendix A"
     quick = {"people": 20_000, "seeds": 5}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "adaptive2009_appA", CHECKS
-    )
     columns = 4
 
     epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε of a whole release")

@@ -13,31 +13,73 @@ Open    The searches are not public: a made-up log of as many searches as the pa
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-from experiments.adaptive2009._fig10_claims import CHECKS, FREQUENT, TREND
 from experiments.adaptive2009._leaves_in_parts import in_parts
 from experiments.adaptive2009._real_strings import (
+    BY_SYMBOL,
     LIST,
     REAL,
     FrequentStrings,
     RealBySymbol,
     RealStrings,
 )
-from experiments.adaptive2009._strings import SYMBOLS, Strings
+from experiments.adaptive2009._strings import SYMBOLS, Strings, of_log
 from experiments.adaptive2009._techniques import IMPROVED
-from experiments.adaptive2009._unprinted import basic, improved
+from experiments.adaptive2009._unprinted import basic, check_over, improved
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.figure import epsilon, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
-from workbench.trials import claims
+from workbench.trials.claims import EVERYWHERE, OFTEN, Finding, check_between, means
 from workbench.value import value
 
+FREQUENT = 500
+FEWEST = 10  # strings of a first symbol
+TREND = 0.75
 ENDED = f"{IMPROVED}, known to end"
 MANY_LEAVES = "total ln k", "each ln k"  # hundreds of millions: in parts, for memory
+
+
+def _printed(rows, metric: str) -> pd.DataFrame:
+    """The improved histogram on the log's twin, beginnings among its strings."""
+    own = of_log(rows)
+    return own[(own.metric == metric) & (own.series == IMPROVED)]
+
+
+def check_real(rows, level) -> Finding:
+    """Whether three quarters of the strings are whole queries."""
+
+    def check(own, level):
+        own = own[own.value.notna()]
+        if own.empty:
+            return Finding(None, f"no string appears {FREQUENT} times")
+        finding = _check_trend(own, "least", level)
+        begins = f"beginnings of queries {own.begins.mean():.2%}"
+        return replace(finding, measured=f"{finding.measured}; {begins}")
+
+    own = _printed(rows, REAL)
+    return check_over(check, own[own["least"] == FREQUENT], level)
+
+
+def check_across(rows, level) -> Finding:
+    """The same for each first symbol, of three quarters of the symbols."""
+
+    def check(own, level):
+        strings = own.groupby("symbol").strings
+        enough = (strings.min() >= FEWEST) & (strings.size() == own.seed.nunique())
+        own = own[own.symbol.map(enough)]
+        if own.empty:
+            return Finding(None, f"no symbol begins {FEWEST} such strings in every run")
+        return _check_trend(own, "symbol", level, OFTEN)
+
+    return check_over(check, _printed(rows, BY_SYMBOL), level)
+
+
+def _check_trend(rows, by: str, level, share: float = EVERYWHERE) -> Finding:
+    numbers = means(rows, IMPROVED, by)
+    return check_between(numbers, level, low=TREND, share=share, words="three quarters real")
 
 
 @value
@@ -52,9 +94,6 @@ class Fig10(Strings, Figure):
         "settings": ("total 3 ln k", "total k"),
         "seeds": 3,
     }
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "adaptive2009_fig10", CHECKS
-    )
     sized_by = ("searches",)
 
     epsilon: float = epsilon(1.0)

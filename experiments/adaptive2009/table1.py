@@ -14,11 +14,12 @@ Open    Data, ε and depth as in Figure 5. The paper's origin is San Francisco; 
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
-from experiments.adaptive2009._commutes import CHILDREN, REAL, Commutes
+from experiments.adaptive2009._commutes import CHILDREN, REAL, Commutes, decisive
 from experiments.adaptive2009._maps import (
     AWAY,
     MAP,
@@ -26,7 +27,6 @@ from experiments.adaptive2009._maps import (
     DestinationMap,
     DestinationStatistics,
 )
-from experiments.adaptive2009._table1_claims import CHECKS
 from experiments.adaptive2009._techniques import (
     DIRECT,
     IMPROVED,
@@ -42,9 +42,44 @@ from workbench.datasets import OnTheMap
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.figure import number
 from workbench.trials import claims
+from workbench.trials.claims import (
+    Finding,
+    all_of,
+    check_between,
+    check_lower,
+    means,
+    paired_ratios,
+)
 from workbench.value import value
 
+EPSILONS = Commutes.epsilons
 LABELS = {SOURCE: "source", RESAMPLE: "source, drawn anew"}
+
+
+def _directly(rows, metric: str) -> pd.DataFrame:
+    """Direct synthesis in Rhode Island."""
+    rows = decisive(rows)
+    return rows[(rows.metric == metric) & (rows.series == DIRECT)]
+
+
+def check_fidelity(rows, level) -> Finding:
+    """Whether the distance from the source's shares falls with ε."""
+    away = _directly(rows, AWAY)
+    away = away.assign(series=away.epsilon.map("{:g}".format), epsilon=0.0, paid=0.0)
+    parts = {}
+    for less, more in pairwise(EPSILONS):
+        ratios = partial(paired_ratios, away, f"{more:g}", f"{less:g}", "panel")
+        parts[f"ε = {less:g} to {more:g}"] = lambda at, ratios=ratios: check_lower(ratios(), at)
+    return all_of(parts, level)
+
+
+def check_diffuse(rows, level) -> Finding:
+    """Whether destinations are spread over more squares than the source's."""
+    own = decisive(rows)
+    source = own[(own.metric == SQUARES) & (own.series == SOURCE)].value.mean()
+    squares = means(_directly(rows, SQUARES), DIRECT, "epsilon").over(source)
+    beyond = float(np.nextafter(1, 2))
+    return check_between(squares, level, low=beyond, words="more diffuse")
 
 
 @value
@@ -53,9 +88,6 @@ class Table1(Commutes, Figure):
 
     title = "Where people who live within five miles of a place work"
     page = "adaptive2009, appendix B, Table 1"
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "adaptive2009_table1", CHECKS
-    )
     columns = 4
 
     miles: float = number(5.0, "radius of the origin", 0, 1000, unit="miles", strict=True)

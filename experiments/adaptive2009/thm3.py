@@ -14,9 +14,7 @@ Open    Nothing is drawn. For (ε, b, t) the worst case over all counts that fal
 
 from __future__ import annotations
 
-from functools import partial
 from math import ceil, log
-from pathlib import Path
 
 import numpy as np
 
@@ -58,12 +56,6 @@ def check_cost(rows, level, panel: str, by: list[str]) -> Finding:
     return check_between(numbers, level, high=2 + ROUNDING, words="at most 2ε", unit=" ε")
 
 
-CHECKS = {
-    "a-th3.1": partial(check_cost, panel="ε", by=["way", "series", "epsilon"]),
-    "a-th3.2": partial(check_cost, panel=PATHS, by=["series", "epsilon", "splits"]),
-}
-
-
 def _both_ways(epsilon: float, name: str, k: int) -> list[dict]:
     """A record added and one removed, at b = ln k/ε and the theorem's discount, for both noises."""
     losses = []
@@ -87,9 +79,6 @@ class Thm3(Figure):
     title = "The exact cost of the improved histogram's structure"
     page = "adaptive2009, section 3, Theorem 3"
     quick = {"epsilons": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "adaptive2009_thm3", CHECKS
-    )
     no_data = True  # every number is a formula's
 
     epsilons: tuple[float, ...] = numbers(

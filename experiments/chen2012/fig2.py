@@ -70,7 +70,9 @@ class Fig2(OverAlpha):
         "seeds": 2,
     }
     sized_by = ("past", "queries", "weights", "added", "union_weights")
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig2", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "chen2012_fig2", checks=CHECKS
+    )
 
     past: int = whole(5000, "m, the past queries", kind=EFFORT)
     queries: int = queries(1000, "new queries of each kind")

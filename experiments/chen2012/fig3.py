@@ -152,7 +152,9 @@ class Fig3(OverAlpha):
     page = "Chen et al., EDBT 2012, sections 3.5 and 5.1, Figure 3"
     quick = {"past": 400, "queries": 400, "seeds": 3}
     sized_by = ("past", "queries")
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig3", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "chen2012_fig3", checks=CHECKS
+    )
 
     high: float = number(1e7, "largest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
     points: int = whole(13, "values of α", 3, 1000, kind=UNPRINTED)

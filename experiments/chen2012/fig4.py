@@ -118,7 +118,9 @@ class Fig4(OverAlpha):
         "seeds": 2,
     }
     sized_by = ("past", "scales", "attributes", "tuples", "usual_past", "weights")
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig4", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "chen2012_fig4", checks=CHECKS
+    )
 
     past: tuple[int, ...] = wholes((1250, 2500, 5000), "m, the past queries", kind=EFFORT)
     scales: tuple[float, ...] = numbers(

@@ -80,7 +80,9 @@ class Fig5(Figure):
         "repeat": 4,
     }
     sized_by = ("queries", "attributes", "tuples", "usual_queries", "many", "steps")
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig5", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "chen2012_fig5", checks=CHECKS
+    )
 
     epsilon: float = epsilon(1.0)
     queries: tuple[int, ...] = wholes(

@@ -200,7 +200,9 @@ class Fig6(PublishedFigure):
     page = "Chen et al., EDBT 2012, section 5.2, Figure 6"
     quick = dict(data=(TWIN,), size=60_000, people=60_000, steps=150, triples=9, seeds=2)
     sized_by = ("size", "people", "triples")
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig6", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "chen2012_fig6", checks=CHECKS
+    )
 
     triples: int = whole(84, "triples of attributes", 1, 84, kind=EFFORT)
 

@@ -90,7 +90,9 @@ class Fig7(PublishedFigure):
         "queries": 10,
         "seeds": 2,
     }
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "chen2012_fig7", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "chen2012_fig7", checks=CHECKS
+    )
 
     dims: tuple[int, ...] = wholes(tuple(range(1, 10)), "k, attributes", 1, 9, kind=UNPRINTED)
     queries: int = queries(150, "queries of each k")

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from itertools import product
+from math import inf
 
-from experiments.cormode2012.c6_claims import CHECKS, ESTIMATES, HELD, WIDTHS, comparison, held
-from experiments.cormode2012.c6_panels import panels
 from experiments.cormode2012.c6_theory import parts, variance
-from experiments.cormode2012.shared import Counts, format_size
+from experiments.cormode2012.shared import ABSOLUTE, Counts, format_size, metric_panel
 from workbench import DP, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
@@ -31,9 +30,53 @@ from workbench.mechanisms import (
     HighPassFilter,
     PrioritySampling,
 )
-from workbench.trials import claims
+from workbench.trials.claims import (
+    Finding,
+    Printed,
+    check_lower,
+    compare_with_paper,
+    ratios,
+    select,
+)
 from workbench.trials.metrics import MeanAbsoluteError, MeanSquaredError
-from workbench.value import value
+from workbench.value import format_number, value
+
+PAPER = {
+    "depth": Printed("small values of d, such as d = 1", 1, 1, value=1, axis="x"),
+    "theory": Printed("O(‖M‖₂/wd + d/ε²)", 0, inf),
+}
+SQUARED = "MeanSquaredError"
+HELD = ("w·d", "w")
+WIDTHS = (100_000, 1_000_000, 10_000_000)
+ESTIMATES = ("mean", "median")
+
+
+def by_depth(rows: pd.DataFrame, panel: str, estimate: str) -> pd.DataFrame:
+    """Errors of single cells by d; of one or two rows mean and median are the same."""
+    own = select(rows, panel=panel, metric=ABSOLUTE)
+    return own[(own.estimate == estimate) | (own.depth <= 2)]
+
+
+def held(what: str, size: int) -> str:
+    """The panel in which `w·d` or `w` is the same for all d."""
+    return f"{what} = {format_size(size)}"
+
+
+def noise_dominates(rows, level, width: int) -> Finding:
+    """Whether the noise of a row has more variance than its sketching."""
+    own = select(rows, panel="theory", width=width).set_index("metric").value
+    noise, sketching = own["NoiseVariance"], own["SketchingVariance"]
+    measured = f"{format_number(noise)} of noise, {format_number(sketching)} of sketching"
+    return Finding(bool(noise > sketching), measured)
+
+
+def one_row(rows, level, fixed: str, size: int, estimate: str) -> Finding:
+    """Whether one row has less error than more of them, where `w·d` or `w` is fixed."""
+    errors = by_depth(rows, held(fixed, size), estimate)
+    more = errors[errors.depth > 1]
+    one = select(errors, depth=1).drop(columns="depth")
+    against = ratios(more[["depth", "seed"]].merge(one, on="seed"), more, "depth")
+    return check_lower(against, level)
 
 
 @value
@@ -43,7 +86,6 @@ class C6(Counts, Figure):
     title = "The count sketch, and how many rows it should have"
     page = "Cormode et al., ICDT 2012, appendix C.6, Lemma 5"
     quick = {"seeds": 3, "queries": 500}
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "cormode2012_c6", CHECKS)
     shown = ("depth", "width", "estimate", "size", "theta")
     columns = 3
 
@@ -142,8 +184,42 @@ class C6(Counts, Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Squared errors of single cells with their theory; absolute ones by size and by range."""
-        return panels(self.widths, self.theory)
+        places = [*product(HELD, self.widths)]
+        titles = [f"({chr(97 + i)}) one cell, {held(*place)}" for i, place in enumerate(places)]
+        last = chr(97 + len(places)), chr(98 + len(places))
+        return [
+            *(
+                metric_panel(
+                    title,
+                    held(*x),
+                    SQUARED,
+                    "depth",
+                    log="xy",
+                    theory=("mean, theory", self.theory(*x)),
+                )
+                for title, x in zip(titles, places, strict=True)
+            ),
+            metric_panel(
+                f"({last[0]}) one cell, d = 1", "size", ABSOLUTE, "released", at="target"
+            ),
+            metric_panel(f"({last[1]}) ranges, d = 1", "range", ABSOLUTE, "query_size"),
+        ]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The best number of rows, beside the paper's; and the theory, beside what is measured."""
-        return comparison(rows, self.widths, self.theory)
+        lines = []
+        for what, size in product(HELD, self.widths):
+            panel = held(what, size)
+            for estimate in ESTIMATES:
+                error = by_depth(rows, panel, estimate).groupby("depth").value.mean()
+                best = error.idxmin()
+                measured = f"d = {best:g}, at {format_number(error[best])} counts"
+                measured += f" (d = {error.index[-1]:g}: {format_number(error.iloc[-1])})"
+                finding = Finding(PAPER["depth"].covers(best), measured)
+                lines.append((f"{panel}, {estimate}: best d", PAPER["depth"], finding))
+            squared = rows[(rows.panel == panel) & (rows.metric == SQUARED)]
+            square = squared[squared.estimate == "mean"].groupby("depth").value.mean()
+            ratio = square / self.theory(what, size)(square.index.to_numpy(float))
+            finding = Finding(None, f"{ratio.min():.3f} … {ratio.max():.3f}")
+            lines.append((f"{panel}: squared error / theory", PAPER["theory"], finding))
+        return compare_with_paper(*lines)

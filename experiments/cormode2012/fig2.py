@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
-from experiments.cormode2012.fig2_claims import CHECKS, comparison
+from experiments.cormode2012.fig2_checks import comparison
 from experiments.cormode2012.fig2_panels import panels
 from experiments.cormode2012.fig2_rows import LENGTHS, SAMPLES, SMALL, name_rows
 from experiments.cormode2012.fig2_theory import tau_of_size, theory_rows
@@ -33,7 +32,6 @@ from workbench.mechanisms import (
     ThresholdSampling,
     UniformSampling,
 )
-from workbench.trials import claims
 from workbench.trials.metrics import (
     HeldCells,
     MeanAbsoluteError,
@@ -51,9 +49,6 @@ class Fig2(Counts, Figure):
     page = "Cormode et al., ICDT 2012, section 4.2, Figure 2; sections 2.1, C.2, C.3"
     quick = {"seeds": 5, "queries": 200}
     rough = {"seeds": 2, "queries": 20}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "cormode2012_fig2", CHECKS
-    )
     shown = ("theta", "tau", "size")
 
     epsilon: float = epsilon(0.1)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import ABSOLUTE
 from workbench.compiled import pd
-from workbench.trials.claims import Printed
+from workbench.trials.claims import Printed, select
 
 PAPER = {
     "a": Printed("consistently around 1 %", 0, 0.015),

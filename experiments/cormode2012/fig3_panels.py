@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.cormode2012.fig3_rows import PAPER
+from experiments.cormode2012.fig3_checks import PAPER
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     RELATIVE,

@@ -19,11 +19,9 @@ Open    A cell lies in 21 nodes, so that ε/21 is spent on each (the paper count
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-from experiments.cormode2012.fig5_claims import CHECKS, comparison
+from experiments.cormode2012.fig5_checks import REGIONS, comparison, name_rows, of_regions
 from experiments.cormode2012.fig5_panels import panels
-from experiments.cormode2012.fig5_rows import REGIONS, name_rows, of_regions
 from experiments.cormode2012.fig5_theory import theory_rows
 from experiments.cormode2012.fig5_throughput import throughput
 from experiments.cormode2012.fig5_times import TIMED
@@ -46,7 +44,6 @@ from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.figure import epsilon, numbers, queries, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
-from workbench.trials import claims
 from workbench.trials.metrics import MeanAbsoluteError
 from workbench.value import value
 
@@ -59,9 +56,6 @@ class Fig5(Counts, Figure):
     page = "Cormode et al., ICDT 2012, sections 3 and 4.4, Figure 5"
     quick = {"seeds": 5, "queries": 200, "repeat": 5}
     rough = {"seeds": 2, "queries": 50, "repeat": 2}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "cormode2012_fig5", CHECKS
-    )
     shown = ("theta", "size")
 
     epsilon: float = epsilon(0.1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.cormode2012.fig5_rows import PAPER, of_regions
+from experiments.cormode2012.fig5_checks import PAPER, of_regions
 from experiments.cormode2012.fig5_theory import expected_dyadic_error
 from experiments.cormode2012.shared import ABSOLUTE, CUT, format_size, metric_panel
 from workbench.figures.plots import Panel

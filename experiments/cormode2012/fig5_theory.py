@@ -8,7 +8,6 @@ from math import exp
 
 import numpy as np
 
-from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import FULL
 from experiments.cormode2012.trees import (
     CROSSING,
@@ -20,7 +19,7 @@ from experiments.cormode2012.trees import (
     nodes_per_count,
 )
 from workbench.compiled import pd
-from workbench.trials.claims import ALIKE, Finding, check_between, check_similar, exact
+from workbench.trials.claims import ALIKE, Finding, check_between, check_similar, exact, select
 from workbench.value import format_number
 
 FROM = 10_000

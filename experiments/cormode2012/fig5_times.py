@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from experiments.cormode2012.paired import select
 from experiments.cormode2012.shared import FACTORS, FILTER, FULL, PRIORITY, both
 from experiments.cormode2012.throughput import if_timed, span
 from workbench.compiled import pd
-from workbench.trials.claims import Finding, Printed, check_between, exact
+from workbench.trials.claims import Finding, Printed, check_between, exact, select
 
 SPARSE = (0.01, 0.001)
 TIMED = 21  # releases, of which the fastest decides

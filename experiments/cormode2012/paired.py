@@ -7,27 +7,11 @@ from math import inf, isnan
 from workbench.compiled import pd
 from workbench.trials.claims import (
     Intervals,
-    MissingPoints,
     check_between,
     crossing,
     decide,
-    paired_ratios,
+    ratios,
 )
-
-
-def select(rows: pd.DataFrame, **where) -> pd.DataFrame:
-    """The rows whose columns equal what `where` says; MissingPoints if there are none."""
-    for column, x in where.items():
-        rows = rows[rows[column].isin(x) if isinstance(x, tuple) else rows[column] == x]
-    if rows.empty:
-        raise MissingPoints(f"no rows have {where}")
-    return rows
-
-
-def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | list[str]) -> Intervals:
-    """How large `ours` are against `other`, seed by seed, at the points that both have."""
-    both = [ours.assign(series="ours"), other.assign(series="other")]
-    return paired_ratios(pd.concat(both, ignore_index=True), "ours", "other", by)
 
 
 def to_best(rows: pd.DataFrame, x: str) -> tuple[float, Intervals]:

@@ -18,7 +18,7 @@ Open    Data and ranges as in Figure 6(b). The number of synthetic records is no
 
 from __future__ import annotations
 
-from pathlib import Path
+import numpy as np
 
 from experiments.cormode2012.data import (
     COUNTIES,
@@ -27,23 +27,13 @@ from experiments.cormode2012.data import (
     TRACTS,
     CommutingTables,
     dataset_named,
+    judged,
     published_tables,
     query_shares,
     table_total,
 )
-from experiments.cormode2012.sec45_claims import (
-    CHECKS,
-    GEOMETRIC,
-    LEAN,
-    REPLACED,
-    SYNTHESIS,
-    by_relation,
-    comparison,
-    error_ratio,
-)
-from experiments.cormode2012.sec45_panels import panels
-from experiments.cormode2012.sec45_priors import least_priors, prior_shares
-from experiments.cormode2012.shared import ABSOLUTE
+from experiments.cormode2012.sec45_priors import CONDITION, least_priors, prior_shares
+from experiments.cormode2012.shared import ABSOLUTE, ratio_of_means
 from experiments.cormode2012.work_places import SynthesisByWorkPlace
 from workbench import DP
 from workbench.compiled import pd
@@ -56,9 +46,65 @@ from workbench.mechanisms import (
     HighPassFilter,
     PrioritySampling,
 )
+from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.spaces import Domain
-from workbench.trials import claims
-from workbench.value import value
+from workbench.trials.claims import (
+    Finding,
+    Printed,
+    check_between,
+    compare_with_paper,
+    ratios,
+    select,
+)
+from workbench.value import format_number, value
+
+PAPER = {
+    "ratio": Printed("over three times the absolute error of geometric", 3, 4, at=1.0),
+}
+GEOMETRIC = "geometric"
+REPLACED = "geometric, replace one"
+SYNTHESIS = "Dirichlet synthesis"
+LEAN = "lean synthesis"
+PLACES = SynthesisByWorkPlace.series
+
+
+def by_relation(errors: pd.DataFrame) -> pd.DataFrame:
+    """Errors by series and `relation`; geometric noise twice, of "replace one" at twice its ε."""
+    series = errors.mechanism_name.mask(errors.records < errors.total, LEAN)
+    relation = np.where(errors.delta > 0, REPLACE, ADD_REMOVE)
+    errors = errors.assign(series=series, relation=relation)
+    replaced = errors[errors.series == GEOMETRIC].assign(series=REPLACED, relation=REPLACE)
+    replaced["epsilon"] *= 2
+    return pd.concat([errors, replaced], ignore_index=True)
+
+
+def error_ratio(rows: pd.DataFrame, base: str) -> pd.DataFrame:
+    """Rows of a metric `ErrorRatio`: the error of each synthesis in units of that of series `base`."""
+    point = ["epsilon", "share"]
+    other = rows[rows.series == base][[*point, "seed", "value"]]
+    other = other.rename(columns={"value": "other"})
+    ratios = rows[rows.series.isin([SYNTHESIS, PLACES, LEAN])].merge(other, on=[*point, "seed"])
+    ratios = ratios.set_index([*point, "series"])
+    value = ratio_of_means(ratios.value, ratios.other, [*point, "series"])
+    return ratios.drop(columns="other").assign(value=value, metric="ErrorRatio").reset_index()
+
+
+def not_four(rows, level, synthesis: str) -> Finding:
+    """Whether in the mean over sizes it has three to four times the error."""
+    errors = select(judged(rows), metric=ABSOLUTE, epsilon=1.0)
+    means = errors.groupby(["series", "seed"], as_index=False).value.mean().assign(sizes="all")
+    ours, other = (select(means, series=x) for x in (synthesis, GEOMETRIC))
+    return check_between(ratios(ours, other, "sizes"), level, 3, 4)
+
+
+def no_prior(rows, level, condition: str) -> Finding:
+    """Whether a condition allows no prior at any ε below 1."""
+    own = select(rows, panel=CONDITION, series=condition)
+    told = [
+        f"ε = {x:g}: {f'α = {format_number(alpha)}' if allowed else 'none'}"
+        for x, alpha, allowed in zip(own.epsilon, own.value, own.allowed, strict=True)
+    ]
+    return Finding(not own.allowed.any(), ", ".join(told))
 
 
 @value
@@ -68,9 +114,6 @@ class Sec45(CommutingTables, Figure):
     title = "Dirichlet synthesis against geometric noise, on range queries"
     page = "Cormode et al., ICDT 2012, section 4.5"
     quick = {"seeds": 2, "queries": 200, "records": 130_000_000, "places": 1000}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "cormode2012_sec45", CHECKS
-    )
     columns = 3
 
     epsilon: float = epsilon(1.0)
@@ -169,7 +212,20 @@ class Sec45(CommutingTables, Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Errors, a panel a dataset at hand; then ratios against ε, and the prior's share."""
         names = [name for name in self.data if name in set(rows.panel)]
-        return panels(rows, names, self.epsilon, self.ratio_share)
+        wanted = []
+        for name in names:
+            where = {"panel": name, "metric": ABSOLUTE, "epsilon": self.epsilon}
+            wanted.append((name, where, "share", {}))
+        if GEOMETRIC in set(rows.panel):
+            title = f"{TRACTS}, at {100 * self.ratio_share:g} %"
+            printed = {"printed": PAPER["ratio"]}
+            wanted.append((title, {"panel": GEOMETRIC}, "epsilon", printed))
+            wanted.append(("both replace one", {"panel": REPLACED}, "epsilon", {}))
+        wanted.append((f"prior, {names[0]}", {"panel": "prior"}, "epsilon", {"log": "x"}))
+        return [
+            Panel(f"({letter}) {title}", where, x, **how)
+            for letter, (title, where, x, how) in zip("abcdefg", wanted, strict=False)
+        ]
 
     def plot(self, rows: pd.DataFrame):
         """Three panels a line."""
@@ -177,4 +233,13 @@ class Sec45(CommutingTables, Figure):
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """How many times the error of geometric, under its own relation and under the same."""
-        return comparison(rows[(rows.metric == ABSOLUTE) & (rows.epsilon == self.epsilon)])
+        errors = rows[(rows.metric == ABSOLUTE) & (rows.epsilon == self.epsilon)]
+        lines = []
+        for name, own in errors.groupby("panel", sort=False):
+            for base in (GEOMETRIC, REPLACED):
+                means = error_ratio(own, base).groupby(["series", "share"]).value.mean()
+                for series, curve in means.groupby(level="series"):
+                    measured = f"{format_number(curve.min())} … {format_number(curve.max())}"
+                    finding = Finding(None, measured)
+                    lines.append((f"{name}: {series} / {base}", PAPER["ratio"], finding))
+        return compare_with_paper(*lines)

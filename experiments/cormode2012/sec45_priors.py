@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import exp, inf, isfinite
 from typing import Any
 
-from experiments.cormode2012.sec45_claims import CONDITION
 from workbench.compiled import pd
 from workbench.mechanisms import DirichletSynthesis
+
+CONDITION = "condition"
 
 
 def prior_shares(

@@ -8,7 +8,6 @@ from math import exp, pi
 import numpy as np
 
 from experiments.benchmarks._timing import power_of_ten
-from experiments.cormode2012.paired import ratios
 from workbench import DP, Dyadic
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
@@ -16,7 +15,7 @@ from workbench.figures.figure import number, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.spaces import Domain
-from workbench.trials.claims import Intervals
+from workbench.trials.claims import Intervals, ratios
 from workbench.value import value
 
 ABSOLUTE = "MeanAbsoluteError"

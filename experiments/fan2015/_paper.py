@@ -27,7 +27,7 @@ FILES = {  # what statements need, by the panel that has it
 
 def statements(figure: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
     """The claims of one figure, with its checks."""
-    return claims.read(Path(__file__).with_name("statements.toml"), figure, checks)
+    return claims.read(Path(__file__).with_name("statements.toml"), figure, checks=checks)
 
 
 def rows_of(rows: pd.DataFrame, of: str) -> pd.DataFrame:

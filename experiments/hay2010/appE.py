@@ -46,7 +46,9 @@ class AppE(Figure):
     title = "A noisy tree against an equi-depth histogram, over the size of the database"
     page = "Hay et al., PVLDB 2010, section 6 and Appendix E"
     quick = {"seeds": 5}
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "hay2010_appE", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "hay2010_appE", checks=CHECKS
+    )
     columns = 3
 
     epsilon: float = epsilon(1.0, "privacy parameter α")

@@ -101,7 +101,9 @@ class Fig3(Figure):
     title = "A noisy sorted sequence and its isotonic estimate"
     page = "Hay et al., PVLDB 2010, section 3, Figure 3; Examples 3, 4, 6"
     quick = {"samples": 40, "seeds": 5}
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "hay2010_fig3", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "hay2010_fig3", checks=CHECKS
+    )
 
     epsilon: float = epsilon(1.0)
     length: int = whole(RUN, "equal counts", high=10_000)

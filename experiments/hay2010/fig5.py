@@ -49,7 +49,9 @@ class Fig5(Figure):
     title = "Error of unattributed histograms"
     page = "Hay et al., PVLDB 2010, section 5.1, Figure 5; Theorem 2"
     quick = {"seeds": 5}
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "hay2010_fig5", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "hay2010_fig5", checks=CHECKS
+    )
     columns = 3
 
     data: tuple[str, ...] = datasets(SOCIAL, "coauthors", "NetTrace", "keywords", "surnames")

@@ -72,7 +72,9 @@ class Fig6(Figure):
     page = "Hay et al., PVLDB 2010, section 5.2, Figure 6; Theorem 4"
     quick = {"seeds": 5, "queries": 200}
     rough = {"seeds": 2, "queries": 50}
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "hay2010_fig6", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "hay2010_fig6", checks=CHECKS
+    )
 
     data: tuple[str, ...] = datasets("NetTrace", "Search Logs", "shop hours")
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))

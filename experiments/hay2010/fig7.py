@@ -37,7 +37,9 @@ class Fig7(Figure):
     title = "Where the error of isotonic inference sits"
     page = "Hay et al., PVLDB 2010, Appendix C, Figure 7"
     quick = {"samples": 10, "seeds": 5}
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "hay2010_fig7", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "hay2010_fig7", checks=CHECKS
+    )
 
     data: str = choice(
         "NetTrace", NAMES, "the counts, or their twin where they are not at hand"

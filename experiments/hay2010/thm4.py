@@ -109,7 +109,9 @@ class Thm4(Figure):
     title = "The variance of consistent trees against the bound"
     page = "Hay et al., PVLDB 2010, section 4.2, Theorem 4"
     quick = {"samples": 30, "seeds": 5}
-    claims = claims.read(Path(__file__).with_name("statements.toml"), "hay2010_thm4", CHECKS)
+    claims = claims.read(
+        Path(__file__).with_name("statements.toml"), "hay2010_thm4", checks=CHECKS
+    )
     columns = 3
 
     epsilon: float = number(1.0, "privacy budget ε", 1e-6, 1000, kind=UNPRINTED)

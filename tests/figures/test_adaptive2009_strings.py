@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.adaptive2009 import _fig8_9_claims as checks
-from experiments.adaptive2009 import _fig10_claims as list_checks
 from experiments.adaptive2009 import _real_strings as real
 from experiments.adaptive2009 import _recovery as recovery
 from experiments.adaptive2009 import _strings as strings
 from experiments.adaptive2009 import fig8_9, fig10
+from experiments.adaptive2009 import fig8_9 as checks
+from experiments.adaptive2009 import fig10 as list_checks
 from experiments.adaptive2009._leaves_in_parts import in_parts
 from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED, SOURCE
 from experiments.adaptive2009._unprinted import SETTINGS, basic, improved

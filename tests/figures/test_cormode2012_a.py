@@ -14,7 +14,7 @@ from experiments.cormode2012 import (
     c6,
     data,
     fig2,
-    fig2_filters,
+    fig2_checks,
     fig3,
     measures,
     paired,
@@ -202,7 +202,9 @@ WORLDS = [
 
 def test_what_holds_at_some_values_only_depends_on_what_is_not_printed():
     rows = world("cormode2012_fig2", of_fig2)
-    found = fig2.CHECKS["c-2b-2.1"](changed(rows, dict(panel="b", target=10_000), 5), LEVEL)
+    found = fig2.Fig2.checks()["c-2b-2.1"](
+        changed(rows, dict(panel="b", target=10_000), 5), LEVEL
+    )
     assert found.outcome == DEPENDS
     assert [holds for _, holds in found.strip.holds] == [False] + 5 * [True]
 
@@ -247,7 +249,7 @@ def test_errors_are_paired_by_size():
         for theta, size in zip((10, 20, 30), own, strict=True)
         for seed in range(3)
     )
-    two, one = fig2_filters.by_size(rows)
+    two, one = fig2_checks.by_size(rows)
     assert set(two.theta) == {20, 30}, "the largest is beyond the other's"
     np.testing.assert_allclose(two.value, one.value)
 

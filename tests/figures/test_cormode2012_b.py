@@ -12,13 +12,12 @@ from experiments.cormode2012 import (
     fig4,
     fig5,
     fig6a,
-    fig6a_claims,
     fig6b,
     fig6c,
     measures,
     trees,
 )
-from experiments.cormode2012.fig5_rows import REGIONS, of_regions
+from experiments.cormode2012.fig5_checks import REGIONS, of_regions
 from experiments.cormode2012.fig5_times import DENSE_SUMS, NUMPY, OUR_SUMS
 from experiments.cormode2012.shared import CELLS, DYADIC, FACTORS, FILTER, FULL, PRIORITY, both
 from tests.figures.worlds import World, changed, figure_of, made, noisy
@@ -220,26 +219,26 @@ def worlds():
 
 
 def test_what_differs_at_one_m_depends_on_it_and_what_was_not_run_is_open(worlds):
-    check = fig4.CHECKS["c-4-1.2"]
+    check = fig4.Fig4.checks()["c-4-1.2"]
     rows = worlds("fig4")
     found = check(changed(rows, USUAL | dict(m=10**7), 1e3), LEVEL)
     assert found.outcome == DEPENDS and "differs for m = 10,000,000" in found.strip.in_words()
-    for id, own in fig4.CHECKS.items():
+    for id, own in fig4.Fig4.checks().items():
         assert own(rows[rows.m == 10**6], LEVEL).outcome == UNDECIDED, id
 
 
 @pytest.mark.parametrize("id", ["c-5a-2.1", "c-5a-2.2"])
 def test_times_of_a_few_releases_decide_nothing(id, worlds):
-    found = fig5.CHECKS[id](worlds("fig5").assign(repeated=5), LEVEL)
+    found = fig5.Fig5.checks()[id](worlds("fig5").assign(repeated=5), LEVEL)
     assert found.outcome == UNDECIDED and "the best of 5 only" in found.why
 
 
 def test_one_summary_under_two_names_is_no_rival(worlds):
     same = dict(panel="a", series=both(1.0))
     rows = changed(worlds("fig5"), same, 0.5)
-    assert fig5.CHECKS["c-5a-1.2"](rows, LEVEL).outcome == DEPENDS
+    assert fig5.Fig5.checks()["c-5a-1.2"](rows, LEVEL).outcome == DEPENDS
     rows = changed(rows, same, 0.9, "released")
-    assert fig5.CHECKS["c-5a-1.2"](rows, LEVEL).outcome == HOLDS
+    assert fig5.Fig5.checks()["c-5a-1.2"](rows, LEVEL).outcome == HOLDS
 
 
 @pytest.mark.parametrize(
@@ -253,7 +252,7 @@ def test_what_is_about_points_that_are_not_drawn_is_not_testable(figure, drawn, 
     rows = worlds(figure)
     for column, points in drawn.items():
         rows = rows[rows[column].isna() | rows[column].isin(points)]
-    checks = FIGURES[figure].CHECKS
+    checks = figure_of(FIGURES[figure]).checks()
     for id in lost:
         with pytest.raises(MissingPoints):
             checks[id](rows, LEVEL)
@@ -333,5 +332,5 @@ def test_what_lies_below_a_noisy_zero_is_dropped_as_a_filter_would():
 
 @pytest.mark.parametrize("successes, low, high", [(0, 0, 0.3085), (5, 0.1871, 0.8129)])
 def test_the_interval_of_a_share_is_exact(successes, low, high):
-    found = fig6a_claims.share_interval(successes, 10, 0.95)
+    found = fig6a.share_interval(successes, 10, 0.95)
     assert found == pytest.approx((low, high), abs=1e-4)

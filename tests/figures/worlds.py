@@ -33,8 +33,7 @@ class World(NamedTuple):
     @property
     def checks(self) -> dict:
         """By statement."""
-        every = [each for claim in self.figure.claims for each in claim.statements]
-        return {each.id: each.check for each in every if each.check}
+        return self.figure.checks()
 
     def after(self, changes) -> pd.DataFrame:
         """Its rows once they are changed: by functions, and by the arguments of `changed`."""

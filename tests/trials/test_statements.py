@@ -5,29 +5,28 @@ import json
 import pandas as pd
 import pytest
 
+from tests.figures.worlds import noisy
 from workbench.trials import claims
 from workbench.trials.claims import Finding, MissingPoints, Statement, Strip
 
 CLAIM = """
-[[claim]]
-id = "x-1"
-figure = "nobody2020_fig1"
+[fig1.x-1]
 page = "section 1"
 sentence = "It falls, and is small."
 """
 FALLS = """
-  [[claim.statement]]
-  id = "x-1.1"
-  says = "It falls."
-  reading = "everywhere"
+[fig1.x-1.1]
+says = "It falls."
+reading = "everywhere"
+check = "test_statements.check"
 """
 SMALL = """
-  [[claim.statement]]
-  id = "x-1.2"
-  says = "It is small."
-  page = "section 2"
+[fig1.x-1.2]
+says = "It is small."
+page = "section 2"
+check = "test_statements.check"
 """
-OTHER = CLAIM.replace("x-1", "x-2").replace("fig1", "fig2")
+OTHER = (CLAIM + FALLS).replace("x-1", "x-2").replace("fig1", "fig2")
 ROWS = pd.DataFrame({"seed": range(5), "value": 1.0})
 
 
@@ -35,15 +34,14 @@ def check(rows, level):
     return Finding(True, f"{len(rows)} rows")
 
 
-def read(tmp_path, text, checks=()):
+def read(tmp_path, text):
     path = tmp_path / f"{abs(hash(text))}.toml"
     path.write_text(text, encoding="utf-8")
-    return claims.read(path, "nobody2020_fig1", dict.fromkeys(checks, check))
+    return claims.read(path, "nobody2020_fig1", "tests.trials")
 
 
 def test_statements_are_read_with_their_checks(tmp_path):
-    text = CLAIM + FALLS + SMALL + 'needs = ["Adult"]' + OTHER + FALLS.replace("x-1", "x-2")
-    (claim,) = read(tmp_path, text, ("x-1.1", "x-1.2"))
+    (claim,) = read(tmp_path, CLAIM + FALLS + SMALL + 'needs = ["Adult"]' + OTHER)
     falls, small = claim.judge([ROWS], 0.95, lambda name: name != "Adult")
     assert (falls.id, falls.claim, falls.says) == ("x-1.1", "x-1", "It falls.")
     assert (falls.page, small.page) == ("section 1", "section 2")
@@ -52,24 +50,130 @@ def test_statements_are_read_with_their_checks(tmp_path):
     assert "Adult" in small.why
 
 
+def checked(text):
+    return CLAIM + FALLS.replace('"test_statements.check"', text)
+
+
 @pytest.mark.parametrize(
-    "text, checks, says",
+    "text, says",
     [
-        (CLAIM + FALLS, (), "nobody2020_fig1: statement x-1.1 has no check"),
-        (CLAIM + FALLS, ("x-1.1", "x-1.3"), "a check for x-1.3, which is no statement of it"),
-        (CLAIM + FALLS + FALLS, ("x-1.1",), "2 statements have the id x-1.1"),
-        (CLAIM + FALLS + CLAIM + SMALL, (), "2 claims have the id x-1"),
-        (CLAIM + FALLS + OTHER + FALLS, ("x-1.1",), "2 statements have the id x-1.1"),
-        (CLAIM + FALLS + 'colour = "red"', ("x-1.1",), "x-1.1 has an unknown key 'colour'"),
-        (CLAIM + 'why = "so"' + FALLS, ("x-1.1",), "x-1 has an unknown key 'why'"),
-        (CLAIM, (), "x-1 lacks 'statement'"),
-        (CLAIM + "[[claim.statement]]\nid = 'x-1.1'", ("x-1.1",), "x-1.1 lacks 'says'"),
-        (CLAIM + FALLS + 'untestable = "no"', ("x-1.1",), "is said to be untestable"),
+        (checked('""\nuntestable = "no"').replace('check = ""', ""), None),
+        (
+            CLAIM + FALLS.replace("check =", "page ="),
+            "nobody2020_fig1: statement x-1.1 has no check",
+        ),
+        (CLAIM + FALLS + FALLS, r"toml: Cannot declare .*'x-1', '1'"),
+        (CLAIM + FALLS + CLAIM + SMALL, "toml: Cannot declare"),
+        (CLAIM + FALLS + OTHER.replace("x-2", "x-1"), "two figures have the claim x-1"),
+        (CLAIM + FALLS + 'colour = "red"', "x-1.1 has an unknown key 'colour'"),
+        (CLAIM + 'why = "so"' + FALLS, "x-1 has an unknown key 'why'"),
+        (CLAIM, "x-1 has no statement"),
+        (CLAIM + FALLS.replace("says", "page"), "x-1.1 lacks 'says'"),
+        (CLAIM + FALLS + 'untestable = "no"', "is said to be untestable"),
+        (checked('{ kind = "smells" }'), "x-1.1 has a check of kind 'smells': need a function"),
+        (checked('{ kind = "falls", ours = "a" }'), "x-1.1: its check lacks 'by'"),
+        (checked('{ kind = "lower", ours = "a", by = "x" }'), "its check lacks 'other'"),
+        (
+            checked('{ kind = "falls", ours = "a", by = "x", colour = "red" }'),
+            "its check has an unknown key 'colour'",
+        ),
     ],
 )
-def test_what_does_not_fit_together_is_refused(tmp_path, text, checks, says):
+def test_what_does_not_fit_together_is_refused(tmp_path, text, says):
+    if says is None:
+        assert read(tmp_path, text)
+        return
     with pytest.raises(ValueError, match=says):
-        read(tmp_path, text, checks)
+        read(tmp_path, text)
+
+
+def rows_of(**series):
+    points = [
+        {"series": name, "size": size, "value": x}
+        for name, values in series.items()
+        for size, x in zip((1, 10, 100), values, strict=True)
+    ]
+    return noisy(points, seeds=5, spread=1e-3)
+
+
+CURVES = rows_of(low=(8, 4, 2), mid=(9, 4.8, 2.1), high=(20, 20, 20))
+
+
+@pytest.mark.parametrize(
+    ("check", "outcome"),
+    [
+        ('{ kind = "lower", ours = "low", other = "mid", by = "size" }', claims.HOLDS),
+        (
+            '{ kind = "lower", ours = "low", other = "mid", by = "size", times = 2 }',
+            claims.DIFFERS,
+        ),
+        (
+            '{ kind = "lower", ours = "mid", other = ["low", "high"], by = "size" }',
+            claims.DIFFERS,
+        ),
+        (
+            '{ kind = "lower", ours = "mid", other = ["low", "high"], by = "size", any = true }',
+            claims.HOLDS,
+        ),
+        (
+            '{ kind = "lower", ours = "{which}", other = "mid", by = "size", '
+            'over = { which = ["low", "high"] } }',
+            claims.DEPENDS,
+        ),
+        ('{ kind = "higher", ours = "mid", other = "low", by = "size" }', claims.HOLDS),
+        ('{ kind = "at most", ours = "mid", other = "low", by = "size" }', claims.HOLDS),
+        ('{ kind = "similar", ours = "low", other = "mid", by = "size" }', claims.HOLDS),
+        ('{ kind = "similar", ours = "low", other = "high", by = "size" }', claims.DIFFERS),
+        (
+            '{ kind = "similar", ours = { series = "low" }, other = "high", by = "size", times = 3, '
+            "rows = { size = { to = 1 } } }",
+            claims.HOLDS,
+        ),
+        ('{ kind = "between", ours = "low", by = "size", low = 1, high = 9 }', claims.HOLDS),
+        (
+            '{ kind = "between", ours = "low", by = "size", low = 100, scale = 100, unit = " %" }',
+            claims.HOLDS,
+        ),
+        ('{ kind = "falls", ours = ["low", "mid"], by = "size" }', claims.HOLDS),
+        ('{ kind = "rises", ours = "low", by = "size" }', claims.DIFFERS),
+        ('{ kind = "lower", ours = "low", other = "absent", by = "size" }', claims.UNTESTABLE),
+        (
+            '{ function = "test_statements.at_least", rows = { series = "high" }, least = 19 }',
+            claims.HOLDS,
+        ),
+        (
+            '{ function = "test_statements.at_least", prepare = "test_statements.halved", least = 20 }',
+            claims.DIFFERS,
+        ),
+    ],
+)
+def test_a_declared_check_decides_what_it_says(tmp_path, check, outcome):
+    (claim,) = read(tmp_path, checked(check))
+    (verdict,) = claim.judge([CURVES], 0.95)
+    assert verdict.outcome == outcome
+
+
+def at_least(rows, level, least):
+    return Finding(bool(rows.value.min() >= least), f"{rows.value.min():g}")
+
+
+def halved(rows):
+    return rows.assign(value=rows.value / 2)
+
+
+def test_what_was_not_run_of_what_is_swept_is_open(tmp_path):
+    swept = 'ours = "{which}", other = "mid", by = "size", over = { which = ["low", "absent"] }'
+    (claim,) = read(tmp_path, checked(f'{{ kind = "lower", {swept} }}'))
+    (verdict,) = claim.judge([CURVES], 0.95)
+    assert (
+        verdict.outcome == claims.UNDECIDED and str(verdict.strip) == "which: low ✓, absent ?"
+    )
+
+
+def test_a_function_that_is_not_there_is_named(tmp_path):
+    (claim,) = read(tmp_path, checked('"test_statements.nothing"'))
+    with pytest.raises(ValueError, match="test_statements has no function nothing"):
+        claim.judge([CURVES], 0.95)
 
 
 def test_the_first_look_that_decides_is_the_verdict():
@@ -176,8 +280,7 @@ def test_a_finding_in_wrong_words_is_refused(tmp_path, change, why):
     table = {key: x for key, x in (GOOD | change).items() if x is not None}
     text = "\n".join(f"{key} = {json.dumps(x)}" for key, x in table.items())
     file = tmp_path / "statements.toml"
-    statement = '[[claim]]\nid = "x-1"\n[[claim.statement]]\nid = "x-1.1"\nsays = "So."\n'
-    file.write_text(f"{statement}\n[[finding]]\n{text}\n")
+    file.write_text(f"{CLAIM}{FALLS}\n[[finding]]\n{text}\n")
     with pytest.raises(ValueError, match=f"statements.toml: the finding .*{why}"):
         claims.read_findings(file)
 

@@ -19,7 +19,7 @@ from workbench.compiled import project_folder
 from workbench.datasets.kinds import GENERATOR, TWIN, kind_of, remarks_on, unwrapped
 from workbench.mechanisms import options
 from workbench.trials import claims
-from workbench.trials.claims import Claim, Verdict
+from workbench.trials.claims import Check, Claim, Verdict
 from workbench.value import did_you_mean, parameter
 
 if TYPE_CHECKING:
@@ -247,6 +247,8 @@ class Figure:
         super().__init_subclass__(**kwargs)
         if "id" not in vars(cls):
             cls.id = cls.__module__.partition(".")[2].replace(".", "_") or cls.__name__
+        if "claims" not in vars(cls):
+            cls.claims = _claims(cls) or cls.claims
         cap = cls._default_seeds()
         if cls._statements() and cap is not None and cls.quick.get("seeds", cap) > cap:
             raise ValueError(
@@ -289,6 +291,12 @@ class Figure:
         """One of its trials: the whole configuration, which can be pasted and run."""
         sweep = next(iter(self.sweeps().values()))
         return next(sweep.trials())
+
+    @classmethod
+    def checks(cls) -> dict[str, Check]:
+        """The check of each statement that is judged, by its id."""
+        every = (each for claim in cls.claims for each in claim.statements)
+        return {each.id: each.check for each in every if each.check}
 
     # ---- its parameters
 
@@ -531,6 +539,15 @@ class Figure:
     def _is_less(self, name: str) -> bool:
         """Whether a parameter of effort is less than the paper's."""
         return not _at_least(getattr(self, name), self.parameters()[name].default)
+
+
+def _claims(figure: type[Figure]) -> tuple[Claim, ...]:
+    """What the paper says of a figure, if `statements.toml` stands beside its file."""
+    file = getattr(sys.modules.get(figure.__module__), "__file__", None)
+    statements = Path(file or "").with_name("statements.toml")
+    if file is None or not statements.is_file():
+        return ()
+    return claims.read(statements, figure.id, package=figure.__module__.rpartition(".")[0])
 
 
 def describe(values: Mapping[str, Any]) -> str:

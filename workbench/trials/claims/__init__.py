@@ -28,6 +28,7 @@ from workbench.trials.claims.claim import OUTCOMES as OUTCOMES
 from workbench.trials.claims.claim import TICKS as TICKS
 from workbench.trials.claims.claim import UNDECIDED as UNDECIDED
 from workbench.trials.claims.claim import UNTESTABLE as UNTESTABLE
+from workbench.trials.claims.claim import Check as Check
 from workbench.trials.claims.claim import Claim as Claim
 from workbench.trials.claims.claim import Finding as Finding
 from workbench.trials.claims.claim import MissingPoints as MissingPoints
@@ -58,5 +59,7 @@ from workbench.trials.claims.intervals import interpolate_log_log as interpolate
 from workbench.trials.claims.intervals import mean_curve as mean_curve
 from workbench.trials.claims.intervals import means as means
 from workbench.trials.claims.intervals import paired_ratios as paired_ratios
+from workbench.trials.claims.intervals import ratios as ratios
+from workbench.trials.claims.intervals import select as select
 from workbench.trials.claims.intervals import steps as steps
 from workbench.value import format_number as format_number

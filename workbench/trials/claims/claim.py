@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, isfinite
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -179,8 +179,6 @@ class Statement:
         Why it cannot be judged here.
     needs : tuple of str
         The classes of `datasets` whose files decide it: with a twin it is not testable.
-    sweeps : str
-        What the paper does not print and is swept.
     """
 
     id: str
@@ -191,7 +189,6 @@ class Statement:
     by_definition: bool = False
     untestable: str = ""
     needs: tuple[str, ...] = ()
-    sweeps: str = ""
 
     def __post_init__(self) -> None:
         if self.check is None and not self.untestable:
@@ -490,31 +487,38 @@ def compare_with_paper(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
 
 # Statements
 
-_CLAIM = {"id", "figure", "page", "sentence", "statement"}
+_CLAIM = {"page", "sentence"}
 _STATEMENT = {
-    "id",
     "says",
     "page",
     "reading",
     "by_definition",
     "untestable",
     "needs",
-    "sweeps",
+    "check",
 }
 
 
-def read(file: str | Path, figure: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
-    """The claims of one figure, from the paper's `statements.toml`, with the figure's checks.
+def read(
+    file: str | Path,
+    figure: str,
+    package: str = "",
+    checks: Mapping[str, Check] = MappingProxyType({}),
+) -> tuple[Claim, ...]:
+    """The claims of one figure, from the paper's `statements.toml`.
 
     Parameters
     ----------
     file : path
-        Holds `[[claim]]` with `id`, `figure`, `page`, `sentence` and its `[[claim.statement]]`, each with
-        `id`, `says` and what else a `Statement` takes.
+        Holds a table `[fig1.x-1]` for each claim x-1 of the figure fig1, with `page` and `sentence`, and
+        a table `[fig1.x-1.1]` for each of its statements, with `says`, `check` and what else a
+        `Statement` takes.
     figure : str
-        The figure's id.
+        The figure's id; what follows its first underscore names its tables.
+    package : str
+        In which the modules are that checks name.
     checks : mapping
-        The check of each statement that is judged, by its id.
+        Checks by the id of their statements, of those that declare none.
 
     Returns
     -------
@@ -524,52 +528,67 @@ def read(file: str | Path, figure: str, checks: Mapping[str, Check]) -> tuple[Cl
     Raises
     ------
     ValueError
-        If two claims or statements have one id, a key is unknown or missing, a statement has no check, or
-        a check no statement.
+        If two claims or statements have one id, a key is unknown or missing, or a statement has no check.
     """
-    own = [claim for claim in _parse(Path(file)) if claim["figure"] == figure]
-    known = {each["id"] for claim in own for each in claim["statement"]}
+    own = read_tables(Path(file)).get(figure.partition("_")[2], {})
+    known = {id for claim in own.values() for id in claim["statements"]}
     for id in checks:
         if id not in known:
             raise ValueError(
                 f"{figure}: a check for {id}, which is no statement of it in {file}"
             )
     try:
-        return tuple(_claim(claim, checks) for claim in own)
+        return tuple(_claim(id, claim, checks, package) for id, claim in own.items())
     except ValueError as e:
         raise ValueError(f"{figure}: {e}") from None
 
 
 @cache
-def _parse(file: Path) -> list[dict[str, Any]]:
-    """All claims of a file."""
-    claims = tomllib.loads(file.read_text(encoding="utf-8")).get("claim", [])
-    for claim in claims:
-        _refuse(claim, _CLAIM, _CLAIM - {"page"}, file)
-        for statement in claim["statement"]:
-            _refuse(statement, _STATEMENT, {"id", "says"}, file)
-    statements = [each["id"] for claim in claims for each in claim["statement"]]
-    for kind, ids in {"claims": [c["id"] for c in claims], "statements": statements}.items():
-        id, times = Counter(ids).most_common(1)[0] if ids else ("", 0)
-        if times > 1:
-            raise ValueError(f"{file}: {times} {kind} have the id {id}")
-    return claims
+def read_tables(file: Path) -> dict[str, dict[str, Any]]:
+    """The claims of a file by figure and id, each with its `statements` by id."""
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as e:
+        raise ValueError(f"{file}: {e}") from None
+    tables.pop("finding", None)
+    seen = set()
+    for claims in tables.values():
+        for id, claim in claims.items():
+            numbers = [key for key, x in claim.items() if isinstance(x, dict)]
+            claim["statements"] = {f"{id}.{number}": claim.pop(number) for number in numbers}
+            _refuse(id, claim, _CLAIM | {"statements"}, {"sentence"}, file)
+            for name, statement in claim["statements"].items():
+                _refuse(name, statement, _STATEMENT, {"says"}, file)
+            if not numbers:
+                raise ValueError(f"{file}: {id} has no statement")
+            if id in seen:
+                raise ValueError(f"{file}: two figures have the claim {id}")
+            seen.add(id)
+    return tables
 
 
-def _refuse(table: dict[str, Any], known: set[str], needed: set[str], file: Path) -> None:
+def _refuse(
+    id: str, table: dict[str, Any], known: set[str], needed: set[str], file: Path
+) -> None:
     """A ValueError for a key that is unknown, or missing."""
-    id = table.get("id", "without an id")
     for key in table.keys() - known:
         raise ValueError(
             f"{file}: {id} has an unknown key {key!r}; known: {', '.join(sorted(known))}"
         )
-    for key in sorted(needed - table.keys()):
+    for key in needed - table.keys():
         raise ValueError(f"{file}: {id} lacks {key!r}")
 
 
-def _claim(claim: dict[str, Any], checks: Mapping[str, Check]) -> Claim:
+def _claim(
+    id: str, claim: Mapping[str, Any], checks: Mapping[str, Check], package: str
+) -> Claim:
+    from workbench.trials.claims.declared import declared  # which is built on this file
+
     statements = []
-    for each in claim["statement"]:
-        rules = dict(each, needs=tuple(each.get("needs", ())))
-        statements.append(Statement(**rules, check=checks.get(each["id"])))
-    return Claim(claim["id"], claim.get("page", ""), claim["sentence"], tuple(statements))
+    for name, each in claim["statements"].items():
+        check = checks.get(name)
+        if "check" in each:
+            check = declared(name, each["check"], package)
+        rules = dict(each, needs=tuple(each.get("needs", ())), check=check)
+        statements.append(Statement(name, **rules))
+    return Claim(id, claim.get("page", ""), claim["sentence"], tuple(statements))

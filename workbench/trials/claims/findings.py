@@ -113,7 +113,10 @@ def read_findings(file: str | Path) -> tuple[PaperFinding, ...]:
         the file lacks.
     """
     tables = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-    known = {each["id"] for claim in tables.get("claim", ()) for each in claim["statement"]}
+    claims = [
+        claim for own in _claim.read_tables(Path(file)).values() for claim in own.values()
+    ]
+    known = {id for claim in claims for id in claim["statements"]}
     return tuple(_finding(table, known, Path(file)) for table in tables.get("finding", ()))
 
 

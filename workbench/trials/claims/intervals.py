@@ -11,7 +11,7 @@ are too few runs for the level.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from math import exp, inf, log
@@ -204,6 +204,41 @@ def paired_ratios(
     """
     a, b = _by_seed(rows, ours, by).align(_by_seed(rows, other, by), join="inner")
     return _of_logs(a.index, _log_ratio(a.to_numpy(), b.to_numpy()))
+
+
+def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
+    """The rows whose columns equal what `where` says.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of a figure.
+    **where
+        By column a value, several (a tuple or list), or the ends of a range, `{"from": …, "to": …}`.
+
+    Raises
+    ------
+    MissingPoints
+        If there are none.
+    """
+    for column, x in where.items():
+        own = rows[column]
+        if isinstance(x, Mapping):
+            there = own.between(x.get("from", -inf), x.get("to", inf))
+        else:
+            there = own.isin(x) if isinstance(x, tuple | list) else own == x
+        rows = rows[there]
+    if rows.empty:
+        raise MissingPoints(f"no rows have {where}")
+    return rows
+
+
+def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> Intervals:
+    """How large the rows `ours` are against `other`, seed by seed, at the points that both have."""
+    import pandas as pd
+
+    both = [ours.assign(series="ours"), other.assign(series="other")]
+    return paired_ratios(pd.concat(both, ignore_index=True), "ours", "other", by)
 
 
 def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
