@@ -6,15 +6,10 @@ named after the paper's dataset, with what marks a twin behind; all others stand
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 from experiments.fan2015.data import panel_of
 from workbench.compiled import pd
 from workbench.figures import Figure
-from workbench.trials import claims
-from workbench.trials.claims import Claim, MissingPoints
-from workbench.trials.claims.claim import Check
+from workbench.trials.claims import MissingPoints
 from workbench.value import value
 
 FILES = {  # what statements need, by the panel that has it
@@ -23,11 +18,6 @@ FILES = {  # what statements need, by the panel that has it
     "NetflixPrize": "Netflix",
     "MovieLens": "MovieLens",
 }
-
-
-def statements(figure: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
-    """The claims of one figure, with its checks."""
-    return claims.read(Path(__file__).with_name("statements.toml"), figure, checks=checks)
 
 
 def rows_of(rows: pd.DataFrame, of: str) -> pd.DataFrame:

@@ -162,16 +162,3 @@ def check_small_budgets_gain(rows, level) -> Finding:
     ]
     steps_up = shares.iloc[:, 1:].to_numpy() >= shares.iloc[:, :-1].to_numpy() * (1 - 1e-9)
     return Finding(bool(steps_up.all()), "; ".join(told))
-
-
-CHECKS = {
-    "f-6.1": partial(check_side, of="items", after=False),
-    "f-6.2": partial(check_side, of="items", after=True),
-    "f-6.3": partial(check_side, of="edges", after=False),
-    "f-6.4": partial(check_side, of="edges", after=True),
-    "f-6.5": partial(check_best, of="items", printed=30),
-    "f-6.6": partial(check_best, of="edges", printed=5),
-    "f-6.7": check_noise_makes_it,
-    "f-th2.1": check_best_grows,
-    "f-th2.2": check_small_budgets_gain,
-}

@@ -44,8 +44,6 @@ from workbench.trials.claims import (
 
 SAMPLED = {name: f"{name}, sampled" for name in OURS}  # before noise
 FOUR = ("Gowalla", "Foursquare", "Netflix", "MovieLens")
-BUT_MOVIELENS = FOUR[:3]
-BUT_LPA = (*OURS, "DFT", "GS")
 WHERE = {
     SQUARED: {},
     DIVERGENCE: {"direction": JUDGED},
@@ -66,20 +64,20 @@ def of_metric(rows: pd.DataFrame, metric: str, counts: str) -> pd.DataFrame:
 
 
 def judged(
+    rows: pd.DataFrame,
+    level: float,
     check: Callable,
     metric: str,
     counts: str,
     of: Collection[str] = FOUR,
-    *,
     as_built: bool = False,
-    **given,
-) -> Check:
-    """A check as a figure takes it: of one metric, under all readings and laws.
+) -> Finding:
+    """A check of one metric, under all readings and laws.
 
     Parameters
     ----------
     check : callable
-        Takes rows of one reading and law, and a level; and what is `given`.
+        Takes rows of one reading and law, and a level.
     metric, counts : str
         Of "items" or "edges".
     of : collection of str
@@ -87,12 +85,7 @@ def judged(
     as_built : bool
         Whether twins are taken under their own law alone.
     """
-
-    def check_rows(rows, level):
-        own = of_metric(rows, metric, counts)
-        return swept(own, level, partial(check, **given), of, as_built=as_built)
-
-    return check_rows
+    return swept(of_metric(rows, metric, counts), level, check, of, as_built=as_built)
 
 
 def swept(
@@ -218,19 +211,3 @@ def check_closer_sample(rows, level) -> Finding:
     own = pd.concat([rows_of(rows, name) for name in FOUR])
     ratios = paired_ratios(one_law(own), SAMPLED["SRA"], SAMPLED["HPA"], "panel")
     return check_lower(ratios, level)
-
-
-def count_checks(counts: str) -> dict[str, Check]:
-    """The checks that Figures 7 and 8 have in common, by what comes after the number of the claim."""
-    errors = partial(judged, metric=SQUARED, counts=counts)
-    divergences = partial(judged, metric=DIVERGENCE, counts=counts)
-    lpa = dict(lower=BUT_LPA, higher=["LPA"])
-    return {
-        "a.1": errors(check_below, **lpa),
-        "a.4": errors(check_comparable),
-        "b.1": divergences(check_below, **lpa),
-        "b.2": divergences(check_below, lower=["SRA"], higher=["HPA"], as_built=True),
-        "b-2.1": divergences(check_preserved),
-        "b-2.2": divergences(check_failing, of=("Gowalla", "Netflix")),
-        "b-2.3": divergences(check_comparable),
-    }

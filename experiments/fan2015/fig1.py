@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.fan2015._paper import FanFigure, rows_of, statements
+from experiments.fan2015._paper import FanFigure, rows_of
 from experiments.fan2015.data import Case, cases, datasets, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep
@@ -93,9 +93,6 @@ def check_few(rows, level) -> Finding:
     return Finding(bool(small >= ORDERS * (1 - small)), measured)
 
 
-CHECKS = {"f-1.1": check_one, "f-1.2": check_majority, "f-1.3": check_few}
-
-
 @value
 class Fig1(FanFigure):
     """Records of users, the most active first, and where sampling cuts."""
@@ -104,7 +101,6 @@ class Fig1(FanFigure):
     page = "Fan & Jin, WWW 2015, section 1, Figure 1"
     quick = {"netflix_users": 20_000}
     rough = {"netflix_users": 2000}
-    claims = statements("fan2015_fig1", CHECKS)
     columns = 3
 
     data: tuple[str, ...] = datasets()

@@ -15,28 +15,16 @@ Open    Data, M, l and d: see `data`; what is beside the paper: see `_five_metho
 
 from __future__ import annotations
 
-from functools import partial
-
-from experiments.fan2015 import top_statements as tops
 from experiments.fan2015._counts import Counts
-from experiments.fan2015._five_methods import JUDGED, PRECISION, SQUARED
-from experiments.fan2015._paper import statements
+from experiments.fan2015._five_methods import JUDGED
 from experiments.fan2015.count_statements import (
-    BUT_MOVIELENS,
     SAMPLED,
-    check_below,
-    check_closer_sample,
-    check_no_worse,
-    check_not_lowest,
-    count_checks,
-    judged,
 )
 from experiments.fan2015.data import AS_BUILT, FILE, sampling_mechanisms
 from experiments.fan2015.unreleased import (
     ItemErrorParts,
     KeptRecords,
     ReleaseTakenApart,
-    TopItems,
 )
 from workbench import DP, Sweep, run
 from workbench.compiled import pd
@@ -48,27 +36,6 @@ from workbench.value import format_number, value
 OF = "items"
 PARTS = ItemErrorParts.__name__
 
-errors = partial(judged, metric=SQUARED, counts=OF)
-precision = partial(judged, metric=PRECISION, counts=OF)
-top_items = partial(judged, metric=TopItems.__name__, counts=OF)
-CHECKS = {f"f-7{id}": check for id, check in count_checks(OF).items()} | {
-    "f-7a.2": errors(check_below, of=("Gowalla", "Foursquare")),
-    "f-7a.3": errors(check_not_lowest, of=("Netflix", "MovieLens")),
-    "f-7d.1": errors(check_no_worse, of=BUT_MOVIELENS),
-    "f-7d.2": errors(check_below, of=["MovieLens"], lower=["DFT"], higher=["GS"]),
-    "f-7b.3": check_closer_sample,
-    "f-7c.1": precision(tops.check_lost),
-    "f-7c.2": precision(tops.check_more),
-    "f-7c.3": precision(tops.check_all_found, of=["Netflix"], as_built=True),
-    "f-7c.4": precision(tops.check_ahead, of=BUT_MOVIELENS),
-    "f-7c.5": precision(
-        tops.check_more, of=["MovieLens"], as_built=True, more=["SRA"], fewer=["HPA"]
-    ),
-    "f-7c-2.1": top_items(tops.check_noise_hides),
-    "f-7c-2.2": top_items(tops.check_smoothed),
-    "f-7c-3.2": tops.check_no_majority,
-}
-
 
 @value
 class Fig7(Counts):
@@ -77,7 +44,6 @@ class Fig7(Counts):
     title = "Item counts, by five methods"
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 7"
     quick = {**Counts.quick, "taken_apart": 1}
-    claims = statements("fan2015_fig7", CHECKS)
     of = OF
 
     taken_apart: int = whole(5, "releases whose error is taken apart", kind=EFFORT)

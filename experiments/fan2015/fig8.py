@@ -12,24 +12,15 @@ Open    as in Figure 7, with which it shares its runs: edges are the other half 
 
 from __future__ import annotations
 
-from functools import partial
-
 from experiments.fan2015._counts import Counts
 from experiments.fan2015._five_methods import (
     OURS,
     PRECISION,
     READINGS,
-    SQUARED,
     TEN,
 )
-from experiments.fan2015._paper import rows_of, statements
+from experiments.fan2015._paper import rows_of
 from experiments.fan2015.count_statements import (
-    BUT_MOVIELENS,
-    check_below,
-    check_no_worse,
-    check_not_lowest,
-    count_checks,
-    judged,
     swept,
 )
 from experiments.fan2015.data import AS_BUILT, FILE, one_law
@@ -37,8 +28,6 @@ from experiments.fan2015.groups import COMMON, OWN, GroupPrecision, GroupTaste
 from experiments.fan2015.top_statements import (
     ABOVE_ONE,
     ABOVE_ZERO,
-    check_ahead,
-    check_more,
     differences,
     mean_differences,
 )
@@ -84,27 +73,12 @@ def check_tastes(rows, level) -> Finding:
     return Finding(bool((groups > common).all()), measured)
 
 
-errors = partial(judged, metric=SQUARED, counts=OF)
-precision = partial(judged, metric=PRECISION, counts=OF)
-CHECKS = {f"f-8{id}": check for id, check in count_checks(OF).items()} | {
-    "f-8a.2": errors(check_below, of=BUT_MOVIELENS),
-    "f-8a.3": errors(check_not_lowest, of=["MovieLens"]),
-    "f-8d.1": errors(check_no_worse),
-    "f-8c.1": precision(check_more),
-    "f-8c.2": check_slight_drop,
-    "f-8c.3": precision(check_ahead),
-    "f-8c.4": check_each_group,
-    "f-8c.5": check_tastes,
-}
-
-
 @value
 class Fig8(Counts):
     """Counts of edges."""
 
     title = "Edge counts, by five methods"
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 8"
-    claims = statements("fan2015_fig8", CHECKS)
     of = OF
 
     def rows(self, store) -> pd.DataFrame:

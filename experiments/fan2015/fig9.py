@@ -12,9 +12,8 @@ from typing import Any
 
 from experiments.fan2015._counts import TOPS, FiveMethods, count_metrics, drawn_rows
 from experiments.fan2015._five_methods import PRECISION, READINGS, TEN
-from experiments.fan2015._paper import statements
 from experiments.fan2015.data import one_law
-from experiments.fan2015.precision_statements import AHEAD, CHECKS, LAST
+from experiments.fan2015.precision_statements import AHEAD, LAST
 from workbench.compiled import pd
 from workbench.figures import plots
 from workbench.figures.figure import wholes
@@ -28,7 +27,6 @@ class Fig9(FiveMethods):
 
     title = "Finding the K most popular items"
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 9"
-    claims = statements("fan2015_fig9", CHECKS)
     columns = 2
 
     tops: tuple[int, ...] = wholes(TOPS, "K", unit="items")

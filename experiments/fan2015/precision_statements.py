@@ -14,7 +14,6 @@ import numpy as np
 
 from experiments.fan2015._counts import TOPS
 from experiments.fan2015._five_methods import OTHERS, OURS, TEN
-from experiments.fan2015.count_statements import swept
 from experiments.fan2015.top_statements import ABOVE_ZERO, differences, mean_differences
 from workbench.compiled import pd
 from workbench.trials.claims import (
@@ -139,26 +138,3 @@ def check_rivals_last(rows, level) -> Finding:
         for (name, own), rival in product(last.groupby("panel"), OTHERS)
     }
     return any_of(parts, level)
-
-
-def _swept(check, **given):
-    return lambda rows, level: swept(rows, level, partial(check, **given))
-
-
-def check_certain(rows, level) -> Finding:
-    """HPA is certain of the first item, on every dataset as built."""
-    found = partial(check_first, methods=["HPA"], low=0.95, high=1)
-    return swept(rows, level, found, as_built=True)
-
-
-CHECKS = {
-    "f-9.1": check_certain,
-    "f-9.2": _swept(check_trend, methods=["HPA"], sign=-1),
-    "f-9.3": _swept(check_trend, methods=["SRA"], sign=-1),
-    "f-9.4": _swept(check_slower),
-    "f-9.5": _swept(check_first, methods=OTHERS, low=0, high=0.05),
-    "f-9.6": _swept(check_trend, methods=OTHERS, sign=1),
-    "f-9-2.1": _swept(check_superior),
-    "f-9-2.2": _swept(check_not_distinguished),
-    "f-9-2.3": _swept(check_rivals_last),
-}

@@ -270,7 +270,7 @@ WORLDS = [
 
 def test_a_statement_that_holds_under_one_reading_of_the_budget_depends_on_it():
     where = {"panel": "Gowalla", "series": "HPA", "metric": SQUARED, "reading": "total"}
-    finding = fig7.CHECKS["f-7a.2"](changed(of_fig7(), where, 10), LEVEL)
+    finding = fig7.Fig7.checks()["f-7a.2"](changed(of_fig7(), where, 10), LEVEL)
     assert finding.outcome == DEPENDS
     assert finding.strip.in_words() == "holds for ε = each; differs for ε = total"
 
@@ -279,14 +279,14 @@ def test_where_both_find_all_one_other_dataset_must_show_a_difference():
     rows = of_fig7()
     all_of_it = rows.series.isin(("SRA", "HPA")) & (rows.metric == PRECISION)
     netflix = all_of_it & (rows.panel == "Netflix")
-    check = fig7.CHECKS["f-7c.4"]
+    check = fig7.Fig7.checks()["f-7c.4"]
     assert check(rows.assign(value=rows.value.where(~netflix, 1.0)), LEVEL).outcome == HOLDS
     assert check(rows.assign(value=rows.value.where(~all_of_it, 1.0)), LEVEL).outcome == DIFFERS
 
 
 def test_the_other_direction_of_the_divergence_decides_nothing():
     rows = changed(of_fig7(), {"series": "SRA", "direction": REVERSED}, 9)
-    assert fig7.CHECKS["f-7b.2"](rows, LEVEL).outcome == HOLDS
+    assert fig7.Fig7.checks()["f-7b.2"](rows, LEVEL).outcome == HOLDS
 
 
 def test_what_a_dataset_lacks_is_not_testable():

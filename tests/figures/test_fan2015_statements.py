@@ -64,7 +64,7 @@ def fig11():
     for series, times in (("original", 0), ("SRA", 1), ("HPA", 3)):
         one = {"panel": "Foursquare", "dataset": "Foursquare", "series": series}
         for day, share in week.items():
-            shift = 0.01 if day in fan2015_fig11.LATE else -0.01
+            shift = 0.01 if day in ("Fri", "Sat", "Sun") else -0.01
             by_day = {"metric": "ContextShare", "day": day, "value": share + times * shift}
             rows.append(one | by_day)
         rows.append(one | {"metric": "TotalVariation", "value": 0.03 * times})

@@ -1,6 +1,7 @@
 """Checks as `statements.toml` declares them: which rows, which of their series, and how they compare.
 
     check = "fig5.same_entries"                     # a function of the rows and the level
+    check = {function = "fig5.cut", series = "filter"}
     check = {kind = "lower", ours = "filter", other = "priority", by = "query_size", rows = {panel = "a"}}
 
 A list of series stands for all of them. `over` names what the paper does not print, with its values, each
@@ -121,8 +122,8 @@ def _found(check: dict[str, Any], package: str, rows: pd.DataFrame, level: float
         rows = named(prepare, package)(rows)
     if "rows" in check:
         rows = select(rows, **check.pop("rows"))
-    if function := check.pop("function", None):
-        return named(function, package)(rows, level, **check)
+    if "function" in check:
+        return _function(check, package)(rows, level)
     ours, other = (_listed(check.pop(name, None)) for name in ("ours", "other"))
     join = checks.any_of if check.pop("any", False) else checks.all_of
     parts: dict[str, Any] = {}
@@ -133,6 +134,16 @@ def _found(check: dict[str, Any], package: str, rows: pd.DataFrame, level: float
     if len(parts) == 1:
         return parts[name](level)
     return join(parts, level)
+
+
+def _function(table: Mapping[str, Any], package: str) -> Any:
+    """A function with its arguments, of which some may be functions in their turn."""
+    arguments = {
+        key: _function(x, package) if isinstance(x, Mapping) and "function" in x else x
+        for key, x in table.items()
+        if key != "function"
+    }
+    return partial(named(table["function"], package), **arguments)
 
 
 def _listed(x: Any) -> list[Any]:
