@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from experiments.fan2015._five_methods import (
     DIVERGENCE,
+    DRAWN,
     JUDGED,
     METHODS,
     PRECISION,
@@ -91,7 +92,8 @@ class FiveMethods(FanFigure):
         """The five: a dataset a panel, under all laws."""
         sweeps = {}
         for name, case in self.cases().items():
-            methods = [m for reading in READINGS for m in self.methods(case, reading).values()]
+            by_reading = [self.methods(case, reading).values() for reading in READINGS]
+            methods = [*dict.fromkeys(m for each in by_reading for m in each)]
             laws = [*case.laws(self.popularities).values()]
             sweeps[name] = Sweep(laws, methods, self.metrics(), self.seeds)
         return sweeps
@@ -105,14 +107,16 @@ class FiveMethods(FanFigure):
             times = min(self.beside_seeds, self.seeds)
             more = Sweep([case.dataset], [*beside.values()], self.metrics(), times)
             rows = pd.concat([run(sweeps[name], store), run(more, store)])
-            runs = {repr(m): (READINGS[0], series) for series, m in beside.items()}
-            for reading in READINGS:
-                methods = self.methods(case, reading)
-                runs |= {repr(m): (reading, series) for series, m in methods.items()}
             laws = {repr(x): law for law, x in case.laws(self.popularities).items()}
-            which = mechanism_of_trials(rows).map(runs)
-            columns = dict(reading=which.str[0], series=which.str[1])
-            frames.append(rows.assign(panel=name, law=rows.dataset.map(laws), **columns))
+            rows = rows.assign(panel=name, law=rows.dataset.map(laws))
+            made = mechanism_of_trials(rows)
+            for reading in READINGS:  # which share what spends as much
+                methods = self.methods(case, reading) | (
+                    beside if reading == READINGS[0] else {}
+                )
+                series = made.map({repr(m): series for series, m in methods.items()})
+                own = rows.assign(reading=reading, series=series)
+                frames.append(own[series.notna()])
         return pd.concat(frames, ignore_index=True)
 
 
@@ -140,7 +144,7 @@ class Counts(FiveMethods):
         return rows[(rows.of == self.of) | shown].reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """(a), (b) and (c), each under both readings of ε: a group of bars a dataset."""
+        """(a), (b) and (c), each under two readings of ε: a group of bars a dataset."""
         counts = f"{self.of.removesuffix('s')} counts"
         tops = "all items" if self.of == "items" else "each context, on average"
         judged = {"metric": DIVERGENCE, "direction": JUDGED}
@@ -151,7 +155,7 @@ class Counts(FiveMethods):
             (f"(b) KL divergence of {counts}", "", judged),
             (f"(c) top {self.top} of {tops}", "", precision),
         ):
-            for reading in READINGS:
+            for reading in DRAWN:
                 here = {"of": self.of, "reading": reading, **where}
                 title_here = f"{title}, ε {reading}"
                 grid.append(Panel(title_here, here, "panel", log=log, bars=True))

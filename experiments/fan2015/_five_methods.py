@@ -1,6 +1,7 @@
 """Fan & Jin 2015: what Figures 7 to 9 and Table 5 run, five methods and what stands beside them.
 
-ε is of a whole release, or of its items and of its edges each: both readings are run. All methods enforce
+ε is of a whole release, or of its items and of its edges each, with 0.1 ε or 0.2 ε for popularity: all
+three readings are run. All methods enforce
 their M, as the paper's do not need to. Beside the five, and never judged, stands what a user would try
 next: `consistent` (items and edges reconciled), `total` (all counts scaled to the published number of
 records), HPA with half of its l records at random, and the l that the corrected formula suggests, from the
@@ -32,11 +33,11 @@ JUDGED = (
 REVERSED = "released_given_original"
 TEN = 10
 FEW = 21  # coefficients of DFT
-READINGS = ("total", "each")  # ε of a whole release, or of its items and of its edges each
-DOUBLED = (
-    "each, and popularity"  # as "each", where HPA learns popularity with a tenth of 2 ε too
-)
-POPULARITY = 0.1  # of ε: what HPA learns popularity with, under the other readings
+# ε of a whole release, or of its items and of its edges each; HPA learns popularity with 0.1 ε, or
+# in the last reading with a tenth of 2 ε, as all its shares are doubled
+READINGS = ("total", "each", "each, and popularity")
+DRAWN = READINGS[:2]
+POPULARITY = 0.1  # of ε
 PUBLISHED = {  # users and records, where the dataset does not say them itself
     "Gowalla (LGLMF)": (5628, 620_683),
     "Gowalla": (12_579, 739_600),
@@ -87,7 +88,7 @@ def five_methods(
         budget = DP(2 * epsilon)
         picked = DP(spent * epsilon)
         share = POPULARITY / spent
-    elif reading == DOUBLED:
+    elif reading == READINGS[2]:
         budget = picked = DP(2 * epsilon)
     return {
         "SRA": SRA(budget, case.l),

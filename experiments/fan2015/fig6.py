@@ -17,7 +17,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from experiments.fan2015._five_methods import OURS, READINGS, five_methods, mechanism_of_trials
+from experiments.fan2015._five_methods import (
+    DRAWN,
+    OURS,
+    READINGS,
+    five_methods,
+    mechanism_of_trials,
+)
 from experiments.fan2015._paper import FanFigure
 from experiments.fan2015.best_l_statements import PRINTED_UP_TO, error_curve
 from experiments.fan2015.data import (
@@ -87,7 +93,7 @@ class Fig6(FanFigure):
 
     def readings(self, case: Case) -> tuple[str, ...]:
         """Of ε; what stands beside has one."""
-        return READINGS if case.of == "Foursquare" else READINGS[:1]
+        return DRAWN if case.of == "Foursquare" else DRAWN[:1]
 
     def sample_sizes(self, case: Case) -> tuple[int, ...]:
         """The l that are tried, M at the end."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.fan2015._counts import TOPS, FiveMethods, count_metrics, drawn_rows
-from experiments.fan2015._five_methods import PRECISION, READINGS, TEN
+from experiments.fan2015._five_methods import DRAWN, PRECISION, TEN
 from experiments.fan2015.data import one_law
 from experiments.fan2015.precision_statements import AHEAD, LAST
 from workbench.compiled import pd
@@ -46,7 +46,7 @@ class Fig9(FiveMethods):
         return [
             Panel(f"{name}, ε {reading}", {"panel": name, "reading": reading}, "top", log="x")
             for name in rows.panel.unique()
-            for reading in READINGS
+            for reading in DRAWN
         ]
 
     def plot(self, rows: pd.DataFrame):

@@ -139,7 +139,7 @@ def of_fig7():
     rows = counts("items")
     quantities = {TopItems.AHEAD: 100, TopItems.TRUE: 50, TopItems.RELEASED: 5}
     quantities[TopItems.FIRST] = 0.3
-    budget = dict(zip(READINGS, (1.0, 2.0), strict=True))
+    budget = dict(zip(READINGS, (1.0, 2.0, 2.0), strict=True))
     for panel, series in product(checks.FOUR, METHODS):
         for quantity, x in quantities.items():
             own = {"of": "items", "metric": TopItems.__name__, "quantity": quantity}
@@ -272,7 +272,10 @@ def test_a_statement_that_holds_under_one_reading_of_the_budget_depends_on_it():
     where = {"panel": "Gowalla", "series": "HPA", "metric": SQUARED, "reading": "total"}
     finding = fig7.Fig7.checks()["f-7a.2"](changed(of_fig7(), where, 10), LEVEL)
     assert finding.outcome == DEPENDS
-    assert finding.strip.in_words() == "holds for ε = each; differs for ε = total"
+    assert (
+        finding.strip.in_words()
+        == "holds for ε = each … each, and popularity; differs for ε = total"
+    )
 
 
 def test_where_both_find_all_one_other_dataset_must_show_a_difference():

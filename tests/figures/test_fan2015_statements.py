@@ -83,7 +83,7 @@ def table5():
     rows = [
         one
         | {"series": series, "metric": "TopPrecision", "top": k, "reading": reading, "value": x}
-        for reading in fan2015_table5.SPENT
+        for reading in fan2015_table5.READINGS
         for series, x in laws.items()
         for k in fan2015_table5.Table5().tops
     ]
