@@ -122,12 +122,12 @@ class Fig1(FanFigure):
         }
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One a dataset, with the l at which SRA and HPA cut dashed."""
+        """One a dataset, records on a linear axis as printed, with the l at which SRA and HPA cut dashed."""
         grid = []
         for name, case in self.cases().items():
             dashes = ("l, where sampling cuts", partial(np.full_like, fill_value=case.l))
             where = {"panel": name, "metric": "Records"}
-            grid.append(Panel(name, where, "rank", theory=dashes))
+            grid.append(Panel(name, where, "rank", log="x", theory=dashes))
         return grid
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -154,6 +154,12 @@ class Fig11(FanFigure):
             for name in rows.panel.unique()
         ]
 
+    def plot(self, rows: pd.DataFrame):
+        """The week from Sunday, as printed."""
+        days = pd.Categorical(rows.day, [SHORT[-1], *SHORT[:-1]])
+        order = days.codes.argsort(kind="stable")
+        return super().plot(rows.iloc[order])
+
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """A line a dataset and sampling: percentage points that days gain, and the distance."""
         lines = []
