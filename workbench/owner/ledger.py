@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from workbench.estimates.files import Draft
 from workbench.privacy import ADD_REMOVE, DP, ZCDP
@@ -31,6 +33,15 @@ from workbench.value import shown
 # Counter
 
 _LARGEST = 1 << 20  # bytes of a counter, which is one line
+
+
+class _Counted(msgspec.Struct):
+    """What a counter says; of one that cannot be read, only that it is itself the session."""
+
+    session: str
+    id: str | None = None
+    spent: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    checksum: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})*$")] = ""
 
 
 @dataclass(frozen=True)
@@ -49,15 +60,15 @@ class Counter:
                 f"{self.path}: the counter of {self.session} is gone. Put it back; if it is lost, and "
                 "the session's file is surely its latest, open it by Session.open(path, lost=True)"
             )
-        if named.get("id") != self.id:
-            other = shown(named["session"])
+        if named.id != self.id:
+            other = shown(named.session)
             torn = (
-                ""
-                if "id" in named
-                else "; if it is torn, move it away, then Session.open(path, lost=True)"
+                "; if it is torn, move it away, then Session.open(path, lost=True)"
+                if named.id is None
+                else ""
             )
             raise ValueError(f"{self.path} counts for another session, {other}{torn}")
-        return named.get("spent", 0), bytes.fromhex(named.get("checksum", ""))
+        return named.spent or 0, bytes.fromhex(named.checksum)
 
     def draft(self) -> Draft:
         """A draft that takes its disk space, for `write`."""
@@ -96,8 +107,8 @@ class Counter:
         _write(self.path, self._text(0, b""))
 
     def _text(self, spent: int, checksum: bytes) -> str:
-        named = {"session": str(self.session), "id": self.id}
-        return json.dumps(named | {"spent": spent, "checksum": checksum.hex()})
+        counted = _Counted(str(self.session), self.id, spent, checksum.hex())
+        return json.dumps(msgspec.to_builtins(counted))
 
 
 def _write(path: Path, text: str) -> None:
@@ -113,9 +124,9 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
     """The counter of a budget that begins; a ValueError if another one spent from this place."""
     counter = Counter(path, session, id)
     named = _named_session(path)
-    if named is not None and named.get("spent", 1):
+    if named is not None and named.spent != 0:
         raise ValueError(
-            f"{path} counts for another budget, {shown(named['session'])}, of which some is spent: a "
+            f"{path} counts for another budget, {shown(named.session)}, of which some is spent: a "
             "second budget for the same people adds to it. Use that one, or name another counter"
         )
     if named is None:
@@ -144,10 +155,10 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
     lock = data.with_name(f"{data.name}.session")
     counter = Counter(lock, session, id)
     named = _named_session(lock)
-    if named is not None and (named["session"], named.get("id")) == (str(session), id):
+    if named is not None and (named.session, named.id) == (str(session), id):
         return counter
     if named is not None:
-        other = Path(named["session"])
+        other = Path(named.session)
         if not lost or other.exists() and other not in (session, lock):
             raise ValueError(
                 f"{lock} names another session, {shown(str(other))}: a second budget adds to what that "
@@ -163,23 +174,17 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
     return counter
 
 
-def _named_session(lock: Path) -> dict[str, Any] | None:
-    """What a counter says; where it cannot be read, that it is itself the session."""
+def _named_session(lock: Path) -> _Counted | None:
+    """What a counter says, if there is one."""
     if not lock.exists():
         return None
     try:
         if not lock.is_file():  # a device or a pipe may have no end
             raise ValueError(f"{lock} is no file")
         with open(lock, "rb") as file:
-            named = json.loads(file.read(_LARGEST))
-        Path(named["session"])
-        bytes.fromhex(named.get("checksum", ""))
-        spent = named.get("spent", 0)
-        if type(spent) is not int or spent < 0:
-            raise ValueError(f"spent = {shown(spent)}")
-        return named
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {"session": str(lock)}
+            return msgspec.json.decode(file.read(_LARGEST), type=_Counted)
+    except (ValueError, RecursionError):  # one of msgspec is a ValueError
+        return _Counted(str(lock))
 
 
 # File
@@ -214,15 +219,24 @@ _TRIGGER = re.compile(  # of ours, of this format and the first
     r"BEGIN SELECT RAISE\(ABORT, '[\w ]+'\); END"
 )
 OF_THE_BANK = ("domain", "bound", "dataset", "total")  # None until the first question is asked
-_DEFAULTS: dict[str, Any] = {
-    "format": _FORMAT,
-    "budget": None,
-    "people": None,
-    "unit": None,
-    "relation": ADD_REMOVE,
-    "counter": None,
-    **dict.fromkeys(OF_THE_BANK),
-}
+
+
+class _About(msgspec.Struct, kw_only=True):
+    """What a session belongs to, as its file holds it."""
+
+    format: int = _FORMAT
+    id: str
+    budget: list[int | float] | dict[str, int | float]
+    people: str | None = None
+    unit: str | None = None
+    relation: str = ADD_REMOVE
+    counter: str | None = None
+    domain: dict[str, Any] | None = None
+    bound: Annotated[list[int | float], msgspec.Meta(min_length=3, max_length=3)] | None = None
+    dataset: str | None = None
+    total: int | float | None = None
+
+
 _NOTHING = (0, b"")  # the latest spend of an empty ledger
 ANSWERED = "SELECT *, seal <> zeroblob(32) AS answered FROM ledger"
 _COLUMNS = (
@@ -286,6 +300,12 @@ class SessionFile:
             _create(db, stated)
         texts = _about(db, self.path)
         stored = {name: json.loads(text) for name, text in texts.items()}
+        try:
+            msgspec.convert(stored, _About)
+        except msgspec.ValidationError as e:
+            raise ValueError(
+                f"{self.path}: a damaged session, or one of another version ({e})"
+            ) from None
         has_bank = stored["domain"] is not None
         for name, value in stated.items():
             if name in OF_THE_BANK and not has_bank:
@@ -474,7 +494,8 @@ def _create(db: sqlite3.Connection, stated: dict[str, Any]) -> None:
         db.execute(statement)
     db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     db.execute("INSERT INTO readme VALUES (?)", (_README,))
-    _write_about(db, _DEFAULTS | {"id": secrets.token_hex(16)} | stated)
+    about = _About(id=secrets.token_hex(16), **stated)
+    _write_about(db, msgspec.to_builtins(about))
 
 
 def _write_about(db: sqlite3.Connection, about: dict[str, Any]) -> None:
@@ -490,7 +511,7 @@ def _about(db: sqlite3.Connection, path: Path) -> dict[str, str]:
     texts = dict(db.execute("SELECT name, value FROM about"))
     checksum = texts.pop("checksum", None)
     whole = damage == "ok" and checksum == _checksum(b"", sorted(texts.items())).hex()
-    whole = whole and {*_DEFAULTS, "id"} <= texts.keys()
+    whole = whole and {*_About.__struct_fields__} <= texts.keys()
     if not whole or texts["format"] != str(_FORMAT):
         raise ValueError(f"{path}: a damaged session, or one of another version")
     return texts
@@ -531,8 +552,8 @@ def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
     db.execute("DROP TABLE ledger")
     for statement in _LEDGER.replace("PRICE", "epsilon").split(";\n"):
         db.execute(statement)
-    budget = {"format": _FORMAT, "budget": [about["budget"], 0.0]}
-    _write_about(db, _DEFAULTS | about | budget)
+    brought = about | {"format": _FORMAT, "budget": [about["budget"], 0.0]}
+    _write_about(db, msgspec.to_builtins(msgspec.convert(brought, _About)))
     for question, *values, answered in rows:
         names = ("time", "asked", "queries", "deviation", "epsilon")
         number = spend(db, **dict(zip(names, values, strict=True)), delta=0.0)
