@@ -21,6 +21,7 @@ from workbench.trials.claims import (
     all_of,
     check_between,
     check_lower,
+    exact,
     paired_ratios,
 )
 
@@ -129,8 +130,7 @@ def check_same_alpha(rows, level: float) -> Finding:
     def at(level: float) -> pd.DataFrame:
         unknown = pd.DataFrame({"estimate": [1.0], "low": 0.0, "high": np.inf, "runs": 1})
         points = [
-            unknown if each is None else _exact_if_one(each.at(level))
-            for each in found.values()
+            unknown if each is None else exact_if_one(each).at(level) for each in found.values()
         ]
         return pd.concat(points, keys=found, names=["approach", "prior", "bought", "asked"])
 
@@ -138,6 +138,6 @@ def check_same_alpha(rows, level: float) -> Finding:
     return found_often if found_often.holds is not None else unless_far(lacks, found_often)
 
 
-def _exact_if_one(points: pd.DataFrame) -> pd.DataFrame:
-    """A ratio that is 1 in all runs, as both α are the same, has no interval."""
-    return points.assign(low=1.0, high=1.0) if (points.estimate == 1).all() else points
+def exact_if_one(costs: Intervals) -> Intervals:
+    """A cost that is 1 in all runs, as both α are the same, has no interval."""
+    return exact(costs.at(0.5).estimate) if (costs.at(0.5).estimate == 1).all() else costs

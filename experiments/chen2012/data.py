@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench import DP, Domain
+from workbench import DP, Domain, SparseTable
 from workbench.datasets import CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.release import Release
@@ -96,6 +96,10 @@ class Bank:
     def deviation(self) -> float:
         """Of the noise of an answer that was bought."""
         return float(self.history.variances[0] ** 0.5)
+
+    def noiseless(self, truth: SparseTable) -> NoisyAnswers:
+        """The past answers as they are expected: true ones, of the same variances."""
+        return replace(self.history, values=truth.answer(self.history.workload))
 
     def queries(self, count: int) -> dict[str, Workload]:
         """The past ones, and new ranges."""

@@ -9,7 +9,8 @@ Open    m, noise and prior are the paper's. α of kernel PCA is in tuples, that 
         noise's deviation. The paper does not say over which α it draws; here the ends are the prior
         alone and, for as many queries, almost the unbiased answer, which kernel PCA has at α = ∞ too.
         Inner products are averages over the prior, where the paper's may be sums: its α is then another
-        by √N. Intervals are uniform among all that are not empty.
+        by √N. Intervals are uniform among all that are not empty. Errors of kernel PCA are expected
+        over the noise, in closed form.
         The union of past and new queries, of which the text speaks and no panel, is run on the twin,
         from ranges, with α by cross-validation. Noise of a computed sensitivity: Figure 3.
 """

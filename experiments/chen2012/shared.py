@@ -105,19 +105,3 @@ def open_where_far(numbers: Intervals, lacks: pd.Series) -> Intervals:
         return points.assign(low=points.low.mask(far, 0.0), high=points.high.mask(far, inf))
 
     return Intervals(at)
-
-
-def share_of_runs(good: np.ndarray) -> Intervals:
-    """In how large a share of all runs something is so, by Clopper and Pearson."""
-    yes = int(np.sum(good))
-    runs = len(good)
-
-    def at(level: float) -> pd.DataFrame:
-        from scipy.special import betaincinv
-
-        tail = (1 - level) / 2
-        low = betaincinv(yes, runs - yes + 1, tail) if yes else 0.0
-        high = betaincinv(yes + 1, runs - yes, 1 - tail) if yes < runs else 1.0
-        return pd.DataFrame({"estimate": [yes / runs], "low": low, "high": high, "runs": runs})
-
-    return Intervals(at, ratios=False)

@@ -15,11 +15,14 @@ from experiments.chen2012 import fig5 as chen2012_fig5
 from experiments.chen2012 import growth as chen2012_growth
 from experiments.chen2012 import shared as chen2012_shared
 from experiments.chen2012 import tradeoff as chen2012_tradeoff
-from experiments.chen2012.approaches import ALONE, UNION
+from experiments.chen2012.approaches import ALONE, UNION, expected_squares
 from experiments.chen2012.data import PAST, WITH, WITHOUT, QueryBank
 from tests.figures.worlds import World, changed, made, noisy
 from workbench import Trial
 from workbench.datasets import IPUMSTwin
+from workbench.inference import KernelPCA, select_alpha
+from workbench.inference.eigenqueries import Eigenqueries
+from workbench.mechanisms import LaplaceQueries
 from workbench.queries import RandomMarginalRanges, workload_sensitivity
 from workbench.trials.claims import DEPENDS, HOLDS, NOT_JUDGED, UNDECIDED, UNTESTABLE
 
@@ -80,8 +83,7 @@ def fig3():
                 {"series": series + name, "alpha": alpha, "value": factor * value}
                 for name, factor in times.items()
             ]
-    world = noisy(told, 60).assign(panel=CASES[1], metric="RMSE")
-    return world.assign(squared=world.value**2)
+    return noisy(told, 60).assign(panel=CASES[1], metric="RMSE")
 
 
 def fig5():
@@ -143,7 +145,6 @@ def test_a_reason_that_few_runs_leave_open_says_how_many_decide():
     world = fig3()
     apart = changed(world, ESTIMATE, 0.925)  # 1.7 % above the error from all
     apart = changed(apart, {"series": WITH + chen2012_fig3.PART}, 0.925)
-    apart["squared"] = apart.value**2
     finding = check(apart[apart.seed < 5], 0.95)
     assert finding.holds is None and 5 < finding.runs < 60
     assert check(apart, 0.95).holds
@@ -156,17 +157,6 @@ def test_a_statement_depends_on_which_true_curve_is_meant():
         assert finding.outcome == DEPENDS, finding
 
 
-def test_a_share_of_runs_has_the_interval_of_its_count():
-    shares = chen2012_shared.share_of_runs(np.arange(20) < 15)
-    (point,) = shares.at(0.95).itertuples()
-    assert point.estimate == 0.75
-    assert (point.low, point.high) == pytest.approx(
-        (0.509, 0.913), abs=1e-3
-    )  # Clopper, Pearson
-    (all_of_them,) = chen2012_shared.share_of_runs(np.ones(10)).at(0.95).itertuples()
-    assert (all_of_them.low, all_of_them.high) == pytest.approx((0.025**0.1, 1))
-
-
 TRUE_OF_2 = dict.fromkeys(chen2012_tradeoff.CHECKS, HOLDS)
 OF_PAST = {"case": CASES[1], "asked": PAST, "bought": "ranges"}
 OF_TABLES = {"asked": PAST, "bought": "tables"}
@@ -176,10 +166,6 @@ ENTROPY = {"approach": "maximum entropy"}
 
 def outcomes_of_2(world):
     return {id: check(world, 0.99).outcome for id, check in chen2012_tradeoff.CHECKS.items()}
-
-
-def squared(rows):
-    return rows.assign(squared=rows.value**2)
 
 
 WORLDS = [
@@ -221,7 +207,6 @@ WORLDS = [
             ("n-3-2.1", (STAGE, 0.9)),
             ("", ({"series": WITH + chen2012_fig3.GENERAL, "alpha": ALPHAS[3]}, 1.02)),
         ],
-        derive=squared,
         alone=True,
     ),
     World(
@@ -335,6 +320,42 @@ def test_new_queries_may_be_bought_too():
     assert 20 < len(both.estimate.new) <= 30
     assert both.estimate.new.scales[0] == pytest.approx(5000, rel=1e-3)
     assert past.privacy.epsilon < both.privacy.epsilon < both.mechanism.budget.epsilon
+
+
+@pytest.mark.slow
+def test_errors_of_kernel_pca_are_those_of_many_noisy_histories():
+    """Within five standard errors of 100 purchases of the same answers, each at most 8 % of its number."""
+    table = SMALL.load()
+    bank = Trial(SMALL, QueryBank(queries=60, scale=100.0), 3).release(table).estimate
+    alphas = (30.0, 1000.0, 1e5 / 3)
+    rng = np.random.default_rng(0)
+    total = float(table.total)
+    new = bank.unbought("tables", 20)
+    grid = dict(low=alphas[0], high=alphas[-1], points=3, refine=0, seed=bank.seed)
+    seen = {name: [] for name in bank.priors}
+    asked = bank.unbought("ranges", 40)
+    for _ in range(100):
+        budget = QueryBank(scale=100.0).price(bank.history.workload, table.domain)
+        history = LaplaceQueries(budget, bank.history.workload)(table, rng).estimate
+        for name, prior in bank.priors.items():
+            estimates = select_alpha(history, 5, total=total, prior=prior, **grid).errors
+            lines = [estimates]
+            for workload in (asked, new):
+                models = map(KernelPCA(1.0, total, prior)(history).with_alpha, alphas)
+                misses = [m.answer(workload) - table.answer(workload) for m in models]
+                lines.append((np.stack(misses) ** 2).mean(axis=1))
+            seen[name].append(lines)
+    rows = chen2012_fig3.CrossValidated(alphas, 40, 5)(table, bank)
+    for name, prior in bank.priors.items():
+        past = Eigenqueries.of(bank.noiseless(table), total, prior)
+        curves = [
+            rows[rows.prior == name + s].value ** 2 for s in (chen2012_fig3.ESTIMATED, "")
+        ]
+        curves.append(expected_squares(past, table, new, alphas).mean(axis=1))
+        drawn = np.array(seen[name])
+        error = drawn.std(axis=0) / len(drawn) ** 0.5
+        assert (error < 0.08 * np.array(curves)).all()
+        assert (np.abs(drawn.mean(axis=0) - curves) < 5 * error).all()
 
 
 def test_metrics_refuse_a_private_truth():
