@@ -43,9 +43,10 @@ def error_over_alpha(approach, prior, alpha, new):
     bias = bias if prior == WITHOUT else 12_000
     noise = 7500
     if new:
-        noise = 20_000 if approach == "kernel PCA" else 9000
+        noise = 30_000 if approach == "kernel PCA" else 9000
+    half = 6e4 if approach == "kernel PCA" else 3e4
     alpha = alpha if approach == "kernel PCA" else 1e5 * alpha
-    share = 1 / (1 + 3e4 / alpha)
+    share = 1 / (1 + half / alpha)
     return 500 + bias / (1 + (alpha / 1000) ** 2) + noise * share
 
 
