@@ -2,9 +2,9 @@
 
 The paper's own files are used where they are at hand, else twins stand in (of the keywords only their
 number is printed); the published file of NetTrace is sorted by count, so that for ranges of addresses
-its twin stands in all the same. Beside them stand real datasets of the kind, which are left out where
-they are not at hand: a shop's invoices by the hour, where a unit is a customer of up to ten lines, so
-that l1 = 10; degrees of coauthors (ca-GrQc); the 20,000 most frequent surnames.
+its twin is another order of its cells. Beside them stand real datasets of the kind, which are left out
+where they are not at hand: a shop's invoices by the hour, where a unit is a customer of up to ten lines,
+so that l1 = 10; degrees of coauthors (ca-GrQc); the 20,000 most frequent surnames.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def datasets(*names: str) -> Any:
 def at_hand(names: Sequence[str], in_order: bool = False) -> dict[str, Any]:
     """Datasets by the names of their panels: for each the real one, or else its twin, if it has one.
 
-    A twin can be asked for by its own name; where the order of the counts is asked for, `in_order`, it
-    stands in for a file that is sorted by count. If there is nothing at all, a FileNotFoundError names
+    A twin can be asked for by its own name; where the order of the counts matters, `in_order`, it
+    stands beside a file that is sorted by count. If there is nothing at all, a FileNotFoundError names
     the file that the first needs.
     """
     tables = {}
@@ -87,10 +87,10 @@ def at_hand(names: Sequence[str], in_order: bool = False) -> dict[str, Any]:
         real = _REAL[kind] if name == kind else None
         candidates = [x for x in (real, _TWINS.get(kind)) if x is not None]
         dataset = first_available(*candidates)
-        if in_order and hasattr(dataset, "is_sorted") and dataset.is_sorted():
-            dataset = _TWINS.get(kind)
         if dataset is not None:
             tables[kind if dataset is real else kind + TWIN] = dataset
+        if in_order and kind in _TWINS and dataset is real and dataset.is_sorted():
+            tables[kind + TWIN] = _TWINS[kind]
     if not tables:
         _REAL[names[0]].load()
     return tables

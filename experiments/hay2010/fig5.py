@@ -73,7 +73,7 @@ class Fig5(Figure):
         unit="1/ε",
         kind=UNPRINTED,
     )
-    seeds: int = seeds(50)
+    seeds: int = seeds(400)
 
     def sequences(self) -> dict[str, dict[EqualSteps, float]]:
         """Those of Theorem 2 with their steps, by panel."""

@@ -19,7 +19,7 @@ from experiments.hay2010.fig6 import Fig6
 from experiments.hay2010.fig7 import Fig7
 from experiments.hay2010.rounded import WholeAnswers
 from experiments.hay2010.thm4 import Thm4
-from tests.figures.worlds import World, made, noisy
+from tests.figures.worlds import World, changed, made, noisy
 from workbench import DP, Bound, Domain, RandomRanges, Ranges, SparseTable
 from workbench.datasets import SearchLogsTwin
 from workbench.estimates import HierarchicalSums, Histogram
@@ -27,7 +27,7 @@ from workbench.figures import plots
 from workbench.inference import Zeroed, tree_least_squares
 from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import HierarchicalHistogram, UnattributedHistogram
-from workbench.trials.claims import HOLDS, NOT_JUDGED, UNTESTABLE
+from workbench.trials.claims import DEPENDS, HOLDS, NOT_JUDGED, UNTESTABLE
 
 TWINS = ("NetTrace twin", "Search Logs twin")
 DATA = {"NetTrace": "NetTrace()", "Search Logs": "SearchLogs()"}
@@ -239,6 +239,20 @@ def test_files_decide_and_twins_do_not():
         verdicts = Fig7().judge(rows.assign(dataset=f"Ranked(dataset={name}())"))
         outcomes = {v.id: v.outcome for v in verdicts}
         assert outcomes["h-7.1"] == outcome and outcomes["h-7.4"] == HOLDS
+
+
+def test_statements_on_the_trace_are_judged_in_both_orders_of_its_cells():
+    rows = made(world_of_fig6)
+    twin = rows[rows.panel == "NetTrace"].assign(panel=TWINS[0], dataset="NetTraceTwin()")
+    others = {"panel": (TWINS[0], "Search Logs"), "query_size": 2}
+    both = changed(pd.concat([rows, twin], ignore_index=True), BEST | others, 99)
+    found = {v.id: v for v in Fig6().judge(both)}
+    strip = found["h-6-3.1"].strip
+    assert found["h-6-3.1"].outcome == DEPENDS and strip.name == "order, rounded"
+    assert [holds for _, holds in strip.holds] == [True, True, False, False]
+    assert found["h-6-3.2"].outcome == HOLDS and len(found["h-6-2.2"].strip.holds) == 2
+    alone = {v.id: v for v in Fig6().judge(rows)}
+    assert alone["h-6-3.1"].strip.name == "rounded", "one order: nothing to sweep"
 
 
 def test_the_printed_examples_are_what_we_make_of_them():

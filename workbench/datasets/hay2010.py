@@ -175,9 +175,9 @@ class NetTrace(Counts):
     busiest 1,423. One unit is one connection, in one cell.
 
     The file that the authors publish is sorted by count, although its description says by
-    address: it serves what asks for no order (the unattributed histograms of Figures 5 and 7) and
-    not the ranges of addresses of Figure 6, where `NetTraceTwin` stands in for any file that is so
-    sorted. The twin stands in everywhere where there is no file.
+    address: for the ranges of addresses of Figure 6 its order is one of two, beside that of
+    `NetTraceTwin`, for any file that is so sorted. The twin stands in everywhere where there is no
+    file.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5 and Appendix C.
@@ -186,7 +186,7 @@ class NetTrace(Counts):
     attribute = "host"
     size = 65_536  # external hosts
     name = "nettrace.txt"
-    holds = "connections of an external host (sum 25,714), sorted by count: no use for ranges of addresses"
+    holds = "connections of an external host (sum 25,714), sorted by count, not by address"
 
 
 @value
