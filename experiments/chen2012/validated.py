@@ -12,6 +12,7 @@ from experiments.chen2012.approaches import expected_squares
 from experiments.chen2012.data import RECIPES, Bank
 from workbench.compiled import pd
 from workbench.inference.eigenqueries import Eigenqueries
+from workbench.queries import Workload
 from workbench.trials.metrics.answers import refuse_private
 from workbench.value import value
 
@@ -23,9 +24,9 @@ DRAWN = "RMSE"
 
 @value
 class CrossValidated:
-    """Errors on new ranges, from all answers and from those of a stage; and their estimates.
+    """Errors on ranges drawn anew, from all answers and from those of a stage; and their estimates.
 
-    A stage's are of ranges that may have been bought, as those that it holds out may.
+    Some were bought, as some of those were that a stage holds out.
     """
 
     alphas: tuple[float, ...]
@@ -36,8 +37,7 @@ class CrossValidated:
         """A row a prior, α, and error: true, from a stage, cross-validated."""
         refuse_private(truth)
         history = bank.noiseless(truth)
-        new = bank.unbought("ranges", self.queries)
-        drawn = RECIPES["ranges"](self.queries, seed=bank.seed + 1).on(history.domain)
+        new = _drawn_anew(bank, self.queries)
         order = np.random.default_rng(bank.seed).permutation(len(bank))
         errors = {}
         for name, prior in bank.priors.items():
@@ -50,7 +50,7 @@ class CrossValidated:
                 stage = Eigenqueries.of(rest, float(truth.total), prior)
                 asked = history.workload[part]
                 held_out.append(expected_squares(stage, truth, asked, self.alphas))
-                stages.append(expected_squares(stage, truth, drawn, self.alphas))
+                stages.append(expected_squares(stage, truth, new, self.alphas))
             errors[name + ESTIMATED] = np.concatenate(held_out, axis=1)
             errors[name + PART] = np.concatenate(stages, axis=1)
         return _rows(errors, self.alphas)
@@ -66,12 +66,17 @@ class FromGeneral:
     def __call__(self, truth, bank: Bank) -> pd.DataFrame:
         """A row a prior and α."""
         refuse_private(truth)
-        new = bank.unbought("ranges", self.queries)
+        new = _drawn_anew(bank, self.queries)
         errors = {}
         for name, prior in bank.priors.items():
             past = Eigenqueries.of(bank.noiseless(truth), float(truth.total), prior)
             errors[name + GENERAL] = expected_squares(past, truth, new, self.alphas)
         return _rows(errors, self.alphas)
+
+
+def _drawn_anew(bank: Bank, count: int) -> Workload:
+    """Ranges by the law of the past ones, which may repeat them."""
+    return RECIPES["ranges"](count, seed=bank.seed + 1).on(bank.history.domain)
 
 
 def _rows(errors: dict[str, np.ndarray], alphas: tuple[float, ...]) -> pd.DataFrame:

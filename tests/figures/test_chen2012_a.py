@@ -144,8 +144,8 @@ STAGE = {"series": WITHOUT + chen2012_fig3.PART}
 def test_a_reason_that_few_runs_leave_open_says_how_many_decide():
     check = chen2012_fig3.CHECKS["n-3-2.1"]
     world = fig3()
-    apart = changed(world, ESTIMATE, 0.925)  # 1.7 % above the error from all
-    apart = changed(apart, {"series": WITH + chen2012_fig3.PART}, 0.925)
+    apart = changed(world, ESTIMATE, 0.93)  # 2.3 % above the error from all
+    apart = changed(apart, {"series": WITH + chen2012_fig3.PART}, 0.93)
     finding = check(apart[apart.seed < 5], 0.95)
     assert finding.holds is None and 5 < finding.runs < 60
     assert check(apart, 0.95).holds
@@ -205,7 +205,7 @@ WORLDS = [
             ("n-3.1 n-3-2.1", (ESTIMATE, 1.5)),
             ("n-3.2 n-3-2.1", (ESTIMATE, 0.85)),
             ("n-3.3", (ESTIMATE | {"alpha": ALPHAS[0]}, 0.01)),
-            ("n-3-2.1", (STAGE, 0.9)),
+            ("n-3.2 n-3-2.1", (STAGE, 0.9)),
             ("", ({"series": WITH + chen2012_fig3.GENERAL, "alpha": ALPHAS[3]}, 1.02)),
         ],
         alone=True,
