@@ -59,6 +59,7 @@ LARGE = 500
 POOR = 1.0  # where the paper cuts its errors
 WELL = (0.1, 0.25, 0.5)
 REASONABLE = (0.25, 0.5, 1.0)
+DUE = (0.25, 0.5, 0.75)  # shares of an error
 
 
 def for_each(check: Callable, rows, rivals, level: float) -> Finding:
@@ -170,15 +171,33 @@ def check_growth(rows, level: float) -> Finding:
     return all_of({name: partial(part, name) for name in methods}, level)
 
 
-def check_sampling(rows, level: float) -> Finding:
-    """Whether that is so of sampling alone; and what it makes up of each method's error."""
-    first = rows.drop_duplicates("joint").assign(value=rows.sampling, seed=0)
+def check_sampling(rows, series: str, share: float, level: float) -> Finding:
+    """Whether that is so of sampling alone, and whether it makes up such a share of a method's error."""
+    own = rows[rows.series == series].assign(series="all")
+    first = own.drop_duplicates("joint").assign(value=own.sampling, seed=0)
     both = couples(first).pivot(index="couple", columns="series", values="value")
-    found = check_lower(exact(both.fewer / both.more), level, OFTEN)
-    shares = (rows.sampling / rows.value).groupby(rows.series).median()
+    growth = exact(both.fewer / both.more)
+    sampled = own.assign(series="sampled", value=own.sampling)
+    shares = paired_ratios(pd.concat([own, sampled]), "sampled", "all", "joint")
+    parts = {
+        "sampling alone": partial(check_lower, growth, share=OFTEN),
+        "its share": partial(check_between, shares, low=share, share=OFTEN, words="as much"),
+    }
+    found = all_of(parts, level)
+    return if_converged(rows, found) if series == ENTROPY else found
+
+
+def over_methods(rows, level: float) -> Finding:
+    """The same of each method, and of each share that "due to" may mean."""
+
+    def at(setting: tuple[str, str, float], level: float) -> Finding:
+        case, series, share = setting
+        own = of_case(rows, case)
+        return check_sampling(own[own.k == 2], series, share, level)
+
     methods = (ENTROPY, *RIVALS["an attribute's"])
-    told = [f"{format_number(shares[name])} of that of {name}" for name in methods]
-    return replace(found, measured=f"{found.measured}; at the median {', '.join(told)}")
+    settings = tuple(product((TWIN, CENSUS), methods, DUE))
+    return of_neither(claims.over("data, method, share", settings, at, level))
 
 
 CHECKS = {
@@ -188,7 +207,7 @@ CHECKS = {
     "n-6b.1": partial(over_gammas, partial(for_each, partial(check_poor, k=3))),
     "n-6b.2": over_reasonable,
     "n-6c.1": partial(over_data, check_growth),
-    "n-6c.2": partial(over_data, check_sampling),
+    "n-6c.2": over_methods,
 }
 
 
