@@ -41,6 +41,7 @@ from workbench.value import parameter, sealed, value
 BUDGET = DP(1.0)
 TWIN = " twin"
 CUT = " users"  # how the name of a cut twin ends
+CALIBRATED = 0.66  # Foursquare's exponent, as figure 5 then has the printed 40 % of the top 100
 AS_BUILT = "×1"  # the law of a twin's popularity
 FILE = "file"  # what stands in its place where the data is real
 

@@ -12,7 +12,7 @@ from experiments.fan2015 import fig10 as fan2015_fig10
 from experiments.fan2015 import fig11 as fan2015_fig11
 from experiments.fan2015 import sampling_theory
 from experiments.fan2015 import table4 as fan2015_table4
-from experiments.fan2015._five_methods import READINGS
+from experiments.fan2015._five_methods import DRAWN
 from experiments.fan2015.data import cases
 from tests.figures.worlds import figure_of
 from tests.reference import sampling
@@ -180,16 +180,30 @@ def small_foursquare(monkeypatch):
 
 
 @pytest.mark.slow
+def test_the_exponent_of_figure_6_gives_what_figure_5_prints():
+    figure = figure_of(fan2015_fig6).at("paper", data="Foursquare")
+    (case,) = figure.cases().values()
+    assert figure.laws(case) == {"×1": case.dataset}
+    step = fan2015_fig5.FirstStep(HPA(DP(1.0), case.l, case.d, popularity_share=0.1))
+    data = case.dataset.load()
+    scores = [step(data, np.random.default_rng(seed)).estimate for seed in range(20)]
+    found = {k: np.mean([TopPrecision(k)(data, x) for x in scores]) for k in (20, 100)}
+    assert found[100] == pytest.approx(0.4, abs=0.02) and found[20] > 0.6
+    (as_built,) = figure_of(fan2015_fig6).at("quick", data="Foursquare").cases().values()
+    assert as_built.dataset == InteractionsTwin.foursquare()
+
+
 def test_the_error_measured_is_the_one_expected(small_foursquare, tmp_path):
     figure = figure_of(fan2015_fig6).at(
-        "paper", data="Foursquare", l=(1, 5, 40), seeds=150, epsilon=0.5, popularities=(2.0,)
-    )
+        "paper", data="Foursquare", l=(1, 5, 40), seeds=150, epsilon=0.5,
+        exponent="invented", popularities=(2.0,),
+    )  # fmt: skip
     (case,) = figure.cases().values()
     assert figure.sample_sizes(case) == (1, 5, 30)
     rows = figure.rows(tmp_path)
     assert set(rows.law) == {"×1", "×2"}
     for of in ("items", "edges"):
-        for reading in READINGS:
+        for reading in DRAWN:
             where = ("SRA", "Foursquare twin", of, reading)
             law = fan2015_fig6.error_curve(rows, *where, "theory")["mean"]
             ours = fan2015_fig6.error_curve(rows, *where)["mean"]
