@@ -142,6 +142,13 @@ def test_what_needs_a_file_is_not_testable_on_its_twin():
     assert found == {"f-1.1": UNTESTABLE, "f-1.2": HOLDS, "f-1.3": UNTESTABLE}
 
 
+def test_without_netflix_its_publisher_counts_the_films():
+    world = table4().replace({"panel": {"Netflix": "Netflix twin"}})
+    finding = fan2015_table4.check_counts(world, 0.95, "Netflix")
+    assert finding.holds is False and finding.why == "as its publisher counts"
+    assert finding.measured == "items 17,770, printed 17,700"
+
+
 def test_a_mean_is_checked_against_printed_counts(monkeypatch):
     monkeypatch.setitem(TABLE, "Foursquare", (*TABLE["Foursquare"][:-1], 28.2))
     found = outcomes(fan2015_table4, table4())
