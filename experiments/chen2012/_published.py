@@ -137,7 +137,7 @@ def if_converged(rows: pd.DataFrame, finding: Finding) -> Finding:
     return unless_far(rows[rows.series == ENTROPY].lacks.max(), finding)
 
 
-def over_gammas(check: Callable, rows: pd.DataFrame, level: float) -> Finding:
+def over_gammas(rows: pd.DataFrame, level: float, check: Callable) -> Finding:
     """A statement on the twin, for γ = e of each attribute and of the whole tuple."""
     own = of_case(rows, TWIN)
     return claims.over(
@@ -146,7 +146,7 @@ def over_gammas(check: Callable, rows: pd.DataFrame, level: float) -> Finding:
 
 
 def check_below_rivals(
-    by: str, rows: pd.DataFrame, rivals: list[str], level: float, share: float = EVERYWHERE
+    rows: pd.DataFrame, rivals: list[str], level: float, by: str, share: float = EVERYWHERE
 ) -> Finding:
     """Whether maximum entropy, if it converged, is below each response."""
 

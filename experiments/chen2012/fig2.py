@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -33,13 +32,11 @@ from experiments.chen2012.approaches import (
 )
 from experiments.chen2012.data import PAST, RECIPES, TWIN, QueryBank, UnionBank, datasets
 from experiments.chen2012.shared import KERNEL
-from experiments.chen2012.tradeoff import CHECKS
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED
 from workbench.figures.figure import numbers, queries, seeds, whole, wholes
 from workbench.figures.plots import Panel
-from workbench.trials import claims
 from workbench.value import format_number, value
 
 PAST_PANELS = {"ranges": "a", "tables": "b"}
@@ -71,9 +68,6 @@ class Fig2(OverAlpha):
         "seeds": 2,
     }
     sized_by = ("past", "queries", "weights", "added", "union_weights")
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "chen2012_fig2", checks=CHECKS
-    )
 
     past: int = whole(5000, "m, the past queries", kind=EFFORT)
     queries: int = queries(1000, "new queries of each kind")

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -55,18 +54,18 @@ from workbench.value import format_number, value
 TRUTHS = {"ranges": "", "general queries": GENERAL}  # by what the past queries are
 
 
-def for_each_prior(check: Callable, rows, level: float) -> Finding:
+def for_each_prior(rows, level: float, check: Callable) -> Finding:
     """Whether something is so without prior and with it."""
     own = rows[rows.panel == TWIN]
     return all_of({prior: partial(check, own, prior) for prior in (WITHOUT, WITH)}, level)
 
 
-def over_truths(check: Callable, rows, level: float) -> Finding:
+def over_truths(rows, level: float, check: Callable) -> Finding:
     """The same for each reading of which true curve is meant."""
 
     def at(past: str, level: float) -> Finding:
         own = partial(check, truth=TRUTHS[past])
-        return for_each_prior(own, rows, level)
+        return for_each_prior(rows, level, own)
 
     return claims.over("past", tuple(TRUTHS), at, level)
 
@@ -138,14 +137,6 @@ def check_reason(rows, prior: str, level: float) -> Finding:
     return Finding(holds, measured, runs=float(runs))
 
 
-CHECKS = {
-    "n-3.1": partial(over_truths, check_identical),
-    "n-3.2": partial(over_truths, check_above),
-    "n-3.3": partial(over_truths, check_minimum),
-    "n-3-2.1": partial(for_each_prior, check_reason),
-}
-
-
 @value
 class Fig3(OverAlpha):
     """Histories of ranges; and of general queries, as the caption has it."""
@@ -154,9 +145,6 @@ class Fig3(OverAlpha):
     page = "Chen et al., EDBT 2012, sections 3.5 and 5.1, Figure 3"
     quick = {"past": 400, "queries": 400, "seeds": 3}
     sized_by = ("past", "queries")
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "chen2012_fig3", checks=CHECKS
-    )
 
     high: float = number(1e7, "largest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
     points: int = whole(13, "values of α", 3, 1000, kind=UNPRINTED)

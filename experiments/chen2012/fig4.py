@@ -14,9 +14,7 @@ Open    One of the four varies at a time from the paper's setting; how many peop
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from itertools import product
-from pathlib import Path
 
 from experiments.chen2012._over_alpha import OverAlpha
 from experiments.chen2012.approaches import LEAST, Approaches, ErrorsOfBoth
@@ -81,7 +79,7 @@ def check_comparable(rows, level: float) -> Finding:
     return found if found.holds is not None else unless_far(own.lacks.max(), found)
 
 
-def over_cases(check, rows, level: float) -> Finding:
+def over_cases(rows, level: float, check) -> Finding:
     """A statement on each dataset, of past queries and of new ones."""
 
     def at(setting: tuple[str, str], level: float) -> Finding:
@@ -91,12 +89,6 @@ def over_cases(check, rows, level: float) -> Finding:
 
     settings = tuple(product((TWIN, CENSUS), (PAST, NEW)))
     return of_neither(claims.over("data, queries", settings, at, level))
-
-
-CHECKS = {
-    "n-4.1": partial(over_cases, check_often_lower),
-    "n-4.2": partial(over_cases, check_comparable),
-}
 
 
 @value
@@ -118,9 +110,6 @@ class Fig4(OverAlpha):
         "seeds": 2,
     }
     sized_by = ("past", "scales", "attributes", "tuples", "usual_past", "weights")
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "chen2012_fig4", checks=CHECKS
-    )
 
     past: tuple[int, ...] = wholes((1250, 2500, 5000), "m, the past queries", kind=EFFORT)
     scales: tuple[float, ...] = numbers(

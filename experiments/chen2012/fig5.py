@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.benchmarks._timing import machine, seconds_in_turns
-from experiments.chen2012.growth import BUYING, CARRIED, CHECKS, along, growth, times_over
+from experiments.chen2012.growth import BUYING, CARRIED, along, growth, times_over
 from experiments.chen2012.shared import (
     ENTROPY,
     KERNEL,
@@ -45,7 +45,6 @@ from workbench.inference import KernelPCA, MaximumEntropy
 from workbench.mechanisms import LaplaceQueries
 from workbench.mechanisms.options import parameter_text
 from workbench.queries import RandomMarginalRanges
-from workbench.trials import claims
 from workbench.value import format_number, power_of_ten, value
 
 SLOW = 1000  # queries; above, kernel PCA is slow
@@ -80,9 +79,6 @@ class Fig5(Figure):
         "repeat": 4,
     }
     sized_by = ("queries", "attributes", "tuples", "usual_queries", "many", "steps")
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "chen2012_fig5", checks=CHECKS
-    )
 
     epsilon: float = epsilon(1.0)
     queries: tuple[int, ...] = wholes(

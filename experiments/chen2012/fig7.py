@@ -12,13 +12,11 @@ Open    The twin is judged. Random sets of k attributes, intervals uniform among
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.chen2012._published import PublishedFigure, check_below_rivals, over_gammas
+from experiments.chen2012._published import PublishedFigure
 from experiments.chen2012.data import TWIN
 from experiments.chen2012.shared import convergence
 from workbench import Domain, SparseTable, Sweep
@@ -28,7 +26,6 @@ from workbench.figures import UNPRINTED
 from workbench.figures.figure import queries, wholes
 from workbench.figures.plots import Panel
 from workbench.queries import RandomMarginalRanges, Workload
-from workbench.trials import claims
 from workbench.trials.metrics import rmse
 from workbench.trials.metrics.answers import refuse_private
 from workbench.value import format_number, value
@@ -73,9 +70,6 @@ class RangeErrors:
         return pd.DataFrame(rows).assign(metric="RMSE", **convergence(estimate))
 
 
-CHECKS = {"n-7.1": partial(over_gammas, partial(check_below_rivals, "dims"))}
-
-
 @value
 class Fig7(PublishedFigure):
     """The methods of Figure 6, on range queries."""
@@ -90,9 +84,6 @@ class Fig7(PublishedFigure):
         "queries": 10,
         "seeds": 2,
     }
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "chen2012_fig7", checks=CHECKS
-    )
 
     dims: tuple[int, ...] = wholes(tuple(range(1, 10)), "k, attributes", 1, 9, kind=UNPRINTED)
     queries: int = queries(150, "queries of each k")

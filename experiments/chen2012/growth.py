@@ -82,11 +82,3 @@ def check_insensitive(rows, level: float, panel: str) -> Finding:
     found = all_of(parts, level)
     buying = format_number(growth(times[BUYING].dropna(), 0, 10))
     return replace(found, measured=f"{found.measured}; {BUYING} grows {buying}×")
-
-
-CHECKS = {
-    "n-5.1": check_square,
-    "n-5.2": check_too_many,
-    "n-5.3": partial(check_insensitive, panel="tuples"),
-    "n-5.4": partial(check_insensitive, panel="universe"),
-}

@@ -15,15 +15,10 @@ import numpy as np
 
 from experiments.chen2012.approaches import ALONE, UNION
 from experiments.chen2012.best_alpha import (
-    check_boost,
-    check_especially_kernel,
-    check_same_alpha,
-    check_vanishes,
     finite,
 )
-from experiments.chen2012.data import CENSUS, PAST, RECIPES, TWIN, WITH, WITHOUT
+from experiments.chen2012.data import CENSUS, PAST, RECIPES, TWIN
 from experiments.chen2012.shared import (
-    KERNEL,
     of_case,
     of_neither,
     open_where_far,
@@ -46,29 +41,29 @@ DATA = (TWIN, CENSUS)
 REASONABLE = (1, 2, 3)  # times the error of a bought answer
 
 
-def for_each(columns: list[str], check: Callable, rows, level: float) -> Finding:
+def for_each(rows, level: float, columns: list[str], check: Callable) -> Finding:
     """Whether something is so of every group of rows."""
     groups = rows.groupby(columns, sort=False)
     return all_of({", ".join(name): partial(check, own) for name, own in groups}, level)
 
 
-def each_past(columns: list[str], check: Callable, rows, level: float) -> Finding:
+def each_past(rows, level: float, columns: list[str], check: Callable) -> Finding:
     """The same of errors of past queries."""
-    return for_each(columns, check, rows[rows.asked == PAST], level)
+    return for_each(rows[rows.asked == PAST], level, columns, check)
 
 
-def on_twin(check: Callable, rows, level: float) -> Finding:
+def on_twin(rows, level: float, check: Callable) -> Finding:
     """A statement that noise decides."""
     return check(of_case(rows, TWIN), level)
 
 
-def over_data(check: Callable, rows, level: float) -> Finding:
+def over_data(rows, level: float, check: Callable) -> Finding:
     """A statement on each dataset."""
     found = claims.over("data", DATA, lambda case, at: check(of_case(rows, case), at), level)
     return of_neither(found)
 
 
-def over_kinds(check: Callable, where: dict[str, str], rows, level: float) -> Finding:
+def over_kinds(rows, level: float, check: Callable, **where: str) -> Finding:
     """A statement on new queries of each kind, from past ones of both, for what is reasonable."""
     for column, name in where.items():
         rows = rows[rows[column] == name]
@@ -77,7 +72,7 @@ def over_kinds(check: Callable, where: dict[str, str], rows, level: float) -> Fi
         asked, case, times = setting
         own = of_case(rows, case)
         own = own[own.asked == asked].assign(deviation=times * own.deviation)
-        return for_each(CURVE, check, own, level)
+        return for_each(own, level, CURVE, check)
 
     settings = tuple(product(RECIPES, DATA, REASONABLE))
     return of_neither(claims.over("asked, data, reasonable", settings, at, level))
@@ -155,23 +150,8 @@ def check_improves(rows, level: float) -> Finding:
 def over_added(rows, level: float) -> Finding:
     """The same for each number of new queries."""
     union = of_case(rows, UNION)
-    check = partial(for_each, ["approach", "prior"], check_improves)
+    check = partial(for_each, columns=["approach", "prior"], check=check_improves)
     counts = tuple(sorted(union.added.astype(int).unique().tolist()))
     return claims.over(
         "new queries", counts, lambda n, at: check(union[union.added == n], at), level
     )
-
-
-CHECKS = {
-    "n-2a.1": partial(on_twin, partial(each_past, CURVE, check_good)),
-    "n-2a.2": partial(on_twin, partial(each_past, CURVE, partial(check_beats, end=-1))),
-    "n-2a.3": partial(over_data, partial(each_past, CURVE, partial(check_beats, end=0))),
-    "n-2a-2.1": partial(over_data, partial(each_past, ["approach", "bought"], check_boost)),
-    "n-2a-2.2": partial(over_data, partial(each_past, ["bought"], check_especially_kernel)),
-    "n-2a-2.3": partial(on_twin, partial(each_past, ["approach", "bought"], check_vanishes)),
-    "n-2b.1": partial(over_kinds, check_needs_small, {"approach": KERNEL, "prior": WITHOUT}),
-    "n-2b.2": partial(over_kinds, check_needs_small, {"approach": KERNEL, "prior": WITH}),
-    "n-2b.3": partial(over_kinds, check_works, {}),
-    "n-2c.1": partial(over_data, check_same_alpha),
-    "n-2d.1": over_added,
-}

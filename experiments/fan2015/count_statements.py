@@ -14,19 +14,13 @@ from itertools import product
 from math import nextafter
 
 from experiments.fan2015._five_methods import (
-    DIVERGENCE,
-    JUDGED,
     METHODS,
     OTHERS,
     OURS,
-    PRECISION,
     READINGS,
-    SQUARED,
-    TEN,
 )
 from experiments.fan2015._paper import rows_of
 from experiments.fan2015.data import AS_BUILT, CUT, FILE, one_law
-from experiments.fan2015.unreleased import TopItems
 from workbench.compiled import pd
 from workbench.trials.claims import (
     ALIKE,
@@ -44,48 +38,9 @@ from workbench.trials.claims import (
 
 SAMPLED = {name: f"{name}, sampled" for name in OURS}  # before noise
 FOUR = ("Gowalla", "Foursquare", "Netflix", "MovieLens")
-WHERE = {
-    SQUARED: {},
-    DIVERGENCE: {"direction": JUDGED},
-    PRECISION: {"top": TEN},
-    TopItems.__name__: {},
-}
 BELOW_ONE = nextafter(1, 0)
 
 Check = Callable[["pd.DataFrame", float], Finding]
-
-
-def of_metric(rows: pd.DataFrame, metric: str, counts: str) -> pd.DataFrame:
-    """The rows that a statement about one metric, of items or of edges, is about."""
-    chosen = rows[(rows.metric == metric) & (rows.of == counts)]
-    for column, x in WHERE[metric].items():
-        chosen = chosen[chosen[column] == x]
-    return chosen
-
-
-def judged(
-    rows: pd.DataFrame,
-    level: float,
-    check: Callable,
-    metric: str,
-    counts: str,
-    of: Collection[str] = FOUR,
-    as_built: bool = False,
-) -> Finding:
-    """A check of one metric, under all readings and laws.
-
-    Parameters
-    ----------
-    check : callable
-        Takes rows of one reading and law, and a level.
-    metric, counts : str
-        Of "items" or "edges".
-    of : collection of str
-        The datasets, as the paper names them.
-    as_built : bool
-        Whether twins are taken under their own law alone.
-    """
-    return swept(of_metric(rows, metric, counts), level, check, of, as_built=as_built)
 
 
 def swept(
@@ -96,7 +51,21 @@ def swept(
     *,
     as_built: bool = False,
 ) -> Finding:
-    """A check of some of the four datasets under all readings that were run and all laws, or one."""
+    """A check of some of the four datasets under all readings that were run and all laws.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of one metric, of items or of edges.
+    level : float
+        Of confidence: of all readings and laws together.
+    check : callable
+        Takes rows of one reading and law, and a level.
+    of : collection of str
+        The datasets, as the paper names them.
+    as_built : bool
+        Whether twins are taken under their own law alone.
+    """
     own = pd.concat([rows_of(rows, name) for name in of])
     own = own[own.series.isin(METHODS)]
     laws = [law for law in own.law.unique() if law != FILE]

@@ -17,12 +17,10 @@ Open    The ends of buckets are found by binary search on noisy counts from the 
 from __future__ import annotations
 
 from math import log, sqrt
-from pathlib import Path
 
 from experiments.hay2010.appE_checks import (
     ACCURACIES,
     BOUND,
-    CHECKS,
     DELTA,
     OTHERS,
     least_records,
@@ -35,7 +33,6 @@ from workbench.figures import UNPRINTED, Figure
 from workbench.figures.figure import epsilon, number, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import HierarchicalHistogram
-from workbench.trials import claims
 from workbench.value import format_number, value
 
 
@@ -46,9 +43,6 @@ class AppE(Figure):
     title = "A noisy tree against an equi-depth histogram, over the size of the database"
     page = "Hay et al., PVLDB 2010, section 6 and Appendix E"
     quick = {"seeds": 5}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "hay2010_appE", checks=CHECKS
-    )
     columns = 3
 
     epsilon: float = epsilon(1.0, "privacy parameter α")

@@ -170,12 +170,3 @@ def check_domains(rows, level: float) -> Finding:
 
 def _records(rows: pd.DataFrame) -> list[int]:
     return sorted(int(x) for x in rows.records.unique())
-
-
-CHECKS = {
-    "h-e.1": check_smaller,
-    "h-e.2": check_flat,
-    "h-e.3": check_rises,
-    "h-e.4": check_lower_error,
-    "h-e.5": check_domains,
-}

@@ -9,9 +9,7 @@ Open    Of the sequence only this is told: twenty equal counts, then one of its 
 
 from __future__ import annotations
 
-from functools import partial
 from math import ceil
-from pathlib import Path
 
 import numpy as np
 
@@ -87,13 +85,6 @@ def check_unchanged(rows, level: float) -> Finding:
     return claims.over("step·ε", sorted(own.step.unique()), at, level)
 
 
-CHECKS = {
-    "h-3.1": partial(check_sum, last=UNIQUE),
-    "h-3.2": partial(check_sum, last=RUN, times=REMOVED),
-    "h-3.3": check_unchanged,
-}
-
-
 @value
 class Fig3(Figure):
     """One sample, and the squared error of every position, a column a step."""
@@ -101,9 +92,6 @@ class Fig3(Figure):
     title = "A noisy sorted sequence and its isotonic estimate"
     page = "Hay et al., PVLDB 2010, section 3, Figure 3; Examples 3, 4, 6"
     quick = {"samples": 40, "seeds": 5}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "hay2010_fig3", checks=CHECKS
-    )
 
     epsilon: float = epsilon(1.0)
     length: int = whole(RUN, "equal counts", high=10_000)

@@ -14,7 +14,6 @@ Open    One friendship moves two degrees: graphs have l1 = 2 here. The paper add
 from __future__ import annotations
 
 from math import ceil
-from pathlib import Path
 
 from experiments.hay2010.compared import panel_of
 from experiments.hay2010.data import (
@@ -25,7 +24,7 @@ from experiments.hay2010.data import (
     at_hand,
     datasets,
 )
-from experiments.hay2010.fig5_checks import ALL_DIFFERENT, CHECKS, ONE, PRINTED, SOCIAL, SOME
+from experiments.hay2010.fig5_checks import ALL_DIFFERENT, ONE, PRINTED, SOCIAL, SOME
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets import Ranked
@@ -33,7 +32,6 @@ from workbench.figures import UNPRINTED, Figure
 from workbench.figures.figure import epsilons, number, numbers, seeds, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import UnattributedHistogram
-from workbench.trials import claims
 from workbench.trials.claims import mean_curve
 from workbench.trials.metrics import SquaredError
 from workbench.value import format_number, value
@@ -49,9 +47,6 @@ class Fig5(Figure):
     title = "Error of unattributed histograms"
     page = "Hay et al., PVLDB 2010, section 5.1, Figure 5; Theorem 2"
     quick = {"seeds": 5}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "hay2010_fig5", checks=CHECKS
-    )
     columns = 3
 
     data: tuple[str, ...] = datasets(SOCIAL, "coauthors", "NetTrace", "keywords", "surnames")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import log
 
 from experiments.hay2010.compared import beside, panel_of, ratios_between, ratios_by_seed
@@ -154,23 +153,3 @@ def check_grows(rows, level: float) -> Finding:
         return check_lower(ratios_between(ours, more, ["cells", "distinct"]), level)
 
     return claims.over("step·ε", sorted(own.step.unique()), at, level)
-
-
-CHECKS = {
-    "h-5-1.1": partial(check_below_noise, name="NetTrace"),
-    "h-5-1.2": partial(check_below_noise, name=SOCIAL),
-    "h-5-1.3": partial(check_below_noise, name="keywords"),
-    "h-5-2.1": partial(check_below_sorted, name="NetTrace"),
-    "h-5-2.2": partial(check_below_sorted, name="keywords"),
-    "h-5-2.3": partial(check_below_sorted, name=SOCIAL),
-    "h-5-2.4": check_comparable,
-    "h-5-3.1": partial(check_improves, name="NetTrace"),
-    "h-5-3.2": partial(check_improves, name=SOCIAL),
-    "h-5-3.3": partial(check_improves, name="keywords"),
-    "h-5-4.1": check_somewhere,
-    "h-1-1.1": check_never_hurts,
-    "h-th2.1": check_one_value,
-    "h-th2.2": check_noise,
-    "h-th2.3": check_linear,
-    "h-th2.4": check_grows,
-}

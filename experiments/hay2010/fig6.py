@@ -21,10 +21,8 @@ Open    NetTrace has 2¹⁶ cells (ℓ = 17 levels), Search Logs 2¹⁵ (ℓ = 1
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED, at_hand, datasets
-from experiments.hay2010.fig6_checks import CHECKS
 from experiments.hay2010.fig6_laws import PAPER, overtaken
 from experiments.hay2010.ranges import (
     BEST,
@@ -73,9 +71,6 @@ class Fig6(Figure):
     page = "Hay et al., PVLDB 2010, section 5.2, Figure 6; Theorem 4"
     quick = {"seeds": 5, "queries": 200}
     rough = {"seeds": 2, "queries": 50}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "hay2010_fig6", checks=CHECKS
-    )
 
     data: tuple[str, ...] = datasets("NetTrace", "Search Logs", "shop hours")
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))

@@ -12,13 +12,6 @@ from experiments.hay2010.compared import beside, panel_of, ratios_between, ratio
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED, TWIN
 from experiments.hay2010.fig6_laws import (
     POINTS,
-    check_heights,
-    check_largest,
-    check_linear,
-    check_overtaken,
-    check_preferred,
-    check_slowly,
-    check_unit_ranges,
     of_paper,
     plotted,
 )
@@ -26,14 +19,11 @@ from experiments.hay2010.ranges import (
     BEST,
     LEAF_SUMS,
     ROUNDED,
-    TOTAL,
-    WORST,
     by_panel,
 )
 from workbench.compiled import pd
 from workbench.trials import claims
 from workbench.trials.claims import (
-    EVERYWHERE,
     OFTEN,
     SOMEWHERE,
     Finding,
@@ -60,7 +50,7 @@ def whose_order(rows: pd.DataFrame, finding: Finding) -> Finding:
     return beside(finding, f"the order of the cells is that of {' and '.join(sorted(classes))}")
 
 
-def in_each_order(check: Callable, rows, level: float) -> Finding:
+def in_each_order(rows, level: float, check: Callable) -> Finding:
     """A statement in both orders of NetTrace's cells, where rows have both: what it sweeps in each."""
     orders = {"as published": TRACE + TWIN, "in clusters": TRACE}  # without which panel
     if not {*orders.values()} <= {*rows.panel}:
@@ -213,31 +203,3 @@ def check_zeroing(rows, level: float) -> Finding:
     own = of_paper(rows)
     own = own[own.query_size <= 2]
     return check_lower(paired_ratios(own, BEST, TREE_NOT_ZEROED, POINTS), level, SOMEWHERE)
-
-
-CHECKS = {
-    "h-6-1.1": check_unit_ranges,
-    "h-6-1.2": check_linear,
-    "h-6-1.3": check_slowly,
-    "h-6-1.4": check_overtaken,
-    "h-6-1.5": check_largest,
-    "h-6-2.1": partial(in_each_order, partial(check_uniformly, name=TRACE)),
-    "h-6-2.2": partial(check_uniformly, name="Search Logs"),
-    "h-6-3.1": partial(in_each_order, partial(check_below_leaves, size=2)),
-    "h-6-3.2": partial(in_each_order, partial(check_below_leaves, size=1)),
-    "h-6-3.3": check_sparse,
-    "h-6-4.1": partial(in_each_order, partial(check_cut, share=EVERYWHERE, high=0.555)),
-    "h-6-4.2": partial(in_each_order, partial(check_cut, share=SOMEWHERE, high=0.025)),
-    "h-6-4.3": partial(in_each_order, check_some_cases),
-    "h-6-5.1": check_heights,
-    "h-6-6.1": partial(
-        in_each_order, partial(check_smaller_epsilon, name=TRACE, rival=NOISY_TREE)
-    ),
-    "h-6-6.2": partial(check_smaller_epsilon, name="Search Logs", rival=NOISY_TREE),
-    "h-6-6.3": partial(in_each_order, partial(check_smaller_epsilon, name=TRACE, rival=LEAVES)),
-    "h-6-6.4": partial(check_smaller_epsilon, name="Search Logs", rival=LEAVES),
-    "h-6-7.1": partial(in_each_order, check_other_cases),
-    "h-4-1.1": partial(check_preferred, metric=WORST),
-    "h-4-1.2": partial(check_preferred, metric=TOTAL),
-    "h-4-2.1": partial(in_each_order, check_zeroing),
-}

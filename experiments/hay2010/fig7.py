@@ -12,10 +12,8 @@ Open    ε is lost in our copy: the paper's three are run, and errors are shown 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from experiments.hay2010.data import INFERRED, NAMES, PositionErrors, Samples, at_hand
-from experiments.hay2010.fig7_checks import ALL, CHECKS, MIDDLE, SHARE, at_ends, errors, inside
+from experiments.hay2010.fig7_checks import ALL, MIDDLE, SHARE, at_ends, errors, inside
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets import Ranked
@@ -24,7 +22,6 @@ from workbench.figures.figure import choice, epsilons, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
-from workbench.trials import claims
 from workbench.value import format_number, value
 
 COUNT = "Count"
@@ -37,9 +34,6 @@ class Fig7(Figure):
     title = "Where the error of isotonic inference sits"
     page = "Hay et al., PVLDB 2010, Appendix C, Figure 7"
     quick = {"samples": 10, "seeds": 5}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "hay2010_fig7", checks=CHECKS
-    )
 
     data: str = choice(
         "NetTrace", NAMES, "the counts, or their twin where they are not at hand"

@@ -127,12 +127,3 @@ def check_locally(rows, level: float) -> Finding:
         return check_between(numbers, level, low=float(np.nextafter(0, 1)))
 
     return _over("window", WINDOWS, errors(rows, MIDDLE), at, level)
-
-
-CHECKS = {
-    "h-7.1": check_few,
-    "h-7.2": check_by_length,
-    "h-7.3": check_ends,
-    "h-7.4": check_middle,
-    "h-7.5": check_locally,
-}

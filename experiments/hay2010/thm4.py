@@ -13,7 +13,6 @@ Open    Trees of k children and ℓ levels, over made-up counts; no zeroing. "No
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -93,15 +92,6 @@ def _span(numbers: pd.Series) -> str:
     return "–".join(ends)
 
 
-CHECKS = {
-    "h-th4.1": check_unbiased,
-    "h-th4.2": check_least,
-    "h-th4.3": check_factor,
-    "h-th4.4": partial(check_factor, k=2, levels=16),
-    "h-1-2.1": partial(check_least, series=("H̃",)),
-}
-
-
 @value
 class Thm4(Figure):
     """The ratio of the two errors, measured and exact, over the bound, a panel a k."""
@@ -109,9 +99,6 @@ class Thm4(Figure):
     title = "The variance of consistent trees against the bound"
     page = "Hay et al., PVLDB 2010, section 4.2, Theorem 4"
     quick = {"samples": 30, "seeds": 5}
-    claims = claims.read(
-        Path(__file__).with_name("statements.toml"), "hay2010_thm4", checks=CHECKS
-    )
     columns = 3
 
     epsilon: float = number(1.0, "privacy budget ε", 1e-6, 1000, kind=UNPRINTED)

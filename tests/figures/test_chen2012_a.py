@@ -14,7 +14,6 @@ from experiments.chen2012 import fig3 as chen2012_fig3
 from experiments.chen2012 import fig5 as chen2012_fig5
 from experiments.chen2012 import growth as chen2012_growth
 from experiments.chen2012 import shared as chen2012_shared
-from experiments.chen2012 import tradeoff as chen2012_tradeoff
 from experiments.chen2012.approaches import ALONE, UNION, expected_squares
 from experiments.chen2012.data import PAST, WITH, WITHOUT, QueryBank
 from tests.figures.worlds import World, changed, made, noisy
@@ -142,7 +141,7 @@ STAGE = {"series": WITHOUT + chen2012_fig3.PART}
 
 
 def test_a_reason_that_few_runs_leave_open_says_how_many_decide():
-    check = chen2012_fig3.CHECKS["n-3-2.1"]
+    check = chen2012_fig3.Fig3.checks()["n-3-2.1"]
     world = fig3()
     apart = changed(world, ESTIMATE, 0.93)  # 2.3 % above the error from all
     apart = changed(apart, {"series": WITH + chen2012_fig3.PART}, 0.93)
@@ -154,11 +153,11 @@ def test_a_reason_that_few_runs_leave_open_says_how_many_decide():
 def test_a_statement_depends_on_which_true_curve_is_meant():
     world = changed(fig3(), {"series": WITH + chen2012_fig3.GENERAL}, 1.6)
     for id in ("n-3.1", "n-3.2"):
-        finding = chen2012_fig3.CHECKS[id](world, 0.999)
+        finding = chen2012_fig3.Fig3.checks()[id](world, 0.999)
         assert finding.outcome == DEPENDS, finding
 
 
-TRUE_OF_2 = dict.fromkeys(chen2012_tradeoff.CHECKS, HOLDS)
+TRUE_OF_2 = dict.fromkeys(chen2012_fig2.Fig2.checks(), HOLDS)
 OF_PAST = {"case": CASES[1], "asked": PAST, "bought": "ranges"}
 OF_TABLES = {"asked": PAST, "bought": "tables"}
 KERNEL = {"approach": "kernel PCA"}
@@ -166,7 +165,7 @@ ENTROPY = {"approach": "maximum entropy"}
 
 
 def outcomes_of_2(world):
-    return {id: check(world, 0.99).outcome for id, check in chen2012_tradeoff.CHECKS.items()}
+    return {id: check(world, 0.99).outcome for id, check in chen2012_fig2.Fig2.checks().items()}
 
 
 WORLDS = [

@@ -177,14 +177,14 @@ def test_points_of_both_approaches_that_did_not_converge_are_open():
     entropy = world.approach == shared.ENTROPY
     few = world.assign(lacks=world.lacks.mask(entropy & (world["scale"] == 2000.0), 0.3))
     for rows, outcome in ((few, HOLDS), (world.assign(lacks=0.3), UNDECIDED)):
-        for id, check in chen2012_fig4.CHECKS.items():
+        for id, check in chen2012_fig4.Fig4.checks().items():
             found = check(rows, 0.99)
             assert found.outcome == outcome, id
             assert ("did not converge" in found.measured) == (outcome == UNDECIDED)
 
 
 def outcomes(of_joints, ranges):
-    both = [(chen2012_fig6.CHECKS, of_joints), (chen2012_fig7.CHECKS, ranges)]
+    both = [(chen2012_fig6.Fig6.checks(), of_joints), (chen2012_fig7.Fig7.checks(), ranges)]
     return {
         id: check(rows, 0.99).outcome for checks, rows in both for id, check in checks.items()
     }
@@ -194,13 +194,13 @@ def test_fits_that_did_not_converge_decide_nothing():
     found = outcomes(both_datasets().assign(lacks=0.3), fig7().assign(lacks=0.3))
     undecided = {id for id, outcome in found.items() if outcome == UNDECIDED}
     assert undecided == {"n-6a.1", "n-6b.2", "n-6c.1", "n-6c.2", "n-7.1"}
-    told = chen2012_fig7.CHECKS["n-7.1"](fig7().assign(lacks=0.3), 0.99).measured
+    told = chen2012_fig7.Fig7.checks()["n-7.1"](fig7().assign(lacks=0.3), 0.99).measured
     assert "0.3 nats" in told and "did not converge" in told
 
 
 def test_statements_on_a_file_that_is_not_at_hand_have_no_points():
     with pytest.raises(MissingPoints, match="Census Income"):
-        chen2012_fig6.CHECKS["n-6c.1"](fig6(), 0.99)
+        chen2012_fig6.Fig6.checks()["n-6c.1"](fig6(), 0.99)
 
 
 def test_sampling_errs_as_much_as_it_does():

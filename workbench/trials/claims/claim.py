@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -499,12 +498,7 @@ _STATEMENT = {
 }
 
 
-def read(
-    file: str | Path,
-    figure: str,
-    package: str = "",
-    checks: Mapping[str, Check] = MappingProxyType({}),
-) -> tuple[Claim, ...]:
+def read(file: str | Path, figure: str, package: str = "") -> tuple[Claim, ...]:
     """The claims of one figure, from the paper's `statements.toml`.
 
     Parameters
@@ -517,8 +511,6 @@ def read(
         The figure's id; what follows its first underscore names its tables.
     package : str
         In which the modules are that checks name.
-    checks : mapping
-        Checks by the id of their statements, of those that declare none.
 
     Returns
     -------
@@ -531,14 +523,8 @@ def read(
         If two claims or statements have one id, a key is unknown or missing, or a statement has no check.
     """
     own = read_tables(Path(file)).get(figure.partition("_")[2], {})
-    known = {id for claim in own.values() for id in claim["statements"]}
-    for id in checks:
-        if id not in known:
-            raise ValueError(
-                f"{figure}: a check for {id}, which is no statement of it in {file}"
-            )
     try:
-        return tuple(_claim(id, claim, checks, package) for id, claim in own.items())
+        return tuple(_claim(id, claim, package) for id, claim in own.items())
     except ValueError as e:
         raise ValueError(f"{figure}: {e}") from None
 
@@ -579,16 +565,12 @@ def _refuse(
         raise ValueError(f"{file}: {id} lacks {key!r}")
 
 
-def _claim(
-    id: str, claim: Mapping[str, Any], checks: Mapping[str, Check], package: str
-) -> Claim:
+def _claim(id: str, claim: Mapping[str, Any], package: str) -> Claim:
     from workbench.trials.claims.declared import declared  # which is built on this file
 
     statements = []
     for name, each in claim["statements"].items():
-        check = checks.get(name)
-        if "check" in each:
-            check = declared(name, each["check"], package)
+        check = declared(name, each["check"], package) if "check" in each else None
         rules = dict(each, needs=tuple(each.get("needs", ())), check=check)
         statements.append(Statement(name, **rules))
     return Claim(id, claim.get("page", ""), claim["sentence"], tuple(statements))

@@ -137,12 +137,12 @@ def _found(check: dict[str, Any], package: str, rows: pd.DataFrame, level: float
 
 
 def _function(table: Mapping[str, Any], package: str) -> Any:
-    """A function with its arguments, of which some may be functions in their turn."""
-    arguments = {
-        key: _function(x, package) if isinstance(x, Mapping) and "function" in x else x
-        for key, x in table.items()
-        if key != "function"
-    }
+    """A function with its arguments, of which `check` may be a function in its turn."""
+    arguments = {key: x for key, x in table.items() if key != "function"}
+    inner = arguments.get("check")
+    if inner is not None:
+        inner = {"function": inner} if isinstance(inner, str) else inner
+        arguments["check"] = _function(inner, package)
     return partial(named(table["function"], package), **arguments)
 
 
