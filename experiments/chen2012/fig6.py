@@ -26,6 +26,7 @@ from experiments.chen2012._published import (
     ENTROPY,
     GAMMAS,
     RIVALS,
+    SHORT,
     PublishedFigure,
     check_below_rivals,
     if_converged,
@@ -35,7 +36,7 @@ from experiments.chen2012.joints import JointErrors, couples
 from experiments.chen2012.shared import of_case, of_neither
 from workbench import Sweep
 from workbench.compiled import pd
-from workbench.figures import EFFORT
+from workbench.figures import EFFORT, plots
 from workbench.figures.figure import whole
 from workbench.figures.plots import Panel
 from workbench.trials import claims
@@ -198,6 +199,45 @@ def over_methods(rows, level: float) -> Finding:
     return of_neither(claims.over("data, method, share", settings, at, level))
 
 
+def attributes(rows: pd.DataFrame) -> dict[str, str]:
+    """Full names of one dataset's, by the short ones."""
+    names = {short: name for name, short in reversed(SHORT.items())}
+    short = rows[rows.k == 2].joint.str.split(", ").explode().unique()
+    return {name: names.get(name, name) for name in short}
+
+
+def responses(rows: pd.DataFrame) -> list[str]:
+    """Those at an attribute's γ, whatever it is."""
+    return [x for x in rows.series.unique() if ", γ" in x and not x.endswith("a tuple")]
+
+
+def squares(rows: pd.DataFrame) -> pd.DataFrame:
+    """Boxes of mean errors of pairs, attribute × attribute: a response above, maximum entropy below."""
+    pairs = rows[rows.k == 2]
+    errors = pairs.groupby(["case", "series", "joint"], sort=False).value.mean()
+    boxes = []
+    for (case, series, joint), error in errors.items():
+        order = [*attributes(rows[rows.case == case])]
+        at = [order.index(name) for name in joint.split(", ")]
+        x, y = at[::-1] if series == ENTROPY else at
+        box = {"case": case, "value": error, "x0": x, "y0": y, "x1": x + 1, "y1": y + 1}
+        above = responses(rows)
+        boxes += [box | {"above": name} for name in above if series in (name, ENTROPY)]
+    labels = f"below the diagonal: {ENTROPY}|"
+    return pd.DataFrame(boxes).assign(metric=pairs.metric.iloc[0], labels=labels)
+
+
+CHECKS = {
+    "n-6a.1": partial(over_gammas, check_best),
+    "n-6a.2": over_small,
+    "n-6a.3": over_wide,
+    "n-6b.1": partial(over_gammas, partial(for_each, partial(check_poor, k=3))),
+    "n-6b.2": over_reasonable,
+    "n-6c.1": partial(over_data, check_growth),
+    "n-6c.2": over_methods,
+}
+
+
 @value
 class Fig6(PublishedFigure):
     """What maximum entropy makes of noisy pair tables, and randomised responses."""
@@ -213,14 +253,22 @@ class Fig6(PublishedFigure):
         """Noisy pair tables, and responses at γ."""
         return self.sweeps_of(JointErrors(self.triples))
 
+    @property
+    def columns(self) -> int:
+        """A line a dataset."""
+        return 3
+
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Pairs and triples of each dataset, in the order of their cells."""
-        titles = {2: "(a) pairs", 3: "(b) triples"}
-        return [
-            Panel(f"{titles[k]}: {case}", {"case": case, "k": k}, "by_cells", log="")
-            for case in rows.case.unique()
-            for k in titles
-        ]
+        """Of each dataset pairs, attribute × attribute, and triples in the order of their cells."""
+        grid = []
+        for case in rows.case.unique():
+            for name in responses(rows):
+                where = {"case": case, "above": name}
+                title = f"(a) pairs, {name.partition(',')[0]} above: {case}"
+                grid.append(Panel(title, where, "x0", cells=True))
+            where = {"case": case, "k": 3}
+            grid.append(Panel(f"(b) triples: {case}", where, "by_cells", log=""))
+        return grid
 
     def rows(self, store) -> pd.DataFrame:
         """With the place of each joint among those of its kind, by cells."""
@@ -231,8 +279,17 @@ class Fig6(PublishedFigure):
         return rows.merge(places, on=["case", "joint"], how="left")
 
     def plot(self, rows: pd.DataFrame):
-        """Cut at 1, as in the paper."""
-        return super().plot(rows.assign(value=rows.value.clip(upper=POOR)))
+        """Cut at 1, as in the paper; rows and columns of a square are attributes."""
+        cut = rows.assign(value=rows.value.clip(upper=POOR))
+        both = pd.concat([cut, squares(cut)])
+        fig = plots.grid(both, self.panels(rows), columns=self.columns, height=3.3)
+        for panel, ax in zip(self.panels(rows), fig.axes, strict=False):
+            if panel.cells:
+                names = attributes(rows[rows.case == panel.where["case"]])
+                places = np.arange(len(names)) + 0.5
+                ax.set_xticks(places, names.values(), rotation=90)
+                ax.set_yticks(places, names.values())
+        return fig
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Mean errors of joints by their size: a row a dataset and method."""

@@ -211,6 +211,22 @@ def test_sampling_errs_as_much_as_it_does():
     assert joints.sampling_error(np.array([1.0, 0.0]), 500) == 0
 
 
+def test_a_pair_of_attributes_is_found_by_its_names():
+    figure = chen2012_fig6.Fig6()
+    rows = fig6()
+    rows = rows.assign(by_cells=rows.cells)
+    fig = figure.draw(rows)
+    square = fig.axes[0]
+    for axis in (square.xaxis, square.yaxis):
+        assert [text.get_text() for text in axis.get_ticklabels()] == [*SIZES]
+    assert [panel.cells for panel in figure.panels(rows)] == [True, True, False]
+    boxes = chen2012_fig6.squares(rows).set_index(["above", "x0", "y0"]).value
+    errors = rows[rows.joint == "B, D"].groupby("series").value.mean()
+    assert boxes[GAMMA[1], 1, 3] == pytest.approx(errors[GAMMA[1]])
+    assert boxes[GAMMA[1], 3, 1] == pytest.approx(errors[published.ENTROPY])
+    assert len(boxes) == 2 * 2 * 6
+
+
 @pytest.mark.parametrize(
     "figure, world",
     [
@@ -223,7 +239,7 @@ def test_what_is_published_is_told_and_drawn(figure, world):
     rows = world().assign(by_cells=world().get("cells", 1))
     assert len(figure().compare_with_paper(rows))
     fig = figure().draw(rows)
-    assert all(ax.lines or ax.patches for ax in fig.axes)
+    assert all(ax.lines or ax.patches or ax.collections for ax in fig.axes)
 
 
 # --- what the specs compute themselves
