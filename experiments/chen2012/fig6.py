@@ -227,17 +227,6 @@ def squares(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(boxes).assign(metric=pairs.metric.iloc[0], labels=labels)
 
 
-CHECKS = {
-    "n-6a.1": partial(over_gammas, check_best),
-    "n-6a.2": over_small,
-    "n-6a.3": over_wide,
-    "n-6b.1": partial(over_gammas, partial(for_each, partial(check_poor, k=3))),
-    "n-6b.2": over_reasonable,
-    "n-6c.1": partial(over_data, check_growth),
-    "n-6c.2": over_methods,
-}
-
-
 @value
 class Fig6(PublishedFigure):
     """What maximum entropy makes of noisy pair tables, and randomised responses."""
