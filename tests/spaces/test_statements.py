@@ -71,7 +71,7 @@ COLUMNS = [
         ('{"a": {"from": 0.5, "to": 3}}', r"\$.a.from: expected a whole number"),
         (
             '{"a": {"from": 0, "to": 10000000000000000000000}}',
-            r"\$.a.to: Expected `int` <= 92233",
+            r"\$.a.to: expected a whole number <= 92233",
         ),
         ('{"a": {"from": -9223372036854775808, "to": 9223372036854775807}}', "too many"),
         ('{"a": 10000000000000000000000}', "values are not possible"),

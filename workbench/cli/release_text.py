@@ -32,7 +32,7 @@ def print_release(
     from workbench.estimates.release_files import read_record
 
     screen.say(f"{file}\n")
-    versions = read_record(file)["versions"]
+    versions = read_record(file).versions
     rows = [
         *release.describe(delta),
         ("File", sizes(release, file)),

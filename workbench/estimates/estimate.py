@@ -9,69 +9,91 @@ its variance, and where only positive values pass by its mean.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import partial
-from math import ceil, isnan
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from math import ceil, isnan, nan
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from workbench.compiled import pa, pd
+from workbench.estimates.linear_noise import noise_from_json, noise_to_json
 from workbench.noise.law import law_from_json, law_to_json
 from workbench.queries import Recipe
 from workbench.spaces import Domain, from_dict, to_dict
+from workbench.spaces.statements import field_in_words
 from workbench.value import Float, format_number, number, plain, read_only, shown
 
 # Schema
 
-_ARRAY = re.compile(r"(Int|UInt64|Float|Num)\[np\.ndarray, ['\"](.*)['\"]\]$")
-_KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # whole numbers are numbers
 _MOST_WHOLE = 2**62  # the sum of two is still a number of 64 bits
 _MOST = 1e100  # its square is still a float
 _FINITE = "finite numbers up to 10^100"
-_RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("step", "scale"), (lambda x: x > 0, "above 0")),
-    "variance": (lambda x: x >= 0, "at least 0"),
-    **dict.fromkeys(
-        ("theta", "tau", "total"), (lambda x: 0 <= x <= _MOST_WHOLE, "from 0 to 2^62")
-    ),
-    "sides": (lambda x: x in (1, 2), "1 or 2"),
-    "branching": (lambda x: x >= 2, "at least 2"),
-    "flip_probability": (lambda x: 0 < x < 1, "between 0 and 1"),
-    "estimate": (lambda x: x in ("mean", "median"), "'mean' or 'median'"),
-    "sweeps": (lambda x: 0 <= x <= 10**6, "from 0 to a million"),
-    "steps": (lambda x: 0 <= x <= 10**9, "from 0 to a billion"),
-    "variances": (lambda x: bool((x >= 0).all()), "at least 0"),
-    "retention": (lambda x: all(0 <= p <= 1 for p in x), "between 0 and 1"),
+_ARRAY = re.compile(r"(Int|UInt64|Float|Num)\[np\.ndarray, ['\"](.*)['\"]\]$")
+_KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # whole numbers are numbers
+
+# a number in a file stays whole if it is, because counts of it are
+Number = (
+    Annotated[int, Meta(ge=-_MOST_WHOLE, le=_MOST_WHOLE)]
+    | Annotated[float, Meta(ge=-_MOST, le=_MOST)]
+)
+Positive = Annotated[int, Meta(gt=0, le=_MOST_WHOLE)] | Annotated[float, Meta(gt=0, le=_MOST)]
+Variance = Annotated[int, Meta(ge=0, le=_MOST_WHOLE)] | Annotated[float, Meta(ge=0, le=_MOST)]
+Amount = (
+    Annotated[int, Meta(ge=0, le=_MOST_WHOLE)] | Annotated[float, Meta(ge=0, le=_MOST_WHOLE)]
+)
+StoredLaw = float | dict[str, Any]  # ε/Δ, or kind and rate
+
+
+class Stored(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What the file of a release says of its estimate beside the rows; a subclass for each kind."""
+
+
+class StoredDomain(Stored, kw_only=True):
+    """Of an estimate over the cells of a domain."""
+
+    domain: dict[str, Any]
+
+
+class StoredHierarchy(Stored, kw_only=True):
+    """Of an estimate over the nodes of a hierarchy."""
+
+    hierarchy: dict[str, Any]
+
+
+class Codec(NamedTuple):
+    """How a field stands in JSON, where that is not what it is."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+_UNKNOWN = Codec(lambda x: None if isnan(x) else x, lambda x: nan if x is None else x)
+_CODECS = {
+    "domain": Codec(Domain.to_dict, partial(Domain.from_dict, folder=None)),
+    "hierarchy": Codec(to_dict, from_dict),
+    "law": Codec(law_to_json, law_from_json),
+    "noise": Codec(noise_to_json, noise_from_json),
+    "gap": _UNKNOWN,
+    "lacks": _UNKNOWN,
 }
 
 
-def check_fields(cls: type, given: dict[str, Any]) -> None:
-    """Refuse what is not of a field's type, shape or range.
-
-    Parameters
-    ----------
-    cls : type
-        A dataclass, whose annotations say what fields are.
-    given : dict
-        Its fields from a file.
-
-    Raises
-    ------
-    ValueError
-        The field, what it holds, and what it needs.
-    """
+def check_arrays(cls: type, given: dict[str, Any]) -> None:
+    """A ValueError for an array of a file that is not of the type and shape that its field says."""
     sizes: dict[str, int] = {}
     for field in fields(cls):
-        if field.name in given:
+        if field.name in given and (match := _ARRAY.match(_array_type(field.type))):
             x = given[field.name]
-            need = _array_need(field.type, x, sizes) or _scalar_need(field, x)
-            if not need and field.name in _RANGES and x is not None:
-                good, allowed = _RANGES[field.name]
-                need = "" if good(x) else allowed
-            if need:
+            if need := _array_need(match[1], match[2].split(), x, sizes):
                 raise ValueError(f"{field.name} = {shown(x)} is not allowed: need {need}")
+
+
+def _array_type(kind: Any) -> str:
+    return "UInt64[np.ndarray, 'words n']" if kind == "Keys" else str(kind)
 
 
 def refuse_unless(holds: Any, name: str, need: str) -> None:
@@ -89,13 +111,9 @@ def _is_finite(x: np.ndarray) -> bool:
     return bool((np.abs(x) <= _MOST).all())
 
 
-def _array_need(kind: Any, x: Any, sizes: dict[str, int]) -> str:
-    """What an array of a file would have to be, "" if it is; arrays of one dimension name are as long."""
-    match = _ARRAY.match("UInt64[np.ndarray, 'words n']" if kind == "Keys" else str(kind))
-    if not match:
-        return ""
-    wanted, names = match[1], match[2].split()
-    kinds = _KINDS[wanted]
+def _array_need(kind: str, names: list[str], x: Any, sizes: dict[str, int]) -> str:
+    """What an array would have to be, "" if it is; arrays of one dimension name are as long."""
+    kinds = _KINDS[kind]
     if not isinstance(x, np.ndarray) or x.dtype.kind not in kinds:
         return "numbers" if "f" in kinds else "whole numbers"
     if "i" in kinds and x.dtype == np.uint64:
@@ -109,31 +127,6 @@ def _array_need(kind: Any, x: Any, sizes: dict[str, int]) -> str:
         return "" if _is_finite(x) else _FINITE
     if "i" in kinds and x.size and not -_MOST_WHOLE <= x.min() <= x.max() <= _MOST_WHOLE:
         return "whole numbers up to 2^62"
-    return ""
-
-
-def _scalar_need(field: Any, x: Any) -> str:
-    """What a number, truth value or text would have to be, "" if it is."""
-    kind = str(field.type).removesuffix(" | None")
-    if x is None and kind != field.type:
-        return ""
-    match kind:
-        case "float":
-            number = isinstance(x, int | float) and not isinstance(x, bool)
-            may_be_nan = field.default != field.default  # not known
-            if number and x != x:
-                return "" if may_be_nan else "a finite number"
-            most = _MOST_WHOLE if isinstance(x, int) else _MOST
-            return "" if number and abs(x) <= most else "a finite number up to 10^100"
-        case "int":
-            good = isinstance(x, int) and not isinstance(x, bool) and abs(x) < 2**63
-            return "" if good else "a whole number"
-        case "bool":
-            return "" if isinstance(x, bool) else "true or false"
-        case "str":
-            return "" if isinstance(x, str) else "text"
-        case "Law":
-            return "" if x is not None else "a law of noise"
     return ""
 
 
@@ -228,47 +221,21 @@ class Answers(tuple[Any, ...]):
 # Estimate
 
 
-def _unchanged(x: Any) -> Any:
-    return x
-
-
-class Stored(NamedTuple):
-    """A field in a file's metadata, under its own name unless a `key` is given.
-
-    Its value is written and read as it is, unless more is said. Of files without an `optional` one
-    the field has its default.
-    """
-
-    field: str
-    key: str | None = None
-    write: Callable[[Any], Any] = _unchanged
-    read: Callable[[Any], Any] = _unchanged
-    optional: bool = False
-
-    @property
-    def name(self) -> str:
-        """In the metadata."""
-        return self.key or self.field
-
-
-LAW = Stored("law", "decay", law_to_json, law_from_json)  # "decay" since it was a number
-DOMAIN = Stored("domain", write=Domain.to_dict, read=partial(Domain.from_dict, folder=None))
-HIERARCHY = Stored("hierarchy", write=to_dict, read=from_dict)
-
-
 class Estimate:
     """What a release holds; a subclass is a frozen dataclass and says what its file holds.
 
     `kind` names the class in files, `contents` says what `len` counts, `arrays` lists the fields that
-    become read-only, and `stored` those that stand in a file's metadata; the others are columns. Rows of
-    `to_frame` have errors of their own where `rows_are_counts`.
+    become read-only. `stored` is the schema of the fields that stand in a file's metadata, with `codecs`
+    of its own; the others are columns. Rows of `to_frame` have errors of their own where
+    `rows_are_counts`.
     """
 
     kind: ClassVar[str]
     contents: ClassVar[str]
     rows_are_counts: ClassVar[bool] = True
     arrays: ClassVar[tuple[str, ...]] = ()
-    stored: ClassVar[tuple[Stored, ...]] = (DOMAIN,)
+    stored: ClassVar[type[Stored]] = StoredDomain
+    codecs: ClassVar[dict[str, Codec]] = {}
 
     if TYPE_CHECKING:  # fields of some, properties of others
 
@@ -355,6 +322,13 @@ class Estimate:
         """The fields that are columns, given those of the metadata."""
         return {"values": table["noisy"].to_numpy()}
 
+    @classmethod
+    def _stored_fields(cls) -> Iterator[tuple[str, str, Codec | None]]:
+        """Each field of the metadata, its name there, and how it is written."""
+        names = cls.stored.__struct_fields__, cls.stored.__struct_encode_fields__
+        for field, name in zip(*names, strict=True):
+            yield field, name, cls.codecs.get(field) or _CODECS.get(field)
+
     def _check_rows(self) -> None:
         """A ValueError if rows of a file are not where, or in the order in which, they are released."""
 
@@ -386,7 +360,10 @@ class Estimate:
         dict
             Of values that JSON can hold.
         """
-        return {entry.name: entry.write(getattr(self, entry.field)) for entry in self.stored}
+        return {
+            name: codec.write(getattr(self, field)) if codec else getattr(self, field)
+            for field, name, codec in self._stored_fields()
+        }
 
     @classmethod
     def from_arrow(cls, table: pa.Table, metadata: dict[str, Any]) -> Self:
@@ -406,20 +383,23 @@ class Estimate:
 
         Raises
         ------
-        KeyError
-            If the metadata or the columns are those of another version.
         ValueError
-            If a field is not of its type, shape or range.
+            If a field or column is missing, unknown, or not of its type, shape or range.
         """
-        entries = {entry.name: entry for entry in cls.stored}
-        required = {entry.name for entry in cls.stored if not entry.optional}
-        if other := (required - set(metadata)) | (set(metadata) - set(entries)):
-            raise KeyError(*sorted(other))
-        fields = {entries[key].field: entries[key].read(x) for key, x in metadata.items()}
-        check_fields(cls, fields)
-        columns = cls._from_columns(table, fields)
-        check_fields(cls, fields | columns)
-        estimate = cls(**fields, **columns)
+        try:
+            stored = msgspec.convert(metadata, cls.stored)
+        except msgspec.ValidationError as e:
+            raise ValueError(f"$.estimate{field_in_words(e)}") from None
+        fields = {}
+        for field, name, codec in cls._stored_fields():
+            x = getattr(stored, field)
+            try:
+                fields[field] = codec.read(x) if codec else x
+            except (ValueError, TypeError, LookupError) as e:
+                raise ValueError(f"$.estimate.{name}: {e}") from None
+        fields |= cls._from_columns(table, fields)
+        check_arrays(cls, fields)
+        estimate = cls(**fields)
         estimate._check_rows()
         return estimate
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from workbench.compiled import pa, pd
 from workbench.estimates.estimate import (
-    DOMAIN,
-    HIERARCHY,
     Estimate,
-    Stored,
+    StoredDomain,
+    StoredHierarchy,
+    Variance,
     refuse_unless,
     without_errors,
 )
 from workbench.estimates.linear_noise import (
     LinearNoise,
     cell_deviations,
-    noise_from_json,
-    noise_to_json,
     query_variances,
 )
 from workbench.queries import (
@@ -37,6 +36,11 @@ from workbench.spaces import Domain, Hierarchy, OverHierarchy
 from workbench.value import Float, Int, Num
 
 # Histogram
+
+
+class _StoredHistogram(StoredDomain, kw_only=True):
+    variance: Variance | None
+    noise: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +59,7 @@ class Histogram(Estimate):
     kind: ClassVar[str] = "sequence"
     contents: ClassVar[str] = "cells"
     arrays: ClassVar = ("values",)
-    stored: ClassVar = (
-        DOMAIN,
-        Stored("variance"),
-        Stored("noise", write=noise_to_json, read=noise_from_json, optional=True),
-    )
+    stored: ClassVar = _StoredHistogram
 
     def __post_init__(self) -> None:
         if self.values.shape != (self.domain.size,):
@@ -129,6 +129,11 @@ class _Level(NamedTuple):
     size: int
 
 
+class _StoredSums(StoredDomain, kw_only=True):
+    branching: Annotated[int, Meta(ge=2)]
+    variance: Variance | None
+
+
 @dataclass(frozen=True, eq=False)
 class HierarchicalSums(Estimate):
     """Values of all nodes, level by level from the root down; each level ends at the last cell.
@@ -144,7 +149,7 @@ class HierarchicalSums(Estimate):
     kind: ClassVar[str] = "intervals"
     contents: ClassVar[str] = "nodes"
     arrays: ClassVar = ("values",)
-    stored: ClassVar = (Stored("branching"), Stored("variance"), DOMAIN)
+    stored: ClassVar = _StoredSums
 
     def __post_init__(self) -> None:
         if self.branching < 2 or len(self.values) != sum(level.size for level in self._levels):
@@ -263,7 +268,7 @@ class Partition(OverHierarchy, Estimate):
     kind: ClassVar[str] = "partition"
     contents: ClassVar[str] = "boxes"
     arrays: ClassVar = ("lo", "hi", "values")
-    stored: ClassVar = (HIERARCHY,)
+    stored: ClassVar = StoredHierarchy
 
     def __repr__(self) -> str:
         return f"<Partition of {self.hierarchy!r}: {len(self):,} boxes>"

@@ -8,12 +8,28 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from workbench.compiled import pa, pd
-from workbench.estimates.estimate import Bars, Estimate, check_fields, check_weights
+from workbench.estimates.estimate import (
+    Bars,
+    Codec,
+    Estimate,
+    Number,
+    StoredDomain,
+    Variance,
+    check_arrays,
+    check_weights,
+)
 from workbench.estimates.histogram import Histogram
-from workbench.estimates.linear_noise import noise_from_json, noise_to_json
+from workbench.estimates.linear_noise import LinearNoise, noise_from_json, noise_to_json
 from workbench.queries import Recipe, Workload
 from workbench.spaces import Domain
 from workbench.value import Float, sealed
+
+
+class _StoredTables(StoredDomain, kw_only=True):
+    variances: tuple[Variance | None, Variance | None]
+    covariance: Number
+    sampled: bool
+    noise: tuple[dict[str, Any] | None, dict[str, Any] | None] = (None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +47,12 @@ class ItemEdgeCounts(Estimate):
     sampled: bool = False
     kind: ClassVar[str] = "tables"
     contents: ClassVar[str] = "cells"
+    stored: ClassVar = _StoredTables
+    codecs: ClassVar = {
+        "noise": Codec(
+            lambda both: [*map(noise_to_json, both)], lambda both: [*map(noise_from_json, both)]
+        )
+    }
 
     def __post_init__(self) -> None:
         domain = self.edges.domain
@@ -236,49 +258,29 @@ class ItemEdgeCounts(Estimate):
         items = np.repeat(self.items.values, self.domain.shape[1])
         return {"noisy_item": items, "noisy": self.edges.values}
 
-    def metadata(self) -> dict[str, Any]:
-        """What `from_arrow` needs beside the table.
+    @property
+    def variances(self) -> tuple[float | None, float | None]:
+        """Of items and of edges."""
+        return self.items.variance, self.edges.variance
 
-        Returns
-        -------
-        dict
-            Of values that JSON can hold.
-        """
-        laws = [noise_to_json(table.noise) for table in (self.items, self.edges)]
-        return {
-            "domain": self.domain.to_dict(),
-            "variances": [self.items.variance, self.edges.variance],
-            "covariance": self.covariance,
-            "sampled": self.sampled,
-            **({"noise": laws} if any(laws) else {}),
-        }
+    @property
+    def noise(self) -> tuple[LinearNoise | None, LinearNoise | None]:
+        """Of items and of edges, where it is not independent."""
+        return self.items.noise, self.edges.noise
 
     @classmethod
-    def from_arrow(cls, table: pa.Table, metadata: dict[str, Any]) -> Self:
-        """The two tables that `to_arrow` and `metadata` described.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            The columns of a release file.
-        metadata : dict
-            What the file says beside them.
-
-        Returns
-        -------
-        ItemEdgeCounts
-            Of the same values.
-        """
-        domain = Domain.from_dict(metadata["domain"], folder=None)
-        item_variance, edge_variance = metadata["variances"]
-        item_noise, edge_noise = map(noise_from_json, metadata.get("noise", (None, None)))
+    def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
+        domain: Domain = fields.pop("domain")
         older = "noisy_item" not in table.column_names  # which an attribute may be called, too
         item_values = table["item" if older else "noisy_item"].to_numpy()[:: domain.shape[1]]
-        edge_values = table["noisy"].to_numpy()
-        joint = {name: metadata[name] for name in ("covariance", "sampled")}
-        check_fields(cls, joint)
-        check_fields(Histogram, {"values": item_values, "variance": item_variance})
-        check_fields(Histogram, {"values": edge_values, "variance": edge_variance})
-        item_domain = domain.project(domain.attributes[:1])
-        items = Histogram(item_domain, item_values, item_variance, item_noise)
-        return cls(items, Histogram(domain, edge_values, edge_variance, edge_noise), **joint)
+        tables = []
+        for over, values, variance, noise in zip(
+            (domain.project(domain.attributes[:1]), domain),
+            (item_values, table["noisy"].to_numpy()),
+            fields.pop("variances"),
+            fields.pop("noise"),
+            strict=True,
+        ):
+            check_arrays(Histogram, {"values": values})
+            tables.append(Histogram(over, values, variance, noise))
+        return {"items": tables[0], "edges": tables[1]}

@@ -11,12 +11,12 @@ import numpy as np
 from workbench.compiled import pd
 from workbench.data import PUBLIC, Records, SparseTable
 from workbench.estimates.estimate import (
-    DOMAIN,
-    HIERARCHY,
-    LAW,
     Bars,
     Estimate,
-    Stored,
+    Number,
+    StoredDomain,
+    StoredHierarchy,
+    StoredLaw,
     refuse_unless,
     without_errors,
 )
@@ -49,6 +49,10 @@ class _Position(NamedTuple):
     part: Float[np.ndarray, " keys"]
 
 
+class _StoredLeaves(StoredHierarchy, kw_only=True, rename={"law": "decay"}):
+    law: StoredLaw | None
+
+
 @dataclass(frozen=True, eq=False)
 class Leaves(OverHierarchy, Estimate):
     """Disjoint nodes of a hierarchy in the order of keys, each with a noisy count.
@@ -70,7 +74,7 @@ class Leaves(OverHierarchy, Estimate):
     kind: ClassVar[str] = "leaves"
     contents: ClassVar[str] = "leaves"
     arrays: ClassVar = ("levels", "keys", "values")
-    stored: ClassVar = (HIERARCHY, LAW)
+    stored: ClassVar = _StoredLeaves
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -306,9 +310,10 @@ class Leaves(OverHierarchy, Estimate):
 
 # Microdata
 
-_NUMBER: dict[str, Any] = dict(
-    write=lambda x: None if np.isnan(x) else x, read=lambda x: float("nan") if x is None else x
-)
+
+class _StoredMicrodata(StoredDomain, kw_only=True):
+    gap: Number | None = None
+    lacks: Number | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,11 +331,7 @@ class Microdata(Estimate):
     kind: ClassVar[str] = "microdata"
     contents: ClassVar[str] = "records"
     arrays: ClassVar = ("keys",)
-    stored: ClassVar = (
-        DOMAIN,
-        Stored("gap", optional=True, **_NUMBER),
-        Stored("lacks", optional=True, **_NUMBER),
-    )
+    stored: ClassVar = _StoredMicrodata
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -19,17 +19,17 @@ from workbench.estimates import files
 from workbench.estimates.answering import USERS_CUT, Answering
 from workbench.estimates.describing import described
 from workbench.estimates.release_files import (
-    bound_of_file,
+    Record,
     bound_record,
     for_readers,
+    promise_of_file,
     read_release,
-    receipt_of_file,
     receipt_record,
     refuse_place,
     write_release,
 )
 from workbench.privacy import DP, LOCAL, Receipt, warn_if_large
-from workbench.value import cell, format_number, number
+from workbench.value import cell, format_number, number, shown
 
 _NOT_OURS = (  # what reading a file raises that was not written here
     LookupError,
@@ -295,19 +295,13 @@ class Release(Answering):
         return cls._of_file(path, *read_release(path))
 
     @classmethod
-    def _of_file(cls, path: str | Path, table: pa.Table, record: dict[str, Any]) -> Release:
+    def _of_file(cls, path: str | Path, table: pa.Table, record: Record) -> Release:
         try:
-            estimate = _class_of(record["kind"])
-            ledger = tuple(receipt_of_file(path, **r) for r in record["ledger"])
-            if not ledger:
-                raise ValueError(f"{path}: no receipt says what this release cost")
-            return cls(
-                estimate.from_arrow(table, record["estimate"]),
-                ledger,
-                record["mechanism"],
-                bound_of_file(path, record["bound"]),
-                record.get("users_cut"),
-            )
+            estimate = _class_of(record.kind).from_arrow(table, record.estimate)
+            ledger, bound = promise_of_file(record)
+            return cls(estimate, ledger, record.mechanism, bound, record.users_cut)
+        except ValueError as e:
+            raise ValueError(f"{path}: {e}") from None
         except _NOT_OURS as e:
             raise ValueError(
                 f"{path}: not a release that this version of the workbench reads "
@@ -319,4 +313,9 @@ def _class_of(kind: str) -> Any:
     """The class of an estimate; that of a model stands in a package above, and is loaded by name."""
     if kind == "model":
         return import_module("workbench.inference.model").Model
-    return next(cls for cls in estimates.ALL if cls.kind == kind)
+    classes = {cls.kind: cls for cls in estimates.ALL}
+    if kind not in classes:
+        raise ValueError(
+            f"$.kind: need one of {', '.join([*classes, 'model'])}; got {shown(kind)}"
+        )
+    return classes[kind]

@@ -21,6 +21,11 @@ from workbench.compiled import csv, pa, parquet, pc, pd
 from workbench.data import STATED, Bound
 from workbench.estimates.files import Draft, file_sha256, sidecar
 from workbench.privacy import ADD_REMOVE, DP, WITHDRAWN, ZCDP, Receipt
+from workbench.spaces.statements import (
+    field_in_words,
+    object_of_different_keys,
+    refuse_constant,
+)
 from workbench.value import plain, shown
 
 # Release files
@@ -187,7 +192,7 @@ def _publish(draft: Draft, force: bool) -> None:
         draft.replace(path)
 
 
-def read_release(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
+def read_release(path: str | Path) -> tuple[pa.Table, Record]:
     """What a release file holds, before any of it is believed.
 
     Parameters
@@ -198,8 +203,8 @@ def read_release(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     -------
     pyarrow.Table
         The estimate's rows.
-    dict
-        The release's record; whatever is shown of it is printable.
+    Record
+        Of the release; whatever is shown of it is printable.
 
     Raises
     ------
@@ -266,7 +271,7 @@ def _text_size(column: pa.ChunkedArray) -> int:
     return size
 
 
-def read_record(path: str | Path) -> dict[str, Any]:
+def read_record(path: str | Path) -> Record:
     """What a release file says of itself, without its rows.
 
     Parameters
@@ -275,8 +280,8 @@ def read_record(path: str | Path) -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        The release's record; whatever is shown of it is printable.
+    Record
+        Of the release; whatever is shown of it is printable.
 
     Raises
     ------
@@ -306,8 +311,6 @@ def read_record(path: str | Path) -> dict[str, Any]:
         if b"workbench" not in metadata:
             raise ValueError(f"{path}: a table, but not a release of this workbench")
         record = _record(path, metadata[b"workbench"])
-    for field in {"guarantee", "ledger", "mechanism", "versions"}:
-        record[field] = _printable(record[field])
     return record
 
 
@@ -319,23 +322,18 @@ def _whole_parquet(path: Path) -> Iterator[None]:
         raise ValueError(f"{path}: not a complete Parquet file ({str(e)[:80]})") from None
 
 
-def _csv_rows(path: Path, record: dict[str, Any]) -> pa.Table:
+def _csv_rows(path: Path, record: Record) -> pa.Table:
     """The rows of a CSV file that nobody has changed."""
     beside = sidecar(path)
-    try:
-        (digest,) = record["sha256"].values()  # whatever name both files have by now
-        kinds = {str(name): str(kind) for name, kind in record["columns"].items()}
-    except (KeyError, ValueError, TypeError, AttributeError):
-        raise ValueError(
-            f"{beside}: not what stands beside the CSV file of a release"
-        ) from None
-    if file_sha256(path) != digest:
+    if len(record.sha256) != 1:
+        raise ValueError(f"{beside}: not what stands beside the CSV file of a release")
+    if file_sha256(path) not in record.sha256.values():  # whatever name both have by now
         raise ValueError(
             f"{path} is not the file that {beside} describes: it was changed after it was released"
         )
-    if not set(kinds.values()) <= set(_TYPES):
+    if not set(record.columns.values()) <= set(_TYPES):
         raise ValueError(f"{beside}: columns of types that no release has")
-    types = {name: pa.type_for_alias(kind) for name, kind in kinds.items()}
+    types = {name: pa.type_for_alias(kind) for name, kind in record.columns.items()}
     try:
         return csv.read_csv(
             path,
@@ -346,14 +344,14 @@ def _csv_rows(path: Path, record: dict[str, Any]) -> pa.Table:
         raise ValueError(f"{path}: not a complete CSV file ({str(e)[:80]})") from None
 
 
-class _Cost(msgspec.Struct, omit_defaults=True):
+class _Cost(msgspec.Struct):
     epsilon: str | None = None  # text, because it may be ∞
     rho: float | None = None
     delta: float = 0.0
 
 
-class _Receipt(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
-    name: str
+class _Receipt(msgspec.Struct, forbid_unknown_fields=True):
+    name: str  # its description
     cost: _Cost
     simulated: bool
     idealised: bool
@@ -362,15 +360,15 @@ class _Receipt(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     rho: float | None = None
 
 
-class _Bound(msgspec.Struct, omit_defaults=True):
+class _Bound(msgspec.Struct):
     l0: int
     linf: float
     l1: float
     unit: str = ""
-    status: str = ""
+    status: str = STATED
 
 
-class _Record(msgspec.Struct, omit_defaults=True):
+class Record(msgspec.Struct):
     """What a file says of itself; older files lack what has a default."""
 
     format: Literal[1]
@@ -390,21 +388,22 @@ class _Record(msgspec.Struct, omit_defaults=True):
     columns: dict[str, str] = {}
 
 
-def _record(path: Path, text: bytes) -> dict[str, Any]:
+def _record(path: Path, text: bytes) -> Record:
     """A release's record from its JSON text; a ValueError names the field that is not as it must be."""
-    from workbench.spaces.statements import object_of_different_keys
-
     try:
         content = json.loads(
-            text, object_pairs_hook=object_of_different_keys, parse_int=_whole_number
+            text,
+            object_pairs_hook=object_of_different_keys,
+            parse_int=_whole_number,
+            parse_constant=refuse_constant,
         )
-        record = msgspec.convert(content, _Record)
-    except (ValueError, RecursionError) as e:  # one of msgspec is a ValueError
+        for field in {"guarantee", "ledger", "mechanism", "versions"} & set(content):
+            content[field] = _printable(content[field])
+        return msgspec.convert(content, Record)
+    except msgspec.ValidationError as e:
+        raise ValueError(f"{path}: ${field_in_words(e)}") from None
+    except (ValueError, TypeError, RecursionError) as e:
         raise ValueError(f"{path}: not a record of a release ({str(e)[:120]})") from None
-    built: dict[str, Any] = msgspec.to_builtins(record)
-    for receipt, own in zip(built["ledger"], record.ledger, strict=True):
-        receipt["cost"].setdefault("delta", own.cost.delta)
-    return built
 
 
 def _whole_number(text: str) -> int:
@@ -431,21 +430,13 @@ def bound_record(bound: Bound) -> dict[str, Any]:
     return {name: x for name, x in asdict(bound).items() if x not in ("", STATED)}
 
 
-def bound_of_file(path: Any, stated: dict[str, Any] | None) -> Bound | None:
-    """The bound of a file's record, if it has one; what moves is stated whole."""
-    if stated is None:
-        return None
-    try:
-        return Bound(**stated)
-    except ValueError as e:
-        raise ValueError(f"{path}: {e}") from None
-
-
 def receipt_record(receipt: Receipt) -> dict[str, Any]:
     """What a file keeps of a receipt: its description is all that is said of its price."""
+    cost: Any = receipt.cost  # its ε may be ∞
+    price = {"rho": cost.rho} if isinstance(cost, ZCDP) else {"epsilon": str(cost.epsilon)}
     return {
         "name": receipt.description,
-        "cost": _cost_record(receipt.cost),
+        "cost": {**price, "delta": cost.delta},
         "relation": receipt.relation,
         "simulated": receipt.simulated,
         "idealised": receipt.idealised,
@@ -454,29 +445,32 @@ def receipt_record(receipt: Receipt) -> dict[str, Any]:
     }
 
 
-def _cost_record(cost: DP | ZCDP) -> dict[str, Any]:
-    if isinstance(cost, ZCDP):
-        return {"rho": cost.rho, "delta": cost.delta}
-    return {"epsilon": str(cost.epsilon), "delta": cost.delta}  # may be ∞
-
-
-def receipt_of_file(
-    path: Any, name: str, cost: dict[str, Any], part: Any = None, **rest: Any
-) -> Receipt:
-    """The receipt of a file's record; a name holds what `Receipt.description` adds to it."""
-    own, by_theorem, theorem = name.partition(" (by theorem: ")
-    if by_theorem and theorem.endswith(")"):
-        rest |= dict(name=own, theorem=theorem[:-1])
-    elif name.endswith(f" {WITHDRAWN}"):
-        rest |= dict(name=name.removesuffix(f" {WITHDRAWN}"), withdrawn=True)
-    else:
-        rest |= dict(name=name)
+def promise_of_file(record: Record) -> tuple[tuple[Receipt, ...], Bound | None]:
+    """The receipts and the bound of a file; a ValueError names what is none of this workbench."""
+    ledger = []
+    for i, stored in enumerate(record.ledger):
+        try:
+            ledger.append(_receipt_of_file(stored))
+        except ValueError as e:
+            raise ValueError(f"$.ledger[{i}]: not a receipt ({e})") from None
+    if not ledger:
+        raise ValueError("no receipt says what this release cost")
     try:
-        paid: DP | ZCDP
-        if "rho" in cost:
-            paid = ZCDP(cost["rho"], cost["delta"])
-        else:
-            paid = DP(float(cost["epsilon"]), cost["delta"])
-        return Receipt(cost=paid, part=part and tuple(part), **rest)
+        bound = Bound(**msgspec.structs.asdict(record.bound)) if record.bound else None
     except ValueError as e:
-        raise ValueError(f"{path}: not a receipt that this workbench writes ({e})") from None
+        raise ValueError(f"$.bound: {e}") from None
+    return tuple(ledger), bound
+
+
+def _receipt_of_file(stored: _Receipt) -> Receipt:
+    """Its name holds what `Receipt.description` adds to it."""
+    fields = msgspec.structs.asdict(stored)
+    name, by_theorem, theorem = stored.name.partition(" (by theorem: ")
+    if by_theorem and theorem.endswith(")"):
+        fields |= {"name": name, "theorem": theorem[:-1]}
+    elif stored.name.endswith(f" {WITHDRAWN}"):
+        fields |= {"name": stored.name.removesuffix(f" {WITHDRAWN}"), "withdrawn": True}
+    cost = stored.cost
+    if cost.rho is not None:
+        return Receipt(**fields | {"cost": ZCDP(cost.rho, cost.delta)})
+    return Receipt(**fields | {"cost": DP(float(cost.epsilon or ""), cost.delta)})

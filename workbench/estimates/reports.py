@@ -16,16 +16,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from msgspec import Meta
 
 from workbench.compiled import pa, pd
 from workbench.estimates.estimate import (
-    DOMAIN,
     Estimate,
-    Stored,
-    check_fields,
+    StoredDomain,
+    check_arrays,
     check_weights,
     refuse_unless,
     without_errors,
@@ -217,6 +217,10 @@ class _CellCounts:
     counts: Int[np.ndarray, " cells"]
 
 
+class _StoredReports(StoredDomain, kw_only=True, rename={"retention": "kept"}):
+    retention: tuple[Annotated[float, Meta(gt=0, le=1)], ...]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports(RandomisedReports):
     """Tuples some of whose values were replaced: keys (sorted, perhaps repeated) of the reports.
@@ -230,7 +234,7 @@ class Reports(RandomisedReports):
     retention: tuple[float, ...]
     kind: ClassVar[str] = "reports"
     arrays: ClassVar = ("keys",)
-    stored: ClassVar = (DOMAIN, Stored("retention", "kept", write=list))
+    stored: ClassVar = _StoredReports
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -321,13 +325,12 @@ class Reports(RandomisedReports):
         codes = [domain.encode(name, table[name].to_pylist()) for name in domain.attributes]
         cells = domain.keys(np.stack(codes, axis=1))
         counts = table["noisy"].to_numpy()
-        check_fields(_CellCounts, {"keys": cells, "counts": counts})
+        check_arrays(_CellCounts, {"keys": cells, "counts": counts})
         refuse_unless((np.diff(cells) > 0).all(), "cells", "sorted ones, each once")
         few = (counts > 0).all() and counts.sum(dtype=float) <= _MOST_REPORTS
         refuse_unless(few, "counts", f"numbers above 0, together at most {_MOST_REPORTS:,}")
-        kept = fields["retention"]
-        are_chances = len(kept) == len(domain.shape) and all(0 < p <= 1 for p in kept)
-        refuse_unless(are_chances, "kept", "a chance above 0 of each attribute")
+        of_each = len(fields["retention"]) == len(domain.shape)
+        refuse_unless(of_each, "kept", "a chance above 0 of each attribute")
         return {"keys": np.repeat(cells, counts)}
 
 
@@ -337,6 +340,10 @@ _REPORTS_OF_PRODUCTS = 2**13  # that are laid out at a time
 _REPORTS_OF_TABLES = 256
 _TERMS = 512
 _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
+
+
+class _StoredBitReports(StoredDomain, kw_only=True, rename={"flip_probability": "flipped"}):
+    flip_probability: Annotated[float, Meta(gt=0, lt=1)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -351,7 +358,7 @@ class BitReports(RandomisedReports):
     bits: UInt64[np.ndarray, "reports words"]
     flip_probability: float
     kind: ClassVar[str] = "bit-reports"
-    stored: ClassVar = (DOMAIN, Stored("flip_probability", "flipped"))
+    stored: ClassVar = _StoredBitReports
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bits", read_only(self.bits))

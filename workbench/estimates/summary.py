@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+from msgspec import Meta
 
 from workbench.compiled import pa, pd
 from workbench.estimates.estimate import (
-    DOMAIN,
-    LAW,
+    Amount,
     Bars,
+    Codec,
     Estimate,
+    Positive,
     Stored,
+    StoredDomain,
+    StoredLaw,
     check_weights,
     refuse_unless,
 )
@@ -24,6 +28,14 @@ from workbench.spaces import Domain
 from workbench.value import Bool, Float, Int, read_only
 
 # Summary
+
+
+class _StoredSummary(StoredDomain, kw_only=True, rename={"law": "decay"}):
+    law: StoredLaw | None
+    theta: Amount = 0.0
+    tau: Amount = 0.0
+    sides: Annotated[int, Meta(ge=1, le=2)] = 2
+    scale: Positive = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +59,7 @@ class Summary(Estimate):
     kind: ClassVar[str] = "summary"
     contents: ClassVar[str] = "cells"
     arrays: ClassVar = ("keys", "values")
-    stored: ClassVar = (
-        LAW,
-        *(Stored(name, optional=True) for name in ("theta", "tau", "sides", "scale")),
-        DOMAIN,
-    )
+    stored: ClassVar[type[Stored]] = _StoredSummary
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -326,6 +334,12 @@ def _transform_from_dict(fields: dict[str, Any]) -> Dyadic | Haar:
     return TRANSFORMS_BY_NAME[fields["name"]](**arguments)
 
 
+class _StoredTree(_StoredSummary, kw_only=True, rename={"law": "decay"}):
+    law: StoredLaw
+    transform: dict[str, Any]
+    consistent: bool = False
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformedSummary(Summary):
     """Released nodes: `keys` are their numbers in the basis of `transform` on the domain (sorted).
@@ -339,11 +353,8 @@ class TransformedSummary(Summary):
     consistent: bool = False
     kind: ClassVar[str] = "tree"
     contents: ClassVar[str] = "nodes"
-    stored: ClassVar = (
-        *Summary.stored,
-        Stored("transform", write=_transform_to_dict, read=_transform_from_dict),
-        Stored("consistent", optional=True),
-    )
+    stored: ClassVar = _StoredTree
+    codecs: ClassVar = {"transform": Codec(_transform_to_dict, _transform_from_dict)}
 
     @cached_property
     def basis(self) -> TransformBasis:

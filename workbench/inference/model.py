@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from workbench.compiled import pd
 from workbench.estimates import Microdata
 from workbench.estimates.estimate import (
-    DOMAIN,
+    Amount,
+    Codec,
     Estimate,
-    Stored,
+    Number,
+    StoredDomain,
     refuse_unless,
     refuse_unless_finite,
     without_errors,
@@ -32,6 +35,20 @@ from workbench.value import Float, read_only, sealed
 _ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
 _MAX_MARGIN_CELLS = 2**22
 _ROUNDING = 1e-9
+
+
+_Probability = Annotated[float, Meta(ge=0, le=1)]
+
+
+class _StoredModel(StoredDomain, kw_only=True):
+    total: Amount
+    prior: list[list[_Probability]]
+    sets: tuple[tuple[int, ...], ...]
+    explicit: bool
+    gap: Number | None
+    sweeps: Annotated[int, Meta(ge=0, le=10**6)]
+    steps: Annotated[int, Meta(ge=0, le=10**9)] = 0
+    lacks: Number | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,30 +78,12 @@ class Model(Estimate):
     lacks: float = float("nan")
     kind: ClassVar[str] = "model"
     contents: ClassVar[str] = "potentials"
-    stored: ClassVar = (
-        DOMAIN,
-        Stored("total"),
-        Stored(
-            "prior",
-            write=lambda prior: [p.tolist() for p in prior],
-            read=lambda lists: tuple(np.array(p) for p in lists),
-        ),
-        Stored(
-            "sets", write=lambda sets: [list(axes) for axes in sets],
-            read=lambda lists: tuple(tuple(axes) for axes in lists),
-        ),
-        Stored("explicit"),
-        Stored(
-            "gap", write=lambda gap: None if np.isnan(gap) else gap,
-            read=lambda gap: float("nan") if gap is None else gap,
-        ),
-        Stored("sweeps"),
-        Stored("steps", optional=True),
-        Stored(
-            "lacks", write=lambda lacks: None if np.isnan(lacks) else lacks,
-            read=lambda lacks: float("nan") if lacks is None else lacks, optional=True,
-        ),
-    )  # fmt: skip
+    stored: ClassVar = _StoredModel
+    codecs: ClassVar = {
+        "prior": Codec(
+            lambda prior: [p.tolist() for p in prior], lambda lists: tuple(map(np.array, lists))
+        )
+    }
 
     def __post_init__(self) -> None:
         shape = self.domain.shape
@@ -243,8 +242,6 @@ class Model(Estimate):
     @classmethod
     def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
         shapes = _shapes(fields["domain"], fields["sets"])
-        numbers = (p.dtype == float and ((0 <= p) & (p <= 1)).all() for p in fields["prior"])
-        refuse_unless(all(numbers), "prior", "probabilities")
         potentials = np.asarray(table["potential"].to_numpy(), float)
         shares = np.asarray(table["share"].to_numpy(), float)
         refuse_unless_finite(potentials, "potentials")

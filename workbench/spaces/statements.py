@@ -16,7 +16,7 @@ import msgspec
 from workbench.spaces.labels import Bins, Cross, Labels, Map
 from workbench.spaces.rules import Rule, some
 from workbench.spaces.times import TimePart
-from workbench.value import shown
+from workbench.value import plain, shown
 
 BLANK = "FILL IN"
 _KINDS = {  # by a word that only this one has; the first that fits
@@ -91,7 +91,7 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
             case {} if stated:
                 return _rule_from_words(stated, name, folder)
     except msgspec.ValidationError as e:
-        raise ValueError(f"{where}{_in_words(e)}") from None
+        raise ValueError(f"{where}{field_in_words(e)}") from None
     except ValueError as e:
         raise ValueError(f"{where}: {e}") from None
     raise ValueError(
@@ -113,16 +113,16 @@ def _schema(kind: type[Rule]) -> Any:
     return msgspec.defstruct(kind.__name__, typed, rename=names, forbid_unknown_fields=True)
 
 
-def _in_words(e: msgspec.ValidationError) -> str:
+def field_in_words(e: msgspec.ValidationError) -> str:
     """The path of a field below the attribute, and what is expected there."""
     text, _, path = str(e).partition(" - at `$")
-    found = re.match("Expected `([^`]+)`(.*), got `([^`]+)`$", text)
+    found = re.match("Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?$", text)
     if found:
-        kinds = [_IN_WORDS.get(kind, kind) for kind in found[1].split(" | ") if kind != "null"]
-        text = (
-            f"expected {' or '.join(kinds)}{found[2]}, got {_IN_WORDS.get(found[3], found[3])}"
-        )
-    return f"{path.removesuffix('`')}: {text}"
+        allowed = found[1].replace("int | float", "float").split(" | ")
+        kinds = [_IN_WORDS.get(kind, kind) for kind in allowed if kind != "null"]
+        text = f"expected {' or '.join(kinds)}{found[2]}"
+        text += f", got {_IN_WORDS.get(found[3], found[3])}" if found[3] else ""
+    return plain(f"{path.removesuffix('`')}: {text}")[:300]
 
 
 def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -> Rule:
@@ -140,7 +140,7 @@ def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -
         if "unknown field" not in str(e):
             raise
         known = ", ".join(_schema(kind).__struct_encode_fields__)
-        raise ValueError(f"{_in_words(e).removeprefix(': ')}; need {known}") from None
+        raise ValueError(f"{field_in_words(e).removeprefix(': ')}; need {known}") from None
     if kind is Labels:
         chosen["labels"] = _labels(chosen, folder)
         for word in ("from", "to", "step", "file"):
@@ -235,7 +235,7 @@ def read_json(path: Path) -> Any:
         return json.loads(
             content.decode("utf-8-sig"),
             object_pairs_hook=object_of_different_keys,
-            parse_constant=_refuse_constant,
+            parse_constant=refuse_constant,
         )
     except json.JSONDecodeError as e:
         raise ValueError(f"{path}, line {e.lineno}: not JSON ({e.msg})") from None
@@ -258,7 +258,8 @@ def object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return stated
 
 
-def _refuse_constant(text: str) -> None:
+def refuse_constant(text: str) -> None:
+    """What `json.loads` takes; a ValueError for NaN and Infinity."""
     raise ValueError(f"{text} is not a number that JSON has")
 
 
