@@ -1,4 +1,4 @@
-"""What all estimates share: arrays, error bars, and fields that come from a file.
+"""What all estimates share: arrays and error bars.
 
 The noise of a released cell has its law's standard deviation. A cell that was not released is *absent*: its
 noisy value lay below the cut, so that its count is at most the cut and three standard deviations more,
@@ -8,127 +8,15 @@ its variance, and where only positive values pass by its mean.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import fields
-from functools import partial
-from math import ceil, isnan, nan
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
+from math import ceil, isnan
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-import msgspec
 import numpy as np
-from msgspec import Meta
 
 from workbench.compiled import pa, pd
-from workbench.estimates.linear_noise import noise_from_json, noise_to_json
-from workbench.noise.law import law_from_json, law_to_json
+from workbench.estimates import stored
 from workbench.queries import Recipe
-from workbench.spaces import Domain, from_dict, to_dict
-from workbench.spaces.statements import field_in_words
-from workbench.value import Float, format_number, number, plain, read_only, shown
-
-# Schema
-
-_MOST_WHOLE = 2**62  # the sum of two is still a number of 64 bits
-_MOST = 1e100  # its square is still a float
-_FINITE = "finite numbers up to 10^100"
-_ARRAY = re.compile(r"(Int|UInt64|Float|Num)\[np\.ndarray, ['\"](.*)['\"]\]$")
-_KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # whole numbers are numbers
-
-# a number in a file stays whole if it is, because counts of it are
-Number = (
-    Annotated[int, Meta(ge=-_MOST_WHOLE, le=_MOST_WHOLE)]
-    | Annotated[float, Meta(ge=-_MOST, le=_MOST)]
-)
-Positive = Annotated[int, Meta(gt=0, le=_MOST_WHOLE)] | Annotated[float, Meta(gt=0, le=_MOST)]
-Variance = Annotated[int, Meta(ge=0, le=_MOST_WHOLE)] | Annotated[float, Meta(ge=0, le=_MOST)]
-Amount = (
-    Annotated[int, Meta(ge=0, le=_MOST_WHOLE)] | Annotated[float, Meta(ge=0, le=_MOST_WHOLE)]
-)
-StoredLaw = float | dict[str, Any]  # ε/Δ, or kind and rate
-
-
-class Stored(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What the file of a release says of its estimate beside the rows; a subclass for each kind."""
-
-
-class StoredDomain(Stored, kw_only=True):
-    """Of an estimate over the cells of a domain."""
-
-    domain: dict[str, Any]
-
-
-class StoredHierarchy(Stored, kw_only=True):
-    """Of an estimate over the nodes of a hierarchy."""
-
-    hierarchy: dict[str, Any]
-
-
-class Codec(NamedTuple):
-    """How a field stands in JSON, where that is not what it is."""
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-
-
-_UNKNOWN = Codec(lambda x: None if isnan(x) else x, lambda x: nan if x is None else x)
-_CODECS = {
-    "domain": Codec(Domain.to_dict, partial(Domain.from_dict, folder=None)),
-    "hierarchy": Codec(to_dict, from_dict),
-    "law": Codec(law_to_json, law_from_json),
-    "noise": Codec(noise_to_json, noise_from_json),
-    "gap": _UNKNOWN,
-    "lacks": _UNKNOWN,
-}
-
-
-def check_arrays(cls: type, given: dict[str, Any]) -> None:
-    """A ValueError for an array of a file that is not of the type and shape that its field says."""
-    sizes: dict[str, int] = {}
-    for field in fields(cls):
-        if field.name in given and (match := _ARRAY.match(_array_type(field.type))):
-            x = given[field.name]
-            if need := _array_need(match[1], match[2].split(), x, sizes):
-                raise ValueError(f"{field.name} = {shown(x)} is not allowed: need {need}")
-
-
-def _array_type(kind: Any) -> str:
-    return "UInt64[np.ndarray, 'words n']" if kind == "Keys" else str(kind)
-
-
-def refuse_unless(holds: Any, name: str, need: str) -> None:
-    """A ValueError if a field of a file is not as all of its kind are."""
-    if not holds:
-        raise ValueError(f"{name} are not allowed: need {need}")
-
-
-def refuse_unless_finite(x: np.ndarray, name: str) -> None:
-    """A ValueError if numbers of a file are too large, or none."""
-    refuse_unless(_is_finite(x), name, _FINITE)
-
-
-def _is_finite(x: np.ndarray) -> bool:
-    return bool((np.abs(x) <= _MOST).all())
-
-
-def _array_need(kind: str, names: list[str], x: Any, sizes: dict[str, int]) -> str:
-    """What an array would have to be, "" if it is; arrays of one dimension name are as long."""
-    kinds = _KINDS[kind]
-    if not isinstance(x, np.ndarray) or x.dtype.kind not in kinds:
-        return "numbers" if "f" in kinds else "whole numbers"
-    if "i" in kinds and x.dtype == np.uint64:
-        return "numbers that may be below 0"
-    if x.ndim != len(names):
-        return f"{len(names)} dimensions"
-    for name, size in zip(names, x.shape, strict=True):
-        if sizes.setdefault(name, size) != size:
-            return f"{sizes[name]} numbers, as others have"
-    if x.dtype.kind == "f":
-        return "" if _is_finite(x) else _FINITE
-    if "i" in kinds and x.size and not -_MOST_WHOLE <= x.min() <= x.max() <= _MOST_WHOLE:
-        return "whole numbers up to 2^62"
-    return ""
-
+from workbench.value import Float, format_number, number, plain, read_only
 
 # Bars
 
@@ -225,17 +113,14 @@ class Estimate:
     """What a release holds; a subclass is a frozen dataclass and says what its file holds.
 
     `kind` names the class in files, `contents` says what `len` counts, `arrays` lists the fields that
-    become read-only. `stored` is the schema of the fields that stand in a file's metadata, with `codecs`
-    of its own; the others are columns. Rows of `to_frame` have errors of their own where
-    `rows_are_counts`.
+    become read-only. Fields that are no columns of a file stand in its metadata, as `stored` says for the
+    kind. Rows of `to_frame` have errors of their own where `rows_are_counts`.
     """
 
     kind: ClassVar[str]
     contents: ClassVar[str]
     rows_are_counts: ClassVar[bool] = True
     arrays: ClassVar[tuple[str, ...]] = ()
-    stored: ClassVar[type[Stored]] = StoredDomain
-    codecs: ClassVar[dict[str, Codec]] = {}
 
     if TYPE_CHECKING:  # fields of some, properties of others
 
@@ -322,13 +207,6 @@ class Estimate:
         """The fields that are columns, given those of the metadata."""
         return {"values": table["noisy"].to_numpy()}
 
-    @classmethod
-    def _stored_fields(cls) -> Iterator[tuple[str, str, Codec | None]]:
-        """Each field of the metadata, its name there, and how it is written."""
-        names = cls.stored.__struct_fields__, cls.stored.__struct_encode_fields__
-        for field, name in zip(*names, strict=True):
-            yield field, name, cls.codecs.get(field) or _CODECS.get(field)
-
     def _check_rows(self) -> None:
         """A ValueError if rows of a file are not where, or in the order in which, they are released."""
 
@@ -360,10 +238,7 @@ class Estimate:
         dict
             Of values that JSON can hold.
         """
-        return {
-            name: codec.write(getattr(self, field)) if codec else getattr(self, field)
-            for field, name, codec in self._stored_fields()
-        }
+        return stored.encode(self)
 
     @classmethod
     def from_arrow(cls, table: pa.Table, metadata: dict[str, Any]) -> Self:
@@ -386,19 +261,9 @@ class Estimate:
         ValueError
             If a field or column is missing, unknown, or not of its type, shape or range.
         """
-        try:
-            stored = msgspec.convert(metadata, cls.stored)
-        except msgspec.ValidationError as e:
-            raise ValueError(f"$.estimate{field_in_words(e)}") from None
-        fields = {}
-        for field, name, codec in cls._stored_fields():
-            x = getattr(stored, field)
-            try:
-                fields[field] = codec.read(x) if codec else x
-            except (ValueError, TypeError, LookupError) as e:
-                raise ValueError(f"$.estimate.{name}: {e}") from None
+        fields = stored.decode(cls.kind, metadata)
         fields |= cls._from_columns(table, fields)
-        check_arrays(cls, fields)
+        stored.check_arrays(cls, fields)
         estimate = cls(**fields)
         estimate._check_rows()
         return estimate

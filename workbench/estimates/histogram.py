@@ -5,25 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from msgspec import Meta
 
 from workbench.compiled import pa, pd
-from workbench.estimates.estimate import (
-    Estimate,
-    StoredDomain,
-    StoredHierarchy,
-    Variance,
-    refuse_unless,
-    without_errors,
-)
-from workbench.estimates.linear_noise import (
-    LinearNoise,
-    cell_deviations,
-    query_variances,
-)
+from workbench.estimates.estimate import Estimate, without_errors
+from workbench.estimates.linear_noise import LinearNoise, cell_deviations, query_variances
+from workbench.estimates.stored import refuse_unless
 from workbench.queries import (
     Boxes,
     Recipe,
@@ -36,11 +25,6 @@ from workbench.spaces import Domain, Hierarchy, OverHierarchy
 from workbench.value import Float, Int, Num
 
 # Histogram
-
-
-class _StoredHistogram(StoredDomain, kw_only=True):
-    variance: Variance | None
-    noise: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +43,6 @@ class Histogram(Estimate):
     kind: ClassVar[str] = "sequence"
     contents: ClassVar[str] = "cells"
     arrays: ClassVar = ("values",)
-    stored: ClassVar = _StoredHistogram
 
     def __post_init__(self) -> None:
         if self.values.shape != (self.domain.size,):
@@ -129,11 +112,6 @@ class _Level(NamedTuple):
     size: int
 
 
-class _StoredSums(StoredDomain, kw_only=True):
-    branching: Annotated[int, Meta(ge=2)]
-    variance: Variance | None
-
-
 @dataclass(frozen=True, eq=False)
 class HierarchicalSums(Estimate):
     """Values of all nodes, level by level from the root down; each level ends at the last cell.
@@ -149,7 +127,6 @@ class HierarchicalSums(Estimate):
     kind: ClassVar[str] = "intervals"
     contents: ClassVar[str] = "nodes"
     arrays: ClassVar = ("values",)
-    stored: ClassVar = _StoredSums
 
     def __post_init__(self) -> None:
         if self.branching < 2 or len(self.values) != sum(level.size for level in self._levels):
@@ -268,7 +245,6 @@ class Partition(OverHierarchy, Estimate):
     kind: ClassVar[str] = "partition"
     contents: ClassVar[str] = "boxes"
     arrays: ClassVar = ("lo", "hi", "values")
-    stored: ClassVar = StoredHierarchy
 
     def __repr__(self) -> str:
         return f"<Partition of {self.hierarchy!r}: {len(self):,} boxes>"

@@ -8,28 +8,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from workbench.compiled import pa, pd
-from workbench.estimates.estimate import (
-    Bars,
-    Codec,
-    Estimate,
-    Number,
-    StoredDomain,
-    Variance,
-    check_arrays,
-    check_weights,
-)
+from workbench.estimates.estimate import Bars, Estimate, check_weights
 from workbench.estimates.histogram import Histogram
-from workbench.estimates.linear_noise import LinearNoise, noise_from_json, noise_to_json
+from workbench.estimates.linear_noise import LinearNoise
+from workbench.estimates.stored import check_arrays
 from workbench.queries import Recipe, Workload
 from workbench.spaces import Domain
 from workbench.value import Float, sealed
-
-
-class _StoredTables(StoredDomain, kw_only=True):
-    variances: tuple[Variance | None, Variance | None]
-    covariance: Number
-    sampled: bool
-    noise: tuple[dict[str, Any] | None, dict[str, Any] | None] = (None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +32,6 @@ class ItemEdgeCounts(Estimate):
     sampled: bool = False
     kind: ClassVar[str] = "tables"
     contents: ClassVar[str] = "cells"
-    stored: ClassVar = _StoredTables
-    codecs: ClassVar = {
-        "noise": Codec(
-            lambda both: [*map(noise_to_json, both)], lambda both: [*map(noise_from_json, both)]
-        )
-    }
 
     def __post_init__(self) -> None:
         domain = self.edges.domain

@@ -10,16 +10,8 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.data import PUBLIC, Records, SparseTable
-from workbench.estimates.estimate import (
-    Bars,
-    Estimate,
-    Number,
-    StoredDomain,
-    StoredHierarchy,
-    StoredLaw,
-    refuse_unless,
-    without_errors,
-)
+from workbench.estimates.estimate import Bars, Estimate, without_errors
+from workbench.estimates.stored import refuse_unless
 from workbench.noise.law import Law
 from workbench.queries import Boxes, Recipe, Selections, key_runs, queries_on_hierarchy
 from workbench.spaces import (
@@ -49,10 +41,6 @@ class _Position(NamedTuple):
     part: Float[np.ndarray, " keys"]
 
 
-class _StoredLeaves(StoredHierarchy, kw_only=True, rename={"law": "decay"}):
-    law: StoredLaw | None
-
-
 @dataclass(frozen=True, eq=False)
 class Leaves(OverHierarchy, Estimate):
     """Disjoint nodes of a hierarchy in the order of keys, each with a noisy count.
@@ -74,7 +62,6 @@ class Leaves(OverHierarchy, Estimate):
     kind: ClassVar[str] = "leaves"
     contents: ClassVar[str] = "leaves"
     arrays: ClassVar = ("levels", "keys", "values")
-    stored: ClassVar = _StoredLeaves
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -311,11 +298,6 @@ class Leaves(OverHierarchy, Estimate):
 # Microdata
 
 
-class _StoredMicrodata(StoredDomain, kw_only=True):
-    gap: Number | None = None
-    lacks: Number | None = None
-
-
 @dataclass(frozen=True, eq=False)
 class Microdata(Estimate):
     """Records that nobody has, drawn from a model of the tuples: any query is a count of rows.
@@ -331,7 +313,6 @@ class Microdata(Estimate):
     kind: ClassVar[str] = "microdata"
     contents: ClassVar[str] = "records"
     arrays: ClassVar = ("keys",)
-    stored: ClassVar = _StoredMicrodata
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -16,20 +16,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from msgspec import Meta
 
 from workbench.compiled import pa, pd
-from workbench.estimates.estimate import (
-    Estimate,
-    StoredDomain,
-    check_arrays,
-    check_weights,
-    refuse_unless,
-    without_errors,
-)
+from workbench.estimates.estimate import Estimate, check_weights, without_errors
+from workbench.estimates.stored import check_arrays, refuse_unless
 from workbench.noise import response
 from workbench.noise.response import bit_layout
 from workbench.queries import (
@@ -217,10 +210,6 @@ class _CellCounts:
     counts: Int[np.ndarray, " cells"]
 
 
-class _StoredReports(StoredDomain, kw_only=True, rename={"retention": "kept"}):
-    retention: tuple[Annotated[float, Meta(gt=0, le=1)], ...]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports(RandomisedReports):
     """Tuples some of whose values were replaced: keys (sorted, perhaps repeated) of the reports.
@@ -234,7 +223,6 @@ class Reports(RandomisedReports):
     retention: tuple[float, ...]
     kind: ClassVar[str] = "reports"
     arrays: ClassVar = ("keys",)
-    stored: ClassVar = _StoredReports
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -342,10 +330,6 @@ _TERMS = 512
 _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
 
 
-class _StoredBitReports(StoredDomain, kw_only=True, rename={"flip_probability": "flipped"}):
-    flip_probability: Annotated[float, Meta(gt=0, lt=1)]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class BitReports(RandomisedReports):
     """Tuples as a bit for each code of each attribute, flipped with probability f.
@@ -358,7 +342,6 @@ class BitReports(RandomisedReports):
     bits: UInt64[np.ndarray, "reports words"]
     flip_probability: float
     kind: ClassVar[str] = "bit-reports"
-    stored: ClassVar = _StoredBitReports
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bits", read_only(self.bits))

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.estimates.estimate import (
-    Codec,
-    Estimate,
-    Positive,
-    StoredDomain,
-    StoredLaw,
-    without_errors,
-)
+from workbench.estimates.estimate import Estimate, without_errors
 from workbench.noise import hashes
 from workbench.noise.law import Law
 from workbench.queries import Recipe, Workload
@@ -23,14 +15,6 @@ from workbench.spaces import Domain
 from workbench.value import Int, UInt64
 
 # Sketch
-
-
-class _StoredSketch(
-    StoredDomain, kw_only=True, rename={"law": "decay", "hash_parameters": "words"}
-):
-    law: StoredLaw
-    estimate: Literal["mean", "median"]
-    hash_parameters: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +41,6 @@ class Sketch(Estimate):
     contents: ClassVar[str] = "buckets"
     rows_are_counts: ClassVar[bool] = False
     arrays: ClassVar = ("hash_parameters", "values")
-    stored: ClassVar = _StoredSketch
-    codecs: ClassVar = {
-        "hash_parameters": Codec(hashes.to_hex, partial(hashes.from_hex, parameters=8))
-    }
 
     def __len__(self) -> int:
         return self.values.size
@@ -112,11 +92,6 @@ class Sketch(Estimate):
 # Projection
 
 
-class _StoredProjection(StoredDomain, kw_only=True, rename={"hash_parameters": "words"}):
-    step: Positive
-    hash_parameters: str
-
-
 @dataclass(frozen=True, eq=False)
 class Projection(Estimate):
     """Noisy bits, 64 a word (a power of two in all), and the parameters of a hash function a level.
@@ -135,10 +110,6 @@ class Projection(Estimate):
     contents: ClassVar[str] = "words of 64 bits"
     rows_are_counts: ClassVar[bool] = False
     arrays: ClassVar = ("hash_parameters", "bits")
-    stored: ClassVar = _StoredProjection
-    codecs: ClassVar = {
-        "hash_parameters": Codec(hashes.to_hex, partial(hashes.from_hex, parameters=3))
-    }
 
     def __len__(self) -> int:
         return len(self.bits)

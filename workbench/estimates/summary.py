@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from msgspec import Meta
 
 from workbench.compiled import pa, pd
-from workbench.estimates.estimate import (
-    Amount,
-    Bars,
-    Codec,
-    Estimate,
-    Positive,
-    Stored,
-    StoredDomain,
-    StoredLaw,
-    check_weights,
-    refuse_unless,
-)
+from workbench.estimates.estimate import Bars, Estimate, check_weights
+from workbench.estimates.stored import refuse_unless
 from workbench.noise.law import Law
-from workbench.queries import TRANSFORMS_BY_NAME, Dyadic, Haar, Recipe, TransformBasis, Workload
+from workbench.queries import Dyadic, Haar, Recipe, TransformBasis, Workload
 from workbench.spaces import Domain
 from workbench.value import Bool, Float, Int, read_only
 
 # Summary
-
-
-class _StoredSummary(StoredDomain, kw_only=True, rename={"law": "decay"}):
-    law: StoredLaw | None
-    theta: Amount = 0.0
-    tau: Amount = 0.0
-    sides: Annotated[int, Meta(ge=1, le=2)] = 2
-    scale: Positive = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +40,6 @@ class Summary(Estimate):
     kind: ClassVar[str] = "summary"
     contents: ClassVar[str] = "cells"
     arrays: ClassVar = ("keys", "values")
-    stored: ClassVar[type[Stored]] = _StoredSummary
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -325,21 +305,6 @@ class Summary(Estimate):
 # Transformed summary
 
 
-def _transform_to_dict(transform: Dyadic | Haar) -> dict[str, Any]:
-    return {"name": type(transform).__name__, **asdict(transform)}
-
-
-def _transform_from_dict(fields: dict[str, Any]) -> Dyadic | Haar:
-    arguments = {name: x for name, x in fields.items() if name != "name"}
-    return TRANSFORMS_BY_NAME[fields["name"]](**arguments)
-
-
-class _StoredTree(_StoredSummary, kw_only=True, rename={"law": "decay"}):
-    law: StoredLaw
-    transform: dict[str, Any]
-    consistent: bool = False
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformedSummary(Summary):
     """Released nodes: `keys` are their numbers in the basis of `transform` on the domain (sorted).
@@ -353,8 +318,6 @@ class TransformedSummary(Summary):
     consistent: bool = False
     kind: ClassVar[str] = "tree"
     contents: ClassVar[str] = "nodes"
-    stored: ClassVar = _StoredTree
-    codecs: ClassVar = {"transform": Codec(_transform_to_dict, _transform_from_dict)}
 
     @cached_property
     def basis(self) -> TransformBasis:

@@ -6,23 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from msgspec import Meta
 
 from workbench.compiled import pd
 from workbench.estimates import Microdata
-from workbench.estimates.estimate import (
-    Amount,
-    Codec,
-    Estimate,
-    Number,
-    StoredDomain,
-    refuse_unless,
-    refuse_unless_finite,
-    without_errors,
-)
+from workbench.estimates.estimate import Estimate, without_errors
+from workbench.estimates.stored import refuse_unless, refuse_unless_finite
 from workbench.inference.gibbs import Chains
 from workbench.inference.junction_tree import CalibratedTree, JunctionTree
 from workbench.queries import Margins, Recipe, TableMargins, linear_queries
@@ -35,20 +26,6 @@ from workbench.value import Float, read_only, sealed
 _ANSWERING_TUPLES = 2**17  # they answer what the stored margins do not
 _MAX_MARGIN_CELLS = 2**22
 _ROUNDING = 1e-9
-
-
-_Probability = Annotated[float, Meta(ge=0, le=1)]
-
-
-class _StoredModel(StoredDomain, kw_only=True):
-    total: Amount
-    prior: list[list[_Probability]]
-    sets: tuple[tuple[int, ...], ...]
-    explicit: bool
-    gap: Number | None
-    sweeps: Annotated[int, Meta(ge=0, le=10**6)]
-    steps: Annotated[int, Meta(ge=0, le=10**9)] = 0
-    lacks: Number | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +55,6 @@ class Model(Estimate):
     lacks: float = float("nan")
     kind: ClassVar[str] = "model"
     contents: ClassVar[str] = "potentials"
-    stored: ClassVar = _StoredModel
-    codecs: ClassVar = {
-        "prior": Codec(
-            lambda prior: [p.tolist() for p in prior], lambda lists: tuple(map(np.array, lists))
-        )
-    }
 
     def __post_init__(self) -> None:
         shape = self.domain.shape
