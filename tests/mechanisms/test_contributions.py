@@ -333,12 +333,9 @@ def test_error_bars_are_those_of_the_noise(consistent):
 def test_where_records_may_be_dropped_no_error_bar_is_told():
     for bound in (UNBOUNDED, Bound(7, 7, 7)):
         release = SRA(B, 6)(made(bound=bound), seeded())
-        _, bars = release.answer(CELLS, error=True)
-        assert release.estimate.sampled and np.isnan(bars).all()
-        _, bars = release.answer(CELLS, error="noise")
-        assert bars == pytest.approx(np.sqrt(variance(6, 0.5, "geometric")))
-    with pytest.raises(ValueError, match="error = 'both'"):
-        release.answer(CELLS, error="both")
+        answers = release.answer(CELLS, error=True)
+        assert release.estimate.sampled and np.isnan(answers.errors).all()
+        assert answers.noise == pytest.approx(np.sqrt(variance(6, 0.5, "geometric")))
     with pytest.raises(ValueError, match="of = 'all'"):
         release.answer(CELLS, of="all")
 

@@ -101,7 +101,7 @@ class Answering(Priced):
         self,
         queries: Recipe | Mapping[str, Any] | str | Sequence[Any],
         *,
-        error: Any = False,
+        error: bool = False,
         belief: str | None = None,
         **options: Any,
     ) -> Any:
@@ -119,7 +119,7 @@ class Answering(Priced):
 
         Returns
         -------
-        float64[queries], or estimates.bars.Answers
+        float64[queries], or estimates.estimate.Answers
             An answer for each query, in counts. With `error=True` a pair of answers and standard errors
             that is shown as the command line shows it: `noise`, `absent_cells` and `absent` give the two
             parts of an error. A standard error is NaN if cells below a threshold were left out, because
@@ -134,13 +134,13 @@ class Answering(Priced):
         """
         if not hasattr(queries, "on"):
             queries = labelled_queries(self._labelled_domain(**options), queries)
-        if error is not True:
-            if belief is not None:
-                raise ValueError("a belief narrows error bars: need error=True with it")
-            return self.estimate.answer(queries, error=error, **options)
-        answers, errors = self.estimate.answer(queries, error=True, **options)
-        bars = self.estimate.bars(queries, **self._law_of_noise, **options)
-        return Answers(answers, errors, bars, belief)
+        if error:
+            options |= self._law_of_noise
+            answers: Answers = self.estimate.answer(queries, error=True, **options)
+            return answers.believing(belief)
+        if belief is not None:
+            raise ValueError("a belief narrows error bars: need error=True with it")
+        return self.estimate.answer(queries, **options)
 
     def marginal(
         self,

@@ -9,7 +9,7 @@ its variance, and where only positive values pass by its mean.
 from __future__ import annotations
 
 from math import ceil, isnan
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,37 +18,27 @@ from workbench.estimates import stored
 from workbench.queries import Recipe
 from workbench.value import Float, format_number, number, plain, read_only
 
-# Bars
+# Answers
 
 _SHOWN = 10
 BELIEFS = {"empty": "if absent cells are empty (believed)"}
 
 
-class Bars(NamedTuple):
-    """What may be wrong with each answer, in counts; NaN where the release alone cannot tell.
-
-    `noise` is a standard deviation. `absent_cells` says how many cells of the query (nodes, of a
-    tree) were not released, and `absent` how much all of them hold together at most.
-    """
-
-    noise: Float[np.ndarray, " queries"]
-    absent_cells: Float[np.ndarray, " queries"]
-    absent: Float[np.ndarray, " queries"]
-
-
 class Answers(tuple[Any, ...]):
     """Answers and their standard errors, a pair; and beside it both parts of what may be wrong.
+
+    All are in counts, and NaN where the release alone cannot tell.
 
     Attributes
     ----------
     values, errors : float64[queries]
-        The pair: answers in counts, and standard errors; NaN where there is no closed form.
+        The pair: answers, and standard errors, where there is a closed form.
     noise : float64[queries]
-        The standard deviation of the noise, in counts: two of them cover it some 19 times in 20.
+        The standard deviation of the noise: two of them cover it some 19 times in 20.
     absent_cells : float64[queries]
-        How many cells of each query were not released.
+        How many cells of each query (nodes, of a tree) were not released.
     absent : float64[queries]
-        How much these hold together at most, in counts: the truth may be higher by it.
+        How much these hold together at most: the truth may be higher by it.
     belief : str
         What is assumed beyond the guarantee; "" if nothing.
     """
@@ -56,19 +46,32 @@ class Answers(tuple[Any, ...]):
     noise: Float[np.ndarray, " queries"]
     absent_cells: Float[np.ndarray, " queries"]
     absent: Float[np.ndarray, " queries"]
-    belief: str
+    belief: str = ""
 
     def __new__(
-        cls, values: Any, errors: Any, bars: Bars, belief: str | None = None
+        cls,
+        values: Any,
+        errors: Any,
+        noise: Any = None,
+        absent_cells: Any = 0.0,
+        absent: Any = 0.0,
     ) -> Answers:
-        """The pair, with bars that a belief may narrow."""
-        if belief is not None and belief not in BELIEFS:
-            raise ValueError(f"belief = {belief!r} is not allowed: need one of {[*BELIEFS]}")
+        """The pair, where the noise is all that may be wrong unless more is said."""
+        errors = np.full(len(values), errors) if np.isscalar(errors) else errors
         pair = super().__new__(cls, (values, errors))
-        pair.noise = bars.noise
-        pair.absent_cells = bars.absent_cells
-        pair.absent = np.zeros_like(bars.absent) if belief else bars.absent
-        pair.belief = BELIEFS[belief] if belief else ""
+        pair.noise = errors if noise is None else noise
+        pair.absent_cells = np.full(len(values), absent_cells)
+        pair.absent = np.full(len(values), absent)
+        return pair
+
+    def believing(self, belief: str | None) -> Answers:
+        """The same, with absent cells taken for what is believed."""
+        if belief is None:
+            return self
+        if belief not in BELIEFS:
+            raise ValueError(f"belief = {belief!r} is not allowed: need one of {[*BELIEFS]}")
+        pair = Answers(self.values, self.errors, self.noise, self.absent_cells)
+        pair.belief = BELIEFS[belief]
         return pair
 
     def __repr__(self) -> str:
@@ -120,6 +123,10 @@ class Estimate:
     kind: ClassVar[str]
     contents: ClassVar[str]
     rows_are_counts: ClassVar[bool] = True
+    unreleased: ClassVar[tuple[float, float]] = (
+        0.0,
+        0.0,
+    )  # cells of a query, and what they hold
     arrays: ClassVar[tuple[str, ...]] = ()
 
     if TYPE_CHECKING:  # fields of some, properties of others
@@ -157,9 +164,9 @@ class Estimate:
 
         Returns
         -------
-        float64[queries], or a pair of them
-            Answers in counts; with `error` also the standard error of each, NaN where it has no closed
-            form.
+        float64[queries], or Answers
+            Answers in counts; with `error` a pair, also of the standard error of each, NaN where it has no
+            closed form.
 
         Raises
         ------
@@ -167,27 +174,15 @@ class Estimate:
             For other weights, or queries that the estimate cannot answer.
         """
         check_weights(weights)
-        return self._answer(workload, error)
+        answers = self._answer(workload, error)
+        if not error:
+            return answers
+        values, errors = answers if isinstance(answers, tuple) else (answers, np.nan)
+        return Answers(values, errors, None, *self.unreleased)
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
+        """Answers; with `error` a pair, unless their errors have no closed form."""
         raise NotImplementedError
-
-    def bars(self, workload: Recipe, **options: Any) -> Bars:
-        """How far answers may be off, in two parts: here no cell is absent.
-
-        Parameters
-        ----------
-        workload : Workload
-            Queries that the class says it answers.
-        options : those of `answer`.
-
-        Returns
-        -------
-        Bars
-            Standard errors as `answer` gives them.
-        """
-        noise = self.answer(workload, error=True, **options)[1]
-        return Bars(noise, np.zeros(len(noise)), np.zeros(len(noise)))
 
     def deviations(self) -> Any:
         """The standard deviation of the noise on each row of `to_frame`, NaN where it is not known."""
@@ -273,8 +268,3 @@ def check_weights(weights: str) -> None:
     """A ValueError unless these are weights that every estimate knows; they differ in samples alone."""
     if weights not in ("unbiased", "raw"):
         raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")
-
-
-def without_errors(answers: Float[np.ndarray, " queries"], error: bool) -> Any:
-    """Answers that have no standard error in closed form: NaN for each, if they are asked for."""
-    return (answers, np.full(len(answers), np.nan)) if error else answers

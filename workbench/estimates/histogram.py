@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from workbench.compiled import pa, pd
-from workbench.estimates.estimate import Estimate, without_errors
+from workbench.estimates.estimate import Estimate
 from workbench.estimates.linear_noise import LinearNoise, cell_deviations, query_variances
 from workbench.estimates.stored import refuse_unless
 from workbench.queries import (
@@ -260,7 +260,7 @@ class Partition(OverHierarchy, Estimate):
         for i, (lo, hi) in enumerate(zip(workload.lo, workload.hi, strict=True)):
             shared = (np.minimum(self.hi, hi) - np.maximum(self.lo, lo)).clip(0)
             answers[i] = (shared.astype(float).prod(axis=1) / volume) @ self.values
-        return without_errors(answers, error)
+        return answers
 
     def to_frame(self) -> pd.DataFrame:
         """The released boxes as a table.

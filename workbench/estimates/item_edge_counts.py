@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from workbench.compiled import pa, pd
-from workbench.estimates.estimate import Bars, Estimate, check_weights
+from workbench.estimates.estimate import Answers, Estimate, check_weights
 from workbench.estimates.histogram import Histogram
 from workbench.estimates.linear_noise import LinearNoise
 from workbench.estimates.stored import check_arrays
@@ -59,7 +59,7 @@ class ItemEdgeCounts(Estimate):
         self,
         workload: Recipe,
         weights: str = "unbiased",
-        error: bool | str = False,
+        error: bool = False,
         of: str = "edges",
     ) -> Any:
         """Estimated counts of edges or of items.
@@ -70,56 +70,35 @@ class ItemEdgeCounts(Estimate):
             Queries over the domain of edges, or of items.
         weights : "unbiased" or "raw"
             Both mean the same, as no cell is sampled.
-        error : bool or "noise"
-            With True the standard error of each answer: NaN where records may have been dropped, as no
-            formula knows how many. With "noise" that of the noise alone, about the counts of the
-            records that were kept; NaN where it is not known either.
+        error : bool
+            Whether errors are wanted too.
         of : "edges" or "items"
             Which of the two tables answers.
 
         Returns
         -------
-        float64[queries], or a pair of them
-            Answers in records; with `error` also the standard error of each.
+        float64[queries], or Answers
+            Answers in records; with `error` also the standard error of each: NaN where records may have
+            been dropped, as no formula knows how many. `noise` is that of the noise alone, about the counts
+            of the records that were kept.
 
         Raises
         ------
         ValueError
-            For other weights, errors or tables, or a workload that does not fit the domain.
+            For other weights or tables, or a workload that does not fit the domain.
         """
         check_weights(weights)
         if of not in ("edges", "items"):
             raise ValueError(f"of = {of!r} is not allowed: need 'edges' or 'items'")
-        if error not in (False, True, "noise"):
-            raise ValueError(f"error = {error!r} is not allowed: need False, True or 'noise'")
         histogram = self.edges if of == "edges" else self.items
         queries: Workload = workload.on(histogram.domain)
         if not error:
             return histogram.answer(queries)
-        answers, deviations = histogram.answer(queries, error=True)
+        answers, noise = histogram.answer(queries, error=True)
         if of == "edges" and self.covariance:
-            deviations = np.sqrt(deviations**2 + self.covariance * self._pairs(queries))
-        if self.sampled and error != "noise":
-            deviations = np.full(len(answers), np.nan)
-        return answers, deviations
-
-    def bars(self, workload: Recipe, of: str = "edges", **options: Any) -> Bars:
-        """How far answers may be off: the noise, and NaN for records that may have been dropped.
-
-        Parameters
-        ----------
-        workload : Workload
-            Queries over the domain of edges, or of items.
-        of, options : as in `answer`.
-
-        Returns
-        -------
-        Bars
-            Every cell is released; what is absent are records.
-        """
-        noise = self.answer(workload, error="noise", of=of, **options)[1]
-        absent = np.full(len(noise), np.nan if self.sampled else 0.0)
-        return Bars(noise, np.zeros(len(noise)), absent)
+            noise = np.sqrt(noise**2 + self.covariance * self._pairs(queries))
+        dropped = np.nan if self.sampled else 0.0
+        return Answers(answers, noise + dropped, noise, absent=dropped)
 
     def deviations(self) -> Float[np.ndarray, " edges"] | float:
         """The standard deviation of the noise on each edge."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.data import PUBLIC, Records, SparseTable
-from workbench.estimates.estimate import Bars, Estimate, without_errors
+from workbench.estimates.estimate import Estimate
 from workbench.estimates.stored import refuse_unless
 from workbench.noise.law import Law
 from workbench.queries import Boxes, Recipe, Selections, key_runs, queries_on_hierarchy
@@ -61,6 +61,7 @@ class Leaves(OverHierarchy, Estimate):
     law: Law | None = None
     kind: ClassVar[str] = "leaves"
     contents: ClassVar[str] = "leaves"
+    unreleased: ClassVar = (0.0, np.nan)  # what lies in no node, nobody knows
     arrays: ClassVar = ("levels", "keys", "values")
 
     def __len__(self) -> int:
@@ -118,11 +119,6 @@ class Leaves(OverHierarchy, Estimate):
             return answers
         variance = np.nan if self.law is None else self.law.variance
         return answers, np.where(cut, np.nan, np.sqrt(np.rint(nodes) * variance))
-
-    def bars(self, workload: Recipe, **options: Any) -> Bars:
-        """How far answers may be off: the noise; what lies in no node, nobody knows (NaN)."""
-        noise = self.answer(workload, error=True, **options)[1]
-        return Bars(noise, np.zeros(len(noise)), np.full(len(noise), np.nan))
 
     def _sums(
         self,
@@ -312,6 +308,7 @@ class Microdata(Estimate):
     lacks: float = float("nan")
     kind: ClassVar[str] = "microdata"
     contents: ClassVar[str] = "records"
+    unreleased: ClassVar = (np.nan, np.nan)
     arrays: ClassVar = ("keys",)
 
     def __len__(self) -> int:
@@ -334,24 +331,8 @@ class Microdata(Estimate):
             "only the truth tells"
         )
 
-    def bars(self, workload: Recipe, **options: Any) -> Bars:
-        """NaN: neither the noise nor what rows leave out is known.
-
-        Parameters
-        ----------
-        workload : Workload
-            Any.
-        options : those of `answer`.
-
-        Returns
-        -------
-        Bars
-        """
-        unknown = np.full(len(workload.on(self.domain)), np.nan)
-        return Bars(unknown, unknown, unknown)
-
     def _answer(self, workload: Recipe, error: bool) -> Any:
-        return without_errors(self.table.answer(workload), error)
+        return self.table.answer(workload)
 
     def _columns(self) -> dict[str, Any]:
         """A column an attribute, of labels."""

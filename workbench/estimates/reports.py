@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.compiled import pa, pd
-from workbench.estimates.estimate import Estimate, check_weights, without_errors
+from workbench.estimates.estimate import Answers, Estimate, check_weights
 from workbench.estimates.stored import check_arrays, refuse_unless
 from workbench.noise import response
 from workbench.noise.response import bit_layout
@@ -159,13 +159,14 @@ class RandomisedReports(Estimate):
         check_weights(weights)
         queries = linear_queries(workload, self.domain)
         if clipped:
-            return without_errors(queries.sums_of_margins(ClippedJoints(self)), error)
+            answers = queries.sums_of_margins(ClippedJoints(self))
+            return Answers(answers, np.nan) if error else answers
         answers = self._sums(queries)
         if not error:
             return answers
         single, squares = squared_queries(queries)
         variance = self._sums(queries, 2) - self._sums(squares)
-        return answers, np.where(single, np.sqrt(np.maximum(variance, 0)), np.nan)
+        return Answers(answers, np.where(single, np.sqrt(np.maximum(variance, 0)), np.nan))
 
     def joint(
         self, attributes: Sequence[str], clipped: bool = False

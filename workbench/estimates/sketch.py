@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench.estimates.estimate import Estimate, without_errors
+from workbench.estimates.estimate import Estimate
 from workbench.noise import hashes
 from workbench.noise.law import Law
 from workbench.queries import Recipe, Workload
@@ -60,8 +60,7 @@ class Sketch(Estimate):
             for function, buckets in zip(self.hash_parameters, self.values, strict=True)
         ]
         if self.estimate != "mean":
-            answers = np.median(rows, axis=0)
-            return (answers, np.full(len(answers), np.nan)) if error else answers
+            return np.median(rows, axis=0)
         answers = rows[0] if depth == 1 else np.mean(rows, axis=0)
         if not error:
             return answers
@@ -123,7 +122,7 @@ class Projection(Estimate):
         levels = len(self.hash_parameters)
         visited = hashes.visited_ranges(queries, self.domain, levels)
         answers = visited.sums(hashes.sum_levels, self.hash_parameters, self.bits) * self.step
-        return without_errors(answers, error)
+        return answers
 
     def _columns(self) -> dict[str, Any]:
         """One row for 64 bits, which are those of `noisy`, lowest first."""

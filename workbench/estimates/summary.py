@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from workbench.compiled import pa, pd
-from workbench.estimates.estimate import Bars, Estimate, check_weights
+from workbench.estimates.estimate import Answers, Estimate, check_weights
 from workbench.estimates.stored import refuse_unless
 from workbench.noise.law import Law
 from workbench.queries import Dyadic, Haar, Recipe, TransformBasis, Workload
@@ -100,6 +100,7 @@ class Summary(Estimate):
         weights: str = "unbiased",
         error: bool = False,
         absent: float = 0.0,
+        filled_law: Law | None = None,
     ) -> Any:
         """Estimated counts, and how far they may be off.
 
@@ -109,6 +110,11 @@ class Summary(Estimate):
         closed form: after a filter (θ > 1 or one side), for uniform samples, for raw weights of
         sampled cells, and with `absent`.
 
+        The `noise` is the standard error where that has a closed form. Else it is the square root of
+        r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺ over released v: σ² is the variance of the noise on
+        each of n cells, of which r passed the filter (of a sample an unbiased estimate of how many); μ and
+        s² are the mean and variance of what a cell adds that is empty.
+
         Parameters
         ----------
         workload : Workload
@@ -116,15 +122,17 @@ class Summary(Estimate):
         weights : "unbiased" or "raw"
             See `weights`.
         error : bool
-            Whether standard errors are wanted too.
+            Whether errors are wanted too.
         absent : float
             What every cell that was not released counts for; half of θ is the paper's heuristic for
             filtered cells.
+        filled_law : Law, optional
+            Of the noise where only cells that are not empty got any, of which a summary says nothing.
 
         Returns
         -------
-        float64[queries], or a pair of them
-            Answers in counts; with `error` also the standard error of each.
+        float64[queries], or Answers
+            Answers in counts; with `error` also the errors of each.
 
         Raises
         ------
@@ -133,19 +141,54 @@ class Summary(Estimate):
         """
         queries: Workload = workload.on(self.domain)
         answers = queries.sums(self.domain, self.keys, self.weights(weights))
+        if not (absent or error):
+            return answers
+        cells = queries.cells(self.domain)
+        released = queries.sums(self.domain, self.keys, np.ones(len(self), np.int64))
+        absent_cells = cells - released
         if absent:
-            released = queries.sums(self.domain, self.keys, np.ones(len(self), np.int64))
-            answers += absent * (queries.cells(self.domain) - released)
+            answers += absent * absent_cells
         if not error:
             return answers
-        closed_form = self.theta <= 1 and self.sides == 2 and self.scale == 1 and not absent
-        if self.law is None or not closed_form or (weights == "raw" and self.tau > 1):
-            return answers, np.full(len(queries), np.nan)
-        variance = queries.cells(self.domain) * self.law.variance
+        law = filled_law or self.law
+        if law is None:
+            most: Any = np.where(absent_cells > 0, np.nan, 0.0)
+            return Answers(answers, np.nan, np.full(len(queries), np.nan), absent_cells, most)
+        noise = np.sqrt(released * law.variance)
+        if self.scale != 1:  # each cell stands for others, of which nothing is known
+            return Answers(answers, np.nan, self.scale * noise, absent_cells, np.nan)
+        each = law.absent_at_most(self.cut, self.sides)
+        most = max(each - absent, absent) * absent_cells
+        if filled_law is not None:
+            return Answers(answers, np.nan, noise, absent_cells, most)
+        if weights == "raw" and self.tau > 1:
+            return Answers(answers, np.nan, None, absent_cells, most)
+        if self.theta > 1 or self.sides == 1:
+            noise = self._noise_after_filter(law, queries, cells)
+            return Answers(answers, np.nan, noise, absent_cells, most)
+        variance = cells * law.variance
         if self.tau:
-            sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
-            variance += queries.sums(self.domain, self.keys, sampling)
-        return answers, np.sqrt(variance)
+            variance += queries.sums(self.domain, self.keys, self._sampling)
+        noise = np.sqrt(variance)
+        return Answers(answers, np.nan if absent else noise, noise, absent_cells, most)
+
+    def _noise_after_filter(
+        self, law: Law, workload: Workload, cells: Float[np.ndarray, " queries"]
+    ) -> Float[np.ndarray, " queries"]:
+        passed = (
+            np.maximum(self.tau / np.abs(self.values), 1) if self.tau else np.ones(len(self))
+        )
+        released = workload.sums(self.domain, self.keys, passed)
+        sampling = workload.sums(self.domain, self.keys, self._sampling)
+        others = np.maximum(cells - released, 0)
+        mean, square = law.empty_cell(self.theta, self.sides)
+        noise = released * law.variance + others * (square - mean**2)
+        return np.sqrt(noise + (cells * mean) ** 2 + sampling)
+
+    @cached_property
+    def _sampling(self) -> Float[np.ndarray, " cells"]:
+        """The variance that sampling gives to the weight of each released cell, estimated."""
+        return self.tau * np.maximum(self.tau - np.abs(self.values), 0)
 
     @property
     def releases_all(self) -> bool:
@@ -157,70 +200,6 @@ class Summary(Estimate):
         """From where on a noisy value is released for certain, in counts."""
         return max(self.theta, self.tau)
 
-    def bars(  # type: ignore[override]  # others take none of these
-        self,
-        workload: Recipe,
-        weights: str = "unbiased",
-        absent: float = 0.0,
-        filled_law: Law | None = None,
-    ) -> Bars:
-        """How far answers may be off, in two parts.
-
-        The noise is the standard error where that has a closed form. Else it is the square root of
-        r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺ over released v: σ² is the variance of the noise on
-        each of n cells, of which r passed the filter (of a sample an unbiased estimate of how many); μ and
-        s² are the mean and variance of what a cell adds that is empty.
-
-        Parameters
-        ----------
-        workload : Workload
-            Queries over the domain.
-        weights, absent
-            As in `answer`.
-        filled_law : Law, optional
-            Of the noise where only cells that are not empty got any, of which a summary says nothing.
-
-        Returns
-        -------
-        Bars
-            NaN where the law of the noise is not known, or the sample is not unbiased.
-        """
-        queries: Workload = workload.on(self.domain)
-        cells = queries.cells(self.domain)
-        released = queries.sums(self.domain, self.keys, np.ones(len(self), np.int64))
-        absent_cells = cells - released
-        unknown = np.full(len(queries), np.nan)
-        law = filled_law or self.law
-        if law is None:
-            return Bars(unknown, absent_cells, np.where(absent_cells > 0, np.nan, 0.0))
-        if self.scale != 1:  # each cell stands for others, of which nothing is known
-            return Bars(self.scale * np.sqrt(released * law.variance), absent_cells, unknown)
-        each = law.absent_at_most(self.cut, self.sides)
-        each = max(each - absent, absent)
-        if filled_law is not None:
-            noise = np.sqrt(released * law.variance)
-            return Bars(noise, absent_cells, each * absent_cells)
-        errors = self.answer(queries, weights, error=True)[1]
-        if weights == "raw" and self.tau > 1:
-            return Bars(unknown, absent_cells, each * absent_cells)
-        noise = np.where(np.isnan(errors), self._noise_after_filter(queries, cells), errors)
-        return Bars(noise, absent_cells, each * absent_cells)
-
-    def _noise_after_filter(
-        self, workload: Workload, cells: Float[np.ndarray, " queries"]
-    ) -> Float[np.ndarray, " queries"]:
-        sizes = np.abs(self.values)
-        passed = np.maximum(self.tau / sizes, 1) if self.tau else np.ones(len(self))
-        released = workload.sums(self.domain, self.keys, passed)
-        sampling = workload.sums(
-            self.domain, self.keys, self.tau * np.maximum(self.tau - sizes, 0)
-        )
-        others = np.maximum(cells - released, 0)
-        law: Any = self.law  # known where bars are
-        mean, square = law.empty_cell(self.theta, self.sides)
-        noise = released * law.variance + others * (square - mean**2)
-        return np.sqrt(noise + (cells * mean) ** 2 + sampling)
-
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:
         """The standard deviation of each released weight, in counts."""
         law = filled_law or self.law
@@ -228,8 +207,7 @@ class Summary(Estimate):
             return np.full(len(self), np.nan)
         if self.scale != 1:
             return np.full(len(self), self.scale * np.sqrt(law.variance))
-        sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
-        return np.sqrt(law.variance + sampling)
+        return np.sqrt(law.variance + self._sampling)
 
     @property
     def why_unknown(self) -> str:
@@ -336,9 +314,9 @@ class TransformedSummary(Summary):
     ) -> Any:
         """Estimated counts of ranges, and of what is made of ranges: subsets, boxes.
 
-        Nodes that were not released count for nothing. The standard error is that of `Summary.answer`,
-        over the nodes that the query needs; NaN where there is no closed form, and for wavelet queries
-        of several ranges.
+        Nodes that were not released count for nothing. Errors are those of `Summary.answer`, over the
+        nodes that the query needs, and each part of the basis has its own noise. A standard error is NaN
+        where there is no closed form, and all errors for wavelet queries of several ranges.
 
         Parameters
         ----------
@@ -347,12 +325,12 @@ class TransformedSummary(Summary):
         weights : "unbiased" or "raw"
             See `weights`.
         error : bool
-            Whether standard errors are wanted too.
+            Whether errors are wanted too.
 
         Returns
         -------
-        float64[queries], or a pair of them
-            Answers in counts; with `error` also the standard error of each.
+        float64[queries], or Answers
+            Answers in counts; with `error` also the errors of each, whose absent cells are nodes.
 
         Raises
         ------
@@ -363,90 +341,69 @@ class TransformedSummary(Summary):
         which, pieces = self.basis.pieces(queries)
         weight = self.weights(weights)
         answers: Any = np.zeros(len(pieces))
-        variance: Any = np.zeros(len(pieces))
-        if error:
-            sampling = np.maximum(self.tau - np.abs(self.values), 0) * self.tau
+        parts: Any = np.zeros((5, len(pieces)))
         for term in self.basis.terms(pieces):
             places, released = self._find(term.nodes)
-            at = places[released]
             factor = np.broadcast_to(term.factor, released.shape)
-            answers[term.pieces[released]] += factor[released] * weight[at]
+            answers[term.pieces[released]] += factor[released] * weight[places[released]]
             if error:
-                variance[term.pieces] += factor**2 * self._noise[self._part(term.nodes)]
-                variance[term.pieces[released]] += factor[released] ** 2 * sampling[at]
+                self._add_errors(term, factor, places, released, parts)
         answers = np.bincount(which, answers, len(queries))
         if not error:
             return answers
-        variance = np.bincount(which, variance, len(queries))
-        closed_form = self.theta <= 1 and self.sides == 2 and not self.consistent
-        if not closed_form or (weights == "raw" and self.tau > 1):
-            variance[:] = np.nan
-        if isinstance(self.transform, Haar):  # pieces share coefficients
-            variance[np.bincount(which, minlength=len(queries)) > 1] = np.nan
-        return answers, np.sqrt(variance)
-
-    def bars(  # type: ignore[override]  # as above
-        self, workload: Recipe, weights: str = "unbiased"
-    ) -> Bars:
-        """How far answers may be off, in two parts, over the nodes that they need.
-
-        As for `Summary.bars`; each part of the basis has its own noise. NaN where a query is made of
-        several ranges of wavelets.
-
-        Parameters
-        ----------
-        workload : Workload
-            Queries over the domain that are made of ranges.
-        weights : "unbiased" or "raw"
-            See `weights`.
-
-        Returns
-        -------
-        Bars
-            Of each query; absent are nodes.
-        """
-        queries: Workload = workload.on(self.domain)
-        errors = self.answer(queries, weights, error=True)[1]
-        which, pieces = self.basis.pieces(queries)
-        cut = self.cut
-        empty = [law.empty_cell(self.theta, self.sides) for law in self._laws]
-        most = np.array([law.absent_at_most(cut, self.sides) for law in self._laws])
-        mean = np.array([moments.mean for moments in empty])
-        spread = np.array([moments.square - moments.mean**2 for moments in empty])
-        if self.tau:  # those that passed and were not drawn are among the absent ones
-            spread = self._noise
-        sampling = np.maximum(self.tau - np.abs(self.values), 0) * self.tau
-        of_pieces: Any = np.zeros((4, len(pieces)))
-        absent_nodes, absent, shift, variance = of_pieces
-        for term in self.basis.terms(pieces):
-            places, released = self._find(term.nodes)
-            part = self._part(term.nodes)
-            factor = np.broadcast_to(term.factor, released.shape)
-            missing = ~released & (factor != 0)
-            absent_nodes[term.pieces] += missing
-            absent[term.pieces] += np.abs(factor) * missing * most[part]
-            shift[term.pieces] += factor * mean[part]
-            variance[term.pieces] += factor**2 * np.where(
-                released, self._noise[part], spread[part]
-            )
-            variance[term.pieces[released]] += (
-                factor[released] ** 2 * sampling[places[released]]
-            )
-        absent_nodes, absent, shift, variance = (
-            np.bincount(which, x, len(queries)) for x in of_pieces
+        closed, filtered, shift, absent_nodes, absent = (
+            np.bincount(which, x, len(queries)) for x in parts
         )
-        noise = np.sqrt(variance + shift**2)
-        several = np.bincount(which, minlength=len(queries)) > 1
-        if isinstance(self.transform, Haar):
-            noise[several] = np.nan
+        errors = np.sqrt(closed)
+        noise = np.sqrt(filtered + shift**2)
+        if isinstance(self.transform, Haar):  # pieces share coefficients
+            several = np.bincount(which, minlength=len(queries)) > 1
+            errors[several] = noise[several] = np.nan
         if weights == "raw" and self.tau > 1:
-            noise[:] = np.nan
-        return Bars(np.where(np.isnan(errors), noise, errors), absent_nodes, absent)
+            errors[:] = noise[:] = np.nan
+        if self.theta > 1 or self.sides == 1 or self.consistent:
+            errors[:] = np.nan
+        else:
+            noise = errors
+        return Answers(answers, errors, noise, absent_nodes, absent)
+
+    def _add_errors(
+        self,
+        term: Any,
+        factor: np.ndarray,
+        places: np.ndarray,
+        released: np.ndarray,
+        parts: Any,
+    ) -> None:
+        """The variances of a term in closed form and after a filter, and what its absent nodes hold."""
+        closed, filtered, shift, absent_nodes, absent = parts
+        part = self._part(term.nodes)
+        missing = ~released & (factor != 0)
+        sampling = factor[released] ** 2 * self._sampling[places[released]]
+        most, mean, spread = self._of_empty[:, part]
+        for variance, noise in (
+            (closed, self._noise[part]),
+            (filtered, np.where(released, self._noise[part], spread)),
+        ):
+            variance[term.pieces] += factor**2 * noise
+            variance[term.pieces[released]] += sampling
+        shift[term.pieces] += factor * mean
+        absent_nodes[term.pieces] += missing
+        absent[term.pieces] += np.abs(factor) * missing * most
+
+    @cached_property
+    def _of_empty(self) -> Float[np.ndarray, "3 parts"]:
+        """Of an empty node of each part what it holds at most, and mean and variance of what it adds."""
+        most = [law.absent_at_most(self.cut, self.sides) for law in self._laws]
+        moments = [law.empty_cell(self.theta, self.sides) for law in self._laws]
+        spread = [moment.square - moment.mean**2 for moment in moments]
+        if self.tau:  # those that passed and were not drawn are among the absent ones
+            spread = [*self._noise]
+        return np.array([most, [moment.mean for moment in moments], spread])
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " nodes"]:
         """The standard deviation of each released weight, in counts."""
-        sampling = self.tau * np.maximum(self.tau - np.abs(self.values), 0)
-        return np.sqrt(self._noise[self._part(self.keys)] + sampling)
+        return np.sqrt(self._noise[self._part(self.keys)] + self._sampling)
 
     @property
     def absent_cells(self) -> int:

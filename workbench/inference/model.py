@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.estimates import Microdata
-from workbench.estimates.estimate import Estimate, without_errors
+from workbench.estimates.estimate import Estimate
 from workbench.estimates.stored import refuse_unless, refuse_unless_finite
 from workbench.inference.gibbs import Chains
 from workbench.inference.junction_tree import CalibratedTree, JunctionTree
@@ -79,9 +79,7 @@ class Model(Estimate):
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
         queries = linear_queries(workload, self.domain)
-        return without_errors(
-            queries.sums_of_margins(_ExpectedMargins(self)) * self.total, error
-        )
+        return queries.sums_of_margins(_ExpectedMargins(self)) * self.total
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
         """What the model expects on some attributes, if that needs no drawn tuples.

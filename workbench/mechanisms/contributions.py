@@ -289,7 +289,7 @@ class SRA(SampledContributions):
     """Counts of items and edges from at most `l` records of each user, drawn at random.
 
     They are low by what was dropped, by design, unless `total` says by which common factor to scale
-    them; standard errors are NaN where records may have been dropped (error="noise" tells those of
+    them; standard errors are NaN where records may have been dropped (the `noise` of answers tells those of
     the noise alone). With l = "suggested" state n (users), `bound` (records of one) and `popularity`.
 
     Guarantee  ε-DP per user, or ρ-zCDP, all their records together; `split` says which share of it pays for the
