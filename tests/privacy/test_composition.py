@@ -1,6 +1,7 @@
 """What several measurements cost together, and whether a budget pays for it."""
 
 from fractions import Fraction
+from math import inf, nan
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ A, B = DP(0.5, 1e-6), DP(0.25, 1e-5)
 def test_measurements_one_after_another_add_up():
     total = compose([Receipt("a", A), Receipt("b", B)])
     assert total.epsilon == 0.75 and total.delta == pytest.approx(1.1e-5)
+    assert compose([]) == DP(0)
+    assert compose([Receipt("a", A), Receipt("free", DP(inf))]).epsilon == inf
 
 
 def test_sums_are_the_smallest_floats_that_are_not_below_the_exact_sums():
@@ -51,3 +54,26 @@ def test_a_unit_that_is_replaced_may_be_in_two_parts():
 def test_a_budget_pays_for_both_of_its_numbers():
     assert DP(1.0, 1e-5).covers(A)
     assert not DP(1.0, 1e-7).covers(A) and not DP(0.4, 1e-5).covers(A)
+
+
+@pytest.mark.parametrize(
+    "epsilon, delta", [(nan, 0), (-1, 0), (1, nan), (1, -0.1), (1, 2), ("1", 0), (True, 0)]
+)
+def test_a_guarantee_is_numbers(epsilon, delta):
+    with pytest.raises(ValueError, match="DP"):
+        DP(epsilon, delta)
+
+
+def test_a_budget_covers_no_more_than_itself():
+    tenths = compose([Receipt("s", DP(0.1))] * 10)  # the float 0.1 is more than a tenth
+    assert tenths.epsilon > 1 and str(tenths) == "1-DP" and not DP(1.0).covers(tenths)
+    assert DP(1.0).covers(compose([Receipt("s", DP(0.125))] * 8))
+    assert not DP(1.0).covers(DP(1.0, 1e-9))
+
+
+def test_a_guarantee_is_never_rounded():
+    assert (
+        str(DP(1.0000004)) == "1.0000004-DP"
+        and str(DP(0.5)) == "0.5-DP"
+        and str(DP(1.0)) == "1-DP"
+    )

@@ -95,6 +95,8 @@ COLUMNS = [
         ('{"a": []}', r"\$.a: need a number of values"),
         ('{"a": null}', r"\$.a: need a number of values"),
         ('{"a": 0}', "0 values"),
+        ('{"a": true}', r"\$.a: need a number of values"),
+        ('{"a": 1.5}', r"\$.a: need a number of values"),
         ('{"a": {"lables": ["x"]}}', "does not say what its labels are.*got lables"),
         (
             '{"a": {"low": 0, "high": 9, "wdith": 3}}',
