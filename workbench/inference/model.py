@@ -19,7 +19,7 @@ from workbench.inference.junction_tree import CalibratedTree, JunctionTree
 from workbench.queries import Margins, Recipe, TableMargins, linear_queries
 from workbench.queries.linear import Prior
 from workbench.spaces import Domain
-from workbench.value import Float, read_only, sealed
+from workbench.value import Float, Int, read_only, sealed
 
 # Model
 
@@ -141,7 +141,7 @@ class Model(Estimate):
         return self.synthetic(_ANSWERING_TUPLES)
 
     def synthetic(self, size: int, seed: int = 0) -> Microdata:
-        """Tuples of the model, each from a chain of its own.
+        """Independent tuples of the model, each from a chain of its own unless a tree gives them exactly.
 
         Chains start at tuples of the tree of attributes with the model's margins; `sweeps` times they
         may jump to another of these, and then draw every attribute anew.
@@ -163,20 +163,20 @@ class Model(Estimate):
         ValueError
             If `size` is no whole number from 0 to 2^31.
         """
-        refuse_size(size)
-        shape = self.domain.shape
-        rng = np.random.default_rng(seed)
-        chains = Chains(shape, self.prior, self.sets)
+        if not (isinstance(size, int | np.integer) and 0 <= size <= 2**31):
+            raise ValueError(f"size = {size!r} is not allowed: need a whole number, 0 to 2^31")
+        codes = self._draw(int(size), np.random.default_rng(seed))
+        return Microdata(self.domain, np.sort(self.domain.keys(codes)), self.gap, self.lacks)
+
+    def _draw(self, size: int, rng: np.random.Generator) -> Int[np.ndarray, "size attributes"]:
+        """The codes of so many tuples."""
+        chains = Chains(self.domain.shape, self.prior, self.sets)
         chains.set_potentials(self.potentials)
         chains.set_proposal(self.margins)
-        states = chains.propose(int(size), rng)
+        states = chains.propose(size, rng)
         for _ in range(self.sweeps if len(self.sets) else 0):
             chains.step(states, rng)
-        keys = np.zeros(len(states), np.int64)
-        for k, n in enumerate(shape):
-            keys *= n
-            keys += states[:, k]
-        return Microdata(self.domain, np.sort(keys), self.gap, self.lacks)
+        return states
 
     @property
     def why_unknown(self) -> str:
@@ -271,12 +271,6 @@ def cell_probabilities(
     return CellProbabilities(score, float(largest + np.log(total)))
 
 
-def refuse_size(size: Any) -> None:
-    """A ValueError unless a synthetic table can have so many tuples."""
-    if not (isinstance(size, int | np.integer) and 0 <= size <= 2**31):
-        raise ValueError(f"size = {size!r} is not allowed: need a whole number, 0 to 2^31")
-
-
 def _shapes(domain: Domain, sets: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     return [tuple(domain.shape[k] for k in axes) for axes in sets]
 
@@ -319,40 +313,8 @@ class TreeModel(Model):
         return tree.calibrate(self.potentials)
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """What the model expects on some attributes, in shares; None if these have too many cells.
-
-        Parameters
-        ----------
-        axes : sequence of int
-            Attributes by number; an axis of the result each.
-
-        Returns
-        -------
-        float64[...] or None
-            Shares, which sum to 1.
-        """
+        """As `Model.margin`; None only for attributes that have too many cells together."""
         return self.tree.margin(axes)
 
-    def synthetic(self, size: int, seed: int = 0) -> Microdata:
-        """Independent tuples of the model.
-
-        Parameters
-        ----------
-        size : int
-            How many tuples.
-        seed : int
-            Of the draw, which tells nothing.
-
-        Returns
-        -------
-        Microdata
-            The tuples, public.
-
-        Raises
-        ------
-        ValueError
-            If `size` is no whole number from 0 to 2^31.
-        """
-        refuse_size(size)
-        codes = self.tree.draw(int(size), np.random.default_rng(seed))
-        return Microdata(self.domain, np.sort(self.domain.keys(codes)), self.gap, self.lacks)
+    def _draw(self, size: int, rng: np.random.Generator) -> Int[np.ndarray, "size attributes"]:
+        return self.tree.draw(size, rng)
