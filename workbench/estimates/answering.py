@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import erfc, exp, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -19,17 +19,24 @@ from workbench.queries import Recipe, basis_of, labelled_queries, marginal_queri
 from workbench.spaces import Domain
 from workbench.value import Float
 
-if TYPE_CHECKING:
-    pass
+USERS_CUT = "users who lost anything to the bound"  # its receipt
+_DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCounts)
 
 
-# Priced
+class Largest(NamedTuple):
+    """The largest released cells: their labels, counts, and the deviations of the noise on them."""
+
+    labels: pd.DataFrame
+    counts: Float[np.ndarray, " cells"]
+    noise: Float[np.ndarray, " cells"]
 
 
-class Priced:
-    """What has a receipt for each of its measurements."""
+class Answering:
+    """What has a public estimate, with a receipt for each of its measurements."""
 
+    estimate: Any
     ledger: tuple[Receipt, ...]
+    bound: Bound | None
 
     @property
     def privacy(self) -> DP | ZCDP:
@@ -75,27 +82,6 @@ class Priced:
     def idealised(self) -> bool:
         """Whether a law was drawn with floating point."""
         return any(r.idealised for r in self.ledger)
-
-
-# Answering
-
-USERS_CUT = "users who lost anything to the bound"  # its receipt
-_DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCounts)
-
-
-class Largest(NamedTuple):
-    """The largest released cells: their labels, counts, and the deviations of the noise on them."""
-
-    labels: pd.DataFrame
-    counts: Float[np.ndarray, " cells"]
-    noise: Float[np.ndarray, " cells"]
-
-
-class Answering(Priced):
-    """What has a public estimate, with receipts for it."""
-
-    estimate: Any
-    bound: Bound | None
 
     def answer(
         self,
@@ -179,7 +165,10 @@ class Answering(Priced):
         if not error:
             return frame.assign(count=answers)
         columns = {name: getattr(answers, name) for name in ("noise", "absent_cells", "absent")}
-        _refuse_columns(frame, columns)
+        if taken := sorted({*columns} & {*frame.columns}):
+            raise ValueError(
+                f"attributes called {taken} leave no name for error bars: leave error out"
+            )
         frame = frame.assign(count=answers.values, **columns)
         if belief is not None:
             frame.attrs["belief"] = answers.belief
@@ -383,11 +372,3 @@ def _with_ends(frame: pd.DataFrame, domain: Any) -> pd.DataFrame:
                 )
             frame.insert(place + step, f"{before}{name}", labels)
     return frame
-
-
-def _refuse_columns(frame: pd.DataFrame, names: Iterable[str]) -> None:
-    taken = sorted(set(names) & set(frame.columns))
-    if taken:
-        raise ValueError(
-            f"attributes called {taken} leave no name for error bars: leave error out"
-        )

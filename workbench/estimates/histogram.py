@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -107,11 +107,6 @@ class Histogram(Estimate):
 # Hierarchical sums
 
 
-class _Level(NamedTuple):
-    start: int
-    size: int
-
-
 @dataclass(frozen=True, eq=False)
 class HierarchicalSums(Estimate):
     """Values of all nodes, level by level from the root down; each level ends at the last cell.
@@ -129,7 +124,7 @@ class HierarchicalSums(Estimate):
     arrays: ClassVar = ("values",)
 
     def __post_init__(self) -> None:
-        if self.branching < 2 or len(self.values) != sum(level.size for level in self._levels):
+        if self.branching < 2 or len(self.values) != sum(size for _, size in self._levels):
             raise ValueError(
                 f"{len(self.values)} nodes are not those of a {self.branching}-ary tree over "
                 f"{self.domain.size} cells"
@@ -143,11 +138,10 @@ class HierarchicalSums(Estimate):
         )
 
     @cached_property
-    def _levels(self) -> list[_Level]:
-        """Where each level starts, and its nodes; leaves first."""
+    def _levels(self) -> list[tuple[int, int]]:
+        """Where each level starts, and how many nodes it has; leaves first."""
         sizes = level_sizes(self.domain.size, self.branching)
-        starts = list(accumulate(sizes, initial=0))[:-1]
-        return [_Level(*level) for level in zip(starts, sizes, strict=True)][::-1]
+        return [*zip(accumulate(sizes, initial=0), sizes, strict=False)][::-1]
 
     @cached_property
     def _prefix_sums(self) -> Float[np.ndarray, " nodes+1"]:

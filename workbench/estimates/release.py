@@ -31,13 +31,13 @@ from workbench.estimates.release_files import (
 from workbench.privacy import DP, LOCAL, Receipt, warn_if_large
 from workbench.value import cell, format_number, number, shown
 
-_NOT_OURS = (  # what reading a file raises that was not written here
+# what reading a file raises that was not written here; a RuntimeError of Arrow or of recursion
+_NOT_OURS = (
     LookupError,
     TypeError,
     AttributeError,
     ArithmeticError,
-    NotImplementedError,  # Arrow's, of columns of other types
-    RecursionError,
+    RuntimeError,
     StopIteration,
 )
 

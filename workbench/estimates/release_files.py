@@ -218,27 +218,19 @@ def read_release(path: str | Path) -> tuple[pa.Table, Record]:
     if path.suffix == ".csv":
         return _csv_rows(path, record), record
     with _whole_parquet(path):
-        schema = _schema(path)
-        metadata = parquet.read_metadata(path)
-        _refuse_bomb(path, path.stat().st_size, values=metadata.num_rows * metadata.num_columns)
-        table = parquet.read_table(path, read_dictionary=_texts(schema))
-        return _plain(path, path.stat().st_size, table, schema), record
+        return _parquet_rows(path), record
 
 
-def _refuse_bomb(path: Path, size: int, **found: int) -> None:
-    """As the function of readers, which loads numpy: commands refuse names of files before that."""
-    from workbench.data.sources import refuse_bomb
+def _parquet_rows(path: Path) -> pa.Table:
+    """The rows, each with its own text; a ValueError for other columns than releases have, or too many."""
+    from workbench.data.sources import (
+        refuse_bomb,  # it loads numpy: names are refused before that
+    )
 
-    refuse_bomb(path, size, **found)
-
-
-def _schema(path: Path) -> pa.Schema:
-    """The columns of a Parquet file; a ValueError for others than releases have, or endless pages."""
+    size = path.stat().st_size
     metadata = parquet.read_metadata(path)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    _refuse_bomb(
-        path, path.stat().st_size, bytes=sum(group.total_byte_size for group in groups)
-    )
+    refuse_bomb(path, size, bytes=sum(group.total_byte_size for group in groups))
     schema = parquet.read_schema(path)
     for field in schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
@@ -246,18 +238,12 @@ def _schema(path: Path) -> pa.Schema:
             raise ValueError(
                 f"{path}: column {shown(field.name)} holds {str(kind)[:60]}, which no release has"
             )
-    return schema
-
-
-def _texts(schema: pa.Schema) -> list[str]:
-    """Columns that are read as places in a list, so that a long text in many rows is held once."""
-    return [f.name for f in schema if str(f.type) in {"string", "large_string"}]
-
-
-def _plain(path: Path, size: int, table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows, each with its own text, unless texts are far too long for a file of `size` bytes."""
+    refuse_bomb(path, size, values=metadata.num_rows * metadata.num_columns)
+    # places in a list, so that a long text in many rows is held once
+    texts = [f.name for f in schema if str(f.type) in {"string", "large_string"}]
+    table = parquet.read_table(path, read_dictionary=texts)
     table.validate(full=True)  # text that is not UTF-8 would end polars
-    _refuse_bomb(path, size, bytes=sum(map(_text_size, table.columns)))
+    refuse_bomb(path, size, bytes=sum(map(_text_size, table.columns)))
     return table.cast(schema)
 
 
@@ -304,14 +290,12 @@ def read_record(path: str | Path) -> Record:
                 f"{path}: not a release by itself; its guarantee would stand beside it in {beside}, which "
                 "is not there"
             )
-        record = _record(beside, beside.read_bytes())
-    else:
-        with _whole_parquet(path):
-            metadata = parquet.read_schema(path).metadata or {}
-        if b"workbench" not in metadata:
-            raise ValueError(f"{path}: a table, but not a release of this workbench")
-        record = _record(path, metadata[b"workbench"])
-    return record
+        return _record(beside, beside.read_bytes())
+    with _whole_parquet(path):
+        metadata = parquet.read_schema(path).metadata or {}
+    if b"workbench" not in metadata:
+        raise ValueError(f"{path}: a table, but not a release of this workbench")
+    return _record(path, metadata[b"workbench"])
 
 
 @contextmanager

@@ -43,8 +43,9 @@ from workbench.value import Float, Int, UInt64, outer_rows, read_only, sealed
 class Joints(Margins):
     """Estimated joints of reports, made when they are first needed."""
 
-    def __init__(self, reports: Any):
+    def __init__(self, reports: Any, clipped: bool = False):
         self.reports = reports
+        self.clipped = clipped  # without negative cells
         self.domain = reports.domain
         self._made: dict[tuple[int, ...], np.ndarray] = {}
 
@@ -57,14 +58,7 @@ class Joints(Margins):
     def _estimate(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
         if not axes:
             return np.asarray(float(self.reports.total))
-        return self.reports.joint([self.domain.attributes[k] for k in axes])
-
-
-class ClippedJoints(Joints):
-    """The same, without negative cells."""
-
-    def _estimate(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        return clip_to_total(super()._estimate(axes), self.reports.total)
+        return self.reports.joint([self.domain.attributes[k] for k in axes], self.clipped)
 
 
 def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.ndarray, "..."]:
@@ -76,9 +70,7 @@ def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.nda
     return np.full(joint.shape, total / joint.size)
 
 
-def squared_queries(
-    queries: Linear,
-) -> tuple[np.ndarray, Linear]:
+def squared_queries(queries: Linear) -> tuple[np.ndarray, Linear]:
     """Which queries are a single product or table, and their squares; other squares are wrong."""
     if isinstance(queries, Together):
         are_single, parts = zip(*map(squared_queries, queries.parts), strict=True)
@@ -159,7 +151,7 @@ class RandomisedReports(Estimate):
         check_weights(weights)
         queries = linear_queries(workload, self.domain)
         if clipped:
-            answers = queries.sums_of_margins(ClippedJoints(self))
+            answers = queries.sums_of_margins(Joints(self, clipped=True))
             return Answers(answers, np.nan) if error else answers
         answers = self._sums(queries)
         if not error:
