@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.commands import run_command
-from workbench.estimates.answering import USERS_CUT
+from workbench.estimates.describing import USERS_CUT
 from workbench.estimates.release import Release
 
 HERD = 400  # trips of one user, from zone 0 to hour 0

@@ -146,7 +146,7 @@ def book(request: Request, mechanism: Any, private: Any) -> Booking | None:
     """Spend from the budget file, if one is named, before anything is drawn."""
     if request.account is None:
         return None
-    from workbench.estimates.answering import USERS_CUT
+    from workbench.estimates.describing import USERS_CUT
     from workbench.privacy import DP
 
     also = [] if request.report_cut is None else [(DP(request.report_cut), USERS_CUT)]

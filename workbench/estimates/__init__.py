@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from workbench.estimates.histogram import HierarchicalSums, Histogram, Partition
-from workbench.estimates.item_edge_counts import ItemEdgeCounts
+from workbench.estimates.histogram import HierarchicalSums, Histogram, ItemEdgeCounts, Partition
 from workbench.estimates.leaves import Leaves, Microdata
 from workbench.estimates.noisy_answers import NoisyAnswers
 from workbench.estimates.reports import BitReports, Reports
-from workbench.estimates.sketch import Projection, Sketch
-from workbench.estimates.summary import Summary, TransformedSummary
+from workbench.estimates.summary import Projection, Sketch, Summary, TransformedSummary
 from workbench.noise.law import Law
 from workbench.queries import Basis, Cells
 from workbench.value import Int

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.estimates.answering import USERS_CUT
 from workbench.estimates.summary import Summary
 from workbench.privacy import ADD_REMOVE, DP, LOCAL, REPLACE, ZCDP
 from workbench.value import counted, format_number, number, stated, stated_at_most
 
 if TYPE_CHECKING:
     from workbench.estimates.release import Release
+
+USERS_CUT = "users who lost anything to the bound"  # its receipt
 
 
 def described(release: Release, delta: float | None = None) -> list[tuple[str, str]]:

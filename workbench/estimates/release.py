@@ -1,23 +1,25 @@
-"""Releases: a public estimate with the receipts that paid for it, and its file."""
+"""Releases: a public estimate with the receipts that paid for it, what it answers, and its file."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from html import escape
 from importlib import import_module
-from math import inf
+from math import erfc, exp, inf, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from workbench import estimates, noise
-from workbench.compiled import pa
+from workbench.compiled import pa, pd
 from workbench.data import PUBLIC, Bound
 from workbench.estimates import files
-from workbench.estimates.answering import USERS_CUT, Answering
-from workbench.estimates.describing import described
+from workbench.estimates.describing import USERS_CUT, described
+from workbench.estimates.estimate import Answers
 from workbench.estimates.release_files import (
     Record,
     bound_record,
@@ -28,8 +30,20 @@ from workbench.estimates.release_files import (
     refuse_place,
     write_release,
 )
-from workbench.privacy import DP, LOCAL, Receipt, warn_if_large
-from workbench.value import cell, format_number, number, shown
+from workbench.noise.law import DEVIATIONS, GAUSSIAN, GEOMETRIC, Law
+from workbench.privacy import (
+    ADD_REMOVE,
+    DP,
+    LOCAL,
+    ZCDP,
+    Receipt,
+    compose,
+    guarantee,
+    warn_if_large,
+)
+from workbench.queries import Recipe, basis_of, labelled_queries, marginal_queries
+from workbench.spaces import Domain
+from workbench.value import Float, cell, format_number, number, shown
 
 # what reading a file raises that was not written here; a RuntimeError of Arrow or of recursion
 _NOT_OURS = (
@@ -40,6 +54,17 @@ _NOT_OURS = (
     RuntimeError,
     StopIteration,
 )
+
+
+_DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCounts)
+
+
+class Largest(NamedTuple):
+    """The largest released cells: their labels, counts, and the deviations of the noise on them."""
+
+    labels: pd.DataFrame
+    counts: Float[np.ndarray, " cells"]
+    noise: Float[np.ndarray, " cells"]
 
 
 def knows_users_cut(data: Any) -> bool:
@@ -62,7 +87,7 @@ class _Ledger(tuple[Receipt, ...]):
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Answering):
+class Release:
     """A public estimate, the receipts that paid for it, and the mechanism that made it.
 
     Parameters
@@ -99,6 +124,320 @@ class Release(Answering):
         if self.mostly_noise:
             marks += ", most of it may be noise"
         return f"<Release {self.privacy}{marks}: {self.estimate!r} by {self.mechanism}>"
+
+    @property
+    def privacy(self) -> DP | ZCDP:
+        """What the release cost, computed from the receipts and never merely stated."""
+        return compose(self.ledger)
+
+    def at(self, delta: float) -> DP:
+        """What the release cost as (ε, δ)-differential privacy, at a δ that the reader names.
+
+        Parameters
+        ----------
+        delta : float
+            As for `privacy.guarantee`.
+
+        Returns
+        -------
+        DP
+            The smallest ε that is proven, rounded up.
+
+        Raises
+        ------
+        ValueError
+            If δ is no probability, or too little for what was measured.
+        """
+        return guarantee(self.ledger, delta)
+
+    @property
+    def relation(self) -> str:
+        """Which neighbours the guarantee is about."""
+        return self.ledger[0].relation if self.ledger else ADD_REMOVE
+
+    @property
+    def by_theorem(self) -> str:
+        """Which of its prices a theorem sets below the sum of their draws; "" if none."""
+        return "; ".join(r.description for r in self.ledger if r.theorem)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether anyone with the seed can replay the noise."""
+        return any(r.simulated for r in self.ledger)
+
+    @property
+    def idealised(self) -> bool:
+        """Whether a law was drawn with floating point."""
+        return any(r.idealised for r in self.ledger)
+
+    def answer(
+        self,
+        queries: Recipe | Mapping[str, Any] | str | Sequence[Any],
+        *,
+        error: bool = False,
+        belief: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """The estimate's answers; they cost nothing.
+
+        Parameters
+        ----------
+        queries : a workload, or queries by label.
+            {"origin": "Bern", "hour": (7, 9)} counts what has all of these: a label, a pair (first, last)
+            of which both belong to it, or a list or set of these; as text: `'origin=Bern hour=7..9'`. A
+            list of such asks several; {} counts everything.
+        error : whether it is wanted how far answers may be off.
+        belief : "empty" takes absent cells for empty, which narrows the second part and is said.
+        options : those of the estimate, as `weights="raw"`.
+
+        Returns
+        -------
+        float64[queries], or estimates.estimate.Answers
+            An answer for each query, in counts. With `error=True` a pair of answers and standard errors
+            that is shown as the command line shows it: `noise`, `absent_cells` and `absent` give the two
+            parts of an error. A standard error is NaN if cells below a threshold were left out, because
+            they bias the answer by an unknown amount. `counts_what` says whether counts and error bars
+            are about a truncated table, for example of patients who are in at most 4 cells each.
+
+        Raises
+        ------
+        ValueError
+            If the estimate cannot answer the queries, an attribute or a label is not in the domain, a
+            query selects nothing, or a belief is none.
+        """
+        if not hasattr(queries, "on"):
+            queries = labelled_queries(self._labelled_domain(**options), queries)
+        if error:
+            options |= self._law_of_noise
+            answers: Answers = self.estimate.answer(queries, error=True, **options)
+            return answers.believing(belief)
+        if belief is not None:
+            raise ValueError("a belief narrows error bars: need error=True with it")
+        return self.estimate.answer(queries, **options)
+
+    def marginal(
+        self,
+        *attributes: str | Sequence[str],
+        error: bool = False,
+        belief: str | None = None,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """All counts of one attribute, or of several together, with their labels.
+
+        Parameters
+        ----------
+        attributes : their names.
+        error : whether it is wanted how far counts may be off.
+        belief, options : as in `answer`.
+
+        Returns
+        -------
+        DataFrame
+            A row for each combination of labels, and its `count`; with `error` also the standard deviation
+            of its `noise`, how many `absent_cells` it has, and how much these hold at most, `absent`.
+
+        Raises
+        ------
+        ValueError
+            If an attribute is not in the domain or stands twice, there are more than 2²² rows, or the
+            estimate cannot answer.
+        """
+        names: list[Any] = []
+        for given in attributes:
+            names += given if isinstance(given, list | tuple) else [given]
+        domain = self._labelled_domain(**options)
+        workload = marginal_queries(domain, names)
+        frame = domain.project(names).frame(np.arange(len(workload)))
+        answers = self.answer(workload, error=error, belief=belief, **options)
+        if not error:
+            return frame.assign(count=answers)
+        columns = {name: getattr(answers, name) for name in ("noise", "absent_cells", "absent")}
+        if taken := sorted({*columns} & {*frame.columns}):
+            raise ValueError(
+                f"attributes called {taken} leave no name for error bars: leave error out"
+            )
+        frame = frame.assign(count=answers.values, **columns)
+        if belief is not None:
+            frame.attrs["belief"] = answers.belief
+        return frame
+
+    def _labelled_domain(self, of: str = "edges", **_: Any) -> Domain:
+        """The domain whose labels queries name."""
+        domain = self.estimate.domain
+        if isinstance(self.estimate, estimates.ItemEdgeCounts) and of == "items":
+            domain = self.estimate.items.domain
+        domain = getattr(domain, "domain", domain)  # of `Attributes`
+        if not isinstance(domain, Domain):
+            raise ValueError(
+                f"{self.estimate!r} has no attributes with labels: ask a workload, such as Nodes"
+            )
+        return domain
+
+    @property
+    def counts_what(self) -> str:
+        """What counts and error bars are about if units were truncated to the bound; else ""."""
+        return self.bound.counts_what if self.bound else ""
+
+    def deviations(self) -> Float[np.ndarray, " released"] | float:
+        """The standard deviation of the noise on what was released.
+
+        Returns
+        -------
+        float64[released] or float
+            In counts, for each row of `to_frame` or for all; NaN where it is not known.
+        """
+        return self.estimate.deviations(**self._law_of_noise)
+
+    @property
+    def absent_at_most(self) -> float:
+        """What each cell (or node) that was not released holds at most, in counts; NaN if unknown."""
+        if not isinstance(self.estimate, estimates.Summary):
+            return float("nan")
+        return self.estimate.absent_at_most(**self._law_of_noise)
+
+    def largest(self, top: int = 10) -> Largest:
+        """The largest of what was released.
+
+        Parameters
+        ----------
+        top : how many.
+
+        Returns
+        -------
+        Largest
+            Labels, counts and the standard deviation of the noise on each, largest first.
+
+        Raises
+        ------
+        ValueError
+            If the release holds neither cells nor nodes, or `top` is no whole number from 0 on.
+        """
+        if not isinstance(top, int | np.integer) or top < 0:
+            raise ValueError(f"top = {top!r} is not allowed: need a whole number >= 0")
+        estimate = self.estimate
+        if isinstance(estimate, estimates.ItemEdgeCounts):
+            estimate = estimate.edges
+        if isinstance(estimate, estimates.Summary):
+            counts = estimate.weights()
+        elif isinstance(estimate, estimates.Histogram):
+            counts = estimate.values
+        else:
+            raise ValueError(f"{estimate!r} holds no cells of which some are the largest")
+        rows = np.argsort(-counts, kind="stable")[:top]
+        if isinstance(estimate, estimates.Summary):
+            labels = estimate.where(rows).to_frame().drop(columns=["count", "noisy"])
+        else:
+            labels = estimate.domain.frame(rows)
+        deviations = np.broadcast_to(self.deviations(), counts.shape)
+        return Largest(labels, counts[rows], deviations[rows])
+
+    @property
+    def _law_of_noise(self) -> dict[str, Law]:
+        """What the receipts tell of the noise, and the estimate does not."""
+        receipts = [receipt for receipt in self.ledger if receipt.name != USERS_CUT]
+        names = [receipt.name for receipt in receipts]
+        is_summary = isinstance(self.estimate, estimates.Summary)
+        if names != ["stability"] or not is_summary or self.bound is None:
+            return {}
+        cost = receipts[0].cost
+        if isinstance(cost, ZCDP):
+            return {
+                "filled_law": Law(GAUSSIAN, float(Fraction(cost.rho) / self.bound.l2_squared))
+            }
+        return {"filled_law": Law(GEOMETRIC, cost.epsilon / self.bound.l1)}
+
+    def to_frame(self) -> pd.DataFrame:
+        """The release as a table with labels and errors.
+
+        Where a release keeps some of its noisy cells, `noisy` is the count with its noise, and `count` is
+        the weight that makes sums unbiased. They differ only where cells were sampled. For example, at
+        τ = 500 a cell with the noisy value 80 is kept with probability 80/500 and then has the count 500.
+        Sum `count`, and look at `noisy` for single cells.
+
+        If users were truncated to a bound, counts and errors are about what was kept of them, for example
+        about patients who are in at most 4 cells each. `counts_what` says so in a sentence.
+
+        Returns
+        -------
+        DataFrame
+            A row for each released cell, node, query or report: its labels; its `count`, unbiased unless the
+            mechanism sorts or cuts counts; `sd`, the standard deviation of the noise; `low` and `high`, two
+            of these below and above, which hold the truth about 19 times in 20; and `noisy` where it
+            differs. Errors are NaN where they are not known. A column has an underscore at its end if an
+            attribute has its name. Where cells were left out, `attrs` has their number, `absent_cells`, and
+            what each of them holds at most, `absent_at_most`. Synthetic records and sketches are no counts,
+            and come as they are.
+        """
+        frame = self.estimate.to_frame()
+        if "noisy" not in frame.columns or not self.estimate.rows_are_counts:
+            return frame
+        noisy = frame.pop("noisy")
+        count = frame.pop("count") if "count" in frame.columns else noisy
+        frame = _with_ends(frame, self.estimate.domain)
+        sd = self.deviations()
+        columns = {"count": count, "sd": sd, "low": count - 2 * sd, "high": count + 2 * sd}
+        if not (count == noisy).all():
+            columns["noisy"] = noisy
+        for name, column in columns.items():
+            frame[f"{name}_" if name in frame.columns else name] = column
+        if isinstance(self.estimate, estimates.Summary):
+            frame.attrs["absent_cells"] = self.estimate.absent_cells
+            frame.attrs["absent_at_most"] = self.absent_at_most
+        return frame
+
+    @property
+    def cells_from_nothing(self) -> float | None:
+        """How many cells (or nodes) of a table that holds nothing the same thresholds would release.
+
+        On average, from the file alone. Of the cells that are empty no more are expected to be among the
+        released ones, since no table has more empty cells. Where everything is released, or a number that
+        was stated, as many are of any table. None where the file does not tell.
+        """
+        estimate = self.estimate
+        if isinstance(estimate, _DENSE):
+            return float(len(estimate))
+        if not isinstance(estimate, estimates.Summary):
+            return None
+        if self._law_of_noise:
+            return 0.0  # an empty cell is never visited
+        if estimate.law is None:
+            return None
+        if estimate.scale != 1 or estimate.releases_all:
+            return float(len(estimate))
+        expected = 0.0  # with `consistent` no more: it takes nodes away
+        for block in basis_of(
+            getattr(estimate, "transform", None), estimate.domain
+        ).noise_blocks:
+            law = Law(estimate.law.kind, Fraction(estimate.law.rate)).of_nodes(block)
+            cell = noise.empty_cell(law, estimate.theta, estimate.sides, estimate.tau)
+            expected += block.size * cell.chance
+        return expected
+
+    @property
+    def mostly_noise(self) -> bool:
+        """Whether half of the released cells, or more, may be there by noise alone.
+
+        That is, at most 2n + 3√n were released, n being `cells_from_nothing`: noise gives n of them on
+        average, and hardly ever three deviations more. Where cells are released whatever they hold, those
+        beyond three deviations of the noise are counted in their place. False where the file does not tell.
+        """
+        estimate = self.estimate
+        expected = self.cells_from_nothing
+        if expected is None or not len(estimate):
+            return False
+        released = len(estimate)
+        if expected == released:
+            values = getattr(estimate, "edges", estimate).values
+            deviations = self.deviations()
+            if isinstance(estimate, estimates.Summary) and estimate.scale != 1:
+                deviations = sqrt(cast(Law, estimate.law).variance)
+            if np.isnan(deviations).any():
+                return False
+            released = int(np.count_nonzero(np.abs(values) >= DEVIATIONS * deviations))
+            is_gaussian = any(isinstance(receipt.cost, ZCDP) for receipt in self.ledger)
+            beyond = erfc(DEVIATIONS / sqrt(2)) if is_gaussian else exp(-sqrt(2) * DEVIATIONS)
+            expected *= beyond  # of Laplace noise, and about of geometric; of Gaussian
+        return bool(released <= 2 * expected + 3 * sqrt(expected))
 
     def describe(self, delta: float | None = None) -> list[tuple[str, str]]:
         """What was released and what it promises, in words, from the release alone.
@@ -319,3 +658,24 @@ def _class_of(kind: str) -> Any:
             f"$.kind: need one of {', '.join([*classes, 'model'])}; got {shown(kind)}"
         )
     return classes[kind]
+
+
+def _with_ends(frame: pd.DataFrame, domain: Any) -> pd.DataFrame:
+    """The labels of the first and the last cell of nodes, in place of their numbers."""
+    for lo in [name for name in frame.columns if name == "lo" or name.endswith(" lo")]:
+        before = lo.removesuffix("lo")
+        ends = {"first": frame[lo], "last": frame.pop(f"{before}hi") - 1}
+        place = frame.columns.get_loc(lo)
+        frame = frame.drop(columns=lo)
+        for step, (name, cells) in enumerate(ends.items()):
+            if before:
+                labels = domain.decode(before.strip(), cells.to_numpy())
+            else:
+                each = domain.frame(cells.to_numpy())
+                labels = (
+                    each.iloc[:, 0]
+                    if each.shape[1] == 1
+                    else each.astype(str).agg(", ".join, 1)
+                )
+            frame.insert(place + step, f"{before}{name}", labels)
+    return frame

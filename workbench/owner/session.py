@@ -13,7 +13,7 @@ from workbench import value
 from workbench.compiled import pd
 from workbench.data import Bound, SparseTable
 from workbench.estimates import NoisyAnswers
-from workbench.estimates.answering import USERS_CUT
+from workbench.estimates.describing import USERS_CUT
 from workbench.estimates.release import Release, knows_users_cut, refuse_report_cut
 from workbench.estimates.release_files import refuse_place, reserve
 from workbench.inference import KernelPCA
