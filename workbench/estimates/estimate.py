@@ -175,13 +175,11 @@ class Estimate:
         """
         check_weights(weights)
         answers = self._answer(workload, error)
-        if not error:
-            return answers
         values, errors = answers if isinstance(answers, tuple) else (answers, np.nan)
-        return Answers(values, errors, None, *self.unreleased)
+        return Answers(values, errors, None, *self.unreleased) if error else values
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
-        """Answers; with `error` a pair, unless their errors have no closed form."""
+        """Answers; a pair with their errors if these are wanted, or cost next to nothing."""
         raise NotImplementedError
 
     def deviations(self) -> Any:

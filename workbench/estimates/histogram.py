@@ -152,11 +152,9 @@ class HierarchicalSums(Estimate):
         queries: Workload = workload.on(self.domain)
         which, ranges = queries.intervals(self.domain)
         sums, nodes = self._cover(ranges.lo, ranges.hi)
-        answers = np.bincount(which, sums, len(queries))
-        if not error:
-            return answers
         variance = np.nan if self.variance is None else self.variance
-        return answers, np.sqrt(np.bincount(which, nodes, len(queries)) * variance)
+        errors = np.sqrt(np.bincount(which, nodes, len(queries)) * variance)
+        return np.bincount(which, sums, len(queries)), errors
 
     def _cover(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sums of each range's minimal cover, and how many nodes it has."""

@@ -38,14 +38,6 @@ class _MergedAnswers(NamedTuple):
         return np.array([self.places.get(text, -1) for text in texts], int)
 
 
-class _CellAnswers(NamedTuple):
-    """The keys of all cells of the domain with their answers and variances."""
-
-    keys: Int[np.ndarray, " cells"]
-    means: Float[np.ndarray, " cells"]
-    variances: Float[np.ndarray, " cells"]
-
-
 @dataclass(frozen=True, eq=False)
 class NoisyAnswers(Estimate):
     """Queries over a domain, their noisy answers, and the variance of the independent noise on each.
@@ -172,26 +164,26 @@ class NoisyAnswers(Estimate):
         return _MergedAnswers(places, means, 1 / weights)
 
     @cached_property
-    def _cells(self) -> _CellAnswers | None:
-        """The answers about single cells, if every cell of the domain has one."""
+    def _cells(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The answers about single cells and their variances, if every cell of the domain has one."""
         if self.domain.size > len(self):
             return None
-        keys = np.arange(self.domain.size)
-        codes = self.domain.codes(keys)
+        codes = self.domain.codes(np.arange(self.domain.size))
         at = self._merged.find(stated.to_text(Products.boxes(self.domain, codes, codes + 1)))
         if (at < 0).any():
             return None
-        return _CellAnswers(keys, self._merged.means[at], self._merged.variances[at])
+        return self._merged.means[at], self._merged.variances[at]
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
         queries = workload.on(self.domain)
         is_linear = isinstance(queries, Products | TableQueries | Together)
         if self._cells is not None and not is_linear:
-            answers = queries.sums(self.domain, self._cells.keys, self._cells.means)
+            keys = np.arange(self.domain.size)
+            means, variances = self._cells
+            answers = queries.sums(self.domain, keys, means)
             if not error:
                 return answers
-            variances = queries.sums(self.domain, self._cells.keys, self._cells.variances)
-            return answers, np.sqrt(variances)
+            return answers, np.sqrt(queries.sums(self.domain, keys, variances))
         at = self._merged.find(stated.to_text(linear_queries(queries, self.domain)))
         new = at < 0
         if new.any():
@@ -199,8 +191,7 @@ class NoisyAnswers(Estimate):
                 f"{int(new.sum())} of {len(at)} queries were never asked, the first is query "
                 f"{int(new.argmax())}: inference answers them from this history (KernelPCA)"
             )
-        answers = self._merged.means[at]
-        return (answers, np.sqrt(self._merged.variances[at])) if error else answers
+        return self._merged.means[at], np.sqrt(self._merged.variances[at])
 
     def to_frame(self) -> pd.DataFrame:
         """All answers as a table.
