@@ -11,7 +11,12 @@ import numpy as np
 
 from workbench.compiled import pa, pd
 from workbench.estimates.estimate import Answers, Estimate, check_weights
-from workbench.estimates.linear_noise import LinearNoise, cell_deviations, query_variances
+from workbench.estimates.linear_noise import (
+    LinearNoise,
+    cell_deviations,
+    cover,
+    query_variances,
+)
 from workbench.estimates.stored import check_arrays, refuse_unless
 from workbench.queries import (
     Boxes,
@@ -148,34 +153,20 @@ class HierarchicalSums(Estimate):
         return np.concatenate([[0.0], np.cumsum(self.values)])
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
-        """From the fewest nodes: at most 2(k − 1) a level for a range."""
+        """From the fewest nodes."""
         queries: Workload = workload.on(self.domain)
         which, ranges = queries.intervals(self.domain)
-        sums, nodes = self._cover(ranges.lo, ranges.hi)
+        sums = np.zeros(len(ranges))
+        nodes = np.zeros(len(ranges), np.int64)
+        sizes = [size for _, size in self._levels]
+        covers = cover(ranges, sizes, self.branching)
+        for (start, _), (piece, lo, left, right, hi) in zip(self._levels, covers, strict=True):
+            sums[piece] += self._prefix_sums[start + left] - self._prefix_sums[start + lo]
+            sums[piece] += self._prefix_sums[start + hi] - self._prefix_sums[start + right]
+            nodes[piece] += (left - lo) + (hi - right)
         variance = np.nan if self.variance is None else self.variance
         errors = np.sqrt(np.bincount(which, nodes, len(queries)) * variance)
         return np.bincount(which, sums, len(queries)), errors
-
-    def _cover(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sums of each range's minimal cover, and how many nodes it has."""
-        k = self.branching
-        sums = np.zeros(len(lo))
-        nodes = np.zeros(len(lo), np.int64)
-        to_the_end = hi == self.domain.size
-        done = lo >= hi
-        for start, size in self._levels:
-            lo = np.where(done, 0, lo)
-            hi = np.where(done, 0, np.where(to_the_end, size, hi))
-            # up to the next parent's first node
-            left = np.minimum(hi, -(-lo // k) * k) if size > 1 else hi
-            right = np.maximum(left, np.where(to_the_end, hi, hi // k * k))
-            sums += self._prefix_sums[start + left] - self._prefix_sums[start + lo]
-            sums += self._prefix_sums[start + hi] - self._prefix_sums[start + right]
-            nodes += (left - lo) + (hi - right)
-            done = done | (left >= right)
-            lo = left // k
-            hi = right // k
-        return sums, nodes
 
     def deviations(self) -> float:
         """The standard deviation of the noise on each node; NaN where they are not independent."""

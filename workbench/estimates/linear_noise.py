@@ -5,7 +5,7 @@ Each law says by which linear map, known to all, independent noise came onto the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -56,8 +56,9 @@ class TreeNoise:
         places = np.zeros(0, np.int64)
         q: Any = np.zeros(0)
         s: Any = np.zeros(0)
-        covers = _cover(pieces.ranges, sizes, k)
-        for level, (size, (piece, nodes)) in enumerate(zip(sizes, covers, strict=True)):
+        covers = cover(pieces.ranges, sizes, k)
+        for level, (size, runs) in enumerate(zip(sizes, covers, strict=True)):
+            piece, nodes = _nodes(*runs)
             g = np.where(nodes == size - 1, last, full)
             places = np.concatenate([places, pieces.which[piece] * size + nodes])
             q = np.concatenate([q, g])
@@ -77,8 +78,21 @@ class TreeNoise:
         return np.bincount(places, q, pieces.queries) * self.variance
 
 
-def _cover(ranges: Ranges, sizes: list[int], k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The fewest nodes of each range, level by level from the cells up: whose, and which."""
+def _nodes(
+    piece: np.ndarray, lo: np.ndarray, left: np.ndarray, right: np.ndarray, hi: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Each node of two runs by itself: whose, and which."""
+    counts = np.concatenate([left - lo, hi - right])
+    firsts = np.concatenate([lo, right])
+    runs = np.repeat(firsts - np.cumsum(counts) + counts, counts)
+    return np.repeat(np.tile(piece, 2), counts), runs + np.arange(len(runs))
+
+
+def cover(ranges: Ranges, sizes: Sequence[int], k: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """The fewest nodes of each range, at most 2(k − 1) a level, level by level from the cells up.
+
+    Whose they are, and two runs: from `lo` to `left`, and from `right` to `hi`.
+    """
     piece = np.flatnonzero(ranges.lo < ranges.hi)
     lo = ranges.lo[piece]
     hi = ranges.hi[piece]
@@ -87,10 +101,7 @@ def _cover(ranges: Ranges, sizes: list[int], k: int) -> Iterator[tuple[np.ndarra
         hi = np.where(to_the_end, size, hi)
         left = np.minimum(hi, -(-lo // k) * k) if size > 1 else hi  # the next parent's first
         right = np.maximum(left, np.where(to_the_end, hi, hi // k * k))
-        counts = np.concatenate([left - lo, hi - right])
-        firsts = np.concatenate([lo, right])
-        runs = np.repeat(firsts - np.cumsum(counts) + counts, counts)
-        yield np.repeat(np.tile(piece, 2), counts), runs + np.arange(len(runs))
+        yield piece, lo, left, right, hi
         inside = left < right
         piece, to_the_end = piece[inside], to_the_end[inside]
         lo = left[inside] // k
