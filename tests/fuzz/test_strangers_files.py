@@ -280,6 +280,14 @@ def test_rows_that_no_release_has_are_refused(tmp_path, kind, column, change, ne
         ("reports", "kept", [0.5, "a"], r"kept\[\d\]: expected a number, got text"),
         ("summary", "decay", 10**400, "a number of 401 digits"),
         ("sequence", "variance", -(10**400), "a number of 402 digits"),
+        ("tree", "transform", {}, r"\$.estimate.transform: 'name' is missing or unknown"),
+        ("tree", "transform", {"name": "x"}, r"transform: 'x' is missing or unknown"),
+        (
+            "tree",
+            "colour",
+            1,
+            r"a.parquet: \$.estimate: Object contains unknown field `colour`",
+        ),
         ("tree", "decay", None, "decay: expected a number or an object, got null"),
     ],
 )

@@ -210,7 +210,9 @@ def decode(kind: str, metadata: dict[str, Any]) -> dict[str, Any]:
     for field, name, (_, read) in _fields(kind):
         try:
             given[field] = read(getattr(stored, field))
-        except (ValueError, TypeError, LookupError) as e:
+        except LookupError as e:
+            raise ValueError(f"$.estimate.{name}: {e} is missing or unknown") from None
+        except (ValueError, TypeError) as e:
             raise ValueError(f"$.estimate.{name}: {e}") from None
     return given
 
