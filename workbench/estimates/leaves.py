@@ -11,7 +11,7 @@ import numpy as np
 from workbench.compiled import pd
 from workbench.data import PUBLIC, Records, SparseTable
 from workbench.estimates.estimate import Estimate
-from workbench.estimates.stored import refuse_unless
+from workbench.estimates.stored import read_keys, refuse_unless
 from workbench.noise.law import Law
 from workbench.queries import Boxes, Recipe, Selections, key_runs, queries_on_hierarchy
 from workbench.spaces import (
@@ -340,6 +340,4 @@ class Microdata(Estimate):
 
     @classmethod
     def _from_columns(cls, table: Any, fields: dict[str, Any]) -> dict[str, Any]:
-        domain = fields["domain"]
-        codes = [domain.encode(a, table[a].to_pandas()) for a in domain.attributes]
-        return {"keys": domain.keys(np.stack(codes, axis=1))}
+        return {"keys": read_keys(fields["domain"], table)}

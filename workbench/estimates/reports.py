@@ -22,7 +22,7 @@ import numpy as np
 
 from workbench.compiled import pa, pd
 from workbench.estimates.estimate import Answers, Estimate, check_weights
-from workbench.estimates.stored import check_arrays, refuse_unless
+from workbench.estimates.stored import check_arrays, read_keys, refuse_unless
 from workbench.noise import response
 from workbench.noise.response import bit_layout
 from workbench.queries import (
@@ -303,8 +303,7 @@ class Reports(RandomisedReports):
     @classmethod
     def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
         domain = fields["domain"]
-        codes = [domain.encode(name, table[name].to_pylist()) for name in domain.attributes]
-        cells = domain.keys(np.stack(codes, axis=1))
+        cells = read_keys(domain, table)
         counts = table["noisy"].to_numpy()
         check_arrays(_CellCounts, {"keys": cells, "counts": counts})
         refuse_unless((np.diff(cells) > 0).all(), "cells", "sorted ones, each once")

@@ -16,13 +16,14 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from workbench.compiled import pa
 from workbench.estimates.linear_noise import noise_from_json, noise_to_json
 from workbench.noise import hashes
 from workbench.noise.law import law_from_json, law_to_json
 from workbench.queries import TRANSFORMS_BY_NAME, Dyadic, Haar
 from workbench.spaces import Domain, from_dict, to_dict
 from workbench.spaces.statements import field_in_words
-from workbench.value import shown
+from workbench.value import Int, shown
 
 _MOST_WHOLE = 2**62  # the sum of two is still a number of 64 bits
 _MOST = 1e100  # its square is still a float
@@ -221,6 +222,20 @@ def decode(kind: str, metadata: dict[str, Any]) -> dict[str, Any]:
 
 _ARRAY = re.compile(r"(Int|UInt64|Float|Num)\[np\.ndarray, ['\"](.*)['\"]\]$")
 _KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # whole numbers are numbers
+
+
+def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
+    """The cells that columns of labels name."""
+    codes = []
+    for name in domain.attributes:
+        column = table[name].combine_chunks()
+        if hasattr(column, "dictionary"):
+            code_of_entry = domain.encode(name, column.dictionary.to_pylist())
+            entries = column.indices.to_numpy(zero_copy_only=False)
+            codes.append(code_of_entry[entries])
+        else:
+            codes.append(domain.encode(name, column.to_numpy(zero_copy_only=False)))
+    return domain.keys(np.stack(codes, axis=1))
 
 
 def check_arrays(cls: type, given: dict[str, Any]) -> None:

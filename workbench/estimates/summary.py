@@ -13,7 +13,7 @@ import numpy as np
 
 from workbench.compiled import pa, pd
 from workbench.estimates.estimate import Answers, Estimate, check_weights
-from workbench.estimates.stored import refuse_unless
+from workbench.estimates.stored import read_keys, refuse_unless
 from workbench.noise import hashes
 from workbench.noise.law import Law
 from workbench.queries import Dyadic, Haar, Recipe, TransformBasis, Workload
@@ -265,18 +265,7 @@ class Summary(Estimate):
 
     @classmethod
     def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
-        domain = fields["domain"]
-        codes = []
-        for name in domain.attributes:
-            column = table[name].combine_chunks()
-            if hasattr(column, "dictionary"):
-                code_of_entry = domain.encode(name, column.dictionary.to_pylist())
-                entries = column.indices.to_numpy(zero_copy_only=False)
-                codes.append(code_of_entry[entries])
-            else:
-                codes.append(domain.encode(name, column.to_numpy(zero_copy_only=False)))
-        keys = domain.keys(np.stack(codes, axis=1))
-        return {"keys": keys, "values": table["noisy"].to_numpy()}
+        return {"keys": read_keys(fields["domain"], table), "values": table["noisy"].to_numpy()}
 
     def _check_rows(self) -> None:
         refuse_unless((np.diff(self.keys) > 0).all(), "keys", "sorted ones, each once")
@@ -307,10 +296,9 @@ class TransformedSummary(Summary):
         return self.transform.on(self.domain)
 
     def __repr__(self) -> str:
-        nodes = sum(part.size for part in self.basis.noise_blocks)
         return (
             f"<TransformedSummary of {self._attribute_names} by {self.transform!r}: "
-            f"{len(self):,} of {nodes:,} nodes>"
+            f"{len(self):,} of {self._nodes:,} nodes>"
         )
 
     def answer(  # type: ignore[override]  # it has no cells that may be absent
@@ -412,7 +400,7 @@ class TransformedSummary(Summary):
     @property
     def absent_cells(self) -> int:
         """How many nodes were not released."""
-        return sum(part.size for part in self.basis.noise_blocks) - len(self)
+        return self._nodes - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
         """What each absent node holds at most, in counts, where noise is widest."""
@@ -435,6 +423,11 @@ class TransformedSummary(Summary):
     def _noise(self) -> Float[np.ndarray, " parts"]:
         """The variance of the noise on a node of each part."""
         return np.array([law.variance for law in self._laws])
+
+    @property
+    def _nodes(self) -> int:
+        """How many nodes there are, released or not."""
+        return sum(part.size for part in self.basis.noise_blocks)
 
     def _part(self, nodes: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
         ends = np.cumsum([part.size for part in self.basis.noise_blocks])
@@ -462,9 +455,8 @@ class TransformedSummary(Summary):
 
     def _check_rows(self) -> None:
         super()._check_rows()
-        nodes = sum(part.size for part in self.basis.noise_blocks)
-        inside = not len(self) or 0 <= self.keys[0] <= self.keys[-1] < nodes
-        refuse_unless(inside, "nodes", f"numbers from 0 to {nodes - 1}")
+        inside = not len(self) or 0 <= self.keys[0] <= self.keys[-1] < self._nodes
+        refuse_unless(inside, "nodes", f"numbers from 0 to {self._nodes - 1}")
 
 
 # Sketch
