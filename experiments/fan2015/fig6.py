@@ -26,7 +26,7 @@ from experiments.fan2015._five_methods import (
     mechanism_of_trials,
 )
 from experiments.fan2015._paper import FanFigure
-from experiments.fan2015.best_l_statements import PRINTED_UP_TO, error_curve
+from experiments.fan2015.best_l import PRINTED_UP_TO, error_curve
 from experiments.fan2015.data import (
     CALIBRATED,
     TWIN,

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from experiments.fan2015._counts import Counts
 from experiments.fan2015._five_methods import JUDGED
-from experiments.fan2015.count_statements import (
+from experiments.fan2015.data import AS_BUILT, FILE, sampling_mechanisms
+from experiments.fan2015.judged import (
     SAMPLED,
 )
-from experiments.fan2015.data import AS_BUILT, FILE, sampling_mechanisms
 from experiments.fan2015.unreleased import (
     ItemErrorParts,
     KeptRecords,

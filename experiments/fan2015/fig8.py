@@ -20,12 +20,12 @@ from experiments.fan2015._five_methods import (
     TEN,
 )
 from experiments.fan2015._paper import rows_of
-from experiments.fan2015.count_statements import (
-    swept,
-)
 from experiments.fan2015.data import AS_BUILT, FILE, one_law
 from experiments.fan2015.groups import COMMON, OWN, GroupPrecision, GroupTaste
-from experiments.fan2015.top_statements import (
+from experiments.fan2015.judged import (
+    swept,
+)
+from experiments.fan2015.tops import (
     ABOVE_ONE,
     ABOVE_ZERO,
     differences,

@@ -13,7 +13,7 @@ from typing import Any
 from experiments.fan2015._counts import TOPS, FiveMethods, count_metrics, drawn_rows
 from experiments.fan2015._five_methods import DRAWN, PRECISION, TEN
 from experiments.fan2015.data import one_law
-from experiments.fan2015.precision_statements import AHEAD, LAST
+from experiments.fan2015.precision import AHEAD, LAST
 from workbench.compiled import pd
 from workbench.figures import plots
 from workbench.figures.figure import wholes

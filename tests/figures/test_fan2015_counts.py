@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.fan2015 import count_statements as checks
-from experiments.fan2015 import fig6, fig7, fig8, fig9, groups, top_statements
+from experiments.fan2015 import fig6, fig7, fig8, fig9, groups, tops
+from experiments.fan2015 import judged as checks
 from experiments.fan2015._counts import TOPS
 from experiments.fan2015._five_methods import (
     DIVERGENCE,
@@ -55,8 +55,8 @@ ALL = [  # check, its world, what to break
     (checks.check_no_worse, ERRORS, {"series": "GS"}, 2),
     (checks.check_preserved, ERRORS, {"series": "DFT"}, 8),
     (checks.check_failing, ERRORS, {"series": "GS"}, 0.1),
-    (top_statements.check_lost, SHARES, {"series": "LPA"}, 70),
-    (top_statements.check_more, SHARES, {"series": "DFT"}, 45),
+    (tops.check_lost, SHARES, {"series": "LPA"}, 70),
+    (tops.check_more, SHARES, {"series": "DFT"}, 45),
 ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.fan2015._counts import TOPS
 from experiments.fan2015._five_methods import OTHERS, OURS, TEN
-from experiments.fan2015.top_statements import ABOVE_ZERO, differences, mean_differences
+from experiments.fan2015.tops import ABOVE_ZERO, differences, mean_differences
 from workbench.compiled import pd
 from workbench.trials.claims import (
     OFTEN,

@@ -1,6 +1,6 @@
 """Fan & Jin 2015: the checks of what Figures 7 to 9 say of the most popular items.
 
-Rows are of one reading of ε and one law of popularity (see `count_statements`). Precisions are compared by
+Rows are of one reading of ε and one law of popularity (see `judged`). Precisions are compared by
 differences, seed by seed, as many of them are 0 or 1.
 """
 

@@ -9,8 +9,8 @@ from functools import partial
 
 from experiments.fan2015._five_methods import OURS, SQUARED
 from experiments.fan2015._paper import rows_of
-from experiments.fan2015.count_statements import swept
 from experiments.fan2015.data import one_law
+from experiments.fan2015.judged import swept
 from workbench.compiled import pd
 from workbench.trials.claims import (
     SOMEWHERE,
