@@ -155,40 +155,30 @@ def full_budget(folder: Path) -> list[str]:
     return said
 
 
-def unwritable(folder: Path) -> list[str]:
-    """Nothing is spent or saved where nothing can be written."""
-    path = folder / "people.budget"
-    budget = Session.create(path, DP(1024.0), people="all", unit="a user")
+@contextlib.contextmanager
+def vanished(folder: Path) -> Iterator[None]:
+    """The folder is removed while it is used."""
+    shutil.rmtree(folder)
+    yield
+
+
+def lost(folder: Path, away: Callable) -> list[str]:
+    """Where nothing can be written any more nothing is spent or saved, and nothing is begun anew."""
+    budget = Session.create(folder / "a.budget", DP(1024.0), people="all", unit="a user")
     session = Session.open(folder / "questions.session", TABLE, DP(1024.0))
     release = GeometricHistogram(DP(1.0))(TABLE)
     before = sorted(os.listdir(folder))
-    with read_only(folder):
+    with away(folder):
         said = [
             refusal(lambda: release.save(folder / "x.parquet"), OSError),
             refusal(lambda: release.save(folder / "x.csv"), OSError),
             refusal(lambda: session.ask(Marginals(1), EPSILON), OSError),
             refusal(lambda: budget.release(HISTOGRAM, TABLE), OSError),
         ]
-    assert sorted(os.listdir(folder)) == before
-    assert session.remaining == budget.remaining == 1024.0
-    return said
-
-
-def vanished(folder: Path) -> list[str]:
-    """A folder that is removed while it is used is said to be gone; nothing is begun anew."""
-    here = folder / "here"
-    here.mkdir()
-    budget = Session.create(here / "people.budget", DP(1.0), people="all", unit="a user")
-    session = Session.open(here / "questions.session", TABLE, DP(1.0))
-    release = GeometricHistogram(DP(1.0))(TABLE)
-    shutil.rmtree(here)
-    said = [
-        refusal(lambda: release.save(here / "x.parquet"), OSError),
-        refusal(lambda: release.save(here / "x.csv"), OSError),
-        refusal(lambda: session.ask(Marginals(1), EPSILON), OSError),
-        refusal(lambda: budget.release(HISTOGRAM, TABLE), OSError),
-    ]
-    assert not here.exists()
+    assert away is read_only or not folder.exists()
+    if away is read_only:
+        assert sorted(os.listdir(folder)) == before
+        assert session.remaining == budget.remaining == 1024.0
     return said
 
 

@@ -1,4 +1,4 @@
-"""Processes that are killed at any moment, and what they leave: `python -m tests.crash`.
+"""Processes that are killed at any moment, and what they leave.
 
 A child works in a loop and says by a pipe what it has finished; it is killed, and its folder is examined:
 what was finished is there, what is there is whole, and what was spent is spent.
@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from fractions import Fraction
@@ -86,15 +85,11 @@ def drafts(folder: Path) -> list[str]:
     return [name for name in hidden(folder) if name.endswith(".draft")]
 
 
-def kills_of_save(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
+def kills_of_save(folder: Path, kills: int, seed: int = 0) -> None:
     """Releases are saved under new names, and over old ones, as Parquet and as CSV."""
-    seen: Counter[str] = Counter()
     release = GeometricHistogram(DP(1.0))(TABLE)
     values = release.estimate.values
-    for name in (
-        "old.csv",
-        "old.parquet",
-    ):  # and what saves is loaded before children are forked
+    for name in ("old.csv", "old.parquet"):  # what saves is loaded before children are forked
         release.save(folder / name)
     for i, after in enumerate(moments(kills, seed)):
 
@@ -107,31 +102,24 @@ def kills_of_save(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
                     release.save(folder / "old.csv", force=True)
 
         done = killed_work(save, after)
-        seen["finished"] += len(done)
-        seen["hidden drafts after a kill"] += len(hidden(folder))
         there = {path.name for path in folder.iterdir() if path.suffix != ".json"}
         assert set(done) <= there, set(done) - there
         for name in sorted(there - set(hidden(folder))):
             try:
                 assert (Release.load(folder / name).estimate.values == values).all()
-                seen["whole"] += 1
             except ValueError:
                 assert name == "old.csv", name
-                seen["refused: old.csv beside the new guarantee"] += 1
             if name[0] != "o":
                 (folder / name).unlink()
                 (folder / f"{name}.json").unlink()
         for alone in folder.glob("*-*.csv.json"):
-            seen["a guarantee whose table was not yet there"] += 1
             alone.unlink()
     release.save(folder / "last.parquet")
     assert not hidden(folder), hidden(folder)
-    return seen
 
 
-def kills_of_store(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
+def kills_of_store(folder: Path, kills: int, seed: int = 0) -> None:
     """A sweep of ever more seeds keeps the rows of each trial in a file."""
-    seen: Counter[str] = Counter()
 
     def sweep(seeds: int) -> Sweep:
         return Sweep([DATA], [GeometricHistogram(DP(1.0))], METRICS, seeds=seeds)
@@ -152,24 +140,13 @@ def kills_of_store(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
         assert len(files) >= finished, (len(files), finished)
         for file in files:
             assert set(json.loads(file.read_text())[0]) == columns, file
-        seen["hidden drafts after a kill"] += len(hidden(folder))
-    seen["finished"] = finished
     kept = run(sweep(finished), folder)
-    seen["whole"] = len(list(folder.glob("*.json")))
     again = run(sweep(finished), folder / "again")
     assert kept.value.equals(again.value)
-    subprocess.run(  # the next process that uses the store
-        [
-            sys.executable,
-            "-c",
-            NEXT.format(module=__name__, folder=str(folder), n=finished + 9),
-        ],
-        cwd=PROJECT,
-        check=True,
-        capture_output=True,
-    )
+    following = NEXT.format(module=__name__, folder=str(folder), n=finished + 9)
+    command = [sys.executable, "-c", following]  # the next process that uses the store
+    subprocess.run(command, cwd=PROJECT, check=True, capture_output=True)
     assert not hidden(folder), hidden(folder)
-    return seen
 
 
 NEXT = """
@@ -179,14 +156,13 @@ run(Sweep([DATA], [GeometricHistogram(DP(1.0))], METRICS, seeds={n}), Path({fold
 """
 
 
-def kills_of_session(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
+def kills_of_session(folder: Path, kills: int, seed: int = 0) -> None:
     """Questions are asked of a session: what was answered is in its bank, and nothing is given back."""
     path = folder / "questions.session"
     session = Session.open(path, TABLE, DP(1024.0))
     question = Marginals(1)
     session.ask(question, EPSILON)
     answered = 1
-    seen: Counter[str] = Counter()
     for after in moments(kills, seed):
 
         def ask(say: Say) -> None:
@@ -203,19 +179,15 @@ def kills_of_session(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
         assert Session.open(path).remaining == float(1024 - spent)
     assert len(session.bank) == ledger.answered.sum() * len(question.on(TABLE.domain))
     session.recall(question)
-    seen["finished"] = answered
-    seen["spent, and lost by the kill"] = int(len(ledger) - ledger.answered.sum())
     session.ask(question, EPSILON)  # SQLite removes an empty journal with the next spend
     assert set(os.listdir(folder)) <= {path.name, f"{path.name}.fits"}, os.listdir(folder)
-    return seen
 
 
-def kills_of_budget(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
+def kills_of_budget(folder: Path, kills: int, seed: int = 0) -> None:
     """Releases are paid from a budget file: none leaves that is not booked, and none is given back."""
     path = folder / "people.budget"
     Session.create(path, DP(1024.0), people="all", unit="a user")
     released = 0
-    seen: Counter[str] = Counter()
     for i, after in enumerate(moments(kills, seed)):
 
         def release(say: Say, i: int = i) -> None:
@@ -233,20 +205,15 @@ def kills_of_budget(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
         assert files <= set(ledger.file)
         assert released <= ledger.answered.sum() <= len(files) <= len(ledger)
         assert budget.remaining == float(1024 - len(ledger) * Fraction(EPSILON))
-        seen["hidden drafts after a kill"] += len(hidden(folder))
     for file in files:
         assert Release.load(file).privacy == DP(EPSILON)
-    seen["finished"] = released
-    seen["whole"] = len(files)
-    seen["spent, and lost by the kill"] = len(ledger) - len(files)
     Session.open(path).release(
         GeometricHistogram(DP(EPSILON)), TABLE, out=folder / "last.parquet"
     )
     assert not hidden(folder), hidden(folder)
-    return seen
 
 
-def kills_of_reproduce(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
+def kills_of_reproduce(folder: Path, kills: int, seed: int = 0) -> None:
     """One figure is reproduced, and the command is killed; what it says is done is done."""
     code = "from workbench.cli import main; main()"
     command = [sys.executable, "-c", code, "reproduce", FIGURE, "--results", str(folder)]
@@ -258,7 +225,6 @@ def kills_of_reproduce(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
     (results,) = folder.rglob("manifest.json")
     results = results.parent
     rows = load(results).rows
-    seen: Counter[str] = Counter()
     for after in moments(kills, seed, 1.2 * whole_run):
         for file in folder.rglob("status.json"):
             file.unlink()  # so that it runs again
@@ -272,14 +238,11 @@ def kills_of_reproduce(folder: Path, kills: int, seed: int = 0) -> Counter[str]:
             assert status["state"] == "done", status
             assert all((results / name).exists() for name in status["files"])
             load(results)
-            seen["done before the kill"] += 1
         for file in results.glob("*.json"):
             json.loads(file.read_text())
-        seen["hidden drafts after a kill"] += len(drafts(folder))
     subprocess.run([*command, "--force"], check=True, cwd=PROJECT, **quiet)
     assert load(results).rows.equals(rows)
     assert not drafts(folder), drafts(folder)
-    return seen
 
 
 def killed_audit(rows: Path) -> None:

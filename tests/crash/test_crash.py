@@ -1,4 +1,4 @@
-"""Kills at any moment, full disks and folders that are gone; in full: `python -m tests.crash`."""
+"""Kills at any moment, full disks and folders that are gone; in full: those that are long."""
 
 from pathlib import Path
 
@@ -40,7 +40,9 @@ def test_a_full_disk_is_said_and_nothing_is_half_there(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gone", [disks.unwritable, disks.vanished])
-def test_a_folder_that_cannot_be_written_is_named(gone, tmp_path):
-    for said in gone(tmp_path):
-        assert str(tmp_path) in said and "\n" not in said, said
+@pytest.mark.parametrize("away", [disks.read_only, disks.vanished])
+def test_a_folder_that_cannot_be_written_is_named(away, tmp_path):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for said in disks.lost(folder, away):
+        assert str(folder) in said and "\n" not in said, said
