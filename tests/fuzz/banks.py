@@ -4,8 +4,8 @@ import io
 import json
 import math
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +18,7 @@ from tests.fuzz.format import DOMAIN, Draw
 from workbench import DP, ZCDP, Bound, Marginals, SparseTable, mechanisms
 from workbench.inference.answer_bank import AnswerBank
 from workbench.mechanisms.laws import seeded
-from workbench.owner import Session
+from workbench.owner import Session, ledger
 from workbench.owner.price import load_fits, save_fits
 
 STRANGE_CELLS = [None, 0, -1, 1e308, "nan", "{", b"\xff", '["r", 0, 1e99]']  # of a database
@@ -48,45 +48,39 @@ def session_files() -> dict[str, bytes]:
 
 def write_session(folder: Path, draw: Draw) -> None:
     """Bytes of the file or of its counter; or what it says of itself, with a checksum that fits."""
-    files = session_files()
+    kind = draw(st.sampled_from(["bytes", "about", "cells"]))
+    _put(folder, session_files(), draw if kind == "bytes" else None)
+    if kind == "about":
+        with _changing(folder) as db:
+            texts = dict(db.execute("SELECT name, value FROM about WHERE name <> 'checksum'"))
+            record = draw(damaged_json([{n: json.loads(text) for n, text in texts.items()}]))
+            if isinstance(record, dict):
+                db.execute("DELETE FROM about")
+                ledger._write_about(db, record)
+    elif kind == "cells":
+        cells = [("bank", "query"), ("bank", "variance"), ("bank", "value")]
+        table, column = draw(st.sampled_from([*cells, ("ledger", "asked")]))
+        with _changing(folder) as db:
+            strange = draw(st.sampled_from(STRANGE_CELLS))
+            db.execute(f"UPDATE {table} SET {column} = ?", (strange,))
+
+
+def _put(folder: Path, files: dict[str, bytes], draw: Draw | None) -> None:
+    """The files, one of them damaged."""
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    kind = draw(st.sampled_from(["bytes", "about", "counter", "cells"]))
-    if kind in ("bytes", "counter"):
-        name = "a.session" if kind == "bytes" else draw(st.sampled_from(sorted(files)))
+    if draw:
+        name = draw(st.sampled_from(sorted(files)))
         (folder / name).write_bytes(draw(damaged([files[name]])))
-        return
-    db = sqlite3.connect(folder / "a.session")
-    if kind == "about":
-        texts = dict(db.execute("SELECT name, value FROM about"))
-        record = {n: json.loads(text) for n, text in texts.items() if n != "checksum"}
-        record = draw(damaged_json([record]))
-        if isinstance(record, dict):
-            from workbench.owner import ledger as file
 
-            try:
-                db.execute("DELETE FROM about")
-                file._write_about(db, record)
-            except (sqlite3.Error, ValueError):
-                pass
-    else:
-        table, column = draw(
-            st.sampled_from(
-                [
-                    ("bank", "query"),
-                    ("bank", "variance"),
-                    ("bank", "value"),
-                    ("ledger", "asked"),
-                ]
-            )
-        )
-        strange = draw(st.sampled_from(STRANGE_CELLS))
-        try:
-            db.execute(f"UPDATE {table} SET {column} = ?", (strange,))
-        except sqlite3.Error:
-            pass
-    db.commit()
-    db.close()
+
+@contextmanager
+def _changing(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The database, in which whatever SQLite lets pass may be done."""
+    with closing(sqlite3.connect(folder / "a.session")) as db:
+        with suppress(sqlite3.Error, ValueError):
+            yield db
+        db.commit()
 
 
 def use_session(folder: Path) -> None:
@@ -109,20 +103,14 @@ def budget_files() -> dict[str, bytes]:
 
 def write_budget(folder: Path, draw: Draw) -> None:
     """Bytes of the file or of its counter, or a cell of its ledger."""
-    files = budget_files()
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    if draw(st.booleans()):
-        name = draw(st.sampled_from(sorted(files)))
-        (folder / name).write_bytes(draw(damaged([files[name]])))
-        return
-    with closing(sqlite3.connect(folder / "a.session")) as db:
-        columns = [name for _, name, *_ in db.execute("PRAGMA table_info(ledger)")]
-        db.execute("DROP TRIGGER paid")
-        strange = draw(st.sampled_from([*STRANGE_CELLS, 0.25, b"\0" * 32]))
-        with suppress(sqlite3.Error):
+    bytewise = draw(st.booleans())
+    _put(folder, budget_files(), draw if bytewise else None)
+    if not bytewise:
+        with _changing(folder) as db:
+            columns = [name for _, name, *_ in db.execute("PRAGMA table_info(ledger)")]
+            db.execute("DROP TRIGGER paid")
+            strange = draw(st.sampled_from([*STRANGE_CELLS, 0.25, b"\0" * 32]))
             db.execute(f"UPDATE ledger SET {draw(st.sampled_from(columns))} = ?", (strange,))
-        db.commit()
 
 
 def use_budget(folder: Path) -> None:

@@ -2,13 +2,23 @@
 
 import gzip
 import io
+import lzma
+import zipfile
 from pathlib import Path
 
 from hypothesis import strategies as st
 
 from tests.fuzz.damage import damaged
 from tests.fuzz.format import Draw, Format
-from workbench.datasets import checkins, ratings
+from workbench.datasets import (
+    Foursquare,
+    Gowalla,
+    MovieLens,
+    NetflixPrize,
+    OnTheMap,
+    checkins,
+    ratings,
+)
 
 HEAD = "w_geocode,h_geocode,S000,SA01,SA02,SA03,SE01,SE02,SE03,SI01,SI02,SI03,createdate"
 BLOCKS = ("010010201001000", "010010201001001", "010030102002003")
@@ -83,27 +93,20 @@ def published(dataset, files: dict[str, bytes], patch=lambda monkeypatch: None) 
         hurt = draw(st.sampled_from(sorted(files)))
         suffix = draw(st.sampled_from(["", ".gz", ".xz", ".zip"]))
         for name, content in files.items():
-            if name == hurt and (not suffix or draw(st.booleans())):
-                content = draw(damaged([content]))
-                packed = _packed(content, suffix, Path(name).name)
-            else:
-                packed = _packed(content, suffix, Path(name).name)
-                packed = draw(damaged([packed])) if name == hurt else packed
+            before = name == hurt and (not suffix or draw(st.booleans()))
+            content = draw(damaged([content])) if before else content
+            packed = _packed(content, suffix, Path(name).name)
+            if name == hurt and not before:
+                packed = draw(damaged([packed]))
             path = folder / (name + suffix)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(packed)
 
-    def use(folder: Path) -> None:
-        data = dataset().load()  # made anew: it may keep what it has read
-        repr(data)
-
-    return Format(write, use, patch)
+    # a dataset is made anew: it may keep what it has read
+    return Format(write, lambda folder: repr(dataset().load()), patch)
 
 
 def _packed(content: bytes, suffix: str, name: str) -> bytes:
-    import lzma
-    import zipfile
-
     match suffix:
         case ".gz":
             return gzip.compress(content, mtime=0)
@@ -115,3 +118,14 @@ def _packed(content: bytes, suffix: str, name: str) -> bytes:
                 archive.writestr(name, content)
             return out.getvalue()
     return content
+
+
+PUBLISHED = {
+    "lodes": published(lambda: OnTheMap(states=("al",)), lodes()),
+    "movielens": published(MovieLens, MOVIELENS, movielens_as_small),
+    "netflix": published(NetflixPrize, NETFLIX, netflix_as_small),
+    "gowalla": published(Gowalla, GOWALLA, gowalla_as_small),
+    "gowalla-snap": published(lambda: Gowalla("snap"), SNAP),
+    "foursquare-city": published(Foursquare, TSMC, foursquare_as_small),
+    "foursquare-world": published(lambda: Foursquare("world"), TIST, foursquare_as_small),
+}

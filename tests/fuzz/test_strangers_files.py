@@ -5,10 +5,10 @@ import io
 import json
 import math
 import os
+import secrets
 import sqlite3
 import struct
-import subprocess
-import sys
+import time
 import zipfile
 from contextlib import closing
 from zlib import crc32
@@ -190,18 +190,14 @@ def test_a_release_names_no_file_to_read(tmp_path, monkeypatch, name):
     table, record = releases()[0]
     domain = {"home": {"file": name}}
     record = record | {"estimate": record["estimate"] | {"domain": domain}}
-    (tmp_path / "a.parquet").write_bytes(parquet_bytes(table, record))
-    with pytest.raises(ValueError, match="is not read: need its labels"):
-        Release.load(tmp_path / "a.parquet")
+    refused(tmp_path, table, record, "is not read: need its labels")
 
 
 @pytest.mark.parametrize("kind", ["sketch", "projection"])
 def test_a_release_whose_hashed_places_are_none_is_refused(tmp_path, kind):
     """Compiled loops would read beyond it."""
-    table, record = next(each for each in releases() if each[1]["kind"] == kind)
-    (tmp_path / "a.parquet").write_bytes(parquet_bytes(table.slice(0, 0), record))
-    with pytest.raises(ValueError, match="not allowed: need"):
-        Release.load(tmp_path / "a.parquet")
+    table, record = first_of(kind)
+    refused(tmp_path, table.slice(0, 0), record, "not allowed: need")
 
 
 def _constant(number):
@@ -212,16 +208,23 @@ def _of_type(dtype):
     return lambda column: pa.array(column.to_numpy().astype(dtype))
 
 
+def refused(tmp_path, table, record, need):
+    """A release of these rows, with this record, is refused with these words."""
+    (tmp_path / "a.parquet").write_bytes(parquet_bytes(table, record))
+    with limited(), pytest.raises(ValueError, match=need):
+        Release.load(tmp_path / "a.parquet")
+
+
+def first_of(kind):
+    """A release of this kind."""
+    return next(each for each in releases() if each[1]["kind"] == kind)
+
+
 @pytest.mark.parametrize(
     ("kind", "column", "change", "need"),
     [
         ("summary", "noisy", _constant(2**63 - 1), "whole numbers up to 2\\^62"),
-        (
-            "summary",
-            "noisy",
-            lambda x: pa.array(x.to_numpy().astype(np.uint64)),
-            "numbers that may be below 0",
-        ),
+        ("summary", "noisy", _of_type(np.uint64), "numbers that may be below 0"),
         ("tree", "node", _constant(7), "sorted ones, each once"),
         ("tree", "node", lambda x: pa.array(np.arange(len(x)) + 10**6), "numbers from 0 to"),
         ("leaves", "level", _constant(99), "those of nodes of the hierarchy"),
@@ -241,13 +244,10 @@ def _of_type(dtype):
 )
 def test_rows_that_no_release_has_are_refused(tmp_path, kind, column, change, need):
     of_kind = [each for each in releases() if each[1]["kind"] == kind and len(each[0]) > 1]
-    for i, (table, record) in enumerate(of_kind):
+    for table, record in of_kind:
         at = table.column_names.index(column)
         changed = change(table[column].combine_chunks())
-        path = tmp_path / f"{i}.parquet"
-        path.write_bytes(parquet_bytes(table.set_column(at, column, changed), record))
-        with pytest.raises(ValueError, match=need):
-            Release.load(path)
+        refused(tmp_path, table.set_column(at, column, changed), record, need)
 
 
 @pytest.mark.parametrize(
@@ -292,19 +292,15 @@ def test_rows_that_no_release_has_are_refused(tmp_path, kind, column, change, ne
     ],
 )
 def test_a_field_out_of_its_range_is_refused(tmp_path, kind, field, strange, need):
-    table, record = next(each for each in releases() if each[1]["kind"] == kind)
+    table, record = first_of(kind)
     record = record | {"estimate": record["estimate"] | {field: strange}}
-    (tmp_path / "a.parquet").write_bytes(parquet_bytes(table, record))
-    with limited(), pytest.raises(ValueError, match=need):
-        Release.load(tmp_path / "a.parquet")
+    refused(tmp_path, table, record, need)
 
 
 @pytest.mark.parametrize("bound", [{}, [], False, "", {"l0": 1}])
 def test_a_release_whose_bound_is_none_is_refused(tmp_path, bound):
     table, record = releases()[0]
-    (tmp_path / "a.parquet").write_bytes(parquet_bytes(table, record | {"bound": bound}))
-    with pytest.raises(ValueError, match=r"a.parquet: \$.bound"):
-        Release.load(tmp_path / "a.parquet")
+    refused(tmp_path, table, record | {"bound": bound}, r"a.parquet: \$.bound")
 
 
 @pytest.mark.parametrize(
@@ -353,6 +349,21 @@ def test_a_session_whose_total_is_none_is_refused(tmp_path, total):
         Session.open(tmp_path / "a.session")
 
 
+def bank_with(content, folder):
+    """A bank that was given these fits."""
+    (folder / "a.fits").write_bytes(content)
+    made = AnswerBank(bank().history, bank().total)
+    load_fits(folder / "a.fits", made)
+    return vars(made)
+
+
+def archive(pack, **changed):
+    """The fits with other arrays."""
+    out = io.BytesIO()
+    pack(out, **dict(np.load(io.BytesIO(fits_file()))) | changed)
+    return out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("name", "strange"),
     [
@@ -365,37 +376,22 @@ def test_a_session_whose_total_is_none_is_refused(tmp_path, total):
     ],
 )
 def test_fits_that_no_bank_wrote_are_not_used(tmp_path, name, strange):
-    path = tmp_path / "a.fits"
-    arrays = dict(np.load(io.BytesIO(fits_file())))
-    history, total = bank().history, bank().total
-    for changed in ({}, {name: strange}):
-        made = AnswerBank(history, total)
-        with path.open("wb") as file:
-            np.savez(file, **arrays | changed)
-        load_fits(path, made)
-        assert ("candidates" in vars(made)) is (not changed)
-        assert changed == {} or "eigen" not in vars(made)
+    assert "candidates" in bank_with(archive(np.savez), tmp_path)
+    assert not {"candidates", "eigen"} & {
+        *bank_with(archive(np.savez, **{name: strange}), tmp_path)
+    }
 
 
 def test_packed_fits_are_not_unpacked(tmp_path):
-    path = tmp_path / "a.fits"
-    with path.open("wb") as file:
-        np.savez_compressed(file, **dict(np.load(io.BytesIO(fits_file()))))
-    made = AnswerBank(bank().history, bank().total)
-    load_fits(path, made)
-    assert "candidates" not in vars(made)
+    assert "candidates" not in bank_with(archive(np.savez_compressed), tmp_path)
 
 
 @pytest.mark.parametrize("head", [b"(\n'descr'"[:8], b"{'descr)", b" \n  x\n y", b"{'des(r'"])
 def test_fits_whose_arrays_have_no_heads_are_not_used(tmp_path, head):
-    before, name, after = fits_file().partition(
-        b"basis.npy"
-    )  # so large that its sum comes later
+    # the array is so large that its sum comes later
+    before, name, after = fits_file().partition(b"basis.npy")
     changed = before + name + after.replace(b"{'descr'", head, 1)
-    (tmp_path / "a.fits").write_bytes(changed)
-    made = AnswerBank(bank().history, bank().total)
-    load_fits(tmp_path / "a.fits", made)
-    assert "candidates" not in vars(made)
+    assert "candidates" not in bank_with(changed, tmp_path)
 
 
 def nested_zip(content, members):
@@ -417,16 +413,13 @@ def nested_zip(content, members):
     return content[:start] + body + directory + b"PK\5\6" + struct.pack("<4xHHIIH", *places)
 
 
-def test_fits_whose_arrays_share_their_bytes_are_not_read(tmp_path):
+@pytest.mark.parametrize("members", [0, 50])
+def test_fits_whose_arrays_share_their_bytes_are_not_read(tmp_path, members):
     """A megabyte of thousands of them would be gigabytes."""
-    path = tmp_path / "a.fits"
-    for members in (0, 50):
-        path.write_bytes(nested_zip(fits_file(), members))
-        with zipfile.ZipFile(path) as archive:
-            assert archive.testzip() is None
-        made = AnswerBank(bank().history, bank().total)
-        load_fits(path, made)
-        assert ("candidates" in vars(made)) is (not members)
+    content = nested_zip(fits_file(), members)
+    with zipfile.ZipFile(io.BytesIO(content)) as whole:
+        assert whole.testzip() is None
+    assert ("candidates" in bank_with(content, tmp_path)) is (not members)
 
 
 def test_releases_of_every_kind_are_damaged(tmp_path):
@@ -444,12 +437,12 @@ def test_what_is_shown_of_a_release_moves_no_terminal(tmp_path):
     release = Release.load(tmp_path / "a.parquet")
     shown = [repr(release), repr(release.estimate)]
     for query in ({"c": "x"}, {f"a{escape}": "z"}, {"b": "q"}):
-        with pytest.raises(ValueError, match="is not in the domain") as refused:
+        with pytest.raises(ValueError, match="is not in the domain") as raised:
             release.answer([query])
-        shown.append(str(refused.value))
-    with pytest.raises(ValueError) as refused:
+        shown.append(str(raised.value))
+    with pytest.raises(ValueError) as raised:
         SparseTable.read(_csv_of(tmp_path, domain), domain, Bound())
-    shown.append(str(refused.value))
+    shown.append(str(raised.value))
     assert "\\x1b[2J" in shown[0] and not [text for text in shown if "\x1b" in text]
 
 
@@ -481,12 +474,11 @@ def test_many_damaged_files_are_read_or_refused(name, place, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FORMATS)
-def test_damaged_files_for_ten_minutes(name):
-    """Under a seed of the system; FUZZ_MINUTES says how long, if not ten."""
-    minutes = os.environ.get("FUZZ_MINUTES", "10")
-    command = [sys.executable, "-m", "tests.fuzz", name, "--minutes", minutes, "--here"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0 and " faults" not in done.stdout, done.stdout + done.stderr
+def test_damaged_files_for_ten_minutes(name, place, monkeypatch):
+    """Under seeds of the system; FUZZ_MINUTES of processor time, if not ten."""
+    end = time.process_time() + 60 * float(os.environ.get("FUZZ_MINUTES", "10"))
+    while time.process_time() < end:
+        fuzz(FORMATS[name], place, monkeypatch, 200, secrets.randbits(48))
 
 
 @pytest.mark.parametrize("day", [2_932_896, 2_932_897, -719_162, -719_163, 10**8])
