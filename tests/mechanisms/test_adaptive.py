@@ -3,8 +3,9 @@
 import tracemalloc
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
-from math import ceil, exp, inf, log
+from math import ceil, exp, inf, log, nan
 
 import numpy as np
 import pytest
@@ -352,30 +353,6 @@ def test_a_discount_below_the_bound_is_refused():
     tight = ImprovedAdaptiveHistogram(DP(1.0), 100, discount=least)
     with pytest.raises(ValueError, match="guarantee needs"):  # a unit of two records needs more
         tight(Records.from_values(TREE, seeded().random((9, 1)), Bound(2, 1)))
-
-
-@pytest.mark.parametrize("threshold", [0, -1, float("nan"), inf])
-def test_thresholds_must_be_above_zero(threshold):
-    with pytest.raises(ValueError, match="threshold"):
-        ImprovedAdaptiveHistogram(DP(1.0), threshold)
-    with pytest.raises(ValueError, match="threshold"):
-        BasicAdaptiveHistogram(DP(1.0), threshold, 3)
-
-
-@pytest.mark.parametrize("records_", [0, -5, 1.5])
-def test_synthetic_records_must_be_some(records_):
-    with pytest.raises(ValueError, match="records"):
-        DirectSynthesis(DP(1.0), 3, records_)
-
-
-def test_depths_must_be_there():
-    for make in (DirectSynthesis, lambda b, d: BasicAdaptiveHistogram(b, 99, d)):
-        with pytest.raises(ValueError, match="depth"):
-            make(DP(1.0), 0)
-    with pytest.raises(ValueError, match="depth = 3 .*at most 2"):
-        DirectSynthesis(DP(1.0), 3, 9)(records(TREE, FEW))
-    with pytest.raises(ValueError, match="depth = 3 .*at most 2"):
-        BasicAdaptiveHistogram(DP(1.0), 99, 3)(records(TREE, FEW))
 
 
 MECHANISMS = (
@@ -771,6 +748,16 @@ WORD = Records.from_values(Prefixes("ab", 3), ["a"], Bound())
 WIDE = Attributes(Domain(("x", "y"), (10**6, 10**6)))
 FAR = Records.from_values(WIDE, {"x": [1], "y": [1]}, Bound())
 CANNOT_BE = (
+    *((partial(ImprovedAdaptiveHistogram, DP(1.0), x), "threshold") for x in (0, -1, nan, inf)),
+    *((partial(BasicAdaptiveHistogram, DP(1.0), x, 3), "threshold") for x in (0, -1, nan, inf)),
+    *((partial(DirectSynthesis, DP(1.0), 3, x), "records") for x in (0, -5, 1.5)),
+    (lambda: DirectSynthesis(DP(1.0), 0), "depth"),
+    (lambda: BasicAdaptiveHistogram(DP(1.0), 99, 0), "depth"),
+    (lambda: DirectSynthesis(DP(1.0), 3, 9)(records(TREE, FEW)), "depth = 3 .*at most 2"),
+    (
+        lambda: BasicAdaptiveHistogram(DP(1.0), 99, 3)(records(TREE, FEW)),
+        "depth = 3 .*at most 2",
+    ),
     (lambda: Records.from_keys(TREE, np.array([1, 2, 3]), [1] * 5, Bound()), "do not fit"),
     (lambda: Records.from_keys(TREE, np.array([-1]), [1], Bound()), ">= 0"),
     (lambda: Records(TREE, np.array([1, 4], np.uint64), None, Bound()), "keys of the hier"),
