@@ -447,7 +447,6 @@ def test_panels_share_the_styles_of_their_series():
     panels = [plots.Panel(s, {"series": s}, "query_size", log="") for s in rows.series.unique()]
     one, two = (ax.lines[0] for ax in plots.grid(rows, panels, 2).axes)
     assert one.get_linestyle() != two.get_linestyle()
-    plt.close("all")
 
 
 def test_a_long_legend_stands_beside_each_row_with_what_is_drawn_there():
@@ -461,7 +460,6 @@ def test_a_long_legend_stands_beside_each_row_with_what_is_drawn_there():
     assert shown == halves and not fig.legends
     same = plots.grid(pd.concat(rows.assign(half=i) for i in range(2)), panels, 1)
     assert [ax.get_legend() is None for ax in same.axes] == [False, True], "said once"
-    plt.close("all")
 
 
 @pytest.mark.parametrize(
@@ -477,9 +475,7 @@ def test_a_figure_fits_the_page_that_it_is_drawn_for(width, inches, font, family
     assert fig.get_figwidth() == pytest.approx(inches)
     assert fig.get_figheight() <= 8.5
     assert fig.axes[0].xaxis.label.get_fontfamily()[0] == family
-    plt.close("all")
     assert plots.grid(rows, panels, 3).get_figwidth() == plots.PAGE_WIDTH, "elsewhere as ever"
-    plt.close("all")
 
 
 @pytest.mark.parametrize("width", ["wide", "-3", "nan", "2", "1000"])
@@ -517,7 +513,6 @@ def test_serif_accents_tell_letters_apart():
         fig, (ax,) = plots.panels(titles=["H̄ and H̃"])
         plots.lay_out(fig)
     assert ax.get_title(loc="left") == r"$\bar{\mathrm{H}}$ and $\tilde{\mathrm{H}}$"
-    plots.close(fig)
 
 
 def test_a_legend_beside_a_row_that_is_not_full_takes_no_room_from_others():
@@ -533,7 +528,6 @@ def test_a_legend_beside_a_row_that_is_not_full_takes_no_room_from_others():
     plots.lay_out(fig)
     widths = [ax.get_position().width * fig.get_figwidth() for ax in fig.axes]
     assert min(widths) > 1.1, "inches of a panel"
-    plots.close(fig)
 
 
 def test_bars_are_named_once_under_a_column_of_panels():
@@ -544,7 +538,6 @@ def test_bars_are_named_once_under_a_column_of_panels():
     fig = plots.grid(rows, wanted, 1)
     shown = [ax.xaxis.get_tick_params()["labelbottom"] for ax in fig.axes]
     assert shown == [False, True]
-    plots.close(fig)
 
 
 def test_theory_of_two_names_in_two_panels_has_two_kinds_of_dashes():
@@ -556,4 +549,3 @@ def test_theory_of_two_names_in_two_panels_has_two_kinds_of_dashes():
     fig = plots.grid(rows, wanted, 2)
     one, other = (drawn(ax)[n] for ax, n in zip(fig.axes, ("one", "other"), strict=True))
     assert one._unscaled_dash_pattern != other._unscaled_dash_pattern
-    plots.close(fig)
