@@ -70,7 +70,7 @@ def test_figures_7_to_9_share_their_runs(small):
     both = {
         path.name for path in small.glob("*.json")
     } - kept  # MovieLens' groups are Figure 8's alone
-    assert len(both) == 2 * 2 * 2 + 1
+    assert len(both) == (2 + 3) * 2 + 1  # two of SRA, three of HPA; the tastes
     items, edges, tops = told
     of_others = {(of, metric) for of, metric in zip(edges.of, edges.metric, strict=True)}
     assert ("items", PRECISION) in of_others and ("items", SQUARED) not in of_others
@@ -78,7 +78,7 @@ def test_figures_7_to_9_share_their_runs(small):
     assert set(tops.top) == set(TOPS) and set(tops.metric) == {PRECISION}
     assert items.truth_public.all() and set(items.panel) == set(TWINS)
     for figure, rows in zip(figures, told, strict=True):
-        assert len(figure.comparison(rows)) == 2 * (2 * len(METHODS) + 6 + 4 + 1)
+        assert len(figure.comparison(rows)) == 2 * (3 * len(METHODS) + 6 + 4 + 1)
         drawn = figure.draw(rows)
         assert "not the paper's setting: data" in drawn._suptitle.get_text()
         plt.close(drawn)
@@ -106,7 +106,7 @@ def test_series_are_the_papers_methods_and_what_else_a_user_would_try(small):
     assert set(rows.top.dropna()) == {7}
     by_group = rows[rows.metric == "GroupPrecision"]
     assert set(by_group.panel) == {"MovieLens twin"} and set(by_group.group) == {*range(6)}
-    assert len(by_group) == 2 * 2 * 6
+    assert len(by_group) == 3 * 2 * 6
     tastes = rows[rows.part == groups.OWN].set_index("group").value
     third = FILMS.load().edge_counts()[:, 2]
     assert tastes[2] == pytest.approx(np.sort(third)[-10:].sum() / third.sum())

@@ -496,8 +496,8 @@ UNSEEN = (
     Mistake(
         "a file that forgets delta",
         "estimates",
-        "{**price, 'delta': cost.delta}",
-        "{**price, 'delta': 0.0}",
+        "{**P, 'delta': C.delta}",
+        "{**P, 'delta': 0.0}",
         "laws/test_laws.py::test_what_is_saved_is_what_is_loaded[StabilityHistogram]",
         "who loads it reads that it is pure",
     ),
