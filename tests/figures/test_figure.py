@@ -1,5 +1,8 @@
 """A figure as a value: its parameters, its names, and what it says off the paper's path."""
 
+import sys
+from types import ModuleType
+
 import pandas as pd
 import pytest
 
@@ -43,6 +46,13 @@ class Fig1(Figure):
     def comparison(self, rows):
         """What is printed."""
         return pd.DataFrame({"value": [self.epsilon]})
+
+
+def test_a_figure_of_a_notebooks_cell_has_no_statements(monkeypatch):
+    cells = ModuleType("cells")  # which is of no file
+    monkeypatch.setitem(sys.modules, "cells", cells)
+    exec("from workbench.figures import Figure\n\nclass Mine(Figure):\n    pass", vars(cells))
+    assert cells.Mine.claims == () and cells.Mine.checks() == {}
 
 
 def test_profiles_are_named_settings():

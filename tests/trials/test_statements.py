@@ -57,7 +57,6 @@ def checked(text):
 @pytest.mark.parametrize(
     "text, says",
     [
-        (checked('""\nuntestable = "no"').replace('check = ""', ""), None),
         (
             CLAIM + FALLS.replace("check =", "page ="),
             "nobody2020_fig1: statement x-1.1 has no check",
@@ -77,14 +76,31 @@ def checked(text):
             checked('{ kind = "falls", ours = "a", by = "x", colour = "red" }'),
             "its check has an unknown key 'colour'",
         ),
+        (
+            checked('{ kind = "lower", ours = "a", other = "b", by = "x", low = 1 }'),
+            "its check has an unknown key 'low'",
+        ),
+        (
+            checked('{ kind = "falls", ours = "a", by = "x", share = "mostly" }'),
+            "share = 'mostly', need one of everywhere, often, somewhere",
+        ),
+        (
+            checked('{ kind = "falls", ours = "a, θ = {θ}", by = "x", over = { "θ2" = [1] } }'),
+            "its check needs '(θ|θ2)' both in `over` and in braces",
+        ),
+        (checked('{ function = "a.b", size = "{size}" }'), "needs 'size' both in"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(tmp_path, text, says):
-    if says is None:
-        assert read(tmp_path, text)
-        return
     with pytest.raises(ValueError, match=says):
         read(tmp_path, text)
+
+
+def test_a_statement_that_cannot_be_tested_needs_no_check(tmp_path):
+    untestable = FALLS.replace('check = "test_statements.check"', 'untestable = "no data"')
+    (claim,) = read(tmp_path, CLAIM + untestable)
+    (verdict,) = claim.judge([ROWS], 0.95)
+    assert verdict.outcome == claims.UNTESTABLE and verdict.why == "no data"
 
 
 def rows_of(**series):
@@ -96,7 +112,7 @@ def rows_of(**series):
     return noisy(points, seeds=5, spread=1e-3)
 
 
-CURVES = rows_of(low=(8, 4, 2), mid=(9, 4.8, 2.1), high=(20, 20, 20))
+CURVES = rows_of(low=(8, 4, 2), mid=(9, 4.8, 2.1), high=(20, 20, 20), up=(2, 4, 8))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +151,7 @@ CURVES = rows_of(low=(8, 4, 2), mid=(9, 4.8, 2.1), high=(20, 20, 20))
             claims.HOLDS,
         ),
         ('{ kind = "falls", ours = ["low", "mid"], by = "size" }', claims.HOLDS),
-        ('{ kind = "rises", ours = "low", by = "size" }', claims.DIFFERS),
+        ('{ kind = "falls", ours = "up", by = "size" }', claims.DIFFERS),
         ('{ kind = "lower", ours = "low", other = "absent", by = "size" }', claims.UNTESTABLE),
         (
             '{ function = "test_statements.at_least", rows = { series = "high" }, least = 19 }',

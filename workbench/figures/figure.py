@@ -543,11 +543,13 @@ class Figure:
 
 def _claims(figure: type[Figure]) -> tuple[Claim, ...]:
     """What the paper says of a figure, if `statements.toml` stands beside its file."""
-    file = getattr(sys.modules.get(figure.__module__), "__file__", None)
-    statements = Path(file or "").with_name("statements.toml")
-    if file is None or not statements.is_file():
+    file = getattr(
+        sys.modules[figure.__module__], "__file__", None
+    )  # a notebook's cell has none
+    statements = Path(file).with_name("statements.toml") if file else None
+    if statements is None or not statements.is_file():
         return ()
-    return claims.read(statements, figure.id, package=figure.__module__.rpartition(".")[0])
+    return claims.read(statements, figure.id, figure.__module__.rpartition(".")[0])
 
 
 def describe(values: Mapping[str, Any]) -> str:

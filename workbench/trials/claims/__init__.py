@@ -40,9 +40,9 @@ from workbench.trials.claims.claim import compare_with_paper as compare_with_pap
 from workbench.trials.claims.claim import decide as decide
 from workbench.trials.claims.claim import decide_all as decide_all
 from workbench.trials.claims.claim import left_open as left_open
-from workbench.trials.claims.claim import read as read
 from workbench.trials.claims.claim import to_frame as to_frame
 from workbench.trials.claims.claim import verdict_table as verdict_table
+from workbench.trials.claims.declared import read as read
 from workbench.trials.claims.findings import COLUMNS as COLUMNS
 from workbench.trials.claims.findings import PaperFinding as PaperFinding
 from workbench.trials.claims.findings import add_up as add_up

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from math import inf, isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -482,95 +479,3 @@ def compare_with_paper(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
         for what, point, finding in lines
     ]
     return pd.DataFrame(rows).set_index("what")
-
-
-# Statements
-
-_CLAIM = {"page", "sentence"}
-_STATEMENT = {
-    "says",
-    "page",
-    "reading",
-    "by_definition",
-    "untestable",
-    "needs",
-    "check",
-}
-
-
-def read(file: str | Path, figure: str, package: str = "") -> tuple[Claim, ...]:
-    """The claims of one figure, from the paper's `statements.toml`.
-
-    Parameters
-    ----------
-    file : path
-        Holds a table `[fig1.x-1]` for each claim x-1 of the figure fig1, with `page` and `sentence`, and
-        a table `[fig1.x-1.1]` for each of its statements, with `says`, `check` and what else a
-        `Statement` takes.
-    figure : str
-        The figure's id; what follows its first underscore names its tables.
-    package : str
-        In which the modules are that checks name.
-
-    Returns
-    -------
-    tuple of Claim
-        In the order of the file.
-
-    Raises
-    ------
-    ValueError
-        If two claims or statements have one id, a key is unknown or missing, or a statement has no check.
-    """
-    own = read_tables(Path(file)).get(figure.partition("_")[2], {})
-    try:
-        return tuple(_claim(id, claim, package) for id, claim in own.items())
-    except ValueError as e:
-        raise ValueError(f"{figure}: {e}") from None
-
-
-@cache
-def read_tables(file: Path) -> dict[str, dict[str, Any]]:
-    """The claims of a file by figure and id, each with its `statements` by id."""
-    try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as e:
-        raise ValueError(f"{file}: {e}") from None
-    tables.pop("finding", None)
-    seen = set()
-    for claims in tables.values():
-        for id, claim in claims.items():
-            numbers = [key for key, x in claim.items() if isinstance(x, dict)]
-            claim["statements"] = {f"{id}.{number}": claim.pop(number) for number in numbers}
-            _refuse(id, claim, _CLAIM | {"statements"}, {"sentence"}, file)
-            for name, statement in claim["statements"].items():
-                _refuse(name, statement, _STATEMENT, {"says"}, file)
-            if not numbers:
-                raise ValueError(f"{file}: {id} has no statement")
-            if id in seen:
-                raise ValueError(f"{file}: two figures have the claim {id}")
-            seen.add(id)
-    return tables
-
-
-def _refuse(
-    id: str, table: dict[str, Any], known: set[str], needed: set[str], file: Path
-) -> None:
-    """A ValueError for a key that is unknown, or missing."""
-    for key in table.keys() - known:
-        raise ValueError(
-            f"{file}: {id} has an unknown key {key!r}; known: {', '.join(sorted(known))}"
-        )
-    for key in needed - table.keys():
-        raise ValueError(f"{file}: {id} lacks {key!r}")
-
-
-def _claim(id: str, claim: Mapping[str, Any], package: str) -> Claim:
-    from workbench.trials.claims.declared import declared  # which is built on this file
-
-    statements = []
-    for name, each in claim["statements"].items():
-        check = declared(name, each["check"], package) if "check" in each else None
-        rules = dict(each, needs=tuple(each.get("needs", ())), check=check)
-        statements.append(Statement(name, **rules))
-    return Claim(id, claim.get("page", ""), claim["sentence"], tuple(statements))

@@ -1,37 +1,108 @@
-"""Checks as `statements.toml` declares them: which rows, which of their series, and how they compare.
+"""Statements of a paper as its `statements.toml` declares them, each with the check that decides it.
 
-    check = "fig5.same_entries"                     # a function of the rows and the level
-    check = {function = "fig5.cut", series = "filter"}
+    [fig3.c-3a-2]
+    sentence = "For small and medium range queries, filtering performs best."
+
+    [fig3.c-3a-2.1]
+    says = "Filtering performs best."
     check = {kind = "lower", ours = "filter", other = "priority", by = "query_size", rows = {panel = "a"}}
 
-A list of series stands for all of them. `over` names what the paper does not print, with its values, each
-of which takes the place of its name in braces: `over = {θ = [20, 40]}` and `ours = "filter, θ = {θ}"`.
+A check compares series of the rows, or names a function of the rows and the level of confidence, such as
+`check = "fig3_checks.large_enough"` or `check = {function = "fig5_checks.cut", series = "filter"}`. A list
+of series stands for all of them. `over` names what the paper does not print. Each of its values takes the
+place of its name in braces, as with `over = {"θ" = [20, 40]}` and `ours = "filter, θ = {θ}"`.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from functools import partial
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from inspect import signature
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from workbench.trials.claims import checks
 from workbench.trials.claims.checks import EVERYWHERE, OFTEN, SOMEWHERE
-from workbench.trials.claims.claim import ALIKE, Check, Finding, MissingPoints
-from workbench.trials.claims.intervals import means, ratios, select, steps
+from workbench.trials.claims.claim import (
+    ALIKE,
+    Check,
+    Claim,
+    Finding,
+    MissingPoints,
+    Statement,
+)
+from workbench.trials.claims.intervals import Intervals, means, ratios, select, steps
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# Kinds of checks
+
 SHARES = {"everywhere": EVERYWHERE, "often": OFTEN, "somewhere": SOMEWHERE}
-ABOVE_1 = float(np.nextafter(1, 2))
-_OF_TWO = {"lower", "higher", "at most", "similar"}  # series
-_OF_ONE = {"between", "falls", "rises"}
-_KEYS = {"kind", "ours", "other", "by", "rows", "prepare", "share", "any", "over"}
-_LIMITS = {"times", "low", "high", "scale", "unit"}
+_ABOVE_1 = float(np.nextafter(1, 2))
+_BY = str | list[str]
+
+
+def _lower(
+    against: Intervals, level: float, share: str = "everywhere", times: float = 1
+) -> Finding:
+    return checks.check_lower(against, level, SHARES[share], times)
+
+
+def _higher(
+    against: Intervals, level: float, share: str = "everywhere", times: float = _ABOVE_1
+) -> Finding:
+    return checks.check_between(against, level, times, share=SHARES[share], words="higher")
+
+
+def _at_most(
+    against: Intervals, level: float, share: str = "everywhere", times: float = ALIKE
+) -> Finding:
+    words = f"at most {times:g}×"
+    return checks.check_between(against, level, high=times, share=SHARES[share], words=words)
+
+
+def _similar(
+    against: Intervals, level: float, share: str = "often", times: float = ALIKE
+) -> Finding:
+    return checks.check_similar(against, level, SHARES[share], times)
+
+
+def _between(
+    rows: pd.DataFrame,
+    level: float,
+    by: _BY,
+    share: str = "everywhere",
+    low: float = -inf,
+    high: float = inf,
+    scale: float = 1,
+    unit: str = "",
+) -> Finding:
+    numbers = means(rows.assign(series="ours", value=scale * rows.value), "ours", by)
+    return checks.check_between(numbers, level, low, high, SHARES[share], "as printed", unit)
+
+
+def _falls(rows: pd.DataFrame, level: float, by: str, share: str = "everywhere") -> Finding:
+    along = steps(rows.assign(series="ours"), "ours", by)
+    return checks.check_lower(along, level, SHARES[share])
+
+
+_OF_TWO: dict[str, Callable[..., Finding]] = {  # of the ratios of two series
+    "lower": _lower,
+    "higher": _higher,
+    "at most": _at_most,
+    "similar": _similar,
+}
+_OF_ONE: dict[str, Callable[..., Finding]] = {"between": _between, "falls": _falls}
+_KINDS = _OF_TWO | _OF_ONE
+_ROWS = {"rows", "prepare", "over"}  # of every check: which rows, and what is swept
 
 
 def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
@@ -42,7 +113,7 @@ def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
     id : str
         The statement's.
     check : str or mapping
-        The name of a function, `module.name`; or a table with `function` and its arguments; or a
+        The name of a function, `module.name`, or a table with `function` and its arguments, or a
         table with a `kind` and what it compares.
     package : str
         In which the modules of functions are.
@@ -50,55 +121,66 @@ def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
     Raises
     ------
     ValueError
-        If the kind is unknown, or a key that it does not take or lacks.
+        If the kind is unknown, a key is unknown or missing, a share has another word, or `over` and the names
+        in braces do not fit each other.
     """
     table = {"function": check} if isinstance(check, str) else dict(check)
     if "function" not in table:
-        kind = table.get("kind")
-        if kind not in _OF_TWO | _OF_ONE:
-            kinds = ", ".join(sorted(_OF_TWO | _OF_ONE))
-            raise ValueError(
-                f"{id} has a check of kind {kind!r}: need a function, or one of {kinds}"
-            )
-        needed = {"ours", "by"} | ({"other"} if kind in _OF_TWO else set())
-        if wrong := (needed - table.keys()) or (table.keys() - _KEYS - _LIMITS):
-            lacks = "lacks" if wrong <= needed else "has an unknown key"
-            raise ValueError(f"{id}: its check {lacks} {min(wrong)!r}")
+        _refuse_kind(id, table)
+    in_braces = {*re.findall(r"\{([^{}]+)\}", "\n".join(_texts(table)))}
+    for name in in_braces ^ {*table.get("over", ())}:
+        raise ValueError(f"{id}: its check needs {name!r} both in `over` and in braces")
     return partial(_over, table, package)
 
 
-def named(function: str, package: str) -> Any:
-    """What `module.name` names in a package."""
-    module, _, name = function.rpartition(".")
-    found = getattr(importlib.import_module(f"{package}.{module}"), name, None)
-    if found is None:
-        raise ValueError(f"{package}.{module} has no function {name}, which a statement names")
-    return found
+def _refuse_kind(id: str, table: Mapping[str, Any]) -> None:
+    kind = table.get("kind")
+    if kind not in _KINDS:
+        kinds = ", ".join(_KINDS)
+        raise ValueError(
+            f"{id} has a check of kind {kind!r}: need a function, or one of {kinds}"
+        )
+    needed = {"ours", "by"} | ({"other"} if kind in _OF_TWO else set())
+    known = needed | {"kind", "any", *_ROWS, *list(signature(_KINDS[kind]).parameters)[2:]}
+    for key in needed - table.keys():
+        raise ValueError(f"{id}: its check lacks {key!r}")
+    for key in table.keys() - known:
+        raise ValueError(f"{id}: its check has an unknown key {key!r}")
+    if table.get("share", "often") not in SHARES:
+        raise ValueError(f"{id}: share = {table['share']!r}, need one of {', '.join(SHARES)}")
+
+
+def _texts(x: Any) -> Iterator[str]:
+    """Every text in a check, at any depth."""
+    if isinstance(x, str):
+        yield x
+    elif isinstance(x, Mapping | list):
+        for each in x.values() if isinstance(x, Mapping) else x:
+            yield from _texts(each)
+
+
+# Evaluation
 
 
 def _over(table: Mapping[str, Any], package: str, rows: pd.DataFrame, level: float) -> Finding:
-    """The check at every value of what the paper does not print."""
+    """The check at every value of what the paper does not print; what was not run is undecided."""
     check = {key: x for key, x in table.items() if key != "over"}
-    swept = table.get("over", {})
+    swept = table.get("over")
     if not swept:
         return _found(check, package, rows, level)
-    values: list[Any] = list(product(*swept.values()))
-
+    settings = list(product(*swept.values()))
     missing = []
 
-    def at(value: Any, level: float) -> Finding:
-        own = value if len(swept) > 1 else (value,)
-        filled = _filled(check, dict(zip(swept, own, strict=True)))
+    def at(values: tuple[Any, ...], level: float) -> Finding:
+        filled = _filled(check, dict(zip(swept, values, strict=True)))
         try:
             return _found(filled, package, rows, level)
         except MissingPoints as e:
             missing.append(e)
             return Finding(None, "not run")
 
-    if len(swept) == 1:
-        values = [value for (value,) in values]
-    finding = checks.over(" and ".join(swept), values, at, level)
-    if len(missing) == len(values):
+    finding = checks.over(" and ".join(swept), settings, at, level)
+    if len(missing) == len(settings):
         raise missing[0]
     return finding
 
@@ -119,86 +201,137 @@ def _filled(x: Any, values: Mapping[str, Any]) -> Any:
 
 def _found(check: dict[str, Any], package: str, rows: pd.DataFrame, level: float) -> Finding:
     if prepare := check.pop("prepare", None):
-        rows = named(prepare, package)(rows)
-    if "rows" in check:
-        rows = select(rows, **check.pop("rows"))
+        rows = _named(prepare, package)(rows)
+    rows = select(rows, **check.pop("rows", {}))
     if "function" in check:
         return _function(check, package)(rows, level)
-    ours, other = (_listed(check.pop(name, None)) for name in ("ours", "other"))
     join = checks.any_of if check.pop("any", False) else checks.all_of
-    parts: dict[str, Any] = {}
-    for mine, theirs in product(ours, other):
-        several = [(mine, ours), (theirs, other)]
-        name = " against ".join(_name(x) for x, every in several if len(every) > 1)
-        parts[name] = partial(_compared, rows, mine, theirs, **check)
-    if len(parts) == 1:
-        return parts[name](level)
-    return join(parts, level)
+    parts = dict(_compared(rows, **check))
+    return join(parts, level) if len(parts) > 1 else next(iter(parts.values()))(level)
 
 
 def _function(table: Mapping[str, Any], package: str) -> Any:
     """A function with its arguments, of which `check` may be a function in its turn."""
     arguments = {key: x for key, x in table.items() if key != "function"}
-    inner = arguments.get("check")
-    if inner is not None:
+    if inner := arguments.get("check"):
         inner = {"function": inner} if isinstance(inner, str) else inner
         arguments["check"] = _function(inner, package)
-    return partial(named(table["function"], package), **arguments)
+    return partial(_named(table["function"], package), **arguments)
 
 
-def _listed(x: Any) -> list[Any]:
-    return x if isinstance(x, list) else [x]
-
-
-def _columns(series: Any) -> Mapping[str, Any]:
-    return series if isinstance(series, Mapping) else {"series": series}
-
-
-def _name(series: str | Mapping[str, Any]) -> str:
-    return series if isinstance(series, str) else ", ".join(map(str, series.values()))
+def _named(function: str, package: str) -> Any:
+    module, _, name = function.rpartition(".")
+    found = getattr(importlib.import_module(f"{package}.{module}"), name, None)
+    if found is None:
+        raise ValueError(f"{package}.{module} has no function {name}, which a statement names")
+    return found
 
 
 def _compared(
-    rows: pd.DataFrame,
-    ours: str | Mapping[str, Any],
-    other: str | Mapping[str, Any] | None,
-    level: float,
-    *,
-    kind: str,
-    by: str | list[str],
-    share: str | None = None,
-    times: float | None = None,
-    low: float = -np.inf,
-    high: float = np.inf,
-    scale: float = 1,
-    unit: str = "",
-) -> Finding:
-    """One series by itself, or against another."""
-    own = select(rows, **_columns(ours))
-    if kind in _OF_ONE:
-        own = own.assign(series="ours", value=scale * own.value)
-        if kind == "between":
-            part = SHARES[share or "everywhere"]
-            return checks.check_between(
-                means(own, "ours", by), level, low, high, part, "as printed", unit
-            )
-        along = steps(own, "ours", by if isinstance(by, str) else by[0])
-        part = SHARES[share or "everywhere"]
-        if kind == "falls":
-            return checks.check_lower(along, level, part)
-        return checks.check_between(along, level, low=ABOVE_1, share=part, words="higher")
-    against = ratios(own, select(rows, **_columns(other)), by)
-    if kind == "similar":
-        part = SHARES[share or "often"]
-        return checks.check_similar(against, level, part, times or ALIKE)
-    part = SHARES[share or "everywhere"]
-    if kind == "lower":
-        return checks.check_lower(against, level, part, times or 1)
-    if kind == "higher":
-        return checks.check_between(
-            against, level, times or ABOVE_1, share=part, words="higher"
+    rows: pd.DataFrame, *, kind: str, by: _BY, ours: Any, other: Any = None, **limits: Any
+) -> Iterator[tuple[str, checks.Part]]:
+    """A check of each series by itself, or of each pair, with a name where there are several."""
+    mine, theirs = (x if isinstance(x, list) else [x] for x in (ours, other))
+    for one, two in product(mine, theirs):
+        named = [(one, mine), (two, theirs)]
+        name = " against ".join(_words(x) for x, every in named if len(every) > 1)
+        own = select(rows, **_columns(one))
+        if kind in _OF_ONE:
+            yield name, partial(_OF_ONE[kind], own, by=by, **limits)
+        else:
+            against = ratios(own, select(rows, **_columns(two)), by)
+            yield name, partial(_OF_TWO[kind], against, **limits)
+
+
+def _columns(series: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"series": series} if isinstance(series, str) else series
+
+
+def _words(series: str | Mapping[str, Any]) -> str:
+    return ", ".join(map(str, _columns(series).values()))
+
+
+# Statements
+
+_CLAIM = {"page", "sentence", "statements"}
+_STATEMENT = {"says", "page", "reading", "by_definition", "untestable", "needs", "check"}
+
+
+class Declared(NamedTuple):
+    """A file: its claims by figure and id, each with its `statements` by id, and its findings."""
+
+    claims: dict[str, dict[str, Any]]
+    findings: list[dict[str, Any]]
+
+
+def read(file: str | Path, figure: str, package: str) -> tuple[Claim, ...]:
+    """The claims of one figure, from the paper's `statements.toml`.
+
+    Parameters
+    ----------
+    file : path
+        Holds a table `[fig1.x-1]` for each claim x-1 of the figure fig1, with `page` and `sentence`, and
+        a table `[fig1.x-1.1]` for each of its statements, with `says`, `check` and what else a
+        `Statement` takes.
+    figure : str
+        The figure's id; what follows its first underscore names its tables.
+    package : str
+        In which the modules are that checks name.
+
+    Returns
+    -------
+    tuple of Claim
+        In the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If two claims or statements have one id, a key is unknown or missing, or a statement has no check.
+    """
+    own = read_declared(Path(file)).claims.get(figure.partition("_")[2], {})
+    try:
+        return tuple(_claim(id, claim, package) for id, claim in own.items())
+    except ValueError as e:
+        raise ValueError(f"{figure}: {e}") from None
+
+
+@cache
+def read_declared(file: Path) -> Declared:
+    """All that a file declares; a ValueError has the file and the place."""
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as e:
+        raise ValueError(f"{file}: {e}") from None
+    findings = tables.pop("finding", [])
+    seen = set()
+    for id, claim in (each for own in tables.values() for each in own.items()):
+        numbers = [key for key, x in claim.items() if isinstance(x, dict)]
+        claim["statements"] = {f"{id}.{number}": claim.pop(number) for number in numbers}
+        _refuse(id, claim, _CLAIM, "sentence", file)
+        for name, statement in claim["statements"].items():
+            _refuse(name, statement, _STATEMENT, "says", file)
+        if not numbers:
+            raise ValueError(f"{file}: {id} has no statement")
+        if id in seen:
+            raise ValueError(f"{file}: two figures have the claim {id}")
+        seen.add(id)
+    return Declared(tables, findings)
+
+
+def _refuse(id: str, table: dict[str, Any], known: set[str], needed: str, file: Path) -> None:
+    """A ValueError for a key that is unknown, or missing."""
+    for key in table.keys() - known:
+        raise ValueError(
+            f"{file}: {id} has an unknown key {key!r}; known: {', '.join(sorted(known))}"
         )
-    most = times or ALIKE
-    return checks.check_between(
-        against, level, high=most, share=part, words=f"at most {most:g}×"
-    )
+    if needed not in table:
+        raise ValueError(f"{file}: {id} lacks {needed!r}")
+
+
+def _claim(id: str, claim: Mapping[str, Any], package: str) -> Claim:
+    statements = []
+    for name, each in claim["statements"].items():
+        check = declared(name, each["check"], package) if "check" in each else None
+        rules = dict(each, needs=tuple(each.get("needs", ())), check=check)
+        statements.append(Statement(name, **rules))
+    return Claim(id, claim.get("page", ""), claim["sentence"], tuple(statements))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.trials.claims import claim as _claim
+from workbench.trials.claims.declared import read_declared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,12 +112,10 @@ def read_findings(file: str | Path) -> tuple[PaperFinding, ...]:
         A key that is unknown or missing, a sentence of more than 25 words, other data, or a statement that
         the file lacks.
     """
-    tables = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-    claims = [
-        claim for own in _claim.read_tables(Path(file)).values() for claim in own.values()
-    ]
+    declared = read_declared(Path(file))
+    claims = (claim for own in declared.claims.values() for claim in own.values())
     known = {id for claim in claims for id in claim["statements"]}
-    return tuple(_finding(table, known, Path(file)) for table in tables.get("finding", ()))
+    return tuple(_finding(table, known, Path(file)) for table in declared.findings)
 
 
 def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFinding:
