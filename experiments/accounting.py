@@ -13,7 +13,7 @@ import numpy as np
 from workbench import DP, ZCDP, Bound, Domain, Dyadic, Haar, SparseTable, guarantee
 from workbench.compiled import pd
 from workbench.figures import Figure
-from workbench.figures.figure import epsilon, number, whole, wholes
+from workbench.figures.fields import epsilon, number, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import HighPassFilter
 from workbench.mechanisms.protocol import law_within

@@ -18,7 +18,7 @@ from workbench.compiled import pd
 from workbench.datasets import Adult, IPUMSTwin, Projected
 from workbench.estimates.files import process_folder
 from workbench.figures import Figure
-from workbench.figures.figure import choice, epsilon, number, numbers, whole
+from workbench.figures.fields import choice, epsilon, number, numbers, whole
 from workbench.figures.plots import Panel
 from workbench.queries import Marginals, NamedMarginals, Products, labelled_queries
 from workbench.trials import first_available

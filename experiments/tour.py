@@ -10,8 +10,8 @@ from typing import Any
 from workbench import DP, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import Figure, plots
-from workbench.figures.figure import epsilons, number, queries, seeds, whole
+from workbench.figures import Figure
+from workbench.figures.fields import epsilons, number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.trials.claims import ALIKE, Claim, Finding, check_between, paired_ratios
@@ -71,7 +71,3 @@ class Tour(Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Error over ε."""
         return [Panel("", {"panel": ERROR}, "epsilon")]
-
-    def plot(self, rows: pd.DataFrame):
-        """One column wide."""
-        return plots.grid(rows, self.panels(rows), columns=1, height=2.4)

@@ -33,8 +33,8 @@ from experiments.answer_bank import refusal
 from workbench import DP, Bound, Domain, Products, RandomRanges, Release, Sweep
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import Figure, plots
-from workbench.figures.figure import epsilon, epsilons, number, seeds, whole, wholes
+from workbench.figures import Figure
+from workbench.figures.fields import epsilon, epsilons, number, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.owner.advice import Advice, advise, predict_errors
 from workbench.owner.advice.summaries import mean_log_error
@@ -199,6 +199,8 @@ class YourData(Figure):
                 laws += [query.error for query in options[trial.mechanism].query_errors]
         return super().rows(store).assign(expected=laws)
 
+    height = 2.3
+
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Error over query size, with what is expected, table by table."""
         laws = []
@@ -206,10 +208,6 @@ class YourData(Figure):
             law = errors.groupby("query_size").expected.first()
             laws.append(("expected by advise", interpolate_log_log(law.index, law)))
         return [Panel(p, {"panel": p}, "query_size", theory=laws) for p in (BELIEVED, CROWDED)]
-
-    def plot(self, rows: pd.DataFrame):
-        """Side by side."""
-        return plots.grid(rows, self.panels(rows), columns=2, height=2.3)
 
     def answer_table(self, release: Release, advice: Advice | None = None) -> pd.DataFrame:
         """What a release answers, its standard errors, and what `advice` expects of as many cells."""

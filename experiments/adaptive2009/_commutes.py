@@ -18,7 +18,7 @@ from experiments.adaptive2009._unprinted import (
 from workbench.compiled import pd
 from workbench.datasets import CommuteTwin, OnTheMap
 from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.figure import epsilons, seeds, selection, whole
+from workbench.figures.fields import epsilons, seeds, selection, whole
 from workbench.mechanisms.protocol import Mechanism
 from workbench.trials import first_available
 from workbench.trials.claims import MissingPoints

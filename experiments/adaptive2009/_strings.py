@@ -9,7 +9,7 @@ from workbench.compiled import pd
 from workbench.data import Records
 from workbench.datasets import QueryLogTwin, Surnames
 from workbench.figures import EFFORT
-from workbench.figures.figure import number, selection, whole
+from workbench.figures.fields import number, selection, whole
 from workbench.trials import first_available
 from workbench.trials.claims import MissingPoints
 from workbench.value import value

@@ -13,7 +13,7 @@ from experiments.adaptive2009._techniques import BASIC, IMPROVED
 from workbench import DP
 from workbench.compiled import pd
 from workbench.figures import EFFORT
-from workbench.figures.figure import selection
+from workbench.figures.fields import selection
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,

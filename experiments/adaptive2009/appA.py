@@ -29,7 +29,7 @@ from workbench import Sweep
 from workbench.compiled import pd
 from workbench.datasets import CommuteTwin, OnTheMap, QueryLogTwin, Surnames
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import choice, epsilons, seeds, whole
+from workbench.figures.fields import choice, epsilons, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials import claims, first_available
 from workbench.trials.claims import (
@@ -112,7 +112,7 @@ class AppA(Figure):
     title = "Five ways of discounting, from deep but narrow to broad but shallow"
     page = "adaptive2009, appendix A"
     quick = {"people": 20_000, "seeds": 5}
-    columns = 4
+    main = 4
 
     epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε of a whole release")
     setting: str = choice("total k", SETTINGS, "whose ε, and b", kind=UNPRINTED)
@@ -151,7 +151,7 @@ class AppA(Figure):
         """A row of panels a dataset: both depths, both breadths."""
         return [
             Panel(
-                f"{name},\n{SHORT[metric]}",
+                f"{name}: {SHORT[metric]}",
                 {"panel": name, "metric": metric},
                 "epsilon",
                 log="xy" if metric in BREADTHS else "x",

@@ -29,7 +29,7 @@ from experiments.adaptive2009._unprinted import basic, check_over, improved
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import epsilon, seeds, whole, wholes
+from workbench.figures.fields import epsilon, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
 from workbench.trials.claims import EVERYWHERE, OFTEN, Finding, check_between, means

@@ -55,7 +55,7 @@ from experiments.adaptive2009._unprinted import (
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import Figure
-from workbench.figures.figure import seeds
+from workbench.figures.fields import seeds
 from workbench.figures.plots import Panel
 from workbench.noise import variance
 from workbench.trials.claims import (
@@ -275,8 +275,13 @@ class Fig5(Commutes, Figure):
     """Sums of distances by level, and errors at nodes."""
 
     title = "Earth mover's distance of synthetic commutes, by depth"
+    headline = (
+        "Down to sizeable groups, direct synthesis is more accurate than resampling the data"
+    )
+    rests_on = ("a-5-2.1", "a-5-2.2")
     page = "adaptive2009, section 5.1, Figure 5; sections 1.3 and 4"
     columns = 3
+    main = 5
 
     seeds: int = seeds(10)
 
@@ -317,24 +322,27 @@ class Fig5(Commutes, Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Direct synthesis at all ε in one; all techniques at each ε; and the errors at nodes."""
         grid = []
+        adding = []
         for name in rows.panel.unique():
             theory = rows[(rows.panel == name) & (rows.metric == THEORY)]
             law = theory.drop_duplicates("down_to").set_index("down_to").value
             dashes = ("resample, expected", partial(_between, law))
             where = {"panel": name, "metric": DISTANCE, "shown": "overlaid"}
-            grid.append(Panel(f"{name}, direct", where, "down_to", log="y", theory=dashes))
+            grid.append(
+                Panel(f"{name}, direct synthesis", where, "down_to", log="y", theory=dashes)
+            )
             for epsilon in self.epsilons:
                 where = {"panel": name, "metric": DISTANCE, "shown": f"at {epsilon:g}"}
                 title = f"{name}, ε = {epsilon:g}"
                 grid.append(Panel(title, where, "down_to", log="y", theory=dashes))
+                where = where | {"shown": f"adding up at {epsilon:g}"}
+                adding.append(Panel(f"{title}: made to add up", where, "down_to", log="y"))
             where = {"panel": name, "shown": "nodes"}
-            grid.append(Panel(f"{name}, direct, error at a node", where, "node_level", log=""))
-        return grid
+            grid.append(Panel(f"{name}: error at a node", where, "node_level", log=""))
+        return grid + adding
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows whose series have what a panel varies in their names."""
-        from workbench.figures import plots
-
         own = rows[rows.drawn]
         redrawn = own.setting.isna()
         with_epsilon = own.series + own.epsilon.map(", ε = {:g}".format)
@@ -346,10 +354,12 @@ class Fig5(Commutes, Figure):
         ]
         for epsilon in self.epsilons:
             at = (own.epsilon == epsilon) | redrawn
-            frames.append(own[at & (own.metric == DISTANCE)].assign(shown=f"at {epsilon:g}"))
+            there = own[at & (own.metric == DISTANCE)]
+            up = there.series.str.endswith(BALANCED)
+            frames.append(there[~up].assign(shown=f"at {epsilon:g}"))
+            frames.append(there[up].assign(shown=f"adding up at {epsilon:g}"))
         frames.append(own[own.metric == THEORY])
-        drawn = pd.concat(frames, ignore_index=True)
-        return plots.grid(drawn, self.panels(drawn), columns=self.columns)
+        return pd.concat(frames, ignore_index=True)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Sums over all levels, over that of resampling as expected; and how many records there are."""

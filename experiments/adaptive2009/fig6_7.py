@@ -35,7 +35,7 @@ from experiments.adaptive2009._unprinted import check_over, check_over_both
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.figure import number, whole
+from workbench.figures.fields import number, whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import (
     Finding,
@@ -114,6 +114,9 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
     """A curve an origin, and its distance from the source's."""
 
     title = "How far people commute from a populous and from a sparse origin"
+    headline = "Synthetic commutes follow the truth from populous places, not from a sparse one"
+    rests_on = ("a-6.1", "a-7.1")
+    main = 4
     page = "adaptive2009, section 5.1, Figures 6 and 7"
 
     miles: float = number(
@@ -151,19 +154,20 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
         return rows.assign(product=rows.way.where(rows.way != ""))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """An origin each, the most populous first, at the paper's people times ε; then at its ε."""
+        """A line per origin, populous and sparse in turn: people times ε of the paper, and its ε."""
         grid = []
-        for way in (MATCHED, AS_PRINTED):
-            for place in rows.drop_duplicates(["panel", "origin"]).itertuples():
-                title = f"{place.origin} ({place.kind}: {place.population:,}),\nε {way}"
+        places = rows.drop_duplicates(["panel", "origin"])
+        turn = places.groupby(["panel", "kind"]).cumcount()
+        for place in places.assign(turn=turn).sort_values("turn", kind="stable").itertuples():
+            for way in (MATCHED, AS_PRINTED):
+                how = "people × ε matched" if way == MATCHED else "ε as printed"
+                title = f"{place.origin} ({place.population:,} people), {how}"
                 where = {"panel": place.panel, "origin": place.origin, "shown": way}
                 grid.append(Panel(title, where, "km", log=""))
         return grid
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Curves alone, whose series have their printed ε."""
-        from workbench.figures import plots
-
         curves = rows[
             (rows.metric == CDF) & (rows.setting.isna() | (rows.setting == self.drawn()))
         ]
@@ -174,8 +178,7 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
         for way in (MATCHED, AS_PRINTED):
             own = curves[~private | (curves["product"] == way)]
             frames.append(own.assign(shown=way))
-        drawn = pd.concat(frames, ignore_index=True)
-        return plots.grid(drawn, self.panels(drawn), columns=self.columns)
+        return pd.concat(frames, ignore_index=True)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Gaps in per cent: a line an origin and ε, with how many commute from there in the source."""

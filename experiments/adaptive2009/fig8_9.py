@@ -56,7 +56,7 @@ from experiments.adaptive2009._unprinted import (
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import epsilons, seeds, whole, wholes
+from workbench.figures.fields import epsilons, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
 from workbench.mechanisms.protocol import Mechanism
@@ -254,6 +254,8 @@ class Fig8_9(Strings, Figure):  # noqa: N801
     """A line of panels a corpus: Figure 8, Figure 9, and what breaks down where."""
 
     title = "Recovered strings by frequency"
+    headline = "On searches, every technique recovers the most frequent strings"
+    rests_on = ("a-8-1.1",)
     page = "adaptive2009, section 5.2, Figures 8 and 9"
     quick = {
         "people": 1 / 2560,
@@ -301,25 +303,28 @@ class Fig8_9(Strings, Figure):  # noqa: N801
         return made
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Beginnings count, as printed."""
+        """Beginnings count, as printed: all ways of adding up at the middle ε, then the other ε."""
         grid = []
-        axes = {FROM_RAREST: "log", FROM_MOST_FREQUENT: "rest", OF_EACH: "frequency"}
-        for name in rows.panel.unique():
-            for adding, x in axes.items():
+        middle = sorted(self.epsilons)[len(self.epsilons) // 2]
+        others = [epsilon for epsilon in self.epsilons if epsilon != middle]
+        every = {FROM_RAREST: "log", FROM_MOST_FREQUENT: "rest", OF_EACH: "frequency"}
+        for epsilon, name in product((middle, *others), rows.panel.unique()):
+            for adding, x in every.items():
                 part = "short" if adding == OF_EACH else "all"
-                where = dict(panel=name, adding=adding, reading=PRINTED, part=part)
+                where = dict(
+                    panel=name, adding=adding, reading=PRINTED, part=part, shown=epsilon
+                )
                 log = "x" if adding == OF_EACH else ""
-                grid.append(Panel(f"{name},\n{adding}", where, x, log=log, mark_every=3))
+                grid.append(Panel(f"{name}, ε = {epsilon:g},\n{adding}", where, x, log=log))
         return grid
 
-    def plot(self, rows: pd.DataFrame):
-        """What is drawn, its ε in the names of series; panels whose titles have two lines."""
-        from workbench.figures import plots
-
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """What is drawn at each ε, the source with each."""
         own = self._drawn(rows)
-        named = own.series + own.epsilon.map(", ε = {:g}".format)
-        own = own.assign(series=named.where(np.isfinite(own.epsilon), own.series))
-        return plots.grid(own, self.panels(own), self.columns, height=2.4)
+        return pd.concat(
+            own[(own.epsilon == epsilon) | ~np.isfinite(own.epsilon)].assign(shown=epsilon)
+            for epsilon in self.epsilons
+        )
 
     def _drawn(self, rows: pd.DataFrame) -> pd.DataFrame:
         drawn = [self.drawn(), whose_epsilon(self.drawn())]

@@ -40,7 +40,7 @@ from workbench import Sweep
 from workbench.compiled import pd
 from workbench.datasets import OnTheMap
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.figure import number
+from workbench.figures.fields import number
 from workbench.trials import claims
 from workbench.trials.claims import (
     Finding,
@@ -87,6 +87,10 @@ class Table1(Commutes, Figure):
     """Maps of one release of each kind, and what they show as numbers, of all releases."""
 
     title = "Where people who live within five miles of a place work"
+    headline = (
+        "Synthetic destinations sharpen as ε grows, and stay more diffuse than the source"
+    )
+    rests_on = ("a-t1.1", "a-t1.2")
     page = "adaptive2009, appendix B, Table 1"
     columns = 4
 

@@ -27,7 +27,7 @@ from experiments.adaptive2009._losses import (
 )
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import number, numbers, whole, wholes
+from workbench.figures.fields import number, numbers, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
 from workbench.mechanisms.adaptive import certified_discount, structural_loss
@@ -77,6 +77,8 @@ class Thm3(Figure):
     """Losses over the ε of a decision: by ε, by discount, by the number of splits; and PrivTree's."""
 
     title = "The exact cost of the improved histogram's structure"
+    headline = "The structure of the improved histogram costs at most 2ε, however deep it grows"
+    rests_on = ("a-th3.1", "a-th3.2")
     page = "adaptive2009, section 3, Theorem 3"
     quick = {"epsilons": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)}
     no_data = True  # every number is a formula's

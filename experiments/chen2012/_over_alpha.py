@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.chen2012.data import data_parameter
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.figure import epsilon, number, whole
+from workbench.figures.fields import epsilon, number, whole
 from workbench.value import value
 
 

@@ -24,7 +24,7 @@ from workbench import DP, Marginals, SparseTable, Sweep
 from workbench.compiled import pd
 from workbench.estimates import NoisyAnswers
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import epsilon, number, seeds, whole
+from workbench.figures.fields import epsilon, number, seeds, whole
 from workbench.inference import MaximumEntropy, MaximumEntropyAsPrinted
 from workbench.mechanisms import Flipping, LaplaceQueries, RetentionReplacement
 from workbench.queries import Workload

@@ -22,7 +22,7 @@ from workbench import DP, Domain, SparseTable
 from workbench.datasets import CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.release import Release
-from workbench.figures import EFFORT, figure
+from workbench.figures import EFFORT, fields
 from workbench.figures.figure import other_dataset
 from workbench.inference import product_prior
 from workbench.mechanisms import LaplaceQueries
@@ -51,7 +51,7 @@ WITH = "with prior"
 def data_parameter() -> Any:
     """The parameter `data` of a figure."""
     names = (CENSUS, TWIN)
-    return figure.datasets(names, names, "datasets", kind=EFFORT)
+    return fields.datasets(names, names, "datasets", kind=EFFORT)
 
 
 def datasets(names: tuple[str, ...], people: int = TOTALS[TWIN]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from experiments.chen2012.shared import KERNEL
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.figure import numbers, queries, seeds, whole, wholes
+from workbench.figures.fields import numbers, queries, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.value import format_number, value
 
@@ -55,6 +55,9 @@ class Fig2(OverAlpha):
     """Past queries and new ones, two kinds of purchases, both approaches, with and without prior."""
 
     title = "Error of both approaches over their trade-off α"
+    headline = "With α too small, estimates are biased and the error grows"
+    rests_on = ("n-2a.3",)
+    columns = 3
     page = "Chen et al., EDBT 2012, section 5.1, Figure 2"
     quick = {
         "data": (TWIN,),
@@ -137,11 +140,11 @@ class Fig2(OverAlpha):
         """Of each dataset and kinds; the noise of a bought answer is dashed."""
         grid = []
         curves = rows[rows.panel != UNION]
-        for (case, panel, asked, bought), own in curves.groupby(COLUMNS):
+        for (case, _, asked, bought), own in curves.groupby(COLUMNS):
             where = {"case": case, "asked": asked, "bought": bought}
             kind = f"past {bought}" if asked == PAST else f"new {asked}, from {bought}"
             dashes = partial(np.full_like, fill_value=float(own.deviation.mean()))
-            title = f"({panel}) {kind}: {case}"
+            title = f"{kind}: {case}"
             theory = ("noise of a bought answer", dashes)
             grid.append(Panel(title, where, "relative_alpha", theory=theory))
         if len(curves) < len(rows):
@@ -152,9 +155,9 @@ class Fig2(OverAlpha):
                 )
         return grid
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Without α = ∞, which no axis has."""
-        return super().plot(rows[~np.isinf(rows.relative_alpha)])
+        return rows[~np.isinf(rows.relative_alpha)]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The best α, errors there, at both ends and bought: a row a curve."""

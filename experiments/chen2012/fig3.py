@@ -34,7 +34,7 @@ from experiments.chen2012.validated import (
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.figure import number, queries, seeds, whole
+from workbench.figures.fields import number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials import claims
 from workbench.trials.claims import (
@@ -142,6 +142,8 @@ class Fig3(OverAlpha):
     """Histories of ranges; and of general queries, as the caption has it."""
 
     title = "Cross-validated and true errors over α"
+    headline = "The α that minimizes the estimated error usually minimizes the true error"
+    rests_on = ("n-3.3",)
     page = "Chen et al., EDBT 2012, sections 3.5 and 5.1, Figure 3"
     quick = {"past": 400, "queries": 400, "seeds": 3}
     sized_by = ("past", "queries")

@@ -39,7 +39,7 @@ from workbench import DP, SparseTable, Trial
 from workbench.compiled import pd
 from workbench.datasets import IPUMSTwin
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import epsilon, number, whole, wholes
+from workbench.figures.fields import epsilon, number, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.inference import KernelPCA, MaximumEntropy
 from workbench.mechanisms import LaplaceQueries
@@ -67,6 +67,8 @@ class Fig5(Figure):
     """Processor time of both approaches, over four sizes; never taken from a store."""
 
     title = "Running time of inference from past answers"
+    headline = "The cost of kernel PCA grows with the square of the number of queries"
+    rests_on = ("n-5.1",)
     page = "Chen et al., EDBT 2012, section 5.1, Figure 5"
     quick = {
         "queries": (125, 250, 500, 1000),

@@ -36,8 +36,8 @@ from experiments.chen2012.joints import JointErrors, couples
 from experiments.chen2012.shared import of_case, of_neither
 from workbench import Sweep
 from workbench.compiled import pd
-from workbench.figures import EFFORT, plots
-from workbench.figures.figure import whole
+from workbench.figures import EFFORT
+from workbench.figures.fields import whole
 from workbench.figures.plots import Panel
 from workbench.trials import claims
 from workbench.trials.claims import (
@@ -232,9 +232,13 @@ class Fig6(PublishedFigure):
     """What maximum entropy makes of noisy pair tables, and randomised responses."""
 
     title = "Errors of joint distributions of two and three attributes"
+    headline = "Maximum entropy is more accurate than randomized response throughout"
+    rests_on = ("n-6a.1", "n-6b.1")
     page = "Chen et al., EDBT 2012, section 5.2, Figure 6"
     quick = dict(data=(TWIN,), size=60_000, people=60_000, steps=150, triples=9, seeds=2)
     sized_by = ("size", "people", "triples")
+    columns = 3
+    height = 3.3
 
     triples: int = whole(84, "triples of attributes", 1, 84, kind=EFFORT)
 
@@ -242,21 +246,18 @@ class Fig6(PublishedFigure):
         """Noisy pair tables, and responses at γ."""
         return self.sweeps_of(JointErrors(self.triples))
 
-    @property
-    def columns(self) -> int:
-        """A line a dataset."""
-        return 3
-
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Of each dataset pairs, attribute × attribute, and triples in the order of their cells."""
         grid = []
+        errors = rows[rows.joint.notna()]
         for case in rows.case.unique():
-            for name in responses(rows):
+            names = tuple(attributes(errors[errors.case == case]).values())
+            for name in responses(errors):
                 where = {"case": case, "above": name}
-                title = f"(a) pairs, {name.partition(',')[0]} above: {case}"
-                grid.append(Panel(title, where, "x0", cells=True))
+                title = f"{case}: pairs, {name.partition(',')[0]} above"
+                grid.append(Panel(title, where, "x0", cells=True, names=names))
             where = {"case": case, "k": 3}
-            grid.append(Panel(f"(b) triples: {case}", where, "by_cells", log=""))
+            grid.append(Panel(f"{case}: triples", where, "by_cells", log=""))
         return grid
 
     def rows(self, store) -> pd.DataFrame:
@@ -267,18 +268,10 @@ class Fig6(PublishedFigure):
         places = joints[["case", "joint", "by_cells"]]
         return rows.merge(places, on=["case", "joint"], how="left")
 
-    def plot(self, rows: pd.DataFrame):
-        """Cut at 1, as in the paper; rows and columns of a square are attributes."""
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Errors cut at 1, as in the paper; rows and columns of a square are attributes."""
         cut = rows.assign(value=rows.value.clip(upper=POOR))
-        both = pd.concat([cut, squares(cut)])
-        fig = plots.grid(both, self.panels(rows), columns=self.columns, height=3.3)
-        for panel, ax in zip(self.panels(rows), fig.axes, strict=False):
-            if panel.cells:
-                names = attributes(rows[rows.case == panel.where["case"]])
-                places = np.arange(len(names)) + 0.5
-                ax.set_xticks(places, names.values(), rotation=90)
-                ax.set_yticks(places, names.values())
-        return fig
+        return pd.concat([cut, squares(cut)])
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Mean errors of joints by their size: a row a dataset and method."""

@@ -23,7 +23,7 @@ from workbench import Domain, SparseTable, Sweep
 from workbench.compiled import pd
 from workbench.estimates import NoisyAnswers
 from workbench.figures import UNPRINTED
-from workbench.figures.figure import queries, wholes
+from workbench.figures.fields import queries, wholes
 from workbench.figures.plots import Panel
 from workbench.queries import RandomMarginalRanges, Workload
 from workbench.trials.metrics import rmse
@@ -70,11 +70,17 @@ class RangeErrors:
         return pd.DataFrame(rows).assign(metric="RMSE", **convergence(estimate))
 
 
+OF = ("each attribute", "the tuple")  # what the γ of a randomized response is for
+
+
 @value
 class Fig7(PublishedFigure):
     """The methods of Figure 6, on range queries."""
 
     title = "Error of range queries on k attributes"
+    headline = "Maximum entropy is far ahead on range queries over many attributes"
+    rests_on = ("n-7.1",)
+    main = 2
     page = "Chen et al., EDBT 2012, section 5.2, Figure 7"
     quick = {
         "data": (TWIN,),
@@ -93,8 +99,21 @@ class Fig7(PublishedFigure):
         return self.sweeps_of(RangeErrors(self.dims, self.queries), EveryoneAlike())
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One a dataset."""
-        return [Panel(case, {"case": case}, "dims", log="y") for case in rows.case.unique()]
+        """Per dataset one with γ of an attribute, then those with γ of a tuple."""
+        return [
+            Panel(f"{case}, γ = e for {of}", {"case": case, "of": of}, "dims", log="y")
+            for of in OF
+            for case in rows.case.unique()
+        ]
+
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Randomized responses by what their γ is for, each time with the other methods."""
+        a_tuple = rows.series.str.endswith("a tuple")
+        responses = rows.series.str.contains(", γ")
+        named = rows.assign(series=rows.series.str.partition(",")[0])
+        return pd.concat(
+            named[~responses | (a_tuple == (of == OF[1]))].assign(of=of) for of in OF
+        )
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """RMSE, a row a dataset and method, a column a k."""

@@ -22,7 +22,7 @@ from experiments.cormode2012.shared import ABSOLUTE, Counts, format_size, metric
 from workbench import DP, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.figure import epsilon, queries, seeds, whole, wholes
+from workbench.figures.fields import epsilon, queries, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     CountSketch,
@@ -88,6 +88,7 @@ class C6(Counts, Figure):
     quick = {"seeds": 3, "queries": 500}
     shown = ("depth", "width", "estimate", "size", "theta")
     columns = 3
+    main = 2
 
     epsilon: float = epsilon(0.1)
     size: int = whole(100_000, "s of samples in (h)", unit="cells")
@@ -183,26 +184,21 @@ class C6(Counts, Figure):
         return variance(self.data, self.epsilon, what, size)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Squared errors of single cells with their theory; absolute ones by size and by range."""
-        places = [*product(HELD, self.widths)]
-        titles = [f"({chr(97 + i)}) one cell, {held(*place)}" for i, place in enumerate(places)]
-        last = chr(97 + len(places)), chr(98 + len(places))
-        return [
-            *(
-                metric_panel(
-                    title,
-                    held(*x),
-                    SQUARED,
-                    "depth",
-                    log="xy",
-                    theory=("mean, theory", self.theory(*x)),
-                )
-                for title, x in zip(titles, places, strict=True)
-            ),
+        """Absolute errors by size and by range; squared errors of single cells with their theory."""
+        of_depth = [
             metric_panel(
-                f"({last[0]}) one cell, d = 1", "size", ABSOLUTE, "released", at="target"
-            ),
-            metric_panel(f"({last[1]}) ranges, d = 1", "range", ABSOLUTE, "query_size"),
+                f"one cell, {held(*x)}",
+                held(*x),
+                SQUARED,
+                "depth",
+                theory=("mean, theory", self.theory(*x)),
+            )
+            for x in product(HELD, self.widths)
+        ]
+        return [
+            metric_panel("one cell, d = 1", "size", ABSOLUTE, "released", at="target"),
+            metric_panel("ranges, d = 1", "range", ABSOLUTE, "query_size"),
+            *of_depth,
         ]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

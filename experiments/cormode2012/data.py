@@ -15,8 +15,9 @@ from workbench import RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.datasets import Adult, CensusIncome, CommutingFlows, OnTheMap, OnTheMapTwin
 from workbench.datasets.commuting import FIPS
-from workbench.figures import UNPRINTED, figure, plots
-from workbench.figures.figure import numbers, other_dataset
+from workbench.figures import UNPRINTED, fields
+from workbench.figures.fields import numbers
+from workbench.figures.figure import other_dataset
 from workbench.spaces import Domain
 from workbench.trials import first_available
 from workbench.trials.metrics import MeanAbsoluteError
@@ -70,7 +71,7 @@ def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
     if JUDGED in names and ONTHEMAP not in names:
         names = (ONTHEMAP, *names)
     doc = "tables; those whose files are not at hand are left out"
-    return figure.datasets(names, choices, doc)
+    return fields.datasets(names, choices, doc)
 
 
 def query_shares(default: tuple[float, ...], doc: str) -> Any:
@@ -157,7 +158,3 @@ class CommutingTables(PublishedTables):
         share = [by_size[name][size] for name, size in points]
         cells = rows.panel.map({name: domain.size for name, domain in domains.items()})
         return rows.assign(cells=cells, share=share)
-
-    def plot(self, rows: pd.DataFrame):
-        """A column a table."""
-        return plots.grid(rows, self.panels(rows), columns=rows.panel.nunique(), height=2.2)

@@ -14,16 +14,20 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from experiments.cormode2012.fig2_checks import comparison
-from experiments.cormode2012.fig2_panels import panels
-from experiments.cormode2012.fig2_rows import LENGTHS, SAMPLES, SMALL, name_rows
+from experiments.cormode2012.fig2_checks import OVER, PAPER, comparison
 from experiments.cormode2012.fig2_theory import tau_of_size, theory_rows
 from experiments.cormode2012.measures import OverEstimates, RoundedUp
-from experiments.cormode2012.shared import Counts
+from experiments.cormode2012.shared import (
+    ABSOLUTE,
+    RELATIVE,
+    Counts,
+    expected_geometric_error,
+    metric_panel,
+)
 from workbench import DP, RandomRanges, RandomSubsets, Sweep
 from workbench.compiled import pd
-from workbench.figures import UNPRINTED, Figure, plots
-from workbench.figures.figure import epsilon, number, queries, seeds, whole, wholes
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.fields import epsilon, number, queries, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     GeometricHistogram,
@@ -40,16 +44,23 @@ from workbench.trials.metrics import (
 )
 from workbench.value import value
 
+LENGTHS = (100, 500, 1000, 5000, 10_000, 50_000, 100_000)
+SMALL = (1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000)
+SAMPLES = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
+
 
 @value
 class Fig2(Counts, Figure):
     """One value of its parameter after another for each summary, on ranges."""
 
-    title = "What its parameter does to each summary"
+    title = "Error of each summary by its size or threshold"
+    headline = "A summary errs least when it keeps the true cells and few empty ones"
+    rests_on = ("c-2a-5.1", "c-2a-5.2", "c-2c-2.1")
     page = "Cormode et al., ICDT 2012, section 4.2, Figure 2; sections 2.1, C.2, C.3"
     quick = {"seeds": 5, "queries": 200}
     rough = {"seeds": 2, "queries": 20}
     shown = ("theta", "tau", "size")
+    columns = 3
 
     epsilon: float = epsilon(0.1)
     thetas: tuple[int, ...] = wholes(
@@ -129,15 +140,52 @@ class Fig2(Counts, Figure):
         return tau_of_size(self.data, size, self.epsilon)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Absolute errors above relative ones; below what 2.1 and C.2 say in words."""
-        return panels(self.length, self.epsilon)
+        """Absolute errors above relative ones; then what 2.1 and C.2 say in words."""
+        law = partial(expected_geometric_error, epsilon=self.epsilon)
+        at = f"R = {self.length:,}"
+        cells = f"s = {self.size:,}"
 
-    def plot(self, rows: pd.DataFrame):
-        """Nine panels, low ones; of the lengths in (c) every other."""
+        def panel(title: str, name: str, metric: str, x: str, **how) -> Panel:
+            drawn = metric_panel(title, name, metric, x, **how)
+            here = {} if name == "c" else {"query_size": self.length}
+            return replace(drawn, where=drawn.where | here)
+
+        return [
+            panel(f"filters, {at}", "a", ABSOLUTE, "released", at="theta"),
+            panel(f"samples, {at}", "b", ABSOLUTE, "released", at="target"),
+            panel(f"filter-priority, {cells}", "c", ABSOLUTE, "theta", log="y"),
+            panel("filters", "a", RELATIVE, "released", at="theta", printed=PAPER["a"]),
+            panel("samples", "b", RELATIVE, "released", at="target", printed=PAPER["b"]),
+            panel("filter-priority", "c", RELATIVE, "theta", log="y", printed=PAPER["c"]),
+            panel(f"filters, {at}", "a", OVER, "theta", log=""),
+            metric_panel(
+                "full table: negatives kept or not (§2.1)",
+                "sides",
+                ABSOLUTE,
+                theory=("geometric, theory", law),
+            ),
+            metric_panel(
+                "one cell: weights (C.2)", "weights", ABSOLUTE, "released", at="target"
+            ),
+        ]
+
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Every other length of the ranges in (c)."""
         drawn = {self.length, *self.lengths[::2]}
-        rows = rows[rows.panel.ne("c") | rows.query_size.isin(drawn)]
-        return plots.grid(rows, self.panels(rows), columns=3, height=1.8)
+        return rows[rows.panel.ne("c") | rows.query_size.isin(drawn)]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The relative errors that the paper prints, beside ours."""
         return comparison(rows, self.level())
+
+
+def name_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose series tell weights, rounding and lengths; `queries` are ranges or subsets."""
+    weights = "threshold, " + rows.weights.map({"raw": "raw", "unbiased": "adjusted"})
+    asked = rows.workload.str.startswith("RandomSubsets")
+    kind = asked.map({True: "subsets", False: "ranges"}).where(rows.panel == "subsets")
+    series = rows.series.mask(rows.panel == "weights", weights)
+    series = series.mask(rows.estimator.eq("RoundedUp()"), "geometric, rounded up")
+    lengths = rows.query_size.map("filter-priority, R = {:,.0f}".format)
+    series = series.mask(rows.panel.str.startswith("c"), lengths)
+    return rows.assign(series=series, queries=kind)

@@ -6,19 +6,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-from experiments.cormode2012.fig2_rows import (
-    BOTH,
-    DECADES,
-    LENGTH,
-    ONE,
-    OVER,
-    PAPER,
-    SIGNED,
-    TWO,
-    errors,
-    in_percent,
-    of_ranges,
-)
 from experiments.cormode2012.paired import above, all_or_none, may_be_best, to_best
 from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
 from workbench.compiled import pd
@@ -28,6 +15,7 @@ from workbench.trials.claims import (
     OFTEN,
     ORDERS,
     Finding,
+    Printed,
     all_of,
     check_between,
     check_lower,
@@ -38,7 +26,36 @@ from workbench.trials.claims import (
 )
 from workbench.value import format_number
 
+PAPER = {
+    "a": Printed("consistently around 1 %", 0, 0.015),
+    "b": Printed("in the range 1 % to 7 %", 0.005, 0.075),
+    "c": Printed("within [0.3 %, 6 %]", 0.0025, 0.065),
+}
+SIGNED = "MeanSignedError"
+OVER = "OverEstimates"
+TWO = "filter"
+ONE = "one-sided filter"
+BOTH = "filter-priority"
+LENGTH = 5000
+DECADES = (100, 1000, 10_000, 100_000)
 PLACES = {"σ = 40": ("σ = 40", LENGTH), "ρ = 0.01": ("ρ = 0.01", LENGTH)}  # else a length
+
+
+def errors(
+    rows: pd.DataFrame, panel: str, metric: str = ABSOLUTE, **where: object
+) -> pd.DataFrame:
+    """The rows of one metric of a panel."""
+    return select(rows, panel=panel, metric=metric, **where)
+
+
+def of_ranges(rows, panel: str, length: int, **where) -> pd.DataFrame:
+    """Absolute errors of ranges of one length."""
+    return errors(rows, panel, query_size=length, **where)
+
+
+def in_percent(rows) -> pd.DataFrame:
+    """The same rows, values in per cent."""
+    return rows.assign(value=100 * rows.value)
 
 
 def by_size(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

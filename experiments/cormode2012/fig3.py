@@ -22,14 +22,20 @@ from experiments.cormode2012.fig3_checks import (
     TWICE,
     overtaken,
 )
-from experiments.cormode2012.fig3_panels import panels
 from experiments.cormode2012.measures import theta_of_size
-from experiments.cormode2012.shared import Counts
+from experiments.cormode2012.shared import (
+    ABSOLUTE,
+    RELATIVE,
+    Counts,
+    expected_geometric_error,
+    format_size,
+    metric_panel,
+)
 from workbench import DP, RandomSubsets, Sweep
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import UNPRINTED, Figure, plots
-from workbench.figures.figure import epsilon, number, queries, seeds, whole, wholes
+from workbench.figures import UNPRINTED, Figure
+from workbench.figures.fields import epsilon, number, queries, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.trials import claims
@@ -42,10 +48,13 @@ class Fig3(Counts, Figure):
     """Two kinds of counts and two densities; subsets of all sizes."""
 
     title = "Error of the summaries against the size of the subset asked for"
+    headline = "Filters win on small ranges, sampling on large ones"
+    rests_on = ("c-3a-2.1", "c-3a-2.2")
     page = "Cormode et al., ICDT 2012, section 4.3, Figure 3; section 3"
     quick = {"seeds": 10, "queries": 200}
     series_by = ("theta",)
     shown = ("size",)
+    main = 4
 
     epsilon: float = epsilon(0.1)
     wide_std: float = number(40.0, "σ of the counts in (c)", unit="counts")
@@ -133,9 +142,19 @@ class Fig3(Counts, Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Absolute errors of all, and what is relative in (a) and (b)."""
-        return panels(self.data, *self.other_data(), self.low_size, self.epsilon)
+        wide, sparse = self.other_data()
+        law = ("geometric, theory", partial(expected_geometric_error, epsilon=self.epsilon))
+        of_sparse = f"ρ = {sparse.density:g}, s = {format_size(self.low_size)}"
+        return [
+            metric_panel("small subsets", "a", ABSOLUTE, theory=law),
+            metric_panel("large subsets", "b", ABSOLUTE, theory=law),
+            metric_panel("small subsets", "a", RELATIVE, printed=PAPER["a"]),
+            metric_panel("large subsets", "b", RELATIVE),
+            metric_panel(f"σ = {wide.std:g}", "c", ABSOLUTE, theory=law, printed=PAPER["c"]),
+            metric_panel(of_sparse, "d", ABSOLUTE, theory=law),
+        ]
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Of the filters the printed θ, the ends, and that of the sample's size; of larger samples one."""
         sizes = zip("cd", self.other_data(), (self.size, self.low_size), strict=True)
         own = {panel: self.theta_of_size(data, size) for panel, data, size in sizes}
@@ -146,7 +165,7 @@ class Fig3(Counts, Figure):
             drawn.append(rows[filters & rows.theta.eq(theta)])
             filters &= rows.theta.ne(theta)
         drawn.append(rows[filters & rows.theta.eq(rows.panel.map(own))])
-        return plots.grid(pd.concat(drawn), self.panels(rows), columns=2)
+        return pd.concat(drawn)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours."""

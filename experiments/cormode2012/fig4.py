@@ -27,8 +27,8 @@ from experiments.cormode2012.throughput import span, throughput_over, throughput
 from workbench import DP, Trial
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import EFFORT, UNPRINTED, Figure, plots
-from workbench.figures.figure import epsilon, number, numbers, whole, wholes
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.fields import epsilon, number, numbers, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     GeometricHistogram,
@@ -122,9 +122,15 @@ class Fig4(Figure):
     """Whole releases, timed: summaries beside full tables, on data of several densities."""
 
     title = "Throughput of the summaries as density varies"
+    headline = (
+        "On sparser data, summaries are faster than the full table by orders of magnitude"
+    )
+    rests_on = ("c-4-1.3", "c-4-1.4")
     page = "Cormode et al., ICDT 2012, section 4.3, Figure 4"
     quick = {"domains": (10**6,), "repeat": 15}
     rough = {"domains": (10**6,), "repeat": 3}
+    height = 2.6
+    sharey = True
 
     epsilon: float = epsilon(0.1)
     domains: tuple[int, ...] = wholes(
@@ -185,10 +191,6 @@ class Fig4(Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """One panel for each m."""
         return [Panel(name, {"panel": name}, "density") for name in rows.panel.unique()]
-
-    def plot(self, rows: pd.DataFrame):
-        """Side by side, high ones."""
-        return plots.grid(rows, self.panels(rows), columns=len(self.domains), height=3.0)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """How many times as fast as our geometric table; the paper prints no number."""

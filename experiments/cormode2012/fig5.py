@@ -19,14 +19,22 @@ Open    A cell lies in 21 nodes, so that ε/21 is spent on each (the paper count
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
-from experiments.cormode2012.fig5_checks import REGIONS, comparison, name_rows, of_regions
-from experiments.cormode2012.fig5_panels import panels
-from experiments.cormode2012.fig5_theory import theory_rows
+from experiments.cormode2012.fig5_checks import (
+    PAPER,
+    REGIONS,
+    comparison,
+    name_rows,
+    of_regions,
+)
+from experiments.cormode2012.fig5_theory import expected_dyadic_error, theory_rows
 from experiments.cormode2012.fig5_throughput import throughput
 from experiments.cormode2012.fig5_times import TIMED
 from experiments.cormode2012.measures import BelowZerosDropped
 from experiments.cormode2012.shared import (
+    ABSOLUTE,
+    CUT,
     DYADIC,
     FACTOR,
     FACTORS,
@@ -34,6 +42,7 @@ from experiments.cormode2012.shared import (
     consistency_summaries,
     error_cut,
     largest_factor,
+    metric_panel,
     name_factors,
     summaries,
     thetas,
@@ -41,11 +50,11 @@ from experiments.cormode2012.shared import (
 from workbench import DP, Dyadic, Haar, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import epsilon, numbers, queries, seeds, whole, wholes
+from workbench.figures.fields import epsilon, numbers, queries, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
 from workbench.trials.metrics import MeanAbsoluteError
-from workbench.value import value
+from workbench.value import counted, value
 
 
 @value
@@ -53,10 +62,13 @@ class Fig5(Counts, Figure):
     """Ranges of all lengths from dyadic summaries, on two kinds of data; and how fast they are."""
 
     title = "Range queries from summaries of dyadic ranges"
+    headline = "Dyadic ranges make the error of long ranges almost independent of their length"
+    rests_on = ("c-5a-1.3", "c-5a-1.4")
     page = "Cormode et al., ICDT 2012, sections 3 and 4.4, Figure 5"
     quick = {"seeds": 5, "queries": 200, "repeat": 5}
     rough = {"seeds": 2, "queries": 50, "repeat": 2}
     shown = ("theta", "size")
+    main = 4
 
     epsilon: float = epsilon(0.1)
     size: int = whole(100_000, "s of the summaries", unit="nodes")
@@ -128,12 +140,28 @@ class Fig5(Counts, Figure):
         return pd.concat([rows, *cuts, *times, theory], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Errors, what consistency cuts, and throughput."""
-        return panels(self.m, self.epsilon, self.drawn_regions)
+        """Errors, what consistency cuts, throughput, and other bases."""
+        error = partial(expected_dyadic_error, m=self.m, epsilon=self.epsilon)
+        law = dict(theory=("geometric, dyadic: theory", error))
+        skewed = f"data in {counted(self.drawn_regions, 'region')}"
+        b, c = (of_regions(panel, self.drawn_regions) for panel in "bc")
+        cut = dict(log="x", printed=PAPER["c"])
+        even = dict(log="x", printed=PAPER["uniform"])
+        return [
+            metric_panel("uniform data", "a", ABSOLUTE, printed=PAPER["a"], **law),
+            metric_panel(skewed, b, ABSOLUTE, **law),
+            metric_panel(f"{skewed}: error cut by consistency", c, CUT, **cut),
+            Panel(f"uniform data, m = {self.m:,}", {"panel": "throughput"}, "density"),
+            metric_panel(f"{skewed}: with consistency", c, ABSOLUTE),
+            metric_panel("uniform data: with consistency", "uniform", ABSOLUTE, log="x"),
+            metric_panel("uniform data: error cut by consistency", "uniform", CUT, **even),
+            metric_panel("uniform data: other bases (section 3)", "bases", ABSOLUTE),
+        ]
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Of filter-priority the largest factor."""
-        return super().plot(largest_factor(rows))
+        largest = largest_factor(rows)
+        return largest.assign(series=largest.series.str.replace(r", [\d.]+ θ$", "", regex=True))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours."""

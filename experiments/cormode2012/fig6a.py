@@ -25,7 +25,7 @@ from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
 from workbench import DP, RandomSubsets
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.figure import epsilon, queries, seeds, whole, wholes
+from workbench.figures.fields import epsilon, queries, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.spaces import Domain
@@ -144,20 +144,19 @@ class Fig6a(CommutingTables, Figure):
         return [m(x) for m in (MeanAbsoluteError, MedianRelativeError) for x in subsets]
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Absolute errors above, relative errors below, a column a dataset at hand."""
-        above = []
-        below = []
+        """Absolute and relative errors, a line per dataset."""
+        grid = []
         for name in rows.panel.unique():
-            above.append(Panel(name, {"panel": name, "metric": ABSOLUTE}, "share"))
             printed = PAPER["relative"] if name in PAPERS else ()
-            where = {"panel": name, "metric": RELATIVE}
-            below.append(Panel("", where, "share", printed=printed))
-        return above + below
+            for metric, shown in ((ABSOLUTE, ()), (RELATIVE, printed)):
+                where = {"panel": name, "metric": metric}
+                grid.append(Panel(name, where, "share", printed=shown))
+        return grid
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Of filter-priority the θ that is drawn."""
         hybrid = rows.mechanism.eq("PrioritySampling") & rows.theta.gt(0)
-        return super().plot(rows[~hybrid | rows.theta.eq(self.theta)])
+        return rows[~hybrid | rows.theta.eq(self.theta)]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The relative error that the paper prints, beside ours on every dataset."""

@@ -23,7 +23,7 @@ from experiments.cormode2012.shared import (
 )
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED
-from workbench.figures.figure import numbers
+from workbench.figures.fields import numbers
 from workbench.figures.plots import Panel
 from workbench.trials import claims
 from workbench.trials.claims import OFTEN, Finding, Printed, check_between, select
@@ -44,6 +44,10 @@ class Fig6c(Fig6b):
     """Data and ranges of Figure 6(b); the filters with and without consistency."""
 
     title = "Consistency of dyadic ranges on commuting data"
+    headline = ""
+    rests_on = ()
+    columns = 2
+    sharey = False
     page = "Cormode et al., ICDT 2012, section 4.5, Figure 6(c)"
 
     factors: tuple[float, ...] = numbers(FACTORS, FACTOR, 0, 10, strict=True, kind=UNPRINTED)
@@ -60,19 +64,20 @@ class Fig6c(Fig6b):
         return pd.concat([errors, error_cut(errors, "share")], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Errors above, what is cut below, a column a dataset at hand."""
-        above = []
-        below = []
+        """Errors and what is cut, a line per dataset."""
+        grid = []
         for name in rows.panel.unique():
-            above.append(Panel(name, {"panel": name, "metric": ABSOLUTE}, "share"))
             printed = PAPER["cut"] if name in PAPERS else ()
             where = {"panel": name, "metric": CUT}
-            below.append(Panel("", where, "share", log="x", printed=printed))
-        return above + below
+            grid += [
+                Panel(name, {"panel": name, "metric": ABSOLUTE}, "share"),
+                Panel(f"{name}: cut", where, "share", log="x", printed=printed),
+            ]
+        return grid
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Of filter-priority the largest factor."""
-        return super().plot(largest_factor(rows))
+        return super().to_draw(largest_factor(rows))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The cut that the paper prints, beside ours on every dataset."""

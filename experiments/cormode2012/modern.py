@@ -22,16 +22,44 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.cormode2012.modern_panels import best_releases, by_family, panels
+import numpy as np
+
 from experiments.cormode2012.modern_releases import of_no_size, of_size
 from workbench import DP, ZCDP, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures import EFFORT, UNPRINTED, Figure, plots
-from workbench.figures.figure import number, numbers, seeds, whole, wholes
+from workbench.figures import EFFORT, UNPRINTED, Figure
+from workbench.figures.fields import number, numbers, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.trials.metrics import MeanAbsoluteError
-from workbench.value import value
+from workbench.value import format_number, value
+
+GAUSSIAN = "Gaussian noise"  # of a ρ, whatever the mechanism
+SOME = "some"
+FAMILIES = {  # of mechanisms, each with the series of others that are drawn for comparison
+    SOME: (
+        [],
+        [
+            "geometric",
+            "filter",
+            "filter-priority",
+            "priority",
+            "stability histogram",
+            "count sketch",
+        ],
+    ),
+    "full table": (["GeometricHistogram"], []),
+    "filters": (["HighPassFilter"], ["geometric"]),
+    "samples": (["ThresholdSampling", "PrioritySampling"], ["geometric"]),
+    "other methods": (
+        ["ALP", "CountSketch", "StabilityHistogram", "DirichletSynthesis"],
+        ["geometric", "filter"],
+    ),
+    GAUSSIAN: (
+        [GAUSSIAN],
+        ["geometric, Haar", "filter", "filter, dyadic", "filter-priority, dyadic"],
+    ),
+}
 
 NO_PLACES = ("GeometricHistogram", "GaussianHistogram", "CountSketch", "ALP")
 
@@ -43,6 +71,8 @@ class Modern(Figure):
     title = "Every release of sparse counts, on one page"
     page = "no figure of the paper: beside Cormode et al., ICDT 2012"
     quick = {"seeds": 2, "cell_queries": 2000, "short_queries": 200, "long_queries": 10}
+    columns = 3
+    height = 1.8
     rough = {"seeds": 2, "cell_queries": 2000, "short_queries": 200, "long_queries": 20}
     shown = ("epsilon", "rho", "theta", "size", "width", "records", "size_factor")
 
@@ -122,14 +152,50 @@ class Modern(Figure):
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A line a family, a column a query; a full table has no size."""
-        return panels(self.data, self.asked())
+        """By ε and by size, a column per query; then a line per family."""
+        table = self.data.load()
+        nothing = {}
+        for n, workload in self.asked().items():
+            answer = table.answer(workload.on(table.domain)).mean()
+            nothing[n] = ("nothing released", partial(np.full_like, fill_value=answer))
 
-    def plot(self, rows: pd.DataFrame):
-        """In each family the geometric table and the filter are drawn too."""
-        drawn = by_family(rows)
-        return plots.grid(drawn, self.panels(drawn), columns=len(self.asked()), height=1.55)
+        def line(family: str, where: str, x: str, title: str) -> list[Panel]:
+            at = "target" if x == "bytes" else None
+            here = {"panel": where, "family": family}
+            return [
+                Panel(f"{_cells(n)}, {title}", {**here, "query_size": n}, x, at=at, theory=law)
+                for n, law in nothing.items()
+            ]
+
+        grid = line(SOME, "ε", "epsilon", f"s = {self.size:,}")
+        grid += line(SOME, "size", "bytes", f"ε = {self.epsilon:g}")
+        for family in list(FAMILIES)[1:]:
+            grid += line(family, "ε", "epsilon", family)
+        return grid
+
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows of each family, and of the releases that are drawn with it for comparison."""
+        frames = []
+        kinds = rows.mechanism.mask(rows.rho.notna(), GAUSSIAN)
+        for family, (mechanisms, references) in FAMILIES.items():
+            members = kinds.isin(mechanisms)
+            reference = rows.series.isin(references) & ~members
+            frames += [rows[part].assign(family=family) for part in (reference, members)]
+        return pd.concat(frames, ignore_index=True).assign(metric="error (counts)")
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Which release has the least mean error, ε-DP and (ε, δ)-DP apart; a column a query."""
-        return best_releases(rows)
+
+        table: dict[tuple, dict] = {}
+        groups = rows[rows.panel == "ε"].groupby(["epsilon", "query_size"])
+        for (epsilon, n), errors in groups:
+            pure = errors.delta == 0
+            for promise, chosen in (("ε", errors[pure]), ("ε, δ", errors[~pure])):
+                means = chosen.groupby("series").value.mean()
+                best = f"{means.idxmin()}: {format_number(means.min())}"
+                table.setdefault((promise, epsilon), {})[_cells(n)] = best
+        return pd.DataFrame(table).T.rename_axis(["promise", "ε"])
+
+
+def _cells(n: int) -> str:
+    return "one cell" if n == 1 else f"{n:,.0f} cells"

@@ -38,7 +38,7 @@ from experiments.cormode2012.work_places import SynthesisByWorkPlace
 from workbench import DP
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import epsilon, number, numbers, queries, seeds, whole
+from workbench.figures.fields import epsilon, number, numbers, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     DirichletSynthesis,
@@ -112,6 +112,8 @@ class Sec45(CommutingTables, Figure):
     """Synthetic records beside noise on every cell, on random ranges."""
 
     title = "Dirichlet synthesis against geometric noise, on range queries"
+    headline = "Dirichlet synthesis has settings for ε below 1, contrary to the paper"
+    rests_on = ("not c-45-1.3",)
     page = "Cormode et al., ICDT 2012, section 4.5"
     quick = {"seeds": 2, "queries": 200, "records": 130_000_000, "places": 1000}
     columns = 3
@@ -222,14 +224,7 @@ class Sec45(CommutingTables, Figure):
             wanted.append((title, {"panel": GEOMETRIC}, "epsilon", printed))
             wanted.append(("both replace one", {"panel": REPLACED}, "epsilon", {}))
         wanted.append((f"prior, {names[0]}", {"panel": "prior"}, "epsilon", {"log": "x"}))
-        return [
-            Panel(f"({letter}) {title}", where, x, **how)
-            for letter, (title, where, x, how) in zip("abcdefg", wanted, strict=False)
-        ]
-
-    def plot(self, rows: pd.DataFrame):
-        """Three panels a line."""
-        return Figure.plot(self, rows)
+        return [Panel(title, where, x, **how) for title, where, x, how in wanted]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """How many times the error of geometric, under its own relation and under the same."""

@@ -11,7 +11,7 @@ from experiments.benchmarks._timing import power_of_ten
 from workbench import DP, Dyadic
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
-from workbench.figures.figure import number, whole
+from workbench.figures.fields import number, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.spaces import Domain

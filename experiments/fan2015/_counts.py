@@ -31,8 +31,8 @@ from experiments.fan2015.data import (
 from experiments.fan2015.unreleased import TopItems
 from workbench import DP, Sweep, run
 from workbench.compiled import pd
-from workbench.figures import EFFORT, UNPRINTED, plots
-from workbench.figures.figure import epsilon, seeds, whole
+from workbench.figures import EFFORT, UNPRINTED
+from workbench.figures.fields import epsilon, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.metrics import KLDivergence, MeanSquaredCountError, TopPrecision
 from workbench.value import format_number, value
@@ -144,30 +144,26 @@ class Counts(FiveMethods):
         return rows[(rows.of == self.of) | shown].reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """(a), (b) and (c), each under two readings of ε: a group of bars a dataset."""
+        """Error, divergence up to 9, as printed, and precision, under two readings of ε."""
         counts = f"{self.of.removesuffix('s')} counts"
         tops = "all items" if self.of == "items" else "each context, on average"
         judged = {"metric": DIVERGENCE, "direction": JUDGED}
         precision = {"metric": PRECISION, "top": self.top}
         grid = []
-        for title, log, where in (
-            (f"(a) mean squared error of {counts}", "xy", {"metric": SQUARED}),
-            (f"(b) KL divergence of {counts}", "", judged),
-            (f"(c) top {self.top} of {tops}", "", precision),
-        ):
+        shown: tuple[tuple[str, dict, dict], ...] = (
+            (f"error of {counts}", {"metric": SQUARED}, {"log": "xy"}),
+            (f"KL divergence of {counts}", judged, {"log": "", "ylim": (0, 9)}),
+            (f"top {self.top} of {tops}", precision, {"log": ""}),
+        )
+        for title, where, how in shown:
             for reading in DRAWN:
                 here = {"of": self.of, "reading": reading, **where}
-                title_here = f"{title}, ε {reading}"
-                grid.append(Panel(title_here, here, "panel", log=log, bars=True))
+                grid.append(Panel(f"{title}, ε {reading}", here, "panel", bars=True, **how))
         return grid
 
-    def plot(self, rows: pd.DataFrame):
-        """One below the other; (b) up to 9, as printed."""
-        wide = dict(columns=1, width=plots.PAGE_WIDTH, height=1.5)
-        drawing = plots.grid(drawn_rows(rows), self.panels(rows), **wide)
-        for ax in drawing.axes[2:4]:
-            ax.set_ylim(0, 9)
-        return drawing
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The five methods, on stand-ins as built."""
+        return drawn_rows(rows)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Means over seeds: a row a dataset, reading of ε and method, those beside included."""

@@ -32,8 +32,9 @@ from workbench.datasets import (
     OnlineRetail,
 )
 from workbench.datasets.synthetic import OfDataset, check_dataset
-from workbench.figures import EFFORT, UNPRINTED, figure
-from workbench.figures.figure import numbers, other_dataset, whole
+from workbench.figures import EFFORT, UNPRINTED, fields
+from workbench.figures.fields import numbers, whole
+from workbench.figures.figure import other_dataset
 from workbench.mechanisms import HPA, SRA
 from workbench.trials import first_available
 from workbench.value import parameter, sealed, value
@@ -128,7 +129,7 @@ def datasets(without: Collection[str] = ()) -> Any:
     usual = tuple(name for name in DATASETS if name not in without)
     twins = tuple(of + TWIN for of in _TWINS if of not in without)
     doc = "datasets; those that are not at hand are left out, the paper's four have twins"
-    return figure.datasets(usual, usual + twins, doc)
+    return fields.datasets(usual, usual + twins, doc)
 
 
 def users_of_netflix() -> Any:

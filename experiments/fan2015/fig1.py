@@ -19,7 +19,7 @@ from workbench import Sweep
 from workbench.compiled import pd
 from workbench.data import Interactions
 from workbench.figures import UNPRINTED
-from workbench.figures.figure import whole
+from workbench.figures.fields import whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import ORDERS, Finding
 from workbench.value import parameter, value
@@ -98,10 +98,11 @@ class Fig1(FanFigure):
     """Records of users, the most active first, and where sampling cuts."""
 
     title = "Few users contribute most records"
+    headline = "Most users contribute fewer than 2,000 records each"
+    rests_on = ("f-1.2",)
     page = "Fan & Jin, WWW 2015, section 1, Figure 1"
     quick = {"netflix_users": 20_000}
     rough = {"netflix_users": 2000}
-    columns = 3
 
     data: tuple[str, ...] = datasets()
     l: int = whole(10, "records of each user that sampling keeps", unit="records")  # noqa: E741
@@ -127,18 +128,9 @@ class Fig1(FanFigure):
         for name, case in self.cases().items():
             dashes = ("l, where sampling cuts", partial(np.full_like, fill_value=case.l))
             where = {"panel": name, "metric": "Records"}
-            grid.append(Panel(name, where, "rank", log="x", theory=dashes))
+            ylim = (0, MOST[1]) if name == panel_of(rows, "Netflix") else None
+            grid.append(Panel(name, where, "rank", log="x", theory=dashes, ylim=ylim))
         return grid
-
-    def plot(self, rows: pd.DataFrame):
-        """Netflix as printed: up to 18,000 records, with what a cut loses and what it saves."""
-        drawing = super().plot(rows)
-        axes = dict(zip(rows.panel.unique(), drawing.axes, strict=False))
-        if ax := axes.get(panel_of(rows, "Netflix")):
-            ax.set_ylim(0, MOST[1])
-            for x, y, words in ((0.05, 0.08, "data loss"), (0.5, 0.5, "privacy surplus")):
-                ax.text(x, y, words, transform=ax.transAxes, size="small")
-        return drawing
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """A line a dataset: how unequal its users are."""

@@ -21,8 +21,7 @@ from experiments.fan2015.table4 import TABLE
 from experiments.fan2015.unreleased import AllRecords, KeptRecords, Sizes
 from workbench import Sweep
 from workbench.compiled import pd
-from workbench.figures import plots
-from workbench.figures.figure import whole
+from workbench.figures.fields import whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import Finding, Printed
 from workbench.value import value
@@ -94,6 +93,9 @@ class Fig10(FanFigure):
     """Records kept of every dataset."""
 
     title = "Sampled databases are small"
+    headline = "Sampled databases are much smaller than the raw ones"
+    rests_on = ("f-10.1",)
+    height = 2.6
     page = "Fan & Jin, WWW 2015, section 6.4, Figure 10"
     quick = {"netflix_users": 20_000}
     rough = {"netflix_users": 2000}
@@ -123,11 +125,9 @@ class Fig10(FanFigure):
             Panel("of all records", {"metric": "SampledSize"}, "panel", bars=True, log=""),
         ]
 
-    def plot(self, rows: pd.DataFrame):
-        """One below the other; as printed one bar of the samples, since SRA and HPA keep equally many."""
-        wide = dict(columns=1, width=plots.PAGE_WIDTH, height=1.7)
-        drawn = rows[rows.series != "HPA"].replace({"series": {"SRA": "SRA, HPA"}})
-        return plots.grid(drawn, self.panels(rows), **wide)
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """As printed, one bar of the samples, since SRA and HPA keep equally many."""
+        return rows[rows.series != "HPA"].replace({"series": {"SRA": "SRA, HPA"}})
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """A line a dataset: what is kept, and at most."""

@@ -24,7 +24,7 @@ from experiments.fan2015.data import (
 from experiments.fan2015.unreleased import SHORT, AllRecords, Habits, KeptRecords, Week
 from workbench import DP, Sweep, run
 from workbench.compiled import pd
-from workbench.figures.figure import epsilon, seeds, whole
+from workbench.figures.fields import epsilon, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import (
     Finding,
@@ -113,6 +113,7 @@ class Fig11(FanFigure):
     """The week of the records that are kept, a panel a dataset."""
 
     title = "The week of the sampled records"
+    sharey = True
     page = "Fan & Jin, WWW 2015, section 6.4, Figure 11"
     quick = {"netflix_users": 20_000, "seeds": 3}
     rough = {"netflix_users": 2000, "seeds": 2}
@@ -154,11 +155,11 @@ class Fig11(FanFigure):
             for name in rows.panel.unique()
         ]
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The week from Sunday, as printed."""
         days = pd.Categorical(rows.day, [SHORT[-1], *SHORT[:-1]])
         order = days.codes.argsort(kind="stable")
-        return super().plot(rows.iloc[order])
+        return rows.iloc[order]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """A line a dataset and sampling: percentage points that days gain, and the distance."""

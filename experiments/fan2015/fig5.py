@@ -31,7 +31,7 @@ from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.data import Interactions
 from workbench.estimates import Histogram, ItemEdgeCounts
-from workbench.figures.figure import epsilon, number, seeds, whole, wholes
+from workbench.figures.fields import epsilon, number, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import HPA
 from workbench.noise import variance

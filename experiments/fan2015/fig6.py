@@ -42,8 +42,8 @@ from experiments.fan2015.sampling_theory import CORRECTED, EXACT, OF, PRINTED, S
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep, run
 from workbench.compiled import pd
-from workbench.figures import EFFORT, UNPRINTED, plots
-from workbench.figures.figure import choice, epsilon, epsilons, seeds, whole, wholes
+from workbench.figures import EFFORT, UNPRINTED
+from workbench.figures.fields import choice, epsilon, epsilons, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.trials.claims import Printed, interpolate_log_log, mean_curve
 from workbench.trials.metrics import MeanSquaredCountError
@@ -67,6 +67,9 @@ class Fig6(FanFigure):
     """Squared error over l."""
 
     title = "How many records of each user to keep"
+    headline = "Keeping more records per user helps at first, then the noise takes over"
+    rests_on = ("f-6.1", "f-6.2", "f-6.3", "f-6.4")
+    main = 4
     page = "Fan & Jin, WWW 2015, sections 4.1 and 6.2, Figure 6; Theorem 2"
     quick = {"exponent": INVENTED, "netflix_users": 2000, "netflix_seeds": 1, "seeds": 1}
     rough = {"netflix_users": 2000, "netflix_seeds": 1, "seeds": 1}
@@ -166,9 +169,10 @@ class Fig6(FanFigure):
         return [(name, reading, of) for name, reading in pairs for of in OF]
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A line a dataset and reading of ε: items and edges, SRA's exact error dashed."""
+        """Items and edges of each dataset, that of the paper first, with SRA's exact error dashed."""
         grid = []
-        for name, reading, of in self.curves(rows):
+        first = panel_of(rows, "Foursquare")
+        for name, reading, of in sorted(self.curves(rows), key=lambda curve: curve[0] != first):
             theory = error_curve(rows, "SRA", name, of, reading, "theory")["mean"]
             law = ("SRA, expected", interpolate_log_log(theory.index, theory))
             printed = PAPER[of] if name == panel_of(rows, "Foursquare") else ()
@@ -179,10 +183,9 @@ class Fig6(FanFigure):
             grid.append(Panel(title, where, "l", log=log, theory=law, printed=printed))
         return grid
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Up to the printed l, on axes as printed: linear, but for the errors of edges."""
-        drawn = one_law(rows[rows.l <= self.drawn_to])
-        return plots.grid(drawn, self.panels(rows), columns=2, height=1.6)
+        return one_law(rows[rows.l <= self.drawn_to])
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """A line a dataset, reading and table: where the least error lies, and SRA's against theory."""

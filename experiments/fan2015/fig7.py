@@ -29,7 +29,7 @@ from experiments.fan2015.unreleased import (
 from workbench import DP, Sweep, run
 from workbench.compiled import pd
 from workbench.figures import EFFORT
-from workbench.figures.figure import whole
+from workbench.figures.fields import whole
 from workbench.trials.metrics import KLDivergence
 from workbench.value import format_number, value
 
@@ -42,6 +42,8 @@ class Fig7(Counts):
     """Counts of items."""
 
     title = "Item counts, by five methods"
+    headline = "SRA preserves the distribution of item counts better than HPA"
+    rests_on = ("f-7b.2",)
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 7"
     quick = {**Counts.quick, "taken_apart": 1}
     of = OF

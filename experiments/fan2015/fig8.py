@@ -78,6 +78,8 @@ class Fig8(Counts):
     """Counts of edges."""
 
     title = "Edge counts, by five methods"
+    headline = "On edges, LPA has the highest error, and SRA preserves the distribution better than HPA"
+    rests_on = ("f-8a.1", "f-8b.2")
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 8"
     of = OF
 

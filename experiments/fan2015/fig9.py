@@ -12,11 +12,11 @@ from typing import Any
 
 from experiments.fan2015._counts import TOPS, FiveMethods, count_metrics, drawn_rows
 from experiments.fan2015._five_methods import DRAWN, PRECISION, TEN
-from experiments.fan2015.data import one_law
+from experiments.fan2015.data import one_law, panel_of
 from experiments.fan2015.precision import AHEAD, LAST
+from experiments.fan2015.table4 import TABLE
 from workbench.compiled import pd
-from workbench.figures import plots
-from workbench.figures.figure import wholes
+from workbench.figures.fields import wholes
 from workbench.figures.plots import Panel
 from workbench.value import value
 
@@ -27,7 +27,8 @@ class Fig9(FiveMethods):
 
     title = "Finding the K most popular items"
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 9"
-    columns = 2
+    main = 4
+    sharey = True
 
     tops: tuple[int, ...] = wholes(TOPS, "K", unit="items")
 
@@ -42,16 +43,18 @@ class Fig9(FiveMethods):
         return rows[chosen].astype({"top": int}).reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A line a dataset: ε of the whole release, and of items and edges each."""
+        """The paper's datasets with ε of the whole release, then all others."""
+        first = {panel_of(rows, of) for of in TABLE}
+        names = sorted(rows.panel.unique(), key=lambda name: name not in first)
         return [
             Panel(f"{name}, ε {reading}", {"panel": name, "reading": reading}, "top", log="x")
-            for name in rows.panel.unique()
             for reading in DRAWN
+            for name in names
         ]
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The five methods, on twins as built."""
-        return plots.grid(drawn_rows(rows), self.panels(rows), columns=self.columns)
+        return drawn_rows(rows)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Means at four K: a row a dataset, reading of ε and method, those beside included."""

@@ -120,7 +120,7 @@ class Table4(FanFigure):
         """What the paper prints of a statistic, at the panel of its dataset."""
         place = STATISTICS.index(metric)
         points = []
-        for row in rows[rows.of != ""].drop_duplicates("panel").itertuples():
+        for row in rows[rows.of.isin(TABLE)].drop_duplicates("panel").itertuples():
             x = TABLE[row.of][place]
             points.append(Printed(f"{x:,}", 0.99 * x, 1.01 * x, at=row.panel, value=x))
         return points

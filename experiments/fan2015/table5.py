@@ -35,8 +35,8 @@ from experiments.fan2015.unreleased import AllRecords
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets.ratings import GROUPS
-from workbench.figures import UNPRINTED, plots
-from workbench.figures.figure import choice, epsilon, seeds, whole, wholes
+from workbench.figures import UNPRINTED
+from workbench.figures.fields import choice, epsilon, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.trials.claims import Finding, check_between, confidence_intervals, means, over
 from workbench.value import value
@@ -89,6 +89,9 @@ class Table5(FanFigure):
     """The films that one group of people rates most, as released."""
 
     title = "The ten films that one group of people rates most"
+    headline = "HPA finds more of a group's favourite films than SRA"
+    rests_on = ("f-t5.2",)
+    main = 4
     page = "Fan & Jin, WWW 2015, section 6.4, Table 5"
     quick = {"seeds": 3}
 
@@ -150,11 +153,11 @@ class Table5(FanFigure):
             grid.append(Panel(f"counts of the true ten, {of}", counts, "place", log=""))
         return grid
 
-    def plot(self, rows: pd.DataFrame):
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The five methods, and the counts of SRA and HPA beside the true ones."""
         counts = (rows.metric == "Count") & rows.series.isin((TRUTH, *OURS))
         precision = (rows.metric == PRECISION) & rows.series.isin(METHODS)
-        return plots.grid(rows[counts | precision], self.panels(rows), columns=self.columns)
+        return rows[counts | precision]
 
     def table(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The ten films, true and of one run of SRA and HPA; a star marks those of the true ten."""

@@ -30,7 +30,7 @@ from experiments.hay2010.equi_depth import EquiDepth, WorstError
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.figure import epsilon, number, seeds, whole, wholes
+from workbench.figures.fields import epsilon, number, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import HierarchicalHistogram
 from workbench.value import format_number, value
@@ -41,6 +41,8 @@ class AppE(Figure):
     """The worst error of all ranges over the number of records, as a part of it, and over the domain."""
 
     title = "A noisy tree against an equi-depth histogram, over the size of the database"
+    headline = "The error of a noisy tree does not grow with the database; an equi-depth histogram's does"
+    rests_on = ("h-e.2", "h-e.3")
     page = "Hay et al., PVLDB 2010, section 6 and Appendix E"
     quick = {"seeds": 5}
     columns = 3
@@ -110,15 +112,15 @@ class AppE(Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Errors with the bound, as a part of N, and over the size of the domain."""
-        title = f"n = {self.cells}, α = {self.epsilon:g}"
-        theory = (f"H̃, bound (δ = {self.delta:g})", self.bound)
+        title = f"n = {self.cells:,}, ε = {self.epsilon:g}"
+        theory = (f"bound for H̃ (δ = {self.delta:g})", self.bound)
         middle = self.records[len(self.records) // 2]
         over_cells = {"panel": "worst", "records": middle}
         worst = {"panel": "worst", "cells": self.cells}
         useful = {"panel": "useful", "cells": self.cells}
         return [
             Panel(title, worst, "records", theory=theory),
-            Panel("as a part of N", useful, "records"),
+            Panel(f"n = {self.cells:,}: error over N", useful, "records"),
             Panel(f"N = {middle:,}", over_cells, "cells"),
         ]
 

@@ -31,7 +31,7 @@ from workbench.datasets import (
 )
 from workbench.datasets.kinds import GENERATOR
 from workbench.estimates.release import Release
-from workbench.figures import figure
+from workbench.figures import fields
 from workbench.figures.figure import other_dataset
 from workbench.inference import isotonic
 from workbench.privacy import DP
@@ -68,7 +68,7 @@ NAMES = (*_REAL, *(name + TWIN for name in _TWINS))
 def datasets(*names: str) -> Any:
     """The parameter `data` of a figure of several datasets."""
     doc = "datasets: where one is not at hand its twin, if it has one"
-    return figure.datasets(names, NAMES, doc)
+    return fields.datasets(names, NAMES, doc)
 
 
 def at_hand(names: Sequence[str], in_order: bool = False) -> dict[str, Any]:

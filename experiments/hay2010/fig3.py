@@ -23,7 +23,7 @@ from experiments.hay2010.data import (
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import epsilon, numbers, seeds, whole
+from workbench.figures.fields import epsilon, numbers, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.inference import isotonic, tree_least_squares
 from workbench.inference.consistency import tree_sums
@@ -90,6 +90,10 @@ class Fig3(Figure):
     """One sample, and the squared error of every position, a column a step."""
 
     title = "A noisy sorted sequence and its isotonic estimate"
+    headline = "Isotonic inference averages the noise out over a run of equal counts"
+    rests_on = ("h-3.1", "h-3.2")
+    main = 4
+    height = 1.7
     page = "Hay et al., PVLDB 2010, section 3, Figure 3; Examples 3, 4, 6"
     quick = {"samples": 40, "seeds": 5}
 
@@ -107,11 +111,6 @@ class Fig3(Figure):
     rest: int = whole(4, "counts after the unique one", high=10_000, kind=UNPRINTED)
     samples: int = whole(250, "releases of a batch", kind=EFFORT)
     seeds: int = seeds(20, "batches")
-
-    @property
-    def columns(self) -> int:
-        """One a step."""
-        return len(self.steps)
 
     def sequences(self) -> dict[str, float]:
         """The step of each sequence, by what rows call it."""
@@ -146,16 +145,18 @@ class Fig3(Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """The samples, and below them the errors with what S̃ has everywhere."""
         expected = variance(1, self.epsilon, "laplace")
-        theory = ("S̃, expected", lambda x: expected + 0 * x)
-        samples = []
-        errors = []
-        for step in self.steps:
-            title = f"step {step:g}/ε"
-            sample = {"panel": "sample", "step": step}
-            error = {"panel": "error", "step": step}
-            samples.append(Panel(title, sample, "position", log=""))
-            errors.append(Panel("", error, "position", log="y", theory=theory))
-        return samples + errors
+        theory = ("noisy, theory", lambda x: expected + 0 * x)
+        grid = []
+        for steps in (self.steps[::2], self.steps[1::2]):
+            for name, how in (
+                ("sample", {"log": ""}),
+                ("error", {"log": "y", "theory": theory}),
+            ):
+                for step in steps:
+                    title = f"{name}, step {step:g}/ε"
+                    here = {"panel": name, "step": step}
+                    grid.append(Panel(title, here, "position", **how))
+        return grid
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The printed examples, and what we make of their inputs."""

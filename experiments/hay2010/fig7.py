@@ -18,7 +18,7 @@ from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets import Ranked
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import choice, epsilons, seeds, whole, wholes
+from workbench.figures.fields import choice, epsilons, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
@@ -32,6 +32,9 @@ class Fig7(Figure):
     """Counts in descending order and the error of each position, stretch by stretch."""
 
     title = "Where the error of isotonic inference sits"
+    headline = "The error vanishes inside long runs of equal counts"
+    rests_on = ("h-7.2", "h-7.4")
+    main = 4
     page = "Hay et al., PVLDB 2010, Appendix C, Figure 7"
     quick = {"samples": 10, "seeds": 5}
 
@@ -96,7 +99,7 @@ class Fig7(Figure):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Each stretch twice: the counts, and the errors below them with what S̃ has everywhere."""
-        flat = ("S̃, expected", lambda x: 1 + 0 * x)
+        flat = ("noisy, theory", lambda x: 1 + 0 * x)
         names = [name for name in rows.panel.unique() if name != ALL]
         grid = []
         for pair in (names[:2], names[2:]):

@@ -30,7 +30,7 @@ from experiments.hay2010.trees import (
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.figure import number, seeds, whole, wholes
+from workbench.figures.fields import number, seeds, whole, wholes
 from workbench.figures.plots import Panel
 from workbench.mechanisms import HierarchicalHistogram
 from workbench.trials import claims
@@ -97,6 +97,8 @@ class Thm4(Figure):
     """The ratio of the two errors, measured and exact, over the bound, a panel a k."""
 
     title = "The variance of consistent trees against the bound"
+    headline = "No linear unbiased estimate from the same counts beats the consistent tree"
+    rests_on = ("h-th4.2",)
     page = "Hay et al., PVLDB 2010, section 4.2, Theorem 4"
     quick = {"samples": 30, "seeds": 5}
     columns = 3
@@ -155,7 +157,7 @@ class Thm4(Figure):
         return [
             Panel(
                 f"k = {k}",
-                {"panel": k, "metric": RATIO},
+                {"k": k, "metric": RATIO},
                 "levels",
                 log="",
                 theory=("bound of Theorem 4", partial(factor, k)),

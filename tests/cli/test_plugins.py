@@ -37,7 +37,7 @@ from workbench import DP, RandomRanges, Sweep
 from workbench.trials.claims import Claim, Finding
 from workbench.datasets import GaussianSparse
 from workbench.figures import Figure
-from workbench.figures.figure import epsilon, seeds
+from workbench.figures.fields import epsilon, seeds
 from workbench.trials.metrics import MeanAbsoluteError
 from workbench.figures.plots import Panel
 from workbench.value import value

@@ -224,10 +224,11 @@ def test_shares_of_frequent_strings_are_those_of_the_metric(small):
 
 def test_every_panel_has_rows(small):
     for figure, rows in small:
-        for panel in figure.panels(rows):
+        drawn = figure.to_draw(rows)
+        for panel in figure.panels(drawn):
             assert isinstance(panel, Panel)
-            there = np.logical_and.reduce([rows[c] == v for c, v in panel.where.items()])
-            assert rows[there].value.notna().any() and rows[there].metric.nunique() == 1
+            there = np.logical_and.reduce([drawn[c] == v for c, v in panel.where.items()])
+            assert drawn[there].value.notna().any() and drawn[there].metric.nunique() == 1
 
 
 def test_specs_tell_what_is_read_off(small):

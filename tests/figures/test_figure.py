@@ -8,7 +8,7 @@ import pytest
 
 from workbench import figures
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.figure import (
+from workbench.figures.fields import (
     choice,
     epsilon,
     number,

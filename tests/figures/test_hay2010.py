@@ -292,7 +292,7 @@ def test_theory_follows_the_setting():
     assert flat(np.ones(2)) == pytest.approx([8, 8], rel=1e-6)
     half = AppE.at("quick", epsilon=0.5)
     assert half.bound(1) == 2 * AppE().bound(1)
-    assert half.panels(None)[0].title == "n = 1024, α = 0.5"
+    assert half.panels(None)[0].title == "n = 1,024, ε = 0.5"
     assert Thm4().panels(None)[2].theory[1](5) == trees.factor(8, 5)
     sequences = Fig5.at("quick", epsilon=0.01, steps=3.0).sequences()["d = n"]
     assert list(next(iter(sequences)).load().dense()[:2]) == [300, 600]

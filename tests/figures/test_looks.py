@@ -10,7 +10,7 @@ from tests.figures.worlds import noisy
 from workbench import DP, Sweep
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, Figure
-from workbench.figures.figure import epsilon, seeds, whole
+from workbench.figures.fields import epsilon, seeds, whole
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
 from workbench.queries import RandomRanges
 from workbench.trials import claims

@@ -396,7 +396,7 @@ from ex_data import Cities
 from ex_mechanism import Ex
 from workbench import DP, RandomRanges, Sweep
 from workbench.figures import Figure
-from workbench.figures.figure import seeds
+from workbench.figures.fields import seeds
 from workbench.trials.metrics import MeanAbsoluteError
 from workbench.figures.plots import Panel
 from workbench.value import value

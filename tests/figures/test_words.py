@@ -6,7 +6,7 @@ from functools import partial
 from workbench import DP, Sweep
 from workbench.datasets import GaussianSparse
 from workbench.figures import Figure
-from workbench.figures.figure import choice, seeds
+from workbench.figures.fields import choice, seeds
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
 from workbench.queries import RandomRanges
 from workbench.trials import claims

@@ -234,5 +234,6 @@ def test_a_legend_says_in_words_what_a_tilde_means_and_keeps_its_look():
         sign, *words = name.split(", ")
         assert (
             words
-            and plots.series_style(f"{name}, released", [])[:2] == plots.SERIES_STYLES[sign]
+            and plots.series_styles([f"{name}, released"])[f"{name}, released"][:2]
+            == plots.SERIES_STYLES[sign]
         )

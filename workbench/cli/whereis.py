@@ -44,6 +44,9 @@ def export(
     width: Annotated[
         str, typer.Option(metavar="WIDTH", help="column, page, slide, or centimetres.")
     ] = "page",
+    panels: Annotated[
+        str, typer.Option(metavar="LETTERS", help="Panels of a figure to draw, for example ac.")
+    ] = "",
     font: Annotated[str, typer.Option(help="serif or sans.")] = "sans",
     formats: Annotated[
         str, typer.Option("--format", help="Some of pdf,svg,png,csv,tex,md.")
@@ -80,7 +83,9 @@ def export(
     folder = to or results_folder() / "exported"
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--to {folder} is a file: need a folder")
-    for one in chain.from_iterable(_exports(x, settings, profile) for x in found):
+    if panels and any(isinstance(x, str) for x in found):
+        raise ValueError("--panels is for figures: a panel of the explorer is drawn whole")
+    for one in chain.from_iterable(_exports(x, settings, profile, panels) for x in found):
         for path in write(one, folder, width=width, font=font, formats=kinds):
             screen.say(path)
 
@@ -107,7 +112,7 @@ def _of_name(name: str) -> str | type[Figure]:
 
 
 def _exports(
-    named: str | type[Figure], settings: Sequence[str], profile: str
+    named: str | type[Figure], settings: Sequence[str], profile: str, panels: str
 ) -> Iterator[Export]:
     """What is written of it, at every combination of settings that are lists of values."""
     from workbench import widgets
@@ -120,7 +125,7 @@ def _exports(
         return
     values = [named.at(profile, **given) for given in grid(named, settings)]
     for figure in dict.fromkeys(values):
-        yield of_figure(figure, profile, results_folder() / "store")
+        yield of_figure(figure, profile, results_folder() / "store", panels)
 
 
 # Whereis

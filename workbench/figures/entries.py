@@ -239,12 +239,15 @@ class Entry:
         return self._address(self.notebook_file)
 
     @property
-    def picture(self) -> str:
-        """Its drawing: SVG, or PNG where that is large; empty where it is a table."""
-        images = self.figure.images if self.figure else {}
-        if "svg" in images and images["svg"].stat().st_size <= LARGEST_SVG:
-            return self._address(images["svg"])
-        return self._address(images["png"]) if "png" in images else ""
+    def pictures(self) -> list[str]:
+        """Its drawing and its supplement: SVG, or PNG where that is large; none where it is a table."""
+        found = []
+        for images in (self.figure.images, self.figure.supplement) if self.figure else ():
+            if "svg" in images and images["svg"].stat().st_size <= LARGEST_SVG:
+                found.append(self._address(images["svg"]))
+            elif "png" in images:
+                found.append(self._address(images["png"]))
+        return found
 
     @property
     def files(self) -> list[tuple[str, str, str]]:

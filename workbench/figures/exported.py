@@ -237,7 +237,7 @@ class Export:
     Parameters
     ----------
     draw : callable
-        Gives the drawing, None of a table.
+        Gives the drawings, by what follows the name in the name of a file; none of a table.
     rows : DataFrame
         What is drawn; with `truth_public`, as `save` takes them.
     description : Description
@@ -252,7 +252,7 @@ class Export:
         Keys of `references.bib`.
     """
 
-    draw: Callable[[], Drawing | None]
+    draw: Callable[[], Mapping[str, Drawing]]
     rows: pd.DataFrame
     description: Description
     profile: str
@@ -274,8 +274,8 @@ def parse_formats(text: str) -> tuple[str, ...]:
     return kinds
 
 
-def of_figure(figure: Figure, profile: str, store: Path) -> Export:
-    """A figure of a paper, run as far as `store` does not hold its trials."""
+def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Export:
+    """A figure of a paper, or some of its panels, run as far as `store` does not hold its trials."""
     from workbench.trials import claims
 
     rows, verdicts = figure.run(store)
@@ -290,7 +290,8 @@ def of_figure(figure: Figure, profile: str, store: Path) -> Export:
         tables["What the paper says, judged"] = judged
     description = replace(
         describe_figure(figure, profile),
-        command=figure.command(profile).replace(" reproduce ", " export ", 1),
+        command=figure.command(profile).replace(" reproduce ", " export ", 1)
+        + (f" --panels {panels}" if panels else ""),
     )
     datasets = [] if figure.no_data else figure.datasets_used()
     kinds = ", ".join(dict.fromkeys(f"{type(d).__name__} ({kind_of(d)})" for d in datasets))
@@ -302,7 +303,7 @@ def of_figure(figure: Figure, profile: str, store: Path) -> Export:
     ]
     cite = [figure.id.partition("_")[0], *(d.cite for d in datasets if hasattr(d, "cite"))]
     caption = "; ".join(filter(None, parts))
-    draw = partial(figure.draw, rows)  # strips of what is not printed are the report's
+    draw = partial(figure.drawings, rows, panels)
     return Export(draw, rows, description, profile, tables, caption, cite)
 
 
@@ -338,12 +339,12 @@ def write(
 
     refuse_private_truth(export.rows, export.description)
     with plots.on_page(width, font):
-        fig = export.draw()
+        drawings = export.draw()
     try:
         to.mkdir(parents=True, exist_ok=True)
-        return _Writer(export, to, width, font).write(fig, formats)
+        return _Writer(export, to, width, font).write(drawings, formats)
     finally:
-        if fig is not None:
+        for fig in drawings.values():
             plots.close(fig)
 
 
@@ -359,22 +360,24 @@ class _Writer:
         description = replace(export.description, command=command)
         self.record = make_record(description, export.profile, export.rows)
 
-    def write(self, fig: Drawing | None, formats: Sequence[str]) -> list[Path]:
+    def write(self, drawings: Mapping[str, Drawing], formats: Sequence[str]) -> list[Path]:
         """Those of the formats that there are: a table has no picture."""
         files = []
-        pictures = [kind for kind in formats if kind in IMAGES and fig is not None]
+        pictures = [kind for kind in formats if kind in IMAGES and drawings]
         for kind in pictures:
-            path = self.to / f"{self.stem}.{kind}"
-            save_picture(fig, path, kind, self.record)
-            files.append(path)
+            for suffix, fig in drawings.items():
+                path = self.to / f"{self.stem}{suffix}.{kind}"
+                save_picture(fig, path, kind, self.record)
+                files.append(path)
         if "csv" in formats:
             files.append(self._write_rows())
-        best = next((kind for kind in ("pdf", "png", "svg") if kind in pictures), "")
+        best = next((kind for kind in ("pdf", "png") if kind in pictures), "")
+        shown = next((kind for kind in ("svg", "png", "pdf") if kind in pictures), "")
         if "tex" in formats:
-            files += self._write_latex(best if best != "svg" else "")
+            files += self._write_latex([f"{self.stem}{x}.{best}" for x in drawings if best])
         if "md" in formats:
-            shown = next((kind for kind in ("svg", "png", "pdf") if kind in pictures), "")
-            files.append(self._write_text("md", self._markdown(shown)))
+            shown_files = [f"{self.stem}{x}.{shown}" for x in drawings if shown]
+            files.append(self._write_text("md", self._markdown(shown_files)))
         return files
 
     def _write_rows(self) -> Path:
@@ -400,17 +403,18 @@ class _Writer:
         noise = " Noise is simulated." if self.record["noise"] == "simulated" else ""
         return rf"{title}{cited}.{rest}{noise} Made with dp-workbench~\cite{{{OURS}}}."
 
-    def _write_latex(self, picture: str) -> list[Path]:
+    def _write_latex(self, pictures: Sequence[str]) -> list[Path]:
         head = (
             f"% Written by workbench export, which overwrites it. It needs graphicx,\n"
             f"% booktabs and array; \\bibliography{{{Path(BIBLIOGRAPHY).stem}}} has what it cites."
         )
         files = []
-        if picture:
-            float_ = figure_float(
-                f"{self.stem}.{picture}", self._caption(), self.stem, self.wide
-            )
-            files.append(self._write_text("tex", f"{head}\n{float_}"))
+        if pictures:
+            floats = [
+                figure_float(picture, self._caption(), Path(picture).stem, self.wide)
+                for picture in pictures
+            ]
+            files.append(self._write_text("tex", "\n\n".join([head, *floats])))
         if self.export.tables:
             title = escape(self.export.description.title.rstrip("."))
             floats = [
@@ -426,10 +430,9 @@ class _Writer:
         write_atomically(path, lambda draft: draft.write_text(text, encoding="utf-8"))
         return [*files, path]
 
-    def _markdown(self, picture: str) -> str:
+    def _markdown(self, pictures: Sequence[str]) -> str:
         parts = [f"# {self.export.description.title}"]
-        if picture:
-            parts.append(f"![{self.export.description.title}]({self.stem}.{picture})")
+        parts += [f"![{self.export.description.title}]({picture})" for picture in pictures]
         if self.export.caption:
             parts.append(f"{self.export.caption}.")
         for name, table in self.export.tables.items():

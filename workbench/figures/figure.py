@@ -11,6 +11,7 @@ from dataclasses import Field, fields, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from string import ascii_lowercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -20,7 +21,7 @@ from workbench.datasets.kinds import GENERATOR, TWIN, kind_of, remarks_on, unwra
 from workbench.mechanisms import options
 from workbench.trials import claims
 from workbench.trials.claims import Check, Claim, Verdict
-from workbench.value import did_you_mean, parameter
+from workbench.value import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,7 +205,12 @@ class Figure:
     id : str
         Names it among all figures; it follows from the place of its file.
     title : str
-        The sentence over it.
+        What it shows, in a phrase.
+    headline : str
+        What it finds, in a sentence that stands over the picture.
+    rests_on : tuple of str
+        The statements that the headline rests on, all of which the paper profile has found to hold;
+        with "not " before an id, to be contradicted.
     page : str
         Where it stands in the paper.
     quick : mapping
@@ -223,6 +229,12 @@ class Figure:
         Those that an axis or panels show; all others that vary are added to the name.
     columns : int
         Panels side by side.
+    height : float
+        Of a panel, in inches.
+    sharey : bool
+        Whether panels side by side that measure the same have one vertical axis.
+    main : int
+        How many of its panels the picture has; the others are in a supplement.
     no_data : bool
         Whether its rows are computed from formulas, without a dataset.
     usual : str
@@ -231,6 +243,8 @@ class Figure:
 
     id: ClassVar[str] = ""
     title: ClassVar[str] = ""
+    headline: ClassVar[str] = ""
+    rests_on: ClassVar[tuple[str, ...]] = ()
     page: ClassVar[str] = ""
     quick: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     rough: ClassVar[Mapping[str, Any]] = MappingProxyType({"seeds": 2, "queries": 50})
@@ -239,6 +253,9 @@ class Figure:
     series_by: ClassVar[tuple[str, ...]] = ()
     shown: ClassVar[tuple[str, ...]] = ()
     columns: ClassVar[int] = 2
+    height: ClassVar[float] = 2.0
+    sharey: ClassVar[bool] = False
+    main: ClassVar[int] = 6
     no_data: ClassVar[bool] = False
     usual: ClassVar[str] = "the paper's setting"
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -277,11 +294,13 @@ class Figure:
         """The panels of the drawing, of rows as `rows` returns them."""
         raise NotImplementedError(f"{type(self).__name__} has no panels")
 
-    def plot(self, rows: pd.DataFrame) -> Drawing | None:
-        """The drawing, without what says its setting; None where the result is a table."""
-        from workbench.figures import plots
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows that panels draw."""
+        return rows
 
-        return plots.grid(rows, self.panels(rows), columns=self.columns)
+    def plot(self, rows: pd.DataFrame) -> Drawing | None:
+        """The drawing of a figure that has no panels; None where the result is a table."""
+        raise NotImplementedError
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours, at the paper's setting."""
@@ -383,24 +402,117 @@ class Figure:
 
     # ---- what it shows
 
-    def draw(self, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()) -> Drawing | None:
-        """The drawing; off the paper's path it says so at its head.
+    def draw(
+        self, rows: pd.DataFrame, verdicts: Sequence[Verdict] = (), panels: str = ""
+    ) -> Drawing | None:
+        """The picture, under its headline; off the paper's path it says so in its place.
 
-        Below it stand the strips of `verdicts`: for which values of what the paper does not print a
-        statement holds.
+        Parameters
+        ----------
+        rows : DataFrame
+            As `rows` returns them.
+        verdicts : sequence of Verdict
+            Those of this run: where one contradicts the headline, the title stands there.
+        panels : str
+            Letters of the panels to draw, for example "ac"; the first of them (`main`) unless given.
+
+        Raises
+        ------
+        ValueError
+            If there is no such panel.
         """
-        drawing = self.plot(rows)
-        changed = describe(self.off_paper())
-        if drawing is not None and changed:
-            drawing.suptitle(f"not {self.usual}: {changed}", size="medium", wrap=True)
-        strips = {v.id: v.strip for v in verdicts if v.strip is not None}
-        if drawing is not None:
-            from workbench.figures import plots
+        from workbench.figures import plots
 
-            if strips:
-                plots.strips(drawing, strips)
+        if type(self).plot is not Figure.plot:
+            if panels:
+                raise ValueError(f"{self.id} has no panels to choose from")
+            drawing = self.plot(rows)
+            if drawing is not None:
+                plots.entitle(drawing, self.heading(verdicts))
+        else:
+            chosen = self._chosen(rows, panels)
+            drawing = self._grid(rows, chosen, self.heading(verdicts))
+        if drawing is not None:
             plots.lay_out(drawing)
         return drawing
+
+    def drawings(self, rows: pd.DataFrame, panels: str = "") -> dict[str, Drawing]:
+        """All its pictures, by what follows its name in the name of a file.
+
+        Without `panels` the picture and the supplement, for which a column has no room. On a slide the
+        picture in parts, each with as many panels as a slide has room for.
+        """
+        from workbench.figures import plots
+
+        room = plots.on_a_slide()
+        has_panels = type(self).plot is Figure.plot
+        if panels or room is None or not has_panels:
+            drawn = {"": self.draw(rows, panels=panels)}
+            if not panels and room is None and not plots.page().narrow:
+                drawn["_supplement"] = self.supplement(rows)
+        else:
+            room = min(room, self.columns)
+            count = len(self._chosen(rows, ""))
+            parts = [ascii_lowercase[i : min(i + room, count)] for i in range(0, count, room)]
+            drawn = {f"_{part}": self.draw(rows, panels=part) for part in parts}
+            if len(parts) == 1:
+                drawn = {"": drawn.popitem()[1]}
+        return {name: drawing for name, drawing in drawn.items() if drawing is not None}
+
+    def supplement(self, rows: pd.DataFrame) -> Drawing | None:
+        """The panels that are not in the picture; None if it has all."""
+        from workbench.figures import plots
+
+        if type(self).plot is not Figure.plot:
+            return None
+        others = self.panels(self.to_draw(rows))[self.main :]
+        if not others:
+            return None
+        drawing = self._grid(rows, others, f"Supplement: {self.title}", self.main)
+        plots.lay_out(drawing)
+        return drawing
+
+    def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
+        """The sentence over the picture: its headline, unless it was made or turned out otherwise."""
+        changed = describe(self.off_paper())
+        if changed:
+            return f"{self.title} (not {self.usual}: {changed})"
+        outcomes = {verdict.id: verdict.outcome for verdict in verdicts}
+        against = any(
+            outcomes.get(id.removeprefix("not "))
+            == (claims.HOLDS if id.startswith("not ") else claims.DIFFERS)
+            for id in self.rests_on
+        )
+        return self.title if against or not self.headline else self.headline
+
+    def _chosen(self, rows: pd.DataFrame, letters: str) -> Sequence[Panel]:
+        """Panels by their letters; without any, those of the picture."""
+        from workbench.figures import plots
+
+        panels = self.panels(self.to_draw(rows))
+        if not letters:
+            return panels[: self.main]
+        known = ascii_lowercase[: len(panels)]
+        wanted = dict.fromkeys(letters.replace(",", "").replace(" ", "").lower())
+        unknown = [letter for letter in wanted if letter not in known]
+        if unknown:
+            raise ValueError(
+                f"{self.id} has no panel {unknown[0]!r}: its panels are {known[0]} to {known[-1]}"
+            )
+        room = plots.on_a_slide()
+        if room is not None and len(wanted) > room:
+            raise ValueError(f"a slide has room for {room} panels, not for {len(wanted)}")
+        return [panels[known.index(letter)] for letter in wanted]
+
+    def _grid(
+        self, rows: pd.DataFrame, panels: Sequence[Panel], heading: str, first: int = 0
+    ) -> Drawing:
+        from workbench.figures import plots
+
+        how: dict[str, Any] = dict(height=self.height, sharey=self.sharey)
+        how |= dict(headline=heading, first=first)
+        columns = self.columns if plots.on_a_slide() is None else len(panels)
+        return plots.grid(self.to_draw(rows), panels, columns, **how)
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours; off its path one line that says so."""
@@ -570,102 +682,3 @@ def _at_least(x: Any, usual: Any) -> bool:
     if isinstance(usual, int | float) and not isinstance(usual, bool):
         return x >= usual
     return x == usual
-
-
-# Parameters
-
-
-def epsilon(default: float, doc: str = "privacy budget ε") -> Any:
-    """A privacy budget."""
-    return parameter(default, 1e-6, 1000, doc=doc)
-
-
-def epsilons(default: tuple[float, ...], doc: str = "privacy budgets ε") -> Any:
-    """A list of privacy budgets."""
-    return parameter(default, 1e-6, 1000, doc=doc, many=True)
-
-
-def number(
-    default: Any,
-    doc: str,
-    low: float | None = 0,
-    high: float | None = None,
-    *,
-    unit: str = "",
-    kind: str = SETTING,
-    strict: bool = False,
-    many: bool = False,
-) -> Any:
-    """A real number."""
-    return parameter(
-        default, low, high, unit=unit, doc=doc, kind=kind, strict=strict, many=many
-    )
-
-
-def numbers(
-    default: tuple[float, ...],
-    doc: str,
-    low: float | None = 0,
-    high: float | None = None,
-    **rules: Any,
-) -> Any:
-    """A list of real numbers; further rules as for one."""
-    return number(default, doc, low, high, many=True, **rules)
-
-
-def whole(
-    default: Any,
-    doc: str,
-    low: int = 1,
-    high: int | None = None,
-    *,
-    unit: str = "",
-    kind: str = SETTING,
-    many: bool = False,
-) -> Any:
-    """A whole number."""
-    return parameter(default, low, high, unit=unit, doc=doc, kind=kind, integer=True, many=many)
-
-
-def wholes(
-    default: tuple[int, ...], doc: str, low: int = 1, high: int | None = None, **rules: Any
-) -> Any:
-    """A list of whole numbers; further rules as for one."""
-    return whole(default, doc, low, high, many=True, **rules)
-
-
-def choice(default: Any, choices: tuple[Any, ...], doc: str, *, kind: str = SETTING) -> Any:
-    """One of several values, as the name of a dataset."""
-    return parameter(default, choices=choices, doc=doc, kind=kind)
-
-
-def selection(
-    default: tuple[Any, ...], choices: tuple[Any, ...], doc: str, *, kind: str = SETTING
-) -> Any:
-    """Some of several values, as names of datasets."""
-    return parameter(default, choices=choices, doc=doc, kind=kind, many=True)
-
-
-def datasets(
-    default: tuple[str, ...], choices: tuple[str, ...], doc: str, *, kind: str = SETTING
-) -> Any:
-    """Some datasets by name: those of `choices`, or of other packages (`other_dataset`)."""
-    return parameter(
-        default, choices=choices, check=_unknown_dataset, doc=doc, kind=kind, many=True
-    )
-
-
-def _unknown_dataset(name: Any) -> str | None:
-    """What is wrong with a name that is none of ours."""
-    known = isinstance(name, str) and other_dataset(name) is not None
-    return None if known else "no dataset has this name"
-
-
-def queries(default: int, doc: str = "queries of each size") -> Any:
-    """How many queries errors are averaged over: effort."""
-    return whole(default, doc, kind=EFFORT)
-
-
-def seeds(default: int, doc: str = "releases of each mechanism") -> Any:
-    """How many releases stand behind each point: effort."""
-    return whole(default, doc, kind=EFFORT)

@@ -18,6 +18,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
+from itertools import product
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
@@ -93,13 +94,14 @@ def release_record(path: Path) -> dict[str, Any]:
 
 FOLDERS = (*PROFILES, "explorer")  # folders of results; the last holds what panels export
 IMAGES = ("pdf", "svg", "png")
+SUPPLEMENT = "_supplement"  # follows the name of such a picture
 INPUTS = (
     ".inputs.json"  # beside the manifest, which may be published: hashes of private files too
 )
 DPI = 200  # of the PNG
 
-# No random ids in the bytes; text in PDF and SVG stays text.
-_STYLE = {"svg.hashsalt": "workbench", "svg.fonttype": "none", "pdf.fonttype": 42}
+# No random ids in the bytes. Text in PDF stays text; in SVG it is paths, since browsers lack the font.
+_STYLE = {"svg.hashsalt": "workbench", "svg.fonttype": "path", "pdf.fonttype": 42}
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,15 @@ class SavedFigure:
     @property
     def images(self) -> dict[str, Path]:
         """The pictures by kind: pdf, svg, png; empty where the result is a table."""
-        names = {kind: f"{self.manifest['id']}.{kind}" for kind in IMAGES}
+        return self._images("")
+
+    @property
+    def supplement(self) -> dict[str, Path]:
+        """The pictures of the panels that the picture has no room for, if there are any."""
+        return self._images(SUPPLEMENT)
+
+    def _images(self, suffix: str) -> dict[str, Path]:
+        names = {kind: f"{self.manifest['id']}{suffix}.{kind}" for kind in IMAGES}
         saved = self.manifest["sha256"]
         return {kind: self.folder / name for kind, name in names.items() if name in saved}
 
@@ -213,6 +223,8 @@ def save(
         If rows do not say that their truth is public, the profile is unknown, or the figure's name
         is not one name.
     """
+    from workbench.figures import plots
+
     description = describe_figure(spec, profile)
     stem = description.name
     refuse_private_truth(rows, description)
@@ -226,12 +238,18 @@ def save(
     target.mkdir(parents=True, exist_ok=True)
     (target / "manifest.json").unlink(missing_ok=True)
     sha256 = {}
-    for kind in IMAGES:
-        path = target / f"{description.id or stem}.{kind}"
-        if fig is None:
+    drawings = {
+        "": fig,
+        SUPPLEMENT: spec.supplement(rows) if isinstance(spec, Figure) else None,
+    }
+    for (suffix, drawing), kind in product(drawings.items(), IMAGES):
+        path = target / f"{description.id or stem}{suffix}.{kind}"
+        if drawing is None:
             path.unlink(missing_ok=True)  # of an earlier version of this figure
         else:
-            sha256[path.name] = save_picture(fig, path, kind, record)
+            sha256[path.name] = save_picture(drawing, path, kind, record)
+    if drawings[SUPPLEMENT] is not None:
+        plots.close(drawings[SUPPLEMENT])
     for name, frame in {"rows.csv": rows, "verdicts.csv": claims.to_frame(verdicts)}.items():
         to_csv = partial(frame.to_csv, index=False, lineterminator="\n")
         sha256[name] = write_atomically(target / name, to_csv)

@@ -72,12 +72,10 @@ def charts(rows: pd.DataFrame, panels: list[plots.Panel]) -> list[dict[str, Any]
 
 
 def _curves(rows: pd.DataFrame, panel: plots.Panel) -> dict[str, Any]:
-    series = rows[panel.series].to_numpy()
+    series = rows[panel.series].astype(str).to_numpy()
     points = rows[[panel.at or panel.x, panel.x, "value"]].to_numpy(float)
-    lines: list[Any] = []
-    for name in dict.fromkeys(series):
-        drawn = [line["name"] for line in lines]
-        lines.append(_line(points[series == name], str(name), drawn))
+    styles = plots.series_styles(series)
+    lines = [_line(points[series == name], name, styles[name]) for name in styles]
     curves = plots.theory_curves(panel)
     space = np.geomspace if "x" in panel.log else np.linspace
     x = space(rows[panel.x].min(), rows[panel.x].max(), _TICKS)
@@ -107,9 +105,11 @@ def _label(column: str) -> str:
     return plots.AXIS_LABELS.get(column, column).replace("\n", " ")
 
 
-def _line(points: Float[np.ndarray, "n 3"], name: str, drawn: list[str]) -> dict[str, Any]:
+def _line(
+    points: Float[np.ndarray, "n 3"], name: str, style: tuple[str, str, Any]
+) -> dict[str, Any]:
     """A series of places, x and values: their means, and intervals where releases are several."""
-    color, marker, dashes = plots.series_style(name, drawn)
+    color, marker, dashes = style
     points = points[np.argsort(points[:, 0], kind="stable")]
     band: dict[str, Any] = {}
     if np.any(np.diff(points[:, 0]) == 0):
@@ -119,7 +119,7 @@ def _line(points: Float[np.ndarray, "n 3"], name: str, drawn: list[str]) -> dict
         name=name,
         x=_short(points[order, 1]),
         y=_short(points[order, 2]),
-        color=mpl.colors.to_hex(color),
+        color=color,
         marker=marker if len(points) < plots.MAX_MARKERS else "",
         dashed="" if dashes == "-" else "4 2",
     ) | {side: _short(limit[order]) for side, limit in band.items()}

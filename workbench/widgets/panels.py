@@ -281,7 +281,9 @@ class Panel(anywidget.AnyWidget):
         spec, rows = self._described()
         mechanism = getattr(self.setting.setup, "mechanism", None)
         cite = getattr(mechanism, "cite", None)
-        return Export(self.figure, rows, spec, "explorer", cite=[cite] if cite else [])
+        return Export(
+            lambda: {"": self.figure()}, rows, spec, "explorer", cite=[cite] if cite else []
+        )
 
     def _export(self) -> None:
         folder = self.save()

@@ -8,6 +8,7 @@ what the paper prints, dashes theory.
 """
 
 from workbench.figures.plots.axes import close as close
+from workbench.figures.plots.axes import entitle as entitle
 from workbench.figures.plots.axes import lay_out as lay_out
 from workbench.figures.plots.axes import legend as legend
 from workbench.figures.plots.axes import panels as panels
@@ -19,7 +20,6 @@ from workbench.figures.plots.grids import grid as grid
 from workbench.figures.plots.grids import maps as maps
 from workbench.figures.plots.grids import panel_rows as panel_rows
 from workbench.figures.plots.grids import project as project
-from workbench.figures.plots.grids import strips as strips
 from workbench.figures.plots.grids import theory_curves as theory_curves
 from workbench.figures.plots.grids import theory_dashes as theory_dashes
 from workbench.figures.plots.lines import bars as bars
@@ -41,5 +41,7 @@ from workbench.figures.plots.style import SYMBOLS as SYMBOLS
 from workbench.figures.plots.style import WIDTHS as WIDTHS
 from workbench.figures.plots.style import metric_name as metric_name
 from workbench.figures.plots.style import name_series as name_series
+from workbench.figures.plots.style import on_a_slide as on_a_slide
 from workbench.figures.plots.style import on_page as on_page
-from workbench.figures.plots.style import series_style as series_style
+from workbench.figures.plots.style import page as page
+from workbench.figures.plots.style import series_styles as series_styles

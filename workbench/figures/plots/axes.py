@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isnan, log10
 from textwrap import wrap
@@ -19,21 +18,22 @@ from workbench.figures.plots.style import (
     PAGE_WIDTH,
     PERCENT_COLUMNS,
     RC_PARAMS,
-    Page,
+    SeriesStyle,
+    in_words,
     page,
     with_style,
 )
+from workbench.inference.consistency import isotonic
 from workbench.value import number, power_of_ten
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 
 # Layout
-
-_ACCENTS = {"\u0302": "hat", "\u0303": "tilde", "\u0304": "bar"}
 
 
 def lay_out(fig: Figure) -> None:
@@ -45,24 +45,14 @@ def lay_out(fig: Figure) -> None:
     engine = fig.get_layout_engine()
     if engine is None:
         return
-    if page().font == "serif":
-        for text in fig.findobj(mpl.text.Text):
-            text.set_text(accented(text.get_text()))
+    if page().width is not None:
+        fig.set_figheight(min(fig.get_figheight(), page().height))
     engine.execute(fig)
+    _spread_ends(fig)
+    _thin_ticks(fig)
     _keep_labels(fig)
     with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)  # which would else ask them
-
-
-def accented(text: str) -> str:
-    """Letters with their accents as mathtext: the serif font would put H̃ and H̄ alike onto the letter.
-
-    >>> accented("H̄, rounded"), accented("theory")
-    ('$\\\\bar{\\\\mathrm{H}}$, rounded', 'theory')
-    """
-    for mark, name in _ACCENTS.items():
-        text = re.sub(f"(\\w){mark}", rf"$\\{name}{{\\mathrm{{\1}}}}$", text)
-    return text
 
 
 def _keep_labels(fig: Figure) -> None:
@@ -82,10 +72,13 @@ def _keep_labels(fig: Figure) -> None:
 
 # Axes
 
-STRIP_LINES = 3  # of a legend below a figure
+END = "end of a line"  # marks labels that name lines
+_LEGEND_LINES = 2  # below a figure, for which there is room
+_END_LETTERS = 18  # of a line of such a label
+_END_LINE = 0.125  # inches of one
 _LEAST = 0.8  # inches of a panel, across and high
 _LINE = 0.155  # that a line of a legend takes
-_LETTER = 0.066  # inches that one takes
+_LETTER = 0.058  # inches that one takes
 _BESIDE = 0.45  # that an axis takes with its numbers and its name
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -125,6 +118,8 @@ def panels(
     if width is None:
         width = COLUMN_WIDTH if columns == 1 else PAGE_WIDTH
     count = rows * columns
+    if sharey and page().narrow:  # names beside panels leave room for one
+        rows, columns = count, 1
     rows, columns, width, height = page().arrange(rows, columns, width, height)
     size = (width, height * rows + 0.3)
     fig, axes = plt.subplots(rows, columns, figsize=size, sharey=sharey, squeeze=False)
@@ -132,12 +127,44 @@ def panels(
         ax.tick_params(which="both", width=0.6, labelsize=7)
         ax.grid(True, which="major", linewidth=0.4, alpha=0.35)
         ax.set_axisbelow(True)
-    letters = int((width / columns - _BESIDE) / _LETTER)
+    letters = int((width / columns - 1.25 * _BESIDE) / _LETTER)
     for ax, title in zip(axes.flat, titles, strict=False):
         ax.set_title(_in_lines(title, letters), loc="left")
     for ax in axes.flat[count:]:
         ax.remove()
     return fig, tuple(axes.flat[:count])
+
+
+@with_style
+def entitle(fig: Figure, headline: str) -> None:
+    """Write a sentence over a figure, in as many lines as it needs."""
+    letters = int((fig.get_figwidth() - 0.2) / (_LETTER * 1.25))
+    lines = _in_lines(headline, letters).split("\n")
+    fig.set_figheight(fig.get_figheight() + 0.19 * len(lines))
+    fig.suptitle("\n".join(lines), x=0.012, ha="left")
+
+
+def add_letter(ax: Axes, letter: str) -> None:
+    """Write the letter of a panel beside its title."""
+    where = dict(xycoords="axes fraction", textcoords="offset points", annotation_clip=False)
+    ax.annotate(letter, (0, 1), (-11, 6), weight="bold", size=ax.title.get_size(), **where)
+
+
+def share_y(axes: Sequence[Axes]) -> None:
+    """Give panels side by side that measure the same one vertical axis, with numbers at its left."""
+    for ax in axes:
+        spec = ax.get_subplotspec()
+        beside = [
+            other
+            for other in axes
+            if other.get_subplotspec().rowspan == spec.rowspan
+            and (other.get_ylabel(), other.get_yscale()) == (ax.get_ylabel(), ax.get_yscale())
+        ]
+        limits = np.array([other.get_ylim() for other in beside])
+        for other in beside:
+            other.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+            if other is not beside[0]:
+                other.tick_params(axis="y", which="both", labelleft=False)
 
 
 def close(fig: Figure) -> None:
@@ -146,12 +173,17 @@ def close(fig: Figure) -> None:
 
 
 @with_style
-def legend(fig: Figure, columns: int | None = None) -> Figure:
-    """One strip below all panels, or where that would be high one beside each row of them.
+def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figure:
+    """Name the series: at the ends of lines where there is room, and in a legend below all panels.
 
-    Where beside panels is no room for one, the strip below is high.
-    Never over data, and with what is drawn there alone. Labels of axes that neighbours repeat go, and
-    a row's legend that says no more than the one above.
+    Labels of axes that neighbours repeat are removed.
+
+    Parameters
+    ----------
+    fig : Figure
+        What has been drawn.
+    styles : mapping, optional
+        How series are drawn, if they may have labels at the ends of their lines.
     """
     panels = {}
     for ax in fig.axes:
@@ -169,56 +201,152 @@ def legend(fig: Figure, columns: int | None = None) -> Figure:
         if y_labels[row, column] == y_labels.get((row, column - 1)):
             ax.set_ylabel("")
     across = max((column for _, column in panels), default=0) + 1
-    letters = int((fig.get_figwidth() / across - _BESIDE / 2) / _LETTER)
+    letters = int((fig.get_figwidth() / across - _BESIDE) / _LETTER)
     under = max((row for row, _ in panels), default=0) + 1
     letters_high = max(8, int((fig.get_figheight() / under - _BESIDE) / _LETTER))
     for ax in panels.values():
         ax.set_xlabel(_in_lines(ax.get_xlabel(), letters))
         ax.set_ylabel(_in_lines(ax.get_ylabel(), letters_high))
+    labelled: set[str] = set()
+    styles = styles or {}
+    for row in range(under):
+        for at in sorted((at for at in panels if at[0] == row), reverse=True):
+            lines = {line.get_label(): line for line in panels[at].get_lines()}
+            named = {name: lines[name] for name in styles if name in lines}
+            if {*named} - labelled and _label_ends(panels[at], named, styles, across, under):
+                labelled |= {*named}
     handles = _handles(fig.axes)
-    inches = fig.get_figwidth()
-    columns = columns or _legend_columns([*handles], inches)
-    looks: dict[str, Any] = dict(frameon=False, handlelength=2.4)
-    low = not is_high([*handles], inches, columns)
-    if low or is_crowded([*handles], inches, across):
-        columns = min(columns, len(handles))
-        if not low:  # the figure grows, so that panels stay as high
-            lines = -(-len(handles) // columns) - STRIP_LINES
-            fig.set_figheight(fig.get_figheight() + lines * _LINE)
-        looks |= dict(loc="outside lower center", ncols=columns, columnspacing=1.4)
-        fig.legend(handles.values(), handles.keys(), **looks)
-        return _legible(fig)
-    above: list[str] = []
-    most = 0
-    for row in sorted({row for row, _ in panels}):
-        beside = [(place, ax) for place, ax in sorted(panels.items()) if place[0] == row]
-        handles = _handles([ax for _, ax in beside])
-        most = max(most, len(handles))
-        if {*handles} <= {*above}:
-            continue
-        above = [*handles]
-        looks |= dict(loc="upper left", bbox_to_anchor=(1.0, 1.02), borderaxespad=0.3)
-        (_, column), last = beside[-1]
-        strip = last.legend(handles.values(), handles.keys(), **looks)
-        strip.set_in_layout(column == across - 1)  # else it stands where a panel would
-    fig.set_figheight(max(fig.get_figheight(), under * (most * _LINE + _BESIDE)))
+    order = [name for name in [*styles, *handles] if name in handles and name not in labelled]
+    handles = {name: handles[name] for name in order}
+    if handles:
+        words = [*map(in_words, handles)]
+        columns = min(_legend_columns(words, fig.get_figwidth()), len(handles))
+        looks: dict[str, Any] = dict(frameon=False, handlelength=2.4, columnspacing=1.4)
+        looks |= dict(loc="outside lower center", ncols=columns)
+        fig.legend(handles.values(), words, **looks)
+        lines_more = -(-len(handles) // columns) - _LEGEND_LINES
+        if (
+            lines_more > 0 and page().width is None
+        ):  # the figure grows, so that panels stay as high
+            fig.set_figheight(fig.get_figheight() + lines_more * _LINE)
     return _legible(fig)
 
 
-def _legible(fig: Figure) -> Figure:
-    """Of a figure for a page, made higher where titles, names and legends would crush its panels.
+def _label_ends(
+    ax: Axes,
+    lines: Mapping[str, Any],
+    styles: Mapping[str, SeriesStyle],
+    across: int,
+    under: int,
+) -> bool:
+    """Name lines at their right ends, in their colours; nothing, and False, where there is no room."""
+    kinds = {name.split(", ")[0] for name in lines}
+    short = len(kinds) == 1 < len(lines) and all(", " in name for name in lines)
+    texts = {
+        name: _in_lines(name.partition(", ")[2] if short else in_words(name), _END_LETTERS)
+        for name in lines
+    }
+    fig = ax.get_figure()
+    high = sum(text.count("\n") + 1 for text in texts.values()) * _END_LINE
+    wide = _LETTER * max(len(line) for text in texts.values() for line in text.split("\n"))
+    if high > fig.get_figheight() / under - 2 * _BESIDE:
+        return False
+    least = 1.3 * _LEAST if page().narrow else _LEAST
+    if fig.get_figwidth() / across - _BESIDE - wide < least:
+        return False
+    leader = dict(arrowstyle="-", linewidth=0.5, shrinkA=1, shrinkB=3, relpos=(0, 0.5))
+    for name, line in lines.items():
+        points = line.get_xydata()
+        points = points[np.isfinite(points).all(axis=1)]
+        if len(points):
+            text = ax.annotate(
+                texts[name],
+                points[-1],
+                (1.05, points[-1][1]),
+                textcoords=ax.get_yaxis_transform(),
+                annotation_clip=False,
+                color=styles[name].ink,
+                size=mpl.rcParams["legend.fontsize"],
+                va="center",
+                linespacing=0.95,
+                arrowprops=leader | {"color": styles[name].color},
+            )
+            text.set_gid(END)
+    return True
 
-    As far as it stays on the page.
+
+def _spread_ends(fig: Figure) -> None:
+    """Move labels of lines apart that would lie over each other, within their panel."""
+    for ax in fig.axes:
+        ends = [text for text in ax.texts if text.get_gid() == END]
+        if not ends:
+            continue
+        renderer = fig.canvas.get_renderer()
+        box = ax.get_window_extent(renderer)
+        extents = [
+            mpl.text.Text.get_window_extent(text, renderer) for text in ends
+        ]  # without arrows
+        heights = np.array([extent.height for extent in extents])
+        wanted = [ax.transData.transform(text.xy)[1] for text in ends]
+        places = apart(np.clip(wanted, box.y0, box.y1), heights, box.y0, box.y1)
+        gap = 4 * fig.dpi / 72
+        for text, y in zip(ends, places, strict=True):
+            text.set_position(fig.transFigure.inverted().transform((box.x1 + gap, y)))
+            text.anncoords = fig.transFigure
+
+
+def _thin_ticks(fig: Figure) -> None:
+    """Of numbers beside an axis that would lie over each other show only some; names become smaller."""
+    renderer = fig.canvas.get_renderer()
+    for ax in fig.axes:
+        for which, axis in (("x0", ax.xaxis), ("y0", ax.yaxis)):
+            labels = [tick.label1 for tick in axis._update_ticks()]
+            labels = [
+                text
+                for text in labels
+                if text.get_text() and text.get_visible() and not text.get_rotation()
+            ]
+            boxes = [text.get_window_extent(renderer) for text in labels]
+            if isinstance(axis.get_major_locator(), mpl.ticker.FixedLocator) and which == "y0":
+                room = abs(ax.bbox.height) / max(len(labels), 1)
+                for text, box in zip(labels, boxes, strict=True):
+                    text.set_size(min(text.get_size(), text.get_size() * room / box.height))
+                continue
+            taken = -np.inf
+            for text, box in sorted(
+                zip(labels, boxes, strict=True), key=lambda x: getattr(x[1], which)
+            ):
+                text.set_visible(getattr(box, which) > taken)
+                if text.get_visible():
+                    taken = getattr(box, which.replace("0", "1")) + (4 if which == "x0" else 0)
+
+
+def apart(
+    wanted: Float[np.ndarray, " n"], heights: Float[np.ndarray, " n"], low: float, high: float
+) -> Float[np.ndarray, " n"]:
+    """Places near the wanted ones at which boxes of these heights do not overlap.
+
+    >>> apart(np.array([5.0, 5.0]), np.array([2.0, 2.0]), 0, 10)
+    array([4., 6.])
     """
+    order = np.argsort(wanted, kind="stable")
+    stacked = np.cumsum(heights[order]) - heights[order] / 2
+    feet = isotonic(wanted[order] - stacked)  # the nearest places that keep the order
+    places = np.empty(len(wanted))
+    places[order] = np.clip(feet, low, max(low, high - heights.sum())) + stacked
+    return places
+
+
+def _legible(fig: Figure) -> Figure:
+    """Make a figure for a page as high as its panels need, and no higher than the page."""
     panels = [ax for ax in fig.axes if ax.get_subplotspec() is not None]
     if page().width is None or not panels:
         return fig
     fig.draw_without_rendering()  # lays it out
     lowest = min(ax.get_position(original=True).height for ax in panels) * fig.get_figheight()
     rows = 1 + max(ax.get_subplotspec().rowspan.start for ax in panels)
-    height = fig.get_figheight()
-    wanted = height + rows * max(0.0, _LEAST - lowest)
-    fig.set_figheight(max(height, min(wanted, Page.height)))
+    wanted = fig.get_figheight() + rows * max(0.0, _LEAST - lowest)
+    fig.set_figheight(min(wanted, page().height))
     return fig
 
 
@@ -235,7 +363,10 @@ def _in_lines(text: str, letters: int) -> str:
     'one cell,\\nw = 10'
     """
     kept = text.replace(" = ", "\xa0=\xa0")
-    lines = "\n".join("\n".join(wrap(line, letters)) for line in kept.split("\n"))
+    lines = "\n".join(
+        "\n".join(wrap(line, letters, break_on_hyphens=False, break_long_words=False))
+        for line in kept.split("\n")
+    )
     return lines.replace("\xa0", " ")
 
 
@@ -248,23 +379,12 @@ def _handles(axes: Sequence[Axes]) -> dict[str, Any]:
     return handles
 
 
-def is_high(labels: list[str], inches: float, columns: int = 0) -> bool:
-    """Whether a strip of these labels takes more lines than one sees at a glance."""
-    return len(labels) > STRIP_LINES * (columns or _legend_columns(labels, inches))
-
-
-def is_crowded(labels: list[str], inches: float, across: int) -> bool:
-    """Whether a legend beside so many panels would leave them too little of the width."""
-    legend = 0.5 + _LETTER * max(map(len, labels), default=0)
-    return (inches - legend) / across - _BESIDE < _LEAST
-
-
 def _legend_columns(labels: list[str], inches: float) -> int:
-    """As many columns as fit side by side; a letter takes about 0.065 inches, a line 0.5.
+    """As many columns as fit side by side; a letter takes about 0.056 inches, a line 0.5.
 
     On a narrow page letters are counted as they are on the mean, and lines as short as they are.
     """
-    letter, line = (0.052, 0.42) if page().narrow else (0.065, 0.5)
+    letter, line = (0.046, 0.42) if page().narrow else (0.056, 0.5)
     letter *= mpl.rcParams["legend.fontsize"] / RC_PARAMS["legend.fontsize"]
     for columns in range(len(labels), 1, -1):
         blocks = np.array_split(labels, columns)  # as legends fill columns

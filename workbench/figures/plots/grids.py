@@ -1,21 +1,21 @@
-"""Grids of panels, shaded cells and maps, and strips of outcomes."""
+"""Grids of panels, shaded cells, and maps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.compiled import mpl, pd, plt
 from workbench.figures.plots.axes import (
-    is_crowded,
-    is_high,
-    lay_out,
+    add_letter,
+    entitle,
     legend,
     panels,
+    share_y,
     show_zero,
     tick_formatter,
 )
@@ -23,15 +23,14 @@ from workbench.figures.plots.lines import curves, grouped_bars, printed, theory
 from workbench.figures.plots.style import (
     AXIS_LABELS,
     COLORMAP,
-    LOW,
     THEORY_DASHES,
+    SeriesStyle,
     metric_name,
-    page,
+    series_styles,
     with_style,
 )
-from workbench.trials.claims import Printed, Strip
-from workbench.trials.claims.claim import MARKS
-from workbench.value import number
+from workbench.trials.claims import Printed
+from workbench.value import counted, number
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -230,116 +229,6 @@ def _scale_bar(ax: Axes, length: float) -> None:
     ax.set(xlim=(left, right), ylim=(bottom, top))
 
 
-# Strips
-
-TINTS = {
-    True: "#cfe3f3",
-    False: "#f9d8b8",
-    None: "#ffffff",
-}  # of Okabe and Ito's blue and orange
-HATCHES = {True: "", False: "", None: "////"}
-LABEL = 0.17  # inches of the words over a strip
-CELLS = 0.2  # and of the strip, of one line
-LINE = 0.12  # of a second line
-CHARACTER = 0.06
-MARGIN = 0.1
-
-
-@with_style
-def strips(fig: Figure, by_statement: Mapping[str, Strip]) -> Figure:
-    """Draw a strip a statement below a figure, which grows by as much.
-
-    Each value has its mark, ✓ ✗ or ?, so that no colour has to be told from another.
-
-    Parameters
-    ----------
-    fig : Figure
-        What `grid` made.
-    by_statement : mapping
-        Strips by the statement's id.
-    """
-    lay_out(fig)
-    width, height = fig.get_size_inches()
-    texts = {id: _texts(strip, width - 2 * MARGIN) for id, strip in by_statement.items()}
-    across = {id: _cells_across(cells, width - 2 * MARGIN) for id, cells in texts.items()}
-    heights = {id: _height(cells, across[id]) for id, cells in texts.items()}
-    letters = int((width - 2 * MARGIN) / CHARACTER)
-    titles = {id: wrap(f"{id}, by {strip.name}", letters) for id, strip in by_statement.items()}
-    above = {id: LABEL + LINE * (len(lines) - 1) for id, lines in titles.items()}
-    below = sum(above.values()) + sum(heights.values()) + 2 * MARGIN
-    inches = height + below
-    share = below / inches
-    fig.set_size_inches(width, inches)
-    for ax in fig.axes:
-        box = ax.get_position(original=True)
-        ax.set_position(
-            (box.x0, share + box.y0 * (1 - share), box.width, box.height * (1 - share))
-        )
-    for placed in fig.legends:
-        placed.set_bbox_to_anchor((0, share, 1, 1 - share), fig.transFigure)
-    top = below - MARGIN
-    for id, strip in by_statement.items():
-        top -= above[id] + heights[id]
-        side = MARGIN / width
-        ax = fig.add_axes((side, top / inches, 1 - 2 * side, heights[id] / inches), label=id)
-        _draw_strip(ax, strip, texts[id], across[id])
-        ax.set_title("\n".join(titles[id]), loc="left", size=7, pad=2)
-    return fig
-
-
-def _texts(strip: Strip, inches: float) -> list[str]:
-    """What stands in the cells; in two lines where one is too long for them."""
-    texts = [f"{value} {MARKS[holds]}" for value, holds in strip.holds]
-    if max(map(len, texts)) * CHARACTER <= inches / len(texts):
-        return texts
-    return [_in_two_lines(text) for text in texts]
-
-
-def _in_two_lines(text: str) -> str:
-    """Parted where the longer line is shortest.
-
-    >>> _in_two_lines("an attribute's 0.1 ✓"), _in_two_lines("t1 50 ?")
-    ("an attribute's\\n0.1 ✓", 't1\\n50 ?')
-    """
-    spaces = [place for place, letter in enumerate(text) if letter == " "]
-    at = min(spaces, key=lambda place: max(place, len(text) - place))
-    return f"{text[:at]}\n{text[at + 1 :]}"
-
-
-def _cells_across(texts: list[str], inches: float) -> int:
-    """How many cells stand side by side: all, or on a narrow page as many as have room.
-
-    >>> _cells_across(["t1\\n50 ✓"] * 18, 6.8), _cells_across(["t1\\n5000 ✓"] * 18, 3.2)
-    (18, 6)
-    """
-    longest = max(len(line) for text in texts for line in text.split("\n"))
-    room = max(1, int(inches / (longest * CHARACTER)))
-    under = -(-len(texts) // room)
-    return -(-len(texts) // under)
-
-
-def _height(texts: list[str], across: int) -> float:
-    one = CELLS + LINE * any("\n" in text for text in texts)
-    return one * -(-len(texts) // across)
-
-
-def _draw_strip(ax: Axes, strip: Strip, texts: list[str], across: int) -> None:
-    under = -(-len(texts) // across)
-    ax.set(xlim=(0, across), ylim=(under, 0))
-    ax.axis("off")
-    for place, (_, holds) in enumerate(strip.holds):
-        down, right = divmod(place, across)
-        box = mpl.patches.Rectangle(
-            (right, down), 1, 1, facecolor=TINTS[holds], hatch=HATCHES[holds]
-        )
-        box.set(edgecolor="0.55", linewidth=0.5)
-        ax.add_patch(box)
-        text = ax.text(right + 0.5, down + 0.55, texts[place], size=7)
-        text.set(ha="center", va="center")
-        if holds is None:
-            text.set_bbox(dict(facecolor="white", edgecolor="none", pad=1))
-
-
 # Grids
 
 
@@ -367,8 +256,6 @@ class Panel:
         Labels, and functions of x, drawn dashed.
     bars : bool
         Bars in groups, not lines.
-    mark_every : int
-        Only one in so many points of a line has a mark.
     mark : float, optional
         A place on x that is pointed out.
     cells : bool
@@ -379,6 +266,10 @@ class Panel:
         Boxes whose axes have one unit: a map.
     fit_theory : bool
         The view holds the theory too.
+    names : sequence of str
+        Of the rows and columns of unit boxes.
+    ylim : (float, float), optional
+        What the vertical axis shows.
     linear_below : float
         The vertical axis is logarithmic down to here and linear below, so that 0 has a place on it.
     """
@@ -392,12 +283,13 @@ class Panel:
     printed: Printed | Iterable[Printed] = ()
     theory: tuple[str, Callable[..., Any]] | Sequence[tuple[str, Callable[..., Any]]] = ()
     bars: bool = False
-    mark_every: int = 1
     mark: float | None = None
     cells: bool = False
     outlines: bool = False
     equal: bool = False
     fit_theory: bool = False
+    names: Sequence[str] = ()
+    ylim: tuple[float, float] | None = None
     linear_below: float = 0.0
 
 
@@ -429,8 +321,11 @@ def grid(
     *,
     width: float | None = None,
     height: float = 2.0,
+    sharey: bool = False,
+    headline: str = "",
+    first: int = 0,
 ) -> Figure:
-    """A figure of many panels, with the paper's numbers, theory and one legend.
+    """A figure of many panels, with the paper's numbers and theory.
 
     Parameters
     ----------
@@ -444,39 +339,39 @@ def grid(
         Of the figure, in inches.
     height : float
         Of one panel, in inches.
+    sharey : bool
+        Whether panels side by side that measure the same have one vertical axis.
+    headline : str
+        The sentence over all panels.
+    first : int
+        Place in the alphabet of the first panel's letter.
 
     Returns
     -------
     Figure
     """
-    if page().narrow:
-        labels = _labels(rows, wanted)
-        inches = page().width or 0
-        beside = is_high(labels, inches) and not is_crowded(labels, inches, 1)
-        if beside and len(wanted) * LOW <= page().height:
-            columns = 1
+    columns = min(columns, len(wanted))
     lines = -(-len(wanted) // columns)
     titles = [panel.title for panel in wanted]
     fig, axes = panels(lines, columns, titles, width=width, height=height)
+    if headline:
+        entitle(fig, headline)
     first_boxes = next((panel_rows(rows, panel) for panel in wanted if panel.cells), None)
     # All boxes are shaded on the scale of the first, the truth: what stands beside it may move.
     limits = None if first_boxes is None else color_limits(first_boxes)
+    lined = [panel_rows(rows, panel)[panel.series] for panel in wanted if not panel.cells]
+    styles = series_styles(name for names in lined for name in names.astype(str).unique())
     for panel, ax in zip(wanted, axes, strict=False):
         dashes = theory_dashes(panel, wanted)
-        _draw(panel, panel_rows(rows, panel), ax, limits, dashes)
+        _draw(panel, panel_rows(rows, panel), ax, limits, dashes, styles)
     for ax in axes[len(wanted) :]:
         ax.remove()
-    return legend(fig)
-
-
-def _labels(rows: pd.DataFrame, wanted: Sequence[Panel]) -> list[str]:
-    """What the legend will name."""
-    labels: dict[str, None] = {}
-    for panel in wanted:
-        if not panel.cells:
-            labels |= dict.fromkeys(panel_rows(rows, panel)[panel.series].astype(str))
-        labels |= dict.fromkeys(label for label, _ in theory_curves(panel))
-    return [*labels]
+    if len(wanted) > 1 or first:
+        for letter, ax in zip(ascii_lowercase[first:], axes, strict=False):
+            add_letter(ax, letter)
+    if sharey:
+        share_y(axes[: len(wanted)])
+    return legend(fig, styles)
 
 
 def _draw(
@@ -485,21 +380,34 @@ def _draw(
     ax: Axes,
     limits: tuple[float, float] | None,
     dashes: Sequence[tuple[Any, ...]],
+    styles: Mapping[str, SeriesStyle],
 ) -> None:
+    finite = np.isfinite(rows.value.astype(float))
+    if not finite.all() or rows.empty:
+        missing = f"{counted((~finite).sum(), 'value')} not finite" if len(rows) else "no rows"
+        ax.annotate(missing, (0.5, 0.02), xycoords="axes fraction", ha="center", color="0.35")
+        rows = rows[finite]
+    if rows.empty:
+        ax.set(xticks=[], yticks=[])
+        return
     if panel.cells:
         cells(rows, ax, limits, outlines=panel.outlines, equal=panel.equal)
+        if panel.names:
+            places = np.arange(len(panel.names)) + 0.5
+            ax.set_xticks(places, panel.names, rotation=90)
+            ax.set_yticks(places, panel.names)
         return
+    how: dict[str, Any] = dict(log=panel.log, styles=styles)
     if panel.bars:
-        grouped_bars(rows, panel.x, panel.series, ax, log="y" in panel.log)
+        grouped_bars(rows, panel.x, panel.series, ax, **how | {"log": "y" in panel.log})
     else:
-        curves(
-            rows, panel.x, panel.series, ax,
-            at=panel.at, log=panel.log, mark_every=panel.mark_every,
-        )  # fmt: skip
+        curves(rows, panel.x, panel.series, ax, at=panel.at, **how)
     if panel.linear_below:
         show_zero(ax, panel.linear_below)
     printed(panel.printed, ax)
     for (label, law), kind in zip(theory_curves(panel), dashes, strict=True):
         theory(law, ax, label, kind, fit=panel.fit_theory)
+    if panel.ylim:
+        ax.set_ylim(panel.ylim)
     if panel.mark is not None:
         ax.axvline(panel.mark, color="0.4", linewidth=0.7, zorder=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +11,13 @@ from workbench.compiled import pd
 from workbench.figures.plots.axes import keep_limits, limit_to_fractions, name_axis
 from workbench.figures.plots.style import (
     AXIS_LABELS,
+    FRACTIONS,
     MAX_MARKERS,
+    MEAN_SEEDS,
     SERIES_STYLES,
     SeriesStyle,
     metric_name,
-    series_style,
+    series_styles,
     with_style,
 )
 from workbench.trials.claims import Printed, confidence_intervals
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---")
 _NOT_SERIES = {"paper", "ours"}
 
 
@@ -39,11 +40,13 @@ def curves(
     value: str = "value",
     at: str | None = None,
     log: str = "xy",
-    mark_every: int = 1,
     xlabel: str | None = None,
     ylabel: str | None = None,
+    styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """One line a series: the mean over seeds against `x`, with its 95 % interval.
+    """One line per series: the mean over seeds against `x`, with its 95 % interval.
+
+    Below five seeds, dots show the seeds in place of an interval.
 
     Parameters
     ----------
@@ -58,17 +61,20 @@ def curves(
         seed (such as `released`).
     log : str
         The logarithmic axes: "", "x", "y" or "xy".
-    mark_every : int
-        Only one in so many points has a mark, where lines are many.
     xlabel, ylabel : str, optional
         Labels in place of the columns' own.
+    styles : mapping, optional
+        How series are drawn (`series_styles`), where a figure has more of them than these rows.
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
     what = metric_name(rows, value)
-    for i, (name, group) in enumerate(rows.groupby(series, sort=False)):
-        marks = (i % mark_every, mark_every)
-        _curve(group, x, at or x, value, name, ax, "y" in log, marks)
+    groups = rows.groupby(series, sort=False)
+    styles = styles or _styles(map(str, groups.groups), ax)
+    for name, group in groups:
+        group = group.assign(value=group[value].astype(float))
+        style = styles[str(name)]
+        _curve(group, x, at or x, what, str(name), ax, style, "y" in log)
     name_axis(ax, "x", x, "x" in log, xlabel)
     name_axis(ax, "y", what, "y" in log, ylabel)
     limit_to_fractions(ax, what)
@@ -81,15 +87,15 @@ def _curve(
     group: pd.DataFrame,
     x: str,
     at: str,
-    value: str,
+    what: str,
     name: str,
     ax: Axes,
+    style: SeriesStyle,
     log: bool,
-    marks: tuple[int, int],
 ) -> None:
-    points = confidence_intervals(group.assign(value=group[value].astype(float)), at)
+    """The mean over seeds, and its interval or, where seeds are few, the seeds themselves."""
+    points = confidence_intervals(group, at)
     points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
-    style = _style(name, ax)
     approximate = "delta" in group and group.delta.max() > 0
     means = points["mean"]
     if log and (means > 0).any():
@@ -99,43 +105,40 @@ def _curve(
         means,
         color=style.color,
         marker=style.marker if len(points) < MAX_MARKERS else "",
-        markevery=marks,
         linestyle=style.dashes,
         markerfacecolor="white" if approximate else style.color,
         label=name,
     )
-    bounded = points[np.isfinite(points.low)]
     with keep_limits(ax):
-        _band(bounded.x, bounded.low, bounded.high, style.color, ax, log)
-    ax.update_datalim(bounded[["x", "high"]])
-    if not log:  # where low may be <= 0, and has no place
-        ax.update_datalim(bounded[["x", "low"]])
+        if points.seeds.max() >= MEAN_SEEDS:
+            low, high = possible(points, group, at, what)
+            band = dict(color=style.color, alpha=0.2, linewidth=0, zorder=1)
+            ax.fill_between(points.x, low, high, where=np.isfinite(high), **band)
+        elif len(group) > len(points):
+            shown = group[group.value > 0] if log else group
+            places = shown[at].map(points.x)
+            ax.plot(places, shown.value, ".", color=style.color, alpha=0.45, markersize=2.5)
+    ax.update_datalim(np.column_stack([points.x, means])[np.isfinite(means)])
 
 
-def _band(
-    x: pd.Series, low: pd.Series, high: pd.Series, color: str, ax: Axes, log: bool
-) -> None:
-    """From low to high; on a logarithmic axis pale within its edges where it is wider than a decade.
+def possible(
+    points: pd.DataFrame, group: pd.DataFrame, at: str, what: str
+) -> tuple[pd.Series, pd.Series]:
+    """Intervals within what their metric can be: not below 0 where no value is, and shares up to 1.
 
-    Bands of two seeds reach zero, and so the foot of such an axis: several of them would cover all else.
+    An interval that would reach 0 ends at the least of its values, which has a place on a logarithmic
+    axis too.
     """
-    fill = dict(color=color, linewidth=0, zorder=1)
-    wide = (high > 10 * low).to_numpy() & log
-    around = wide.copy()
-    around[1:] |= wide[:-1]
-    around[:-1] |= wide[1:]
-    ax.fill_between(x, low, high, where=~wide, alpha=0.2, **fill)
-    if wide.any():
-        ax.fill_between(x, low, high, where=around, alpha=0.04, **fill)
-        for edge in (low, high):
-            shown = edge.where(around & (edge > 0))
-            ax.plot(x, shown, color=color, linewidth=0.5, alpha=0.6, zorder=1, label="_edge")
+    low, high = points.low.where(points.seeds > 1), points.high.where(points.seeds > 1)
+    if (group.value >= 0).all():
+        low = low.where(~(low <= 0), group.groupby(at).value.min())
+    return low, high.clip(upper=1) if what in FRACTIONS else high
 
 
-def _style(name: str, ax: Axes) -> SeriesStyle:
-    """As it has been drawn in another panel, else like nothing in the figure."""
+def _styles(names: Iterable[str], ax: Axes) -> dict[str, SeriesStyle]:
+    """As they have been drawn in another panel, and like nothing else in the figure."""
     drawn = [label for other in ax.figure.axes for label in series_labels(other)]
-    return series_style(name, drawn)
+    return series_styles([*drawn, *names])
 
 
 def series_labels(ax: Axes) -> list[str]:
@@ -151,11 +154,11 @@ def grouped_bars(
     ax: Axes,
     *,
     log: bool = True,
+    styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """Bars in groups: the mean over seeds, with its 95 % interval.
+    """Bars in groups: the mean over seeds, with its 95 % interval; on a logarithmic axis, marks.
 
-    Names along `x` come as the rows have them, numbers the largest first. On a logarithmic axis a bar
-    has no length of its own: all begin at a third of the least.
+    Names along `x` come as the rows have them, numbers the largest first.
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
@@ -164,28 +167,25 @@ def grouped_bars(
     named = isinstance(places[0], str)
     if not named:
         places.sort(reverse=True)
-    groups = list(rows.groupby(series, sort=False))
-    floor = rows.groupby([series, x])["value"].mean().min() / 3 if log else 0.0
+    groups = rows.groupby(series, sort=False)
+    styles = styles or _styles(map(str, groups.groups), ax)
     width = 0.8 / len(groups)
     for i, (name, group) in enumerate(groups):
-        points = confidence_intervals(group.assign(value=group.value.astype(float)), x)
+        style = styles[str(name)]
+        group = group.assign(value=group.value.astype(float))
+        points = confidence_intervals(group, x)
         centers = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
         mean = points["mean"].to_numpy()
-        below = mean - points.low.to_numpy()
-        above = points.high.to_numpy() - mean
-        ax.bar(
-            centers,
-            mean - floor,
-            width,
-            floor,
-            color=_style(name, ax).color,
-            edgecolor="white",
-            linewidth=0.6,
-            hatch=_HATCHES[i % len(_HATCHES)],
-            yerr=np.nan_to_num([below, above], posinf=0),  # one seed
-            error_kw=dict(elinewidth=0.8, ecolor="#333333"),
-            label=name,
-        )
+        low, high = possible(points, group, x, what)
+        error = np.clip(np.nan_to_num([mean - low, high - mean]), 0, None)  # 0: one seed
+        line = dict(elinewidth=0.8, ecolor="#333333")
+        if log:
+            ax.errorbar(
+                centers, mean, error, fmt=style.marker, color=style.color, label=name, **line
+            )
+        else:
+            look = dict(color=style.color, hatch=style.hatch, edgecolor="white", linewidth=0.6)
+            ax.bar(centers, mean, width, yerr=error, label=name, error_kw=line, **look)
     labels = [at.replace(", ", ",\n") if named else number(at) for at in places]
     longest = max(len(line) for label in labels for line in label.split("\n"))
     room = ax.get_position().width * ax.get_figure().get_figwidth() / len(places)
@@ -196,7 +196,7 @@ def grouped_bars(
         turned = dict(rotation=angle, ha="right", va="center", rotation_mode="anchor")
     ax.set_xticks(range(len(places)), labels, **turned)
     name_axis(ax, "y", what, log, None)
-    ax.set(xlabel="" if named else AXIS_LABELS.get(x, x), ylim=(floor, None))
+    ax.set(xlabel="" if named else AXIS_LABELS.get(x, x), xlim=(-0.6, len(places) - 0.4))
     limit_to_fractions(ax, what)
     ax.grid(False, axis="x")
     return ax

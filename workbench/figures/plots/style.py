@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import wraps
-from itertools import count
+from functools import cache, wraps
 from math import isfinite, sqrt
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
 
 from workbench.compiled import mpl
 
@@ -27,16 +29,20 @@ WIDTHS = {
     "page": PAGE_WIDTH,
     "slide": 5.5,
 }  # a slide is Beamer's, of 16:9
-FONTS = {  # of each kind all come with matplotlib, so that every machine draws the same
-    "sans": ("DejaVu Sans", "sans-serif"),
-    "serif": ("STIXGeneral", "DejaVu Serif", "DejaVu Sans", "serif"),
+SLIDE_HEIGHT = 2.9
+_ON_SLIDE = 3  # panels
+FONTS = {  # shipped here or with matplotlib, so that every machine draws the same
+    "sans": ("Workbench Sans", "DejaVu Sans"),
+    "serif": ("STIXGeneral", "DejaVu Serif", "DejaVu Sans"),
 }
 
 RC_PARAMS = {
-    "font.size": 8,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8,
-    "legend.fontsize": 7.5,
+    "font.size": 8.5,
+    "axes.labelsize": 8.5,
+    "axes.titlesize": 8.5,
+    "figure.titlesize": 10,
+    "figure.titleweight": "bold",
+    "legend.fontsize": 8,
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -50,6 +56,7 @@ RC_PARAMS = {
 COLORMAP = "cividis_r"  # of cells
 
 MAX_MARKERS = 60  # points of a curve, from which marks would hide it
+MEAN_SEEDS = 5  # with fewer, the seeds themselves are drawn in place of an interval
 
 THEORY_DASHES = ((5, 2), (1.5, 1.5), (8, 2, 1.5, 2), (3, 4))
 
@@ -105,7 +112,7 @@ def on_page(width: str | float, font: str = "sans") -> Iterator[None]:
     Parameters
     ----------
     width : str or float
-        "column", "page", "slide", or a number of centimetres.
+        "column", "page", "slide", or a number of centimetres, at least 7.7 (3 inches).
     font : str
         "sans" or "serif".
 
@@ -116,7 +123,7 @@ def on_page(width: str | float, font: str = "sans") -> Iterator[None]:
     """
     if font not in FONTS:
         raise ValueError(f"font = {font!r} is not allowed: need one of {', '.join(FONTS)}")
-    height = 2.9 if width == "slide" else Page.height
+    height = SLIDE_HEIGHT if width == "slide" else Page.height
     token = _page.set(Page(_inches(width), height, font))
     try:
         yield
@@ -131,12 +138,17 @@ def _inches(width: str | float) -> float:
         inches = float(width) / _CM
     except ValueError:
         inches = 0
-    if not (isfinite(inches) and 4 <= inches * _CM <= 60):
+    if not (isfinite(inches) and 7.7 <= inches * _CM <= 60):
         raise ValueError(
             f"width = {str(width)!r} is not allowed: need {', '.join(WIDTHS)}, or a number of "
-            "centimetres from 4 to 60"
+            "centimetres from 7.7 to 60"
         )
     return inches
+
+
+def on_a_slide() -> int | None:
+    """How many panels have room on a slide, if figures are drawn for one now."""
+    return _ON_SLIDE if page().height == SLIDE_HEIGHT else None
 
 
 def page() -> Page:
@@ -146,10 +158,20 @@ def page() -> Page:
 
 def rc_params() -> dict[str, Any]:
     """How figures are drawn just now, in matplotlib's words."""
+    _add_fonts()
     font = page().font
-    math = "stix" if font == "serif" else "dejavusans"
-    legend = {"legend.fontsize": 6.5} if page().narrow else {}
-    return RC_PARAMS | legend | {"font.family": [*FONTS[font]], "mathtext.fontset": math}
+    math = {"mathtext.fontset": "stix" if font == "serif" else "dejavusans"}
+    legend = {"legend.fontsize": 7} if page().narrow else {}
+    return RC_PARAMS | legend | {"font.family": [*FONTS[font]]} | math
+
+
+@cache
+def _add_fonts() -> None:
+    """Make the fonts that are shipped here known to matplotlib."""
+    from matplotlib import font_manager
+
+    for file in sorted((Path(__file__).parent / "fonts").glob("*.ttf")):
+        font_manager.fontManager.addfont(file)
 
 
 def with_style(draw: Callable[P, R]) -> Callable[P, R]:
@@ -273,7 +295,17 @@ PERCENT_COLUMNS = {
     "ContextShare",
 }  # shown in per cent
 
-FROM_0_TO_1 = {"TopPrecision", "JointError"}
+FROM_0_TO_1 = {"TopPrecision", "JointError"}  # on every axis
+FRACTIONS = {  # which no interval leaves
+    *FROM_0_TO_1,
+    "CommuteCDF",
+    "HeldCells",
+    "OverEstimates",
+    "Recovered",
+    "RealFraction",
+    "SampledSize",
+    "ContextShare",
+}
 
 
 def metric_name(rows: pd.DataFrame, value: str = "value") -> str:
@@ -330,9 +362,9 @@ SYNTHESES = {  # of records in a hierarchy
     "PrivTree": ("#009E73", "P"),
 }
 
-PRIORS = {  # of past answers
-    "no prior": ("#0072B2", "s"),
-    "with prior": ("#D55E00", "o"),
+PRIORS = {  # of kernel PCA, in its colour
+    "no prior": ("#5BC0A0", "s"),
+    "with prior": ("#00573F", "o"),
     "bought": ("#56B4E9", "D"),
 }
 
@@ -357,13 +389,25 @@ PUBLISHED = {  # from noisy marginals, or tuple by tuple
 
 SERIES_STYLES = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
 
+_IN_WORDS = {  # for letters that differ in an accent alone
+    "S̃": "noisy S̃",
+    "S̃ᵣ": "rounded S̃ᵣ",
+    "S̄": "consistent S̄",
+    "L̃": "noisy leaves L̃",
+    "H̃": "noisy tree H̃",
+    "H̄": "consistent tree H̄",
+}
+
 # of later years than the paper beside, or what no author can have meant
 _DOTTED = {"non-negative H̄", "HB", "Privelet", "PrivTree", "H̄ by leaves"}
 
 _MARKERS = "phd<>*8HoX"
 
-# of one colour and marker drawn repeatedly
-_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (1, 3)))
+_DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
+
+_HATCHES = dict(
+    zip("osv^XPDdpHh*.<", ("", "", "///", "xxx", "...", "\\\\\\") * 3, strict=False)
+)
 
 
 class SeriesStyle(NamedTuple):
@@ -373,39 +417,96 @@ class SeriesStyle(NamedTuple):
     marker: str
     dashes: Any
 
+    @property
+    def hatch(self) -> str:
+        """Pattern of its bars, which follows from the marker."""
+        return _HATCHES.get(self.marker, "")
 
-def series_style(name: str, drawn: Sequence[str]) -> SeriesStyle:
-    """The style of a series: like none of those `drawn` already, and its own where it is one of them."""
-    labels = [str(label) for label in drawn if not str(label).startswith("_")]
-    given: dict[str, SeriesStyle] = {}
-    taken: set[SeriesStyle] = set()
-    others: list[str] = []
-    for label in dict.fromkeys([*labels, str(name)]):
-        kind = label.split(",")[0]
-        if kind not in SERIES_STYLES and kind not in others:
-            others.append(kind)
-        free = (style for style in _styles(label, others) if style not in taken)
-        given[label] = next(free)
-        taken.add(given[label])
-    return given[str(name)]
+    @property
+    def ink(self) -> str:
+        """Its colour, dark enough for text on white (a contrast of 4.5 to 1)."""
+        rgb = mpl.colors.to_rgb(self.color)
+        while _luminance(rgb) > 0.18:
+            rgb = tuple(0.95 * x for x in rgb)
+        return str(mpl.colors.to_hex(rgb))
 
 
-def _styles(label: str, others: list[str]) -> Iterator[SeriesStyle]:
-    """The styles of a series' kind, its usual one first; those after it have other dashes, then marks."""
-    kind = label.split(",")[0]
-    if kind in SERIES_STYLES:
-        color, usual = SERIES_STYLES[kind]
-    else:
-        place = others.index(kind) % len(_MARKERS)
-        color = mpl.color_sequences["petroff10"][place]
-        usual = _MARKERS[place]
-    if label in _DOTTED:  # dashes of one kind that is drawn several times tell those apart
-        yield SeriesStyle(color, usual, ":")
-    for marker in (usual, *_MARKERS):
-        for dashes in _DASHES:
-            yield SeriesStyle(color, marker, dashes)
-    for number in count(3):
-        yield SeriesStyle(color, usual, (0, (number, 1)))
+def _luminance(rgb: Iterable[float]) -> float:
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in rgb]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def in_words(name: str) -> str:
+    """A series as a legend names it.
+
+    >>> in_words("S̄, ε = 1")
+    'consistent S̄, ε = 1'
+    """
+    kind, comma, rest = name.partition(", ")
+    return f"{_IN_WORDS.get(kind, kind)}{comma}{rest}"
+
+
+def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
+    """The styles of series that are drawn together.
+
+    The kind of a series, the words before its first comma, decides the colour. Series of one kind that
+    differ in a number, for example "filter, θ = 20", have shades of that colour, the darker the larger.
+    Those that differ in words have other markers and dashes.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names as `name_series` gives them.
+
+    Returns
+    -------
+    dict
+        A style for each name.
+    """
+    kinds: dict[str, list[tuple[str, str, tuple[float, ...]]]] = {}
+    for name in dict.fromkeys(map(str, names)):
+        kind, *parts = name.split(", ")
+        numbers = tuple(x for x in map(_number, parts) if x is not None)
+        words = ", ".join(
+            part if _number(part) is None else part.split(" = ")[0] for part in parts
+        )
+        kinds.setdefault(kind, []).append((name, words, numbers))
+    styles = {}
+    unknown = [kind for kind in kinds if kind not in SERIES_STYLES]
+    for kind, series in kinds.items():
+        again = 0
+        if kind in SERIES_STYLES:
+            color, marker = SERIES_STYLES[kind]
+        else:
+            again, place = divmod(unknown.index(kind), len(_MARKERS))
+            color, marker = mpl.color_sequences["petroff10"][place], _MARKERS[place]
+        forms = list(dict.fromkeys(words for _, words, _ in series))
+        ranks = sorted({numbers for _, _, numbers in series if numbers})
+        for name, words, numbers in sorted(series, key=lambda x: (forms.index(x[1]), x[2])):
+            form = forms.index(words)
+            at = ranks.index(numbers) / (len(ranks) - 1) if numbers and len(ranks) > 1 else None
+            dashes = ":" if name in _DOTTED else _DASHES[(form + again) % len(_DASHES)]
+            mark = marker if form == 0 else _MARKERS[(form - 1) % len(_MARKERS)]
+            styles[name] = SeriesStyle(_shade(color, at), mark, dashes)
+    return styles
+
+
+def _number(part: str) -> float | None:
+    """The number of "θ = 1,000", or None for other words."""
+    _, equal, text = part.partition(" = ")
+    try:
+        return float(text.replace(",", "")) if equal else None
+    except ValueError:
+        return None
+
+
+def _shade(color: str, at: float | None) -> str:
+    """A colour, or at 0 … 1 one between its pale and its dark shade."""
+    if at is None:
+        return color
+    rgb = mpl.colors.to_rgb(color)
+    ends = [(0.45 * x + 0.55, x or 0.28 * (not any(rgb)), 0.6 * x) for x in rgb]
+    return str(mpl.colors.to_hex([np.interp(at, (0, 0.5, 1), channel) for channel in ends]))
 
 
 def name_series(

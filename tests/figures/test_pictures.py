@@ -1,0 +1,112 @@
+"""Pictures of every figure, from recorded rows: nothing lies over anything, and titles claim what holds."""
+
+from functools import cache
+from itertools import combinations
+
+import matplotlib
+import pandas as pd
+import pytest
+from matplotlib.text import Text
+
+from workbench.compiled import project_folder
+from workbench.figures import Figure, find_figure, find_notebooks, plots
+from workbench.figures.notebook import committed_verdicts
+from workbench.figures.recorded import recorded_folder
+from workbench.figures.saved import TIMED
+
+matplotlib.use("Agg")
+IDS = [id for id in find_notebooks(project_folder() / "notebooks") if "20" in id]
+WIDTHS = (
+    "page",
+    *(pytest.param(width, marks=pytest.mark.slow) for width in ("column", "slide")),
+)
+MOST = 6  # panels of a picture
+
+
+@cache
+def rows_of(id):
+    """The recorded rows of the quick run; times, which are not recorded, are all the same."""
+    rows = pd.read_csv(recorded_folder() / f"{id}.csv.xz", low_memory=False)
+    if "metric" in rows:
+        timed = rows.metric.isin(TIMED)
+        rows.loc[timed, "value"] = rows.loc[timed, "value"].fillna(1.0)
+    return rows
+
+
+def drawn(id, width):
+    """The pictures of a figure, and its panels."""
+    figure = find_figure(id).at("quick")
+    try:
+        with plots.on_page(width):
+            return [*figure.drawings(rows_of(id)).items()]
+    except FileNotFoundError as e:
+        pytest.skip(str(e))
+
+
+def shown(ax):
+    """The texts beside axes that may not touch, by what they are; turned ones have no boxes of their own."""
+    renderer = ax.figure.canvas.get_renderer()
+    texts = {
+        "titles": [ax._left_title, ax.title, ax.xaxis.label, ax.yaxis.label],
+        "ends": [text for text in ax.texts if text.get_gid() == "end of a line"],
+    }
+    for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
+        ticks = [tick.label1 for tick in axis._update_ticks()]  # those in view
+        texts[name] = [label for label in ticks if not label.get_rotation()]
+    return {
+        kind: [
+            (text.get_text(), Text.get_window_extent(text, renderer))
+            for text in found
+            if text.get_visible() and text.get_text()
+        ]
+        for kind, found in texts.items()
+    }
+
+
+def cross(a, b):
+    """Whether two boxes share more than a pixel in each direction."""
+    return min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("id", IDS)
+def test_no_words_lie_over_others(id, width):
+    for name, fig in drawn(id, width):
+        fig.draw_without_rendering()
+        assert width != "slide" or fig.get_figheight() <= 2.9
+        titles = []
+        for ax in fig.axes:
+            texts = shown(ax)
+            titles += texts["titles"]
+            for kind in ("x", "y", "ends"):
+                for (a, box), (b, other) in combinations(texts[kind], 2):
+                    assert not cross(box, other), f"{name} {kind}: {a!r} lies over {b!r}"
+        for (a, box), (b, other) in combinations(titles, 2):
+            assert not cross(box, other), f"{name}: {a!r} lies over {b!r}"
+        width_of, height_of = fig.bbox.width, fig.bbox.height
+        for text, box in titles:
+            inside = -1 <= box.x0 and box.x1 <= width_of + 1 and box.y1 <= height_of + 1
+            assert inside, f"{name}: {text!r} is cut at the edge"
+        plots.close(fig)
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_a_headline_claims_what_the_paper_profile_found(id):
+    figure = find_figure(id)
+    committed = committed_verdicts(id.partition("_")[0])
+    outcomes = dict(zip(committed.id, committed.outcome, strict=True))
+    assert bool(figure.headline) == bool(figure.rests_on)
+    for name in figure.rests_on:
+        statement = name.removeprefix("not ")
+        assert statement in figure.checks(), "one of its own"
+        assert outcomes[statement] == ("differs" if name.startswith("not ") else "holds")
+    assert len(figure.headline) <= 100 and not figure.headline.endswith(".")
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_a_picture_has_at_most_six_panels(id):
+    figure = find_figure(id).at("quick")
+    assert figure.main <= MOST
+    if type(figure).plot is Figure.plot:
+        for ax_title in (p.title for p in figure.panels(figure.to_draw(rows_of(id)))):
+            assert not ax_title.startswith("("), "letters are added"
