@@ -22,7 +22,16 @@ from typing import Any
 import numpy as np
 
 from experiments.adaptive2009._commutes import CHILDREN, REAL, TWIN
-from experiments.adaptive2009._shapes import BREADTHS, DEPTHS, SHORT, Shape
+from experiments.adaptive2009._shapes import (
+    BREADTHS,
+    DEEPEST,
+    DEPTHS,
+    LEAVES,
+    MEAN,
+    SHORT,
+    WIDEST,
+    Shape,
+)
 from experiments.adaptive2009._strings import LOG, LONGEST, NAMES, SYMBOLS, Thinned
 from experiments.adaptive2009._unprinted import SETTINGS, improved
 from workbench import Sweep
@@ -109,7 +118,7 @@ def check_order(rows, level, metric: str, falls: bool) -> Finding:
 class AppA(Figure):
     """Depth over breadth of each way of discounting: a line a dataset, a panel a measure."""
 
-    title = "Five ways of discounting, from deep but narrow to broad but shallow"
+    title = "How deep and how broad histograms become by five ways of discounting"
     page = "adaptive2009, appendix A"
     quick = {"people": 20_000, "seeds": 5}
     main = 4
@@ -148,7 +157,7 @@ class AppA(Figure):
         return rows.assign(series=rows.strategy)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A row of panels a dataset: both depths, both breadths."""
+        """A row of panels a dataset: a depth and a breadth; then the other depth and breadth."""
         return [
             Panel(
                 f"{name}: {SHORT[metric]}",
@@ -156,8 +165,9 @@ class AppA(Figure):
                 "epsilon",
                 log="xy" if metric in BREADTHS else "x",
             )
+            for pair in ((MEAN, LEAVES), (DEEPEST, WIDEST))
             for name in rows.panel.unique()
-            for metric in (*DEPTHS, *BREADTHS)
+            for metric in pair
         ]
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ Open    The searches are not public: a made-up log of as many searches as the pa
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from experiments.adaptive2009._leaves_in_parts import in_parts
 from experiments.adaptive2009._real_strings import (
@@ -23,7 +24,7 @@ from experiments.adaptive2009._real_strings import (
     RealBySymbol,
     RealStrings,
 )
-from experiments.adaptive2009._strings import SYMBOLS, Strings, of_log
+from experiments.adaptive2009._strings import LOG, SYMBOLS, Strings, of_log
 from experiments.adaptive2009._techniques import IMPROVED
 from experiments.adaptive2009._unprinted import basic, check_over, improved
 from workbench import DP, Sweep
@@ -146,9 +147,10 @@ class Fig10(Strings, Figure):
         """A panel a dataset, of what is drawn."""
         trend = ("three quarters", lambda x: TREND + 0 * x)
         where = {"metric": REAL, "setting": self.drawn()}
+        how: dict[str, Any] = dict(log="x", theory=trend)
         return [
-            Panel(name, where | {"panel": name}, "least", log="x", theory=trend)
-            for name in rows.panel.unique()
+            Panel(f"{name}, ε = {self.epsilon:g}", where | {"panel": name}, "least", **how)
+            for name in sorted(rows.panel.unique(), key=LOG.__ne__)
         ]
 
     def frequent_strings(self, rows: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -78,8 +78,8 @@ EPSILONS = Commutes.epsilons
 FEWEST = 10  # nodes of a level
 POINT = ["epsilon", "node_level"]
 BALANCED = ", adding up"
-NODE = NodeError.__name__
-THEORY = ExpectedResampling.__name__
+ALL, UP = "all techniques", "made to add up"
+NODE, THEORY = NodeError.__name__, ExpectedResampling.__name__
 ORDER = [DIRECT, IMPROVED, IMPROVED + BALANCED, BASIC, BASIC + BALANCED, RESAMPLE, SECOND]
 
 
@@ -275,13 +275,11 @@ class Fig5(Commutes, Figure):
     """Sums of distances by level, and errors at nodes."""
 
     title = "Earth mover's distance of synthetic commutes, by depth"
-    headline = (
-        "Down to sizeable groups, direct synthesis is more accurate than resampling the data"
-    )
+    headline = "Direct synthesis can be more accurate than resampling the true records"
     rests_on = ("a-5-2.1", "a-5-2.2")
     page = "adaptive2009, section 5.1, Figure 5; sections 1.3 and 4"
-    columns = 3
-    main = 5
+    main = 4
+    height = 2.2
 
     seeds: int = seeds(10)
 
@@ -320,45 +318,47 @@ class Fig5(Commutes, Figure):
         )
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Direct synthesis at all ε in one; all techniques at each ε; and the errors at nodes."""
+        """Direct synthesis at all ε; at one ε all techniques, and what adds up; nodes; other ε."""
+        middle = sorted(self.epsilons)[len(self.epsilons) // 2]
         grid = []
-        adding = []
+        others = []
         for name in rows.panel.unique():
             theory = rows[(rows.panel == name) & (rows.metric == THEORY)]
             law = theory.drop_duplicates("down_to").set_index("down_to").value
-            dashes = ("resample, expected", partial(_between, law))
-            where = {"panel": name, "metric": DISTANCE, "shown": "overlaid"}
-            grid.append(
-                Panel(f"{name}, direct synthesis", where, "down_to", log="y", theory=dashes)
-            )
+            between = partial(np.interp, xp=law.index, fp=law, left=np.nan, right=np.nan)
+            where = {"panel": name, "metric": DISTANCE}
+            how = {"x": "down_to", "log": "y"}
+            title, here = f"{name}: all ε", where | {"shown": "overlaid"}
+            grid.append(Panel(title, here, theory=("resample, expected", between), **how))
             for epsilon in self.epsilons:
-                where = {"panel": name, "metric": DISTANCE, "shown": f"at {epsilon:g}"}
-                title = f"{name}, ε = {epsilon:g}"
-                grid.append(Panel(title, where, "down_to", log="y", theory=dashes))
-                where = where | {"shown": f"adding up at {epsilon:g}"}
-                adding.append(Panel(f"{title}: made to add up", where, "down_to", log="y"))
-            where = {"panel": name, "shown": "nodes"}
-            grid.append(Panel(f"{name}: error at a node", where, "node_level", log=""))
-        return grid + adding
+                for shown in (ALL, UP):
+                    here = where | {"shown": f"{shown} at {epsilon:g}"}
+                    panel = Panel(f"{name}, ε = {epsilon:g}: {shown}", here, **how)
+                    (grid if epsilon == middle else others).append(panel)
+            here = {"panel": name, "shown": "nodes"}
+            grid.append(Panel(f"{name}: error at a node", here, "node_level", log=""))
+        return grid + others
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Rows whose series have what a panel varies in their names."""
+        """Rows of each panel, which says what adds up; direct synthesis with its ε in its name."""
         own = rows[rows.drawn]
         redrawn = own.setting.isna()
+        direct = own.series == DIRECT
         with_epsilon = own.series + own.epsilon.map(", ε = {:g}".format)
-        direct = own[(own.series == DIRECT) & (own.metric == DISTANCE)]
+        own = own.assign(series=own.series.mask(direct, with_epsilon))
+        distance = own.metric == DISTANCE
         frames = [
-            direct.assign(series=with_epsilon, shown="overlaid"),
-            own[redrawn].assign(shown="overlaid"),
-            self._at_nodes(own).assign(series=with_epsilon, shown="nodes"),
+            own[distance & (direct | redrawn)].assign(shown="overlaid"),
+            self._at_nodes(own[direct]).assign(shown="nodes"),
+            own[own.metric == THEORY],
         ]
+        up = own.series.str.endswith(BALANCED)
+        own["series"] = own.series.str.removesuffix(BALANCED)
+        beside = direct | (own.series == RESAMPLE)
         for epsilon in self.epsilons:
-            at = (own.epsilon == epsilon) | redrawn
-            there = own[at & (own.metric == DISTANCE)]
-            up = there.series.str.endswith(BALANCED)
-            frames.append(there[~up].assign(shown=f"at {epsilon:g}"))
-            frames.append(there[up].assign(shown=f"adding up at {epsilon:g}"))
-        frames.append(own[own.metric == THEORY])
+            at = distance & ((own.epsilon == epsilon) | redrawn)
+            frames.append(own[at & ~up].assign(shown=f"{ALL} at {epsilon:g}"))
+            frames.append(own[at & (up | beside)].assign(shown=f"{UP} at {epsilon:g}"))
         return pd.concat(frames, ignore_index=True)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -384,23 +384,17 @@ class Fig5(Commutes, Figure):
 
     def _at_nodes(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The errors of direct synthesis at nodes that hold the scale of its noise."""
-        own = (rows.metric == NODE) & (rows.at_least == "R") & (rows.series == DIRECT)
-        return rows[own]
+        own = (rows.metric == NODE) & (rows.at_least == "R")
+        return rows[own & rows.series.str.startswith(DIRECT)]
 
     def node_errors(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The mean error of direct synthesis at a node of each level, in scales of its noise."""
         errors = self._at_nodes(rows[rows.drawn])
         table = errors.pivot_table("value", ["panel", "epsilon"], "node_level")
-        table.columns = [int(level) for level in table.columns]
-        return table.rename_axis(columns="level").map(
-            lambda x: "" if x != x else format_number(x)
-        )
+        table.columns = table.columns.astype(int).rename("level")
+        return table.map(lambda x: "" if x != x else format_number(x))
 
 
 def _deviation(epsilon: float) -> float:
     """R, the standard deviation of one noisy count."""
     return sqrt(variance(1, epsilon, "geometric"))
-
-
-def _between(law: pd.Series, x):
-    return np.interp(x, law.index, law, np.nan, np.nan)

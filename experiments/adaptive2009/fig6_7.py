@@ -154,14 +154,15 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
         return rows.assign(product=rows.way.where(rows.way != ""))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A line per origin, populous and sparse in turn: people times ε of the paper, and its ε."""
+        """Populous and sparse origins side by side: people times ε as printed, then ε as printed."""
         grid = []
         places = rows.drop_duplicates(["panel", "origin"])
         turn = places.groupby(["panel", "kind"]).cumcount()
-        for place in places.assign(turn=turn).sort_values("turn", kind="stable").itertuples():
-            for way in (MATCHED, AS_PRINTED):
-                how = "people × ε matched" if way == MATCHED else "ε as printed"
-                title = f"{place.origin} ({place.population:,} people), {how}"
+        places = places.assign(turn=turn).sort_values("turn", kind="stable")
+        for way in (MATCHED, AS_PRINTED):
+            for place in places.itertuples():
+                how = "people × ε as printed" if way == MATCHED else "ε as printed"
+                title = f"{place.origin} ({place.population:,} people): {how}"
                 where = {"panel": place.panel, "origin": place.origin, "shown": way}
                 grid.append(Panel(title, where, "km", log=""))
         return grid

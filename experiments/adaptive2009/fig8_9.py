@@ -77,6 +77,11 @@ TECHNIQUES = (IMPROVED, DIRECT, BASIC)
 TIMES = (50, 500, 5000)  # a string is frequent from so many occurrences on, times 1/ε
 TIGHT = {"90%": 0.9, "95%": 0.95, "99%": 0.99}  # of the truth
 ABOVE_ZERO = float(np.nextafter(0, 1))
+WORDS = {
+    FROM_MOST_FREQUENT: "most frequent first",
+    OF_EACH: "each frequency",
+    FROM_RAREST: "rarest first",
+}
 NEAR = 0.95  # of the truth, in the table
 USUAL = 500  # times 1/ε, in the table: figure 10 takes 500 at ε = 1
 
@@ -254,7 +259,7 @@ class Fig8_9(Strings, Figure):  # noqa: N801
     """A line of panels a corpus: Figure 8, Figure 9, and what breaks down where."""
 
     title = "Recovered strings by frequency"
-    headline = "On searches, every technique recovers the most frequent strings"
+    headline = "On searches, every technique recovers frequent strings better than rare ones"
     rests_on = ("a-8-1.1",)
     page = "adaptive2009, section 5.2, Figures 8 and 9"
     quick = {
@@ -265,6 +270,7 @@ class Fig8_9(Strings, Figure):  # noqa: N801
     }
     sized_by = ("searches",)
     columns = 3
+    sharey = True
 
     epsilons: tuple[float, ...] = epsilons(EPSILONS, "ε")
     frequent: tuple[int, ...] = wholes(
@@ -303,19 +309,16 @@ class Fig8_9(Strings, Figure):  # noqa: N801
         return made
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Beginnings count, as printed: all ways of adding up at the middle ε, then the other ε."""
+        """Beginnings count, as printed: a line each way of adding up, a column an ε; the log first."""
         grid = []
-        middle = sorted(self.epsilons)[len(self.epsilons) // 2]
-        others = [epsilon for epsilon in self.epsilons if epsilon != middle]
-        every = {FROM_RAREST: "log", FROM_MOST_FREQUENT: "rest", OF_EACH: "frequency"}
-        for epsilon, name in product((middle, *others), rows.panel.unique()):
-            for adding, x in every.items():
-                part = "short" if adding == OF_EACH else "all"
-                where = dict(
-                    panel=name, adding=adding, reading=PRINTED, part=part, shown=epsilon
-                )
-                log = "x" if adding == OF_EACH else ""
-                grid.append(Panel(f"{name}, ε = {epsilon:g},\n{adding}", where, x, log=log))
+        ways = {FROM_MOST_FREQUENT: "rest", OF_EACH: "frequency", FROM_RAREST: "log"}
+        names = sorted(rows.panel.unique(), key=LOG.__ne__)
+        for name, adding, epsilon in product(names, ways, sorted(self.epsilons)):
+            part = "short" if adding == OF_EACH else "all"
+            where = dict(panel=name, adding=adding, reading=PRINTED, part=part, shown=epsilon)
+            log = "x" if adding == OF_EACH else ""
+            title = f"{name}, ε = {epsilon:g},\n{WORDS[adding]}"
+            grid.append(Panel(title, where, ways[adding], log=log))
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -50,6 +50,11 @@ def panel_of(bought: str, asked: str) -> str:
     return "c" if asked == bought else "d"
 
 
+def in_picture(case: str, panel: str, asked: str, bought: str) -> bool:
+    """Whether a panel is among the four of the paper, with new ranges where new queries are asked."""
+    return case == TWIN and asked in (PAST, "ranges")
+
+
 @value
 class Fig2(OverAlpha):
     """Past queries and new ones, two kinds of purchases, both approaches, with and without prior."""
@@ -57,7 +62,9 @@ class Fig2(OverAlpha):
     title = "Error of both approaches over their trade-off α"
     headline = "With α too small, estimates are biased and the error grows"
     rests_on = ("n-2a.3",)
-    columns = 3
+    height = 1.8
+    sharey = True
+    main = 4
     page = "Chen et al., EDBT 2012, section 5.1, Figure 2"
     quick = {
         "data": (TWIN,),
@@ -137,12 +144,17 @@ class Fig2(OverAlpha):
         return rows.assign(panel=panels, series=series, relative_alpha=rows.alpha / noise)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Of each dataset and kinds; the noise of a bought answer is dashed."""
+        """Of each dataset and kinds, the twin first; the noise of a bought answer is dashed."""
         grid = []
         curves = rows[rows.panel != UNION]
-        for (case, _, asked, bought), own in curves.groupby(COLUMNS):
+        groups = sorted(
+            curves.groupby(COLUMNS), key=lambda group: (group[0][0] != TWIN, group[0])
+        )
+        for (case, _, asked, bought), own in sorted(
+            groups, key=lambda group: not in_picture(*group[0])
+        ):
             where = {"case": case, "asked": asked, "bought": bought}
-            kind = f"past {bought}" if asked == PAST else f"new {asked}, from {bought}"
+            kind = f"past {bought}" if asked == PAST else f"new {asked} from past {bought}"
             dashes = partial(np.full_like, fill_value=float(own.deviation.mean()))
             title = f"{kind}: {case}"
             theory = ("noise of a bought answer", dashes)

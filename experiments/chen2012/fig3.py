@@ -24,6 +24,7 @@ import numpy as np
 from experiments.chen2012._over_alpha import OverAlpha
 from experiments.chen2012.best_alpha import against, exact_if_one
 from experiments.chen2012.data import TWIN, WITH, WITHOUT, QueryBank, datasets
+from experiments.chen2012.shared import KERNEL
 from experiments.chen2012.validated import (
     ESTIMATED,
     GENERAL,
@@ -144,6 +145,8 @@ class Fig3(OverAlpha):
     title = "Cross-validated and true errors over α"
     headline = "The α that minimizes the estimated error usually minimizes the true error"
     rests_on = ("n-3.3",)
+    height = 2.2
+    main = 2
     page = "Chen et al., EDBT 2012, sections 3.5 and 5.1, Figure 3"
     quick = {"past": 400, "queries": 400, "seeds": 3}
     sized_by = ("past", "queries")
@@ -179,8 +182,19 @@ class Fig3(OverAlpha):
         return rows.assign(series=rows.prior, panel=rows.panel.str.removesuffix(GENERAL))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One a dataset and noise."""
-        return [Panel(name, {"panel": name}, "alpha") for name in rows.panel.unique()]
+        """Without prior and with it, of each dataset and noise; the twin, which is judged, first."""
+        names = sorted(rows.panel.unique(), key=lambda name: name != TWIN)
+        return [
+            Panel(f"{name}, {prior}", {"panel": name, "prior_known": prior}, "alpha")
+            for name in names
+            for prior in (WITHOUT, WITH)
+        ]
+
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """All are errors of kernel PCA: true ones, estimates, and what explains them."""
+        kinds = rows.series.str.partition(", ")
+        what = kinds[2].where(kinds[2] != "", "true error")
+        return rows.assign(series=f"{KERNEL}, " + what, prior_known=kinds[0])
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The best α by either curve, and what a user is told and gets: means over seeds."""

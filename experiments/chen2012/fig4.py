@@ -95,7 +95,9 @@ def over_cases(rows, level: float, check) -> Finding:
 class Fig4(OverAlpha):
     """One parameter varies at a time, from past ranges over two attributes."""
 
-    columns = 2
+    height = 1.7
+    sharey = True
+    main = 4
     title = "Kernel PCA and maximum entropy over four parameters"
     page = "Chen et al., EDBT 2012, section 5.1, Figure 4"
     quick = {
@@ -170,21 +172,26 @@ class Fig4(OverAlpha):
         return rows.assign(case=names[0], panel=names[1], series=series)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A panel a dataset, parameter and kind of queries."""
-        shown = rows.drop_duplicates(["case", "panel"])
+        """A panel a dataset, kind of queries and parameter: new ranges of the twin first."""
+        cases = sorted(rows.case.unique(), key=lambda case: case != TWIN)
+        varied = rows.drop_duplicates(["case", "panel"])
         return [
             Panel(
-                f"{TITLES[panel]}: {kind} ranges, {case}",
+                f"{case}, {kind} ranges: {TITLES[panel]}",
                 {"case": case, "panel": panel, "kind": kind},
-                panel,
+                "point",
+                bars=True,
             )
-            for case, panel in zip(shown.case, shown.panel, strict=True)
-            for kind in (PAST, NEW)
+            for case in cases
+            for kind in (NEW, PAST)
+            for panel in varied[varied.case == case].panel
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Kernel PCA at the α that cross-validation chose."""
-        return rows[~rows.series.str.contains("at the least true error")]
+        """Kernel PCA at the α that cross-validation chose; of so few points none are joined."""
+        drawn = rows[~rows.series.str.contains("at the least true error")]
+        points = [f"{row[row.panel]:,.0f}" for _, row in drawn.iterrows()]
+        return drawn.assign(point=points)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """RMSE of past and new queries, a row a point; what was bought has the noise."""

@@ -67,8 +67,9 @@ class Fig5(Figure):
     """Processor time of both approaches, over four sizes; never taken from a store."""
 
     title = "Running time of inference from past answers"
-    headline = "The cost of kernel PCA grows with the square of the number of queries"
+    headline = "Kernel PCA's cost grows at least with the square of the number of queries"
     rests_on = ("n-5.1",)
+    sharey = True
     page = "Chen et al., EDBT 2012, section 5.1, Figure 5"
     quick = {
         "queries": (125, 250, 500, 1000),

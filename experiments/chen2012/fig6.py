@@ -223,8 +223,9 @@ def squares(rows: pd.DataFrame) -> pd.DataFrame:
         box = {"case": case, "value": error, "x0": x, "y0": y, "x1": x + 1, "y1": y + 1}
         above = responses(rows)
         boxes += [box | {"above": name} for name in above if series in (name, ENTROPY)]
-    labels = f"below the diagonal: {ENTROPY}|"
-    return pd.DataFrame(boxes).assign(metric=pairs.metric.iloc[0], labels=labels)
+    drawn = pd.DataFrame(boxes).assign(metric=pairs.metric.iloc[0])
+    method = drawn.above.str.partition(",")[0]
+    return drawn.assign(labels=method + " above,\nmax. entropy below|")
 
 
 @value
@@ -250,12 +251,11 @@ class Fig6(PublishedFigure):
         """Of each dataset pairs, attribute × attribute, and triples in the order of their cells."""
         grid = []
         errors = rows[rows.joint.notna()]
-        for case in rows.case.unique():
+        for case in sorted(rows.case.unique(), key=lambda case: case != TWIN):
             names = tuple(attributes(errors[errors.case == case]).values())
             for name in responses(errors):
                 where = {"case": case, "above": name}
-                title = f"{case}: pairs, {name.partition(',')[0]} above"
-                grid.append(Panel(title, where, "x0", cells=True, names=names))
+                grid.append(Panel(f"{case}: pairs", where, "x0", cells=True, names=names))
             where = {"case": case, "k": 3}
             grid.append(Panel(f"{case}: triples", where, "by_cells", log=""))
         return grid
@@ -271,7 +271,8 @@ class Fig6(PublishedFigure):
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Errors cut at 1, as in the paper; rows and columns of a square are attributes."""
         cut = rows.assign(value=rows.value.clip(upper=POOR))
-        return pd.concat([cut, squares(cut)])
+        whole = cut.series.str.endswith("a tuple")  # which are at 1 on all triples
+        return pd.concat([cut[~whole], squares(cut)])
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Mean errors of joints by their size: a row a dataset and method."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from experiments.fan2015._five_methods import (
     DIVERGENCE,
     DRAWN,
+    IN_TITLES,
     JUDGED,
     METHODS,
     PRECISION,
@@ -19,12 +20,14 @@ from experiments.fan2015._five_methods import (
     five_methods,
     mechanism_of_trials,
 )
-from experiments.fan2015._paper import FanFigure
+from experiments.fan2015._paper import FILES, FanFigure, paper_first
 from experiments.fan2015.data import (
+    TWIN,
     Case,
     cases,
     datasets,
     one_law,
+    panel_of,
     popularities,
     users_of_netflix,
 )
@@ -129,6 +132,9 @@ def drawn_rows(rows: pd.DataFrame) -> pd.DataFrame:
 class Counts(FiveMethods):
     """What is the same for items and edges, in Figures 7 and 8."""
 
+    height = 1.5
+    sharey = True
+
     of: ClassVar[str]
 
     top: int = whole(10, "K of (c), the most popular items")
@@ -144,26 +150,32 @@ class Counts(FiveMethods):
         return rows[(rows.of == self.of) | shown].reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Error, divergence up to 9, as printed, and precision, under two readings of ε."""
-        counts = f"{self.of.removesuffix('s')} counts"
-        tops = "all items" if self.of == "items" else "each context, on average"
+        """Error, divergence up to 9, as printed, and precision, under two readings of ε; so of all others."""
+        tops = "items" if self.of == "items" else "edges of a context"
         judged = {"metric": DIVERGENCE, "direction": JUDGED}
         precision = {"metric": PRECISION, "top": self.top}
         grid = []
         shown: tuple[tuple[str, dict, dict], ...] = (
-            (f"error of {counts}", {"metric": SQUARED}, {"log": "xy"}),
-            (f"KL divergence of {counts}", judged, {"log": "", "ylim": (0, 9)}),
-            (f"top {self.top} of {tops}", precision, {"log": ""}),
+            (f"error of {self.of}", {"metric": SQUARED}, {"log": "xy"}),
+            (f"divergence of {self.of}", judged, {"log": "", "ylim": (0, 9)}),
+            (f"top {self.top} {tops}", precision, {"log": ""}),
         )
-        for title, where, how in shown:
-            for reading in DRAWN:
-                here = {"of": self.of, "reading": reading, **where}
-                grid.append(Panel(f"{title}, ε {reading}", here, "panel", bars=True, **how))
+        for beside in sorted(rows.beside.unique()):
+            for title, where, how in shown:
+                for reading in DRAWN:
+                    here = {"of": self.of, "reading": reading, "beside": beside, **where}
+                    name = f"{title}, {IN_TITLES[reading]}"
+                    grid.append(Panel(name, here, "panel", bars=True, **how))
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The five methods, on stand-ins as built."""
-        return drawn_rows(rows)
+        """The five methods, on stand-ins as built; names in two lines, the paper's datasets first."""
+        drawn = drawn_rows(rows)
+        order = paper_first(drawn)
+        drawn = drawn.iloc[drawn.panel.map(order.index).argsort(kind="stable")]
+        beside = ~drawn.panel.isin([panel_of(drawn, of) for of in FILES.values()])
+        names = drawn.panel.str.replace(TWIN, "\n" + TWIN.strip(), regex=False)
+        return drawn.assign(panel=names, beside=beside)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Means over seeds: a row a dataset, reading of ε and method, those beside included."""

@@ -37,6 +37,7 @@ FEW = 21  # coefficients of DFT
 # in the last reading with a tenth of 2 ε, as all its shares are doubled
 READINGS = ("total", "each", "each, and popularity")
 DRAWN = READINGS[:2]
+IN_TITLES = dict(zip(READINGS, ("ε in total", "ε each", "ε each, popularity too"), strict=True))
 POPULARITY = 0.1  # of ε
 PUBLISHED = {  # users and records, where the dataset does not say them itself
     "Gowalla (LGLMF)": (5628, 620_683),

@@ -34,6 +34,12 @@ def rows_of(rows: pd.DataFrame, of: str) -> pd.DataFrame:
     return rows[rows.panel == name]
 
 
+def paper_first(rows: pd.DataFrame, *first: str) -> list[str]:
+    """The panels that rows have: of `first`, of the paper's other datasets, and what stands beside."""
+    order = [panel_of(rows, of) for of in dict.fromkeys([*first, *FILES.values()])]
+    return list(dict.fromkeys([*filter(None, order), *rows.panel.unique()]))
+
+
 @value
 class FanFigure(Figure):
     """A figure of this paper."""

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.fan2015._paper import FanFigure, rows_of
+from experiments.fan2015._paper import FanFigure, paper_first, rows_of
 from experiments.fan2015.data import Case, cases, datasets, panel_of, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep
@@ -98,8 +98,10 @@ class Fig1(FanFigure):
     """Records of users, the most active first, and where sampling cuts."""
 
     title = "Few users contribute most records"
-    headline = "Most users contribute fewer than 2,000 records each"
+    headline = "Most Netflix users contribute fewer than 2,000 records each"
     rests_on = ("f-1.2",)
+    height = 1.6
+    main = 4
     page = "Fan & Jin, WWW 2015, section 1, Figure 1"
     quick = {"netflix_users": 20_000}
     rough = {"netflix_users": 2000}
@@ -125,8 +127,10 @@ class Fig1(FanFigure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """One a dataset, records on a linear axis as printed, with the l at which SRA and HPA cut dashed."""
         grid = []
-        for name, case in self.cases().items():
-            dashes = ("l, where sampling cuts", partial(np.full_like, fill_value=case.l))
+        all_cases = self.cases()
+        for name in paper_first(rows, "Netflix"):
+            cut = all_cases[name].l if name in all_cases else self.l
+            dashes = ("l, where sampling cuts", partial(np.full_like, fill_value=cut))
             where = {"panel": name, "metric": "Records"}
             ylim = (0, MOST[1]) if name == panel_of(rows, "Netflix") else None
             grid.append(Panel(name, where, "rank", log="x", theory=dashes, ylim=ylim))

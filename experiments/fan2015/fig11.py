@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from math import inf, nextafter
 
-from experiments.fan2015._paper import FanFigure, rows_of
+from experiments.fan2015._paper import FanFigure, paper_first, rows_of
 from experiments.fan2015.data import (
+    TWIN,
     Case,
     cases,
     datasets,
+    panel_of,
     sampling_mechanisms,
     users_of_netflix,
 )
@@ -113,7 +115,10 @@ class Fig11(FanFigure):
     """The week of the records that are kept, a panel a dataset."""
 
     title = "The week of the sampled records"
+    columns = 3
+    height = 1.7
     sharey = True
+    main = 3
     page = "Fan & Jin, WWW 2015, section 6.4, Figure 11"
     quick = {"netflix_users": 20_000, "seeds": 3}
     rough = {"netflix_users": 2000, "seeds": 2}
@@ -149,10 +154,12 @@ class Fig11(FanFigure):
         return pd.concat(frames, ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One a dataset."""
+        """One a dataset: the paper's Foursquare, recorded days, then twins, which are controls."""
+        names = paper_first(rows, OF)
+        names.sort(key=lambda name: name != panel_of(rows, OF) and TWIN in name)
         return [
             Panel(name, {"panel": name, "metric": "ContextShare"}, "day", bars=True, log="")
-            for name in rows.panel.unique()
+            for name in names
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.fan2015._paper import FanFigure, rows_of
+from experiments.fan2015._paper import FanFigure, paper_first, rows_of
 from experiments.fan2015.data import (
     Case,
     cases,
@@ -122,7 +122,9 @@ class Fig5(FanFigure):
     quick = {"netflix_users": 20_000, "seeds": 3}
     rough = {"netflix_users": 2000, "seeds": 2}
     shown = ("d",)  # each dataset has its own
-    columns = 3
+    height = 1.6
+    sharey = True
+    main = 4
 
     data: tuple[str, ...] = datasets()
     epsilon: float = epsilon(1.0, "privacy budget ε of HPA")
@@ -149,13 +151,17 @@ class Fig5(FanFigure):
         return sweeps
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """One a dataset, brackets where the paper prints a number."""
+        """One a dataset, first those of the paper, with brackets where it prints a number."""
         printed = {panel_of(rows, of): points for of, points in PAPER.items()}
         grid = []
-        for name in rows.panel.unique():
+        for name in paper_first(rows, *PAPER):
             where = {"panel": name, "metric": "TopPrecision"}
             grid.append(Panel(name, where, "top", log="", printed=printed.get(name, ())))
         return grid
+
+    def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """One method, whatever its l."""
+        return rows.assign(series=FirstStep.series)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """A line a dataset and K of 20 and 100: printed, measured, and records over noise."""

@@ -20,12 +20,13 @@ from typing import Any
 
 from experiments.fan2015._five_methods import (
     DRAWN,
+    IN_TITLES,
     OURS,
     READINGS,
     five_methods,
     mechanism_of_trials,
 )
-from experiments.fan2015._paper import FanFigure
+from experiments.fan2015._paper import FanFigure, paper_first
 from experiments.fan2015.best_l import PRINTED_UP_TO, error_curve
 from experiments.fan2015.data import (
     CALIBRATED,
@@ -67,7 +68,7 @@ class Fig6(FanFigure):
     """Squared error over l."""
 
     title = "How many records of each user to keep"
-    headline = "Keeping more records per user helps at first, then the noise takes over"
+    headline = "Keeping more records of each user first reduces the error, then increases it"
     rests_on = ("f-6.1", "f-6.2", "f-6.3", "f-6.4")
     main = 4
     page = "Fan & Jin, WWW 2015, sections 4.1 and 6.2, Figure 6; Theorem 2"
@@ -171,20 +172,19 @@ class Fig6(FanFigure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Items and edges of each dataset, that of the paper first, with SRA's exact error dashed."""
         grid = []
-        first = panel_of(rows, "Foursquare")
-        for name, reading, of in sorted(self.curves(rows), key=lambda curve: curve[0] != first):
+        order = paper_first(rows, "Foursquare")
+        for name, reading, of in sorted(self.curves(rows), key=lambda x: order.index(x[0])):
             theory = error_curve(rows, "SRA", name, of, reading, "theory")["mean"]
             law = ("SRA, expected", interpolate_log_log(theory.index, theory))
             printed = PAPER[of] if name == panel_of(rows, "Foursquare") else ()
             where = {"panel": name, "of": of, "reading": reading}
             where["metric"] = "MeanSquaredCountError"
-            log = "y" if of == "edges" else ""
-            title = f"{name}: {of}, ε {reading}"
-            grid.append(Panel(title, where, "l", log=log, theory=law, printed=printed))
+            title = f"{name}: {of}, {IN_TITLES[reading]}"
+            grid.append(Panel(title, where, "l", log="y", theory=law, printed=printed))
         return grid
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Up to the printed l, on axes as printed: linear, but for the errors of edges."""
+        """Up to the printed l, which is linear as printed."""
         return one_law(rows[rows.l <= self.drawn_to])
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.fan2015._counts import TOPS, FiveMethods, count_metrics, drawn_rows
-from experiments.fan2015._five_methods import DRAWN, PRECISION, TEN
-from experiments.fan2015.data import one_law, panel_of
+from experiments.fan2015._five_methods import DRAWN, IN_TITLES, PRECISION, TEN
+from experiments.fan2015._paper import paper_first
+from experiments.fan2015.data import one_law
 from experiments.fan2015.precision import AHEAD, LAST
-from experiments.fan2015.table4 import TABLE
 from workbench.compiled import pd
 from workbench.figures.fields import wholes
 from workbench.figures.plots import Panel
@@ -27,6 +27,7 @@ class Fig9(FiveMethods):
 
     title = "Finding the K most popular items"
     page = "Fan & Jin, WWW 2015, section 6.3, Figure 9"
+    height = 1.7
     main = 4
     sharey = True
 
@@ -44,12 +45,15 @@ class Fig9(FiveMethods):
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """The paper's datasets with ε of the whole release, then all others."""
-        first = {panel_of(rows, of) for of in TABLE}
-        names = sorted(rows.panel.unique(), key=lambda name: name not in first)
         return [
-            Panel(f"{name}, ε {reading}", {"panel": name, "reading": reading}, "top", log="x")
+            Panel(
+                f"{name}, {IN_TITLES[reading]}",
+                {"panel": name, "reading": reading},
+                "top",
+                log="x",
+            )
             for reading in DRAWN
-            for name in names
+            for name in paper_first(rows)
         ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,8 @@ Open    Foursquare's collection is not published; of the others, files that are 
 
 from __future__ import annotations
 
+from typing import Any
+
 from experiments.fan2015._paper import FanFigure, rows_of
 from experiments.fan2015.data import Case, cases, datasets, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
@@ -23,6 +25,7 @@ from workbench.value import value
 
 COUNTS = ("users", "items", "records", "max", "min")
 STATISTICS = (*COUNTS, "mean")
+TEXT: dict[str, Any] = dict(textcoords="offset points", fontsize=6.5)
 TABLE = {  # users, items, records, max, min; mean
     "Gowalla": (12_579, 15_200, 739_600, 14_380, 1, 58.8),
     "Foursquare": (45_289, 17_967, 1_276_988, 1_303, 1, 60.2),
@@ -82,6 +85,8 @@ class Table4(FanFigure):
     """Six numbers of each dataset."""
 
     title = "Statistics of the datasets"
+    headline = "Foursquare's printed mean is not its printed records over its users"
+    rests_on = ("not f-t4.6",)
     page = "Fan & Jin, WWW 2015, section 6, Table 4"
     quick = {"netflix_users": 20_000}
     rough = {"netflix_users": 2000}
@@ -108,12 +113,20 @@ class Table4(FanFigure):
         return rows.assign(of=rows.panel.map(columns), twin=rows.panel.map(twins))
 
     def plot(self, rows: pd.DataFrame):
-        """Crosses are what is printed."""
+        """Crosses are what is printed, with its number where ours is another."""
         fig, axes = plots.panels(1, 2, sharey=True)
         for ax, metric, label in zip(axes, ("mean", "max"), ("mean", "most"), strict=True):
             ours = rows[rows.metric == metric]
-            how = dict(printed=self.printed(rows, metric), log=True)
+            how: dict[str, Any] = dict(printed=self.printed(rows, metric), log=True)
             plots.bars(ours, "panel", ax, label=f"{label} records of a user", **how)
+            for place, x in enumerate(ours.value):
+                ax.annotate(
+                    f"{x:,.1f}".removesuffix(".0"), (x, place), (0, 6), ha="center", **TEXT
+                )
+            for point in how["printed"]:  # where they lie apart
+                place = [*ours.panel].index(point.at)
+                if not point.low <= ours.value.iloc[place] <= point.high:
+                    ax.annotate(point.says, (point.value, place), (0, 6), ha="center", **TEXT)
         return plots.legend(fig)
 
     def printed(self, rows: pd.DataFrame, metric: str) -> list[Printed]:

@@ -19,6 +19,7 @@ from math import nextafter
 from typing import Any
 
 from experiments.fan2015._five_methods import (
+    IN_TITLES,
     METHODS,
     OURS,
     PRECISION,
@@ -89,9 +90,11 @@ class Table5(FanFigure):
     """The films that one group of people rates most, as released."""
 
     title = "The ten films that one group of people rates most"
-    headline = "HPA finds more of a group's favourite films than SRA"
+    headline = "For men under 25, HPA finds more of the ten most popular films than SRA"
     rests_on = ("f-t5.2",)
-    main = 4
+    columns = 3
+    sharey = True
+    main = 3
     page = "Fan & Jin, WWW 2015, section 6.4, Table 5"
     quick = {"seeds": 3}
 
@@ -143,15 +146,16 @@ class Table5(FanFigure):
         return both[(both.metric != "list") | (both.seed == 0)].reset_index(drop=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Precision over K, and what is released of the true ten: a line a reading of ε."""
-        grid = []
-        for reading in READINGS:
-            of = f"ε {reading}"
-            precision = {"metric": PRECISION, "reading": reading}
-            counts = {"metric": "Count", "reading": reading}
-            grid.append(Panel(f"the K most popular films, {of}", precision, "top", log="x"))
-            grid.append(Panel(f"counts of the true ten, {of}", counts, "place", log=""))
-        return grid
+        """Precision over K, ten marked, under each reading of ε; then the released counts of the true ten."""
+        top, counts = {"metric": PRECISION}, {"metric": "Count"}
+        titles = IN_TITLES.items()
+        return [
+            *(Panel(of, top | {"reading": x}, "top", log="x", mark=TEN) for x, of in titles),
+            *(
+                Panel(f"counts, {of}", counts | {"reading": x}, "place", log="")
+                for x, of in titles
+            ),
+        ]
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The five methods, and the counts of SRA and HPA beside the true ones."""

@@ -143,19 +143,18 @@ class Fig3(Figure):
         return rows.drop(columns=["estimate", "rank", "count", "sample", "unchanged"])
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """The samples, and below them the errors with what S̃ has everywhere."""
+        """Samples, and below them the errors with what S̃ has everywhere, two steps at a time."""
         expected = variance(1, self.epsilon, "laplace")
         theory = ("noisy, theory", lambda x: expected + 0 * x)
         grid = []
         for steps in (self.steps[::2], self.steps[1::2]):
-            for name, how in (
-                ("sample", {"log": ""}),
-                ("error", {"log": "y", "theory": theory}),
+            for name, title, how in (
+                ("sample", "one sample", {"log": ""}),
+                ("error", "mean error", {"log": "y", "theory": theory}),
             ):
                 for step in steps:
-                    title = f"{name}, step {step:g}/ε"
                     here = {"panel": name, "step": step}
-                    grid.append(Panel(title, here, "position", **how))
+                    grid.append(Panel(f"{title}, step {step:g}/ε", here, "position", **how))
         return grid
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

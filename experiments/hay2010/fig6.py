@@ -21,8 +21,16 @@ Open    NetTrace has 2¹⁶ cells (ℓ = 17 levels), Search Logs 2¹⁵ (ℓ = 1
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 
-from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED, at_hand, datasets
+from experiments.hay2010.data import (
+    LEAVES,
+    NOISY_TREE,
+    TREE_NOT_ZEROED,
+    TWIN,
+    at_hand,
+    datasets,
+)
 from experiments.hay2010.fig6_laws import PAPER, overtaken
 from experiments.hay2010.ranges import (
     BEST,
@@ -52,12 +60,21 @@ from workbench.trials.metrics import MeanSquaredError
 from workbench.value import format_number, value
 
 PRINTED = "the paper's methods"
-ALL = "all methods"
+VERSIONS = "consistent trees"
+LATER = "later methods"
+ROUNDS = "rounded"
 WIDE = "HB"
 EXACT_H = "non-negative H̄"
 ROUND = WholeAnswers()
 ORDER = [LEAVES, NOISY_TREE, BEST, LEAF_SUMS, TREE_NOT_ZEROED, EXACT_H, WIDE, "Privelet"]
 ORDER += [LEAVES + ROUNDED, NOISY_TREE + ROUNDED]
+DRAWN = {  # together
+    PRINTED: [LEAVES, NOISY_TREE, BEST],
+    VERSIONS: [BEST, LEAF_SUMS, TREE_NOT_ZEROED],
+    LATER: [BEST, EXACT_H, WIDE, "Privelet"],
+    ROUNDS: [LEAVES, LEAVES + ROUNDED, NOISY_TREE, NOISY_TREE + ROUNDED],
+}
+THEORY = {TREE_NOT_ZEROED: "theory, consistent but not zeroed"}
 MADE_OF_TREES = {
     Zeroed(): BEST,
     NonnegativeLeastSquares(): EXACT_H,
@@ -70,8 +87,10 @@ class Fig6(Figure):
     """A panel a dataset and ε: L̃, H̃ and H̄ against the size of the range, with their laws."""
 
     title = "Error of range queries against their size"
-    headline = "Noisy leaves win on short ranges, noisy trees on long ones"
-    rests_on = ("h-6-1.1", "h-6-1.4")
+    headline = (
+        "Trees beat noisy leaves on long ranges, and consistency improves trees on all ranges"
+    )
+    rests_on = ("h-6-1.4", "h-6-2.1", "h-6-2.2")
     columns = 3
     page = "Hay et al., PVLDB 2010, section 5.2, Figure 6; Theorem 4"
     quick = {"seeds": 5, "queries": 200}
@@ -144,28 +163,40 @@ class Fig6(Figure):
         return rows.sort_values(["series", "panel"], key=lambda column: column.map(order.index))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """The paper's three methods with their laws; then all methods at one ε, and the heights."""
-        grid = []
-        others = []
-        for title, own in by_panel(rows[rows.shown.isna() | (rows.shown == PRINTED)]):
-            laws = laws_of(own).values()
-            theory = [("theory", interpolate_log_log(law.index, law)) for law in laws]
-            first = own.iloc[0]
-            where = {"panel": first.panel, "epsilon": first.epsilon, "metric": ERROR}
-            grid.append(Panel(title, {**where, "shown": PRINTED}, "query_size", theory=theory))
-            if first.epsilon == sorted(self.epsilons)[len(self.epsilons) // 2]:
-                others.append(Panel(title, {**where, "shown": ALL}, "query_size"))
+        """The paper's methods with their laws: two datasets at each ε, the others at one; then the rest."""
+        middle = sorted(self.epsilons)[len(self.epsilons) // 2]
+        names = [name for name in rows.panel.unique() if name != HEIGHTS]
+        beside = [x for x in names if x.endswith(TWIN) and x.removesuffix(TWIN) in names]
+        first = [x for x in names if x not in beside][:2]
+        others = [x for x in names if x not in first]
+        grid = [self._printed(rows, *place) for place in product(first, self.epsilons)]
+        for name, shown in product(first, (VERSIONS, LATER, ROUNDS)):
+            where = {"panel": name, "epsilon": middle, "metric": ERROR, "shown": shown}
+            title = f"{name}, ε = {middle:g}: {shown}"
+            grid.append(Panel(title, where, "query_size"))
+        grid += [self._printed(rows, name, middle) for name in others]
         where = {"panel": HEIGHTS, "metric": WORST}
         bound = ("at most 4ℓ³/ε²", lambda levels: 4 * levels**3)
         title = "worst range, ε = 1"
-        grid = [*grid, *others]
         return [*grid, Panel(title, where, "levels", log="y", theory=bound, fit_theory=True)]
 
+    def _printed(self, rows: pd.DataFrame, name: str, epsilon: float) -> Panel:
+        laws = laws_of(rows[(rows.panel == name) & (rows.epsilon == epsilon)])
+        theory = [
+            (THEORY.get(s, "theory"), interpolate_log_log(law.index, law))
+            for s, law in laws.items()
+        ]
+        where = {"panel": name, "epsilon": epsilon, "metric": ERROR, "shown": PRINTED}
+        return Panel(f"{name}, ε = {epsilon:g}", where, "query_size", theory=theory)
+
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Errors of the paper's three methods, and once more those of all methods."""
-        three = rows.series.isin((LEAVES, NOISY_TREE, BEST)) & (rows.metric == ERROR)
-        every = rows[rows.metric == ERROR].assign(shown=ALL)
-        return pd.concat([rows[three].assign(shown=PRINTED), every, rows[rows.metric != ERROR]])
+        """Errors of the methods that stand together; the laws, and the heights."""
+        errors = rows[rows.metric == ERROR]
+        frames = [
+            errors[errors.series.isin(series)].assign(shown=shown)
+            for shown, series in DRAWN.items()
+        ]
+        return pd.concat([*frames, rows[rows.metric != ERROR]])
 
     def against_theory(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Measured over expected, a line a panel and law; where the 95 % band misses it."""

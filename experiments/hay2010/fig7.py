@@ -25,6 +25,7 @@ from workbench.noise import variance
 from workbench.value import format_number, value
 
 COUNT = "Count"
+CHANGE = "down to "
 
 
 @value
@@ -35,6 +36,7 @@ class Fig7(Figure):
     headline = "The error vanishes inside long runs of equal counts"
     rests_on = ("h-7.2", "h-7.4")
     main = 4
+    sharey = True
     page = "Hay et al., PVLDB 2010, Appendix C, Figure 7"
     quick = {"samples": 10, "seeds": 5}
 
@@ -94,24 +96,28 @@ class Fig7(Figure):
         ends["its beginning"] = (self.first, self.last_of_start)
         for count in self.changes:
             change = counts.index[counts > count].max()
-            ends[f"down to {count}"] = (change - self.around, change + self.around)
+            ends[f"{CHANGE}{count}"] = (change - self.around, change + self.around)
         return ends
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Each stretch twice: the counts, and the errors below them with what S̃ has everywhere."""
         flat = ("noisy, theory", lambda x: 1 + 0 * x)
-        names = [name for name in rows.panel.unique() if name != ALL]
+        ends = rows[rows.panel != ALL].groupby("panel", sort=False).position.agg(["min", "max"])
+        titles = {
+            name: f"positions {first:,.0f}–{last:,.0f}"
+            for name, first, last in ends.itertuples()
+        }
+        names = [*titles]
         grid = []
-        for pair in (names[:2], names[2:]):
-            log = "y" if pair == names[:2] else ""
+        for pair in (names[:1] + names[-1:], names[1:-1]):  # the middle, and the last change
             for name in pair:
                 where = {"panel": name, "metric": COUNT}
-                grid.append(Panel(f"{name}: counts", where, "position", log=log))
+                log = "" if name.startswith(CHANGE) else "y"
+                grid.append(Panel(f"counts, {titles[name]}", where, "position", log=log))
             for name in pair:
                 where = {"panel": name, "metric": SHARE}
-                title = f"{name}: error"
                 zero = dict(log="", linear_below=1e-3, theory=flat)
-                grid.append(Panel(title, where, "position", **zero))
+                grid.append(Panel(f"error, {titles[name]}", where, "position", **zero))
         return grid
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from functools import cache
 from itertools import combinations
+from types import SimpleNamespace
 
 import matplotlib
 import pandas as pd
@@ -110,3 +111,40 @@ def test_a_picture_has_at_most_six_panels(id):
     if type(figure).plot is Figure.plot:
         for ax_title in (p.title for p in figure.panels(figure.to_draw(rows_of(id)))):
             assert not ax_title.startswith("("), "letters are added"
+
+
+def test_panels_are_chosen_by_their_letters():
+    figure = find_figure("cormode2012_fig3").at("quick")
+    rows = rows_of("cormode2012_fig3")
+    with plots.on_page("slide"):
+        assert [*figure.drawings(rows)] == ["_ab", "_cd"]
+        assert len(figure.draw(rows, panels="a, c, e").axes) == 3
+        with pytest.raises(ValueError, match="a slide has room for 3 panels, not for 4"):
+            figure.draw(rows, panels="abcd")
+    with plots.on_page("page"):
+        assert [*figure.drawings(rows)] == ["", "_supplement"]
+    with plots.on_page("column"):
+        assert [*figure.drawings(rows)] == [""]
+    with pytest.raises(ValueError, match="no panel 'z': its panels are a to f"):
+        figure.draw(rows, panels="az")
+    with pytest.raises(ValueError, match="has no panels to choose from"):
+        find_figure("cormode2012_table1").at("quick").draw(rows, panels="a")
+
+
+def test_rows_of_another_version_are_refused():
+    figure = find_figure("cormode2012_fig3").at("quick")
+    rows = rows_of("cormode2012_fig3")
+    for column in ("theta", "panel"):
+        with pytest.raises(ValueError, match="the rows (lack|have no column)"):
+            figure.draw(rows.drop(columns=column))
+
+
+def test_a_headline_gives_way_to_what_a_run_found():
+    figure = find_figure("hay2010_thm4")
+    (statement,) = figure.rests_on
+    outcomes = {"holds": figure.headline, "undecided": figure.headline, "differs": figure.title}
+    for outcome, heading in outcomes.items():
+        verdict = SimpleNamespace(id=statement, outcome=outcome)
+        assert figure().heading([verdict]) == heading
+    moved = find_figure("cormode2012_fig3").at("quick", epsilon=0.5).heading()
+    assert moved.endswith("(not the paper's setting: epsilon = 0.5)")

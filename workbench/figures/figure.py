@@ -298,9 +298,10 @@ class Figure:
         """The rows that panels draw."""
         return rows
 
-    def plot(self, rows: pd.DataFrame) -> Drawing | None:
-        """The drawing of a figure that has no panels; None where the result is a table."""
-        raise NotImplementedError
+    def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
+        """The drawing without a heading; None where the result is a table."""
+        drawn, every = self._layout(rows)
+        return self._grid(drawn, self._chosen(every, panels))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours, at the paper's setting."""
@@ -423,16 +424,11 @@ class Figure:
         """
         from workbench.figures import plots
 
-        if type(self).plot is not Figure.plot:
-            if panels:
-                raise ValueError(f"{self.id} has no panels to choose from")
-            drawing = self.plot(rows)
-            if drawing is not None:
-                plots.entitle(drawing, self.heading(verdicts))
-        else:
-            chosen = self._chosen(rows, panels)
-            drawing = self._grid(rows, chosen, self.heading(verdicts))
+        if panels and type(self).plot is not Figure.plot:
+            raise ValueError(f"{self.id} has no panels to choose from")
+        drawing = self.plot(rows, panels) if panels else self.plot(rows)
         if drawing is not None:
+            plots.entitle(drawing, self.heading(verdicts))
             plots.lay_out(drawing)
         return drawing
 
@@ -452,7 +448,7 @@ class Figure:
                 drawn["_supplement"] = self.supplement(rows)
         else:
             room = min(room, self.columns)
-            count = len(self._chosen(rows, ""))
+            count = min(self.main, len(self._layout(rows)[1]))
             parts = [ascii_lowercase[i : min(i + room, count)] for i in range(0, count, room)]
             drawn = {f"_{part}": self.draw(rows, panels=part) for part in parts}
             if len(parts) == 1:
@@ -465,31 +461,43 @@ class Figure:
 
         if type(self).plot is not Figure.plot:
             return None
-        others = self.panels(self.to_draw(rows))[self.main :]
+        drawn, every = self._layout(rows)
+        others = every[self.main :]
         if not others:
             return None
-        drawing = self._grid(rows, others, f"Supplement: {self.title}", self.main)
+        drawing = self._grid(drawn, others, self.main)
+        plots.entitle(drawing, f"Supplement: {self.title}")
         plots.lay_out(drawing)
         return drawing
 
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
-        """The sentence over the picture: its headline, unless it was made or turned out otherwise."""
+        """The sentence over the picture: its headline, unless it was made, sized or turned out otherwise."""
         changed = describe(self.off_paper())
         if changed:
             return f"{self.title} (not {self.usual}: {changed})"
         outcomes = {verdict.id: verdict.outcome for verdict in verdicts}
-        against = any(
+        less = any(map(self._is_less, self.sized_by))
+        against = less or any(
             outcomes.get(id.removeprefix("not "))
             == (claims.HOLDS if id.startswith("not ") else claims.DIFFERS)
             for id in self.rests_on
         )
         return self.title if against or not self.headline else self.headline
 
-    def _chosen(self, rows: pd.DataFrame, letters: str) -> Sequence[Panel]:
+    def _layout(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Sequence[Panel]]:
+        """The rows to draw, and all panels."""
+        try:
+            drawn = self.to_draw(rows)
+            return drawn, self.panels(drawn)
+        except (AttributeError, KeyError) as e:  # of a column
+            raise ValueError(
+                f"{self.id}: the rows lack a column, so another version made them; run the figure again ({e})"
+            ) from None
+
+    def _chosen(self, panels: Sequence[Panel], letters: str) -> Sequence[Panel]:
         """Panels by their letters; without any, those of the picture."""
         from workbench.figures import plots
 
-        panels = self.panels(self.to_draw(rows))
         if not letters:
             return panels[: self.main]
         known = ascii_lowercase[: len(panels)]
@@ -504,15 +512,12 @@ class Figure:
             raise ValueError(f"a slide has room for {room} panels, not for {len(wanted)}")
         return [panels[known.index(letter)] for letter in wanted]
 
-    def _grid(
-        self, rows: pd.DataFrame, panels: Sequence[Panel], heading: str, first: int = 0
-    ) -> Drawing:
+    def _grid(self, drawn: pd.DataFrame, panels: Sequence[Panel], first: int = 0) -> Drawing:
         from workbench.figures import plots
 
-        how: dict[str, Any] = dict(height=self.height, sharey=self.sharey)
-        how |= dict(headline=heading, first=first)
         columns = self.columns if plots.on_a_slide() is None else len(panels)
-        return plots.grid(self.to_draw(rows), panels, columns, **how)
+        how: dict[str, Any] = dict(height=self.height, sharey=self.sharey, first=first)
+        return plots.grid(drawn, panels, columns, **how)
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours; off its path one line that says so."""

@@ -74,7 +74,7 @@ def _keep_labels(fig: Figure) -> None:
 
 END = "end of a line"  # marks labels that name lines
 _LEGEND_LINES = 2  # below a figure, for which there is room
-_END_LETTERS = 18  # of a line of such a label
+_END_LETTERS = 20  # of a line of such a label
 _END_LINE = 0.125  # inches of one
 _LEAST = 0.8  # inches of a panel, across and high
 _LINE = 0.155  # that a line of a legend takes
@@ -92,6 +92,7 @@ def panels(
     width: float | None = None,
     height: float = 2.0,
     sharey: bool = False,
+    keep: bool = False,
 ) -> tuple[Figure, tuple[Axes, ...]]:
     """A figure of rows × columns panels, read line by line.
 
@@ -108,6 +109,8 @@ def panels(
         Of one panel, in inches.
     sharey : bool
         One y-axis for all.
+    keep : bool
+        As many panels side by side on a narrow page too.
 
     Returns
     -------
@@ -120,7 +123,10 @@ def panels(
     count = rows * columns
     if sharey and page().narrow:  # names beside panels leave room for one
         rows, columns = count, 1
-    rows, columns, width, height = page().arrange(rows, columns, width, height)
+    if keep:
+        width = page().width or width
+    else:
+        rows, columns, width, height = page().arrange(rows, columns, width, height)
     size = (width, height * rows + 0.3)
     fig, axes = plt.subplots(rows, columns, figsize=size, sharey=sharey, squeeze=False)
     for ax in axes.flat:
@@ -215,6 +221,8 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
             named = {name: lines[name] for name in styles if name in lines}
             if {*named} - labelled and _label_ends(panels[at], named, styles, across, under):
                 labelled |= {*named}
+    for ax in panels.values():  # marks in groups have no end
+        labelled -= {drawn.get_label() for drawn in ax.containers}
     handles = _handles(fig.axes)
     order = [name for name in [*styles, *handles] if name in handles and name not in labelled]
     handles = {name: handles[name] for name in order}
@@ -224,11 +232,10 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
         looks: dict[str, Any] = dict(frameon=False, handlelength=2.4, columnspacing=1.4)
         looks |= dict(loc="outside lower center", ncols=columns)
         fig.legend(handles.values(), words, **looks)
-        lines_more = -(-len(handles) // columns) - _LEGEND_LINES
-        if (
-            lines_more > 0 and page().width is None
-        ):  # the figure grows, so that panels stay as high
-            fig.set_figheight(fig.get_figheight() + lines_more * _LINE)
+        more = -(-len(handles) // columns) - _LEGEND_LINES
+        fig.set_figheight(
+            fig.get_figheight() + max(0, more) * _LINE
+        )  # so that panels stay as high
     return _legible(fig)
 
 
@@ -259,6 +266,7 @@ def _label_ends(
         points = line.get_xydata()
         points = points[np.isfinite(points).all(axis=1)]
         if len(points):
+            points[-1, 1] = np.clip(points[-1, 1], *sorted(ax.get_ylim()))
             text = ax.annotate(
                 texts[name],
                 points[-1],

@@ -12,7 +12,6 @@ import numpy as np
 from workbench.compiled import mpl, pd, plt
 from workbench.figures.plots.axes import (
     add_letter,
-    entitle,
     legend,
     panels,
     share_y,
@@ -168,7 +167,7 @@ def maps(
         grids[name] = np.histogram2d(y, x, [y_edges, x_edges], weights=group.value)[0]
     positive = np.concatenate([grid[grid > 0] for grid in grids.values()])
     norm = mpl.colors.LogNorm(positive.min(), positive.max())
-    fig, axes = panels(-(-len(grids) // columns), columns, [*grids], height=height)
+    fig, axes = panels(-(-len(grids) // columns), columns, [*grids], height=height, keep=True)
     for grid, ax in zip(grids.values(), axes, strict=False):
         if land is not None:
             x, y = project(land.latitude, land.longitude, *middle)
@@ -294,7 +293,12 @@ class Panel:
 
 
 def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
-    """The rows of one panel."""
+    """The rows of one panel; a ValueError if another version made them."""
+    lacking = [column for column in panel.where if column not in rows]
+    if lacking:
+        raise ValueError(
+            f"panel {panel.title!r}: the rows have no column {lacking[0]!r}; make them again"
+        )
     return rows[np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])]
 
 
@@ -322,7 +326,6 @@ def grid(
     width: float | None = None,
     height: float = 2.0,
     sharey: bool = False,
-    headline: str = "",
     first: int = 0,
 ) -> Figure:
     """A figure of many panels, with the paper's numbers and theory.
@@ -341,8 +344,6 @@ def grid(
         Of one panel, in inches.
     sharey : bool
         Whether panels side by side that measure the same have one vertical axis.
-    headline : str
-        The sentence over all panels.
     first : int
         Place in the alphabet of the first panel's letter.
 
@@ -354,8 +355,6 @@ def grid(
     lines = -(-len(wanted) // columns)
     titles = [panel.title for panel in wanted]
     fig, axes = panels(lines, columns, titles, width=width, height=height)
-    if headline:
-        entitle(fig, headline)
     first_boxes = next((panel_rows(rows, panel) for panel in wanted if panel.cells), None)
     # All boxes are shaded on the scale of the first, the truth: what stands beside it may move.
     limits = None if first_boxes is None else color_limits(first_boxes)
@@ -385,7 +384,7 @@ def _draw(
     finite = np.isfinite(rows.value.astype(float))
     if not finite.all() or rows.empty:
         missing = f"{counted((~finite).sum(), 'value')} not finite" if len(rows) else "no rows"
-        ax.annotate(missing, (0.5, 0.02), xycoords="axes fraction", ha="center", color="0.35")
+        ax.set_title(f"{ax.get_title(loc='left')} ({missing})".strip(), loc="left")
         rows = rows[finite]
     if rows.empty:
         ax.set(xticks=[], yticks=[])

@@ -114,7 +114,7 @@ def _curve(
             low, high = possible(points, group, at, what)
             band = dict(color=style.color, alpha=0.2, linewidth=0, zorder=1)
             ax.fill_between(points.x, low, high, where=np.isfinite(high), **band)
-        elif len(group) > len(points):
+        elif len(points) < MAX_MARKERS and len(group) > len(points):
             shown = group[group.value > 0] if log else group
             places = shown[at].map(points.x)
             ax.plot(places, shown.value, ".", color=style.color, alpha=0.45, markersize=2.5)
@@ -177,7 +177,12 @@ def grouped_bars(
         centers = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
         mean = points["mean"].to_numpy()
         low, high = possible(points, group, x, what)
-        error = np.clip(np.nan_to_num([mean - low, high - mean]), 0, None)  # 0: one seed
+        error = np.clip(np.nan_to_num([mean - low, high - mean]), 0, None)
+        if points.seeds.max() < MEAN_SEEDS:
+            error[:] = 0
+            if points.seeds.max() > 1:
+                at = group[x].map(dict(zip(points.index, centers, strict=True)))
+                ax.plot(at, group.value, ".", color="#333333", markersize=2.5, zorder=3)
         line = dict(elinewidth=0.8, ecolor="#333333")
         if log:
             ax.errorbar(

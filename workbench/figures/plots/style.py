@@ -53,9 +53,9 @@ RC_PARAMS = {
     "pdf.fonttype": 42,
 }
 
-COLORMAP = "cividis_r"  # of cells
+COLORMAP = "YlGnBu"  # of cells
 
-MAX_MARKERS = 60  # points of a curve, from which marks would hide it
+MAX_MARKERS = 30  # points of a curve, from which marks would hide it
 MEAN_SEEDS = 5  # with fewer, the seeds themselves are drawn in place of an interval
 
 THEORY_DASHES = ((5, 2), (1.5, 1.5), (8, 2, 1.5, 2), (3, 4))
@@ -220,18 +220,18 @@ AXIS_LABELS = {  # columns and metrics, as axes call them
     "SquaredError": "squared error (counts²)",
     "exact worst": "squared error (counts²)",
     "Count": "count",
-    "ErrorShare": "error of S̄ over S̃'s",
+    "ErrorShare": "error, consistent over noisy",
     "position": "position in the sequence",
     "records": "records, N",
     "distinct": "distinct counts, d",
     "cells": "cells, n",
     "levels": "levels of the tree, ℓ",
-    "VarianceRatio": "error(H̃) / error(H̄)",
+    "VarianceRatio": "error, noisy over consistent tree",
     "WorstError": "worst error of a range (counts)",
     "Usefulness": "worst error over N",
     "EarthMover": "earth mover's distance\n(records × side)",
     "NodeError": "mean error (noise scales)",
-    "down_to": "deepest level",
+    "down_to": "levels added up",
     "node_level": "level of the node",
     "km": "distance to work (km)",
     "CommuteCDF": "commuters (of all)",
@@ -390,12 +390,16 @@ PUBLISHED = {  # from noisy marginals, or tuple by tuple
 SERIES_STYLES = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
 
 _IN_WORDS = {  # for letters that differ in an accent alone
-    "S̃": "noisy S̃",
-    "S̃ᵣ": "rounded S̃ᵣ",
-    "S̄": "consistent S̄",
-    "L̃": "noisy leaves L̃",
-    "H̃": "noisy tree H̃",
-    "H̄": "consistent tree H̄",
+    "S̃": "noisy",
+    "S̃ᵣ": "rounded",
+    "S̄": "consistent",
+    "L̃": "noisy leaves",
+    "H̃": "noisy tree",
+    "H̄": "consistent tree",
+    "H̄ by nodes": "consistent tree, by nodes",
+    "H̄ by leaves": "consistent tree, by leaves",
+    "H̄ not zeroed": "consistent tree, not zeroed",
+    "non-negative H̄": "non-negative tree",
 }
 
 # of later years than the paper beside, or what no author can have meant
@@ -440,7 +444,7 @@ def in_words(name: str) -> str:
     """A series as a legend names it.
 
     >>> in_words("S̄, ε = 1")
-    'consistent S̄, ε = 1'
+    'consistent, ε = 1'
     """
     kind, comma, rest = name.partition(", ")
     return f"{_IN_WORDS.get(kind, kind)}{comma}{rest}"
@@ -467,9 +471,7 @@ def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
     for name in dict.fromkeys(map(str, names)):
         kind, *parts = name.split(", ")
         numbers = tuple(x for x in map(_number, parts) if x is not None)
-        words = ", ".join(
-            part if _number(part) is None else part.split(" = ")[0] for part in parts
-        )
+        words = ", ".join(part for part in parts if _number(part) is None)
         kinds.setdefault(kind, []).append((name, words, numbers))
     styles = {}
     unknown = [kind for kind in kinds if kind not in SERIES_STYLES]
@@ -481,13 +483,14 @@ def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
             again, place = divmod(unknown.index(kind), len(_MARKERS))
             color, marker = mpl.color_sequences["petroff10"][place], _MARKERS[place]
         forms = list(dict.fromkeys(words for _, words, _ in series))
+        marks = list(dict.fromkeys((words, bool(numbers)) for _, words, numbers in series))
         ranks = sorted({numbers for _, _, numbers in series if numbers})
         for name, words, numbers in sorted(series, key=lambda x: (forms.index(x[1]), x[2])):
-            form = forms.index(words)
+            form, mark = forms.index(words), marks.index((words, bool(numbers)))
             at = ranks.index(numbers) / (len(ranks) - 1) if numbers and len(ranks) > 1 else None
             dashes = ":" if name in _DOTTED else _DASHES[(form + again) % len(_DASHES)]
-            mark = marker if form == 0 else _MARKERS[(form - 1) % len(_MARKERS)]
-            styles[name] = SeriesStyle(_shade(color, at), mark, dashes)
+            own = marker if mark == 0 else _MARKERS[(mark - 1) % len(_MARKERS)]
+            styles[name] = SeriesStyle(_shade(color, at), own, dashes)
     return styles
 
 
@@ -505,7 +508,7 @@ def _shade(color: str, at: float | None) -> str:
     if at is None:
         return color
     rgb = mpl.colors.to_rgb(color)
-    ends = [(0.45 * x + 0.55, x or 0.28 * (not any(rgb)), 0.6 * x) for x in rgb]
+    ends = [(0.6 * x + 0.4, x or 0.28 * (not any(rgb)), 0.6 * x) for x in rgb]
     return str(mpl.colors.to_hex([np.interp(at, (0, 0.5, 1), channel) for channel in ends]))
 
 
