@@ -153,7 +153,9 @@ def entitle(fig: Figure, headline: str) -> None:
 def add_letter(ax: Axes, letter: str) -> None:
     """Write the letter of a panel beside its title."""
     where = dict(xycoords="axes fraction", textcoords="offset points", annotation_clip=False)
-    ax.annotate(letter, (0, 1), (-11, 6), weight="bold", size=ax.title.get_size(), **where)
+    size = ax.title.get_size()
+    above = 6 + 1.2 * size * ax.get_title(loc="left").count("\n")  # beside its first line
+    ax.annotate(letter, (0, 1), (-11, above), weight="bold", size=size, **where)
 
 
 def share_y(axes: Sequence[Axes]) -> None:

@@ -161,8 +161,8 @@ def rc_params() -> dict[str, Any]:
     _add_fonts()
     font = page().font
     math = {"mathtext.fontset": "stix" if font == "serif" else "dejavusans"}
-    legend = {"legend.fontsize": 7} if page().narrow else {}
-    return RC_PARAMS | legend | {"font.family": [*FONTS[font]]} | math
+    small = {"legend.fontsize": 7, "lines.markersize": 3} if page().narrow else {}
+    return RC_PARAMS | small | {"font.family": [*FONTS[font]]} | math
 
 
 @cache
