@@ -49,7 +49,7 @@ def whose_epsilon(setting: str) -> str:
 
 
 def code(setting: str) -> str:
-    """In two letters, where strips have many values.
+    """In two letters, for outcomes that are listed by many values.
 
     >>> [code(setting) for setting in SETTINGS]
     ['t1', 't3', 'tk', 'e1', 'e3', 'ek']

@@ -2,9 +2,10 @@
 
 The same mechanism looks the same in every figure: colour and marker follow from its name in words
 (`name_series` puts it into a column `series`, with the fields that vary). Colours are Okabe and Ito's,
-which the colour-blind tell apart; markers differ too, for print without colour. A mark is a mean over
-seeds and nothing else, its band the 95 % interval of that mean, hollow where δ > 0 is promised; grey is
-what the paper prints, dashes theory.
+which the colour-blind tell apart. Markers differ too, for print without colour. Numbers in a name are
+shades: the larger, the darker. A mark is a mean over seeds, hollow where δ > 0 is promised. Its band is
+the 95 % interval of that mean. Below five seeds, dots show the seeds instead. Grey is what the paper
+prints, and grey dashes are theory.
 """
 
 from workbench.figures.plots.axes import close as close
