@@ -74,10 +74,12 @@ def test_the_front_page_counts_what_holds_by_paper_with_what_is_hollow_apart(top
         "needs runs 3", "needs data 3", "holds for some unprinted value 3",
         "A tenth of the cells answers as well as the full noisy table.",
         "needs data: OnTheMap of 2008", "the paper&#39;s generator",
-        "Differentially Private Publication of Sparse Data", "Cormode, Procopiuc",
-        "a quick run judges nothing", "permute and flip", "1 notebook failed",
+        "Differentially Private Publication of Sparse Data", "A quick run judges nothing", "permute and flip", "1 notebook failed",
     ):  # fmt: skip
         assert words in front, words
+    squares = [a for a in Seen(top / "report.html").all("a") if "square" in a.get("class", "")]
+    assert len(squares) == 18, "a statement of a paper each; those of tutorials are not counted"
+    assert all(" — " in a["aria-label"] and "#" in a["href"] for a in squares)
 
 
 def test_a_figure_stands_with_what_is_said_of_it(top):

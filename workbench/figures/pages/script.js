@@ -21,6 +21,12 @@ for (const button of document.querySelectorAll("[data-copy]"))
     button.textContent = "Copied";
   });
 
+const said = document.querySelector(".said");
+for (const event of ["mouseover", "focusin"])
+  document.querySelector(".reproduces")?.addEventListener(event, ({ target }) => {
+    if (target.matches(".square")) said.textContent = target.ariaLabel;
+  });
+
 addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll(".statement details, .data details")) details.open = true;
 });
