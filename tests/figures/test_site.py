@@ -74,7 +74,8 @@ def test_the_front_page_counts_what_holds_by_paper_with_what_is_hollow_apart(top
         "needs runs 3", "needs data 3", "holds for some unprinted value 3",
         "A tenth of the cells answers as well as the full noisy table.",
         "needs data: OnTheMap of 2008", "the paper&#39;s generator",
-        "Differentially Private Publication of Sparse Data", "A quick run judges nothing", "permute and flip", "1 notebook failed",
+        "Differentially Private Publication of Sparse Data", "A quick run judges nothing",
+        "permute and flip", "1 notebook failed",
     ):  # fmt: skip
         assert words in front, words
     squares = [a for a in Seen(top / "report.html").all("a") if "square" in a.get("class", "")]
