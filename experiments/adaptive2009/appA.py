@@ -157,7 +157,7 @@ class AppA(Figure):
         return rows.assign(series=rows.strategy)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """A row of panels a dataset: a depth and a breadth; then the other depth and breadth."""
+        """For each dataset a depth and a breadth, then the other depth and breadth."""
         return [
             Panel(
                 f"{name}: {SHORT[metric]}",

@@ -309,7 +309,7 @@ class Fig8_9(Strings, Figure):  # noqa: N801
         return made
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """Beginnings count, as printed: a line each way of adding up, a column an ε; the log first."""
+        """One line of panels per way of adding up, one column per ε. Beginnings count, as printed."""
         grid = []
         ways = {FROM_MOST_FREQUENT: "rest", OF_EACH: "frequency", FROM_RAREST: "log"}
         names = sorted(rows.panel.unique(), key=LOG.__ne__)

@@ -1,4 +1,4 @@
-"""Fan & Jin 2015: what Figures 7 to 9 and Table 5 run, five methods and what stands beside them.
+"""Fan & Jin 2015: what Figures 7 to 9 and Table 5 run, five methods and others for comparison.
 
 ε is of a whole release, or of its items and of its edges each, with 0.1 ε or 0.2 ε for popularity: all
 three readings are run. All methods enforce
@@ -103,7 +103,7 @@ def five_methods(
 def beside_methods(
     case: Case, budget: DP, k: int | None = None, width: int | None = None
 ) -> dict[str, Any]:
-    """What stands beside the five, by the names of series."""
+    """Further methods for comparison, by the names of series."""
     usual = all_methods(case, budget, k, width)
     fair = {
         "DFT, l records": FPA(budget, case.l, k),

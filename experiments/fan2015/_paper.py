@@ -35,7 +35,7 @@ def rows_of(rows: pd.DataFrame, of: str) -> pd.DataFrame:
 
 
 def paper_first(rows: pd.DataFrame, *first: str) -> list[str]:
-    """The panels that rows have: of `first`, of the paper's other datasets, and what stands beside."""
+    """The panels in the rows: those of `first`, then the paper's other datasets, then all others."""
     order = [panel_of(rows, of) for of in dict.fromkeys([*first, *FILES.values()])]
     return list(dict.fromkeys([*filter(None, order), *rows.panel.unique()]))
 

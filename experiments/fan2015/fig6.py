@@ -108,12 +108,12 @@ class Fig6(FanFigure):
         return chosen
 
     def laws(self, case: Case) -> dict[str, Any]:
-        """The dataset by law; what stands beside has its own."""
+        """The dataset by law of popularity. Only the paper's has several."""
         swept = case.of == "Foursquare" and self.exponent == INVENTED
         return case.laws(self.popularities if swept else ())
 
     def readings(self, case: Case) -> tuple[str, ...]:
-        """Of ε; what stands beside has one."""
+        """Readings of ε. Only the paper's dataset has several."""
         return DRAWN if case.of == "Foursquare" else DRAWN[:1]
 
     def sample_sizes(self, case: Case) -> tuple[int, ...]:

@@ -138,7 +138,7 @@ class Fig5(Figure):
         return rows
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """The paper's datasets, a panel each; Theorem 2; then the other datasets."""
+        """One panel per dataset of the paper, then Theorem 2, then the other datasets."""
         names = [x for x in rows.panel.unique() if x not in (ONE, ALL_DIFFERENT, SOME)]
         longest = {"panel": SOME, "cells": max(self.lengths)}
         bars = [Panel(_title(name), {"panel": name}, "epsilon", bars=True) for name in names]

@@ -163,7 +163,7 @@ class Fig6(Figure):
         return rows.sort_values(["series", "panel"], key=lambda column: column.map(order.index))
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
-        """The paper's methods with their laws: two datasets at each ε, the others at one; then the rest."""
+        """The paper's methods with their laws on two datasets, then other datasets and methods."""
         middle = sorted(self.epsilons)[len(self.epsilons) // 2]
         names = [name for name in rows.panel.unique() if name != HEIGHTS]
         beside = [x for x in names if x.endswith(TWIN) and x.removesuffix(TWIN) in names]

@@ -123,7 +123,7 @@ def summary_table(above: str) -> str:
         link = f"[{paper}]({above}notebooks/{paper}/index.ipynb)"
         numbers = " | ".join(map(str, counts.values()))
         lines.append(f"| {link} | *{says}* {', '.join(told)} | {numbers} |")
-    told = f"Of all, {claims.share_that_holds(total)}; nothing in {', '.join(agree)} is contradicted."
+    told = f"{claims.share_that_holds(total)}. Nothing in {', '.join(agree)} is contradicted."
     return "\n".join([*lines, "", told])
 
 
@@ -145,7 +145,7 @@ def counts_table(above: str) -> str:
         link = f"[{paper}]({above}notebooks/{paper}/index.ipynb)"
         lines.append(f"| {link} | {' | '.join(map(str, counts.values()))} |")
     lines.append(f"| all | {' | '.join(map(str, total.values()))} |")
-    return "\n".join([*lines, "", f"Of all, {claims.share_that_holds(total)}."])
+    return "\n".join([*lines, "", f"{claims.share_that_holds(total)}."])
 
 
 def findings_table(paper: str) -> str:

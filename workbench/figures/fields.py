@@ -42,7 +42,7 @@ def numbers(
     high: float | None = None,
     **rules: Any,
 ) -> Any:
-    """A list of real numbers; further rules as for one."""
+    """A list of real numbers, with the options of `number`."""
     return number(default, doc, low, high, many=True, **rules)
 
 
@@ -56,26 +56,26 @@ def whole(
     kind: str = SETTING,
     many: bool = False,
 ) -> Any:
-    """A whole number."""
+    """An integer."""
     return parameter(default, low, high, unit=unit, doc=doc, kind=kind, integer=True, many=many)
 
 
 def wholes(
     default: tuple[int, ...], doc: str, low: int = 1, high: int | None = None, **rules: Any
 ) -> Any:
-    """A list of whole numbers; further rules as for one."""
+    """A list of integers, with the options of `whole`."""
     return whole(default, doc, low, high, many=True, **rules)
 
 
 def choice(default: Any, choices: tuple[Any, ...], doc: str, *, kind: str = SETTING) -> Any:
-    """One of several values, as the name of a dataset."""
+    """One of several values, for example the name of a dataset."""
     return parameter(default, choices=choices, doc=doc, kind=kind)
 
 
 def selection(
     default: tuple[Any, ...], choices: tuple[Any, ...], doc: str, *, kind: str = SETTING
 ) -> Any:
-    """Some of several values, as names of datasets."""
+    """Some of several values, for example names of datasets."""
     return parameter(default, choices=choices, doc=doc, kind=kind, many=True)
 
 
@@ -95,10 +95,10 @@ def _unknown_dataset(name: Any) -> str | None:
 
 
 def queries(default: int, doc: str = "queries of each size") -> Any:
-    """How many queries errors are averaged over: effort."""
+    """Number of queries over which errors are averaged: effort."""
     return whole(default, doc, kind=EFFORT)
 
 
 def seeds(default: int, doc: str = "releases of each mechanism") -> Any:
-    """How many releases stand behind each point: effort."""
+    """Number of releases behind each point: effort."""
     return whole(default, doc, kind=EFFORT)

@@ -11,7 +11,8 @@ from dataclasses import Field, fields, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from string import ascii_lowercase
+from string import ascii_letters
+from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 # Project
 
 INDEX = "index"  # the notebook that opens a paper's folder
+SUPPLEMENT = "_supplement"  # follows the name of such a picture
 
 
 def results_folder() -> Path:
@@ -209,8 +211,8 @@ class Figure:
     headline : str
         What it finds, in a sentence that stands over the picture.
     rests_on : tuple of str
-        The statements that the headline rests on, all of which the paper profile has found to hold;
-        with "not " before an id, to be contradicted.
+        Ids of the statements that the headline rests on. The paper profile has found each to hold, or
+        with "not " before the id, to be contradicted.
     page : str
         Where it stands in the paper.
     quick : mapping
@@ -234,7 +236,7 @@ class Figure:
     sharey : bool
         Whether panels side by side that measure the same have one vertical axis.
     main : int
-        How many of its panels the picture has; the others are in a supplement.
+        Number of panels in the picture. The others are in a supplement.
     no_data : bool
         Whether its rows are computed from formulas, without a dataset.
     usual : str
@@ -301,7 +303,7 @@ class Figure:
     def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
         """The drawing without a heading; None where the result is a table."""
         drawn, every = self._layout(rows)
-        return self._grid(drawn, self._chosen(every, panels))
+        return self._grid(drawn, every, self._chosen(every, panels))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours, at the paper's setting."""
@@ -406,16 +408,16 @@ class Figure:
     def draw(
         self, rows: pd.DataFrame, verdicts: Sequence[Verdict] = (), panels: str = ""
     ) -> Drawing | None:
-        """The picture, under its headline; off the paper's path it says so in its place.
+        """The picture under its heading.
 
         Parameters
         ----------
         rows : DataFrame
             As `rows` returns them.
         verdicts : sequence of Verdict
-            Those of this run: where one contradicts the headline, the title stands there.
+            Those of this run. Where one contradicts the headline, the title takes its place.
         panels : str
-            Letters of the panels to draw, for example "ac"; the first of them (`main`) unless given.
+            Letters of the panels to draw, for example "ac". By default the first `main` panels.
 
         Raises
         ------
@@ -424,7 +426,7 @@ class Figure:
         """
         from workbench.figures import plots
 
-        if panels and type(self).plot is not Figure.plot:
+        if panels and not self._has_panels:
             raise ValueError(f"{self.id} has no panels to choose from")
         drawing = self.plot(rows, panels) if panels else self.plot(rows)
         if drawing is not None:
@@ -441,37 +443,38 @@ class Figure:
         from workbench.figures import plots
 
         room = plots.on_a_slide()
-        has_panels = type(self).plot is Figure.plot
-        if panels or room is None or not has_panels:
-            drawn = {"": self.draw(rows, panels=panels)}
-            if not panels and room is None and not plots.page().narrow:
-                drawn["_supplement"] = self.supplement(rows)
+        if room is not None and self._has_panels and not panels:
+            letters = self._chosen(self._layout(rows)[1], "")
+            parts = wrap(letters, min(room, self.columns))
+            names = [f"_{part}" for part in parts] if len(parts) > 1 else [""]
+            drawn = {n: self.draw(rows, panels=p) for n, p in zip(names, parts, strict=True)}
         else:
-            room = min(room, self.columns)
-            count = min(self.main, len(self._layout(rows)[1]))
-            parts = [ascii_lowercase[i : min(i + room, count)] for i in range(0, count, room)]
-            drawn = {f"_{part}": self.draw(rows, panels=part) for part in parts}
-            if len(parts) == 1:
-                drawn = {"": drawn.popitem()[1]}
+            drawn = {"": self.draw(rows, panels=panels)}
+            if not (panels or plots.page().narrow):
+                drawn[SUPPLEMENT] = self.supplement(rows)
         return {name: drawing for name, drawing in drawn.items() if drawing is not None}
 
     def supplement(self, rows: pd.DataFrame) -> Drawing | None:
         """The panels that are not in the picture; None if it has all."""
         from workbench.figures import plots
 
-        if type(self).plot is not Figure.plot:
+        if not self._has_panels:
             return None
         drawn, every = self._layout(rows)
-        others = every[self.main :]
-        if not others:
+        letters = ascii_letters[self.main : len(every)]
+        if not letters:
             return None
-        drawing = self._grid(drawn, others, self.main)
+        drawing = self._grid(drawn, every, letters)
         plots.entitle(drawing, f"Supplement: {self.title}")
         plots.lay_out(drawing)
         return drawing
 
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
-        """The sentence over the picture: its headline, unless it was made, sized or turned out otherwise."""
+        """The sentence over the picture.
+
+        The headline; the title in its place at another setting, at less than the paper's size, or where a
+        verdict contradicts the headline.
+        """
         changed = describe(self.off_paper())
         if changed:
             return f"{self.title} (not {self.usual}: {changed})"
@@ -484,25 +487,33 @@ class Figure:
         )
         return self.title if against or not self.headline else self.headline
 
+    @property
+    def _has_panels(self) -> bool:
+        """Whether the picture is a grid of panels, which can be chosen."""
+        return type(self).plot is Figure.plot
+
     def _layout(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Sequence[Panel]]:
         """The rows to draw, and all panels."""
         try:
             drawn = self.to_draw(rows)
-            return drawn, self.panels(drawn)
+            panels = self.panels(drawn)
+            for panel in panels:
+                drawn[[*panel.where]]
         except (AttributeError, KeyError) as e:  # of a column
             raise ValueError(
-                f"{self.id}: the rows lack a column, so another version made them; run the figure again ({e})"
-            ) from None
+                f"{self.id}: the rows lack a column ({e}). If another version made them, run the figure again"
+            ) from e
+        return drawn, panels
 
-    def _chosen(self, panels: Sequence[Panel], letters: str) -> Sequence[Panel]:
-        """Panels by their letters; without any, those of the picture."""
+    def _chosen(self, every: Sequence[Panel], letters: str) -> str:
+        """The letters of the panels to draw; without any given, those of the picture."""
         from workbench.figures import plots
 
+        known = ascii_letters[: len(every)]
         if not letters:
-            return panels[: self.main]
-        known = ascii_lowercase[: len(panels)]
-        wanted = dict.fromkeys(letters.replace(",", "").replace(" ", "").lower())
-        unknown = [letter for letter in wanted if letter not in known]
+            return known[: self.main]
+        wanted = "".join(dict.fromkeys(re.sub("[, ]", "", letters)))
+        unknown = wanted.strip(known)
         if unknown:
             raise ValueError(
                 f"{self.id} has no panel {unknown[0]!r}: its panels are {known[0]} to {known[-1]}"
@@ -510,13 +521,15 @@ class Figure:
         room = plots.on_a_slide()
         if room is not None and len(wanted) > room:
             raise ValueError(f"a slide has room for {room} panels, not for {len(wanted)}")
-        return [panels[known.index(letter)] for letter in wanted]
+        return wanted
 
-    def _grid(self, drawn: pd.DataFrame, panels: Sequence[Panel], first: int = 0) -> Drawing:
+    def _grid(self, drawn: pd.DataFrame, every: Sequence[Panel], letters: str) -> Drawing:
         from workbench.figures import plots
 
+        panels = [every[ascii_letters.index(letter)] for letter in letters]
         columns = self.columns if plots.on_a_slide() is None else len(panels)
-        how: dict[str, Any] = dict(height=self.height, sharey=self.sharey, first=first)
+        shown = letters if len(every) > 1 else ""
+        how: dict[str, Any] = dict(height=self.height, sharey=self.sharey, letters=shown)
         return plots.grid(drawn, panels, columns, **how)
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -660,9 +673,8 @@ class Figure:
 
 def _claims(figure: type[Figure]) -> tuple[Claim, ...]:
     """What the paper says of a figure, if `statements.toml` stands beside its file."""
-    file = getattr(
-        sys.modules[figure.__module__], "__file__", None
-    )  # a notebook's cell has none
+    module = sys.modules[figure.__module__]
+    file = getattr(module, "__file__", None)  # a notebook's cell has none
     statements = Path(file).with_name("statements.toml") if file else None
     if statements is None or not statements.is_file():
         return ()

@@ -28,7 +28,7 @@ from workbench import compiled
 from workbench.datasets.kinds import unwrapped
 from workbench.estimates import files as provenance
 from workbench.estimates.files import Draft, file_sha256
-from workbench.figures.figure import PROFILES, Figure, describe
+from workbench.figures.figure import PROFILES, SUPPLEMENT, Figure, describe
 from workbench.trials import claims
 
 if TYPE_CHECKING:
@@ -94,7 +94,6 @@ def release_record(path: Path) -> dict[str, Any]:
 
 FOLDERS = (*PROFILES, "explorer")  # folders of results; the last holds what panels export
 IMAGES = ("pdf", "svg", "png")
-SUPPLEMENT = "_supplement"  # follows the name of such a picture
 INPUTS = (
     ".inputs.json"  # beside the manifest, which may be published: hashes of private files too
 )

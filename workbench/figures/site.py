@@ -220,11 +220,6 @@ class Group(sources.Paper):
         """What its datasets are."""
         return list(dict.fromkeys(kind for entry in self.entries for kind in entry.kinds))
 
-    @property
-    def seconds(self) -> float:
-        """What its runs took."""
-        return sum(e.seconds or e.manifest.get("seconds") or 0 for e in self.entries)
-
 
 @dataclass(frozen=True)
 class Site:

@@ -160,19 +160,15 @@ def add_letter(ax: Axes, letter: str) -> None:
 
 def share_y(axes: Sequence[Axes]) -> None:
     """Give panels side by side that measure the same one vertical axis, with numbers at its left."""
+    rows: dict[Any, list[Axes]] = {}
     for ax in axes:
-        spec = ax.get_subplotspec()
-        beside = [
-            other
-            for other in axes
-            if other.get_subplotspec().rowspan == spec.rowspan
-            and (other.get_ylabel(), other.get_yscale()) == (ax.get_ylabel(), ax.get_yscale())
-        ]
-        limits = np.array([other.get_ylim() for other in beside])
-        for other in beside:
-            other.set_ylim(limits[:, 0].min(), limits[:, 1].max())
-            if other is not beside[0]:
-                other.tick_params(axis="y", which="both", labelleft=False)
+        same = (ax.get_subplotspec().rowspan.start, ax.get_ylabel(), ax.get_yscale())
+        rows.setdefault(same, []).append(ax)
+    for beside in rows.values():
+        limits = np.array([ax.get_ylim() for ax in beside])
+        for ax in beside:
+            ax.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+            ax.tick_params(axis="y", which="both", labelleft=ax is beside[0])
 
 
 def close(fig: Figure) -> None:
@@ -234,10 +230,8 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
         looks: dict[str, Any] = dict(frameon=False, handlelength=2.4, columnspacing=1.4)
         looks |= dict(loc="outside lower center", ncols=columns)
         fig.legend(handles.values(), words, **looks)
-        more = -(-len(handles) // columns) - _LEGEND_LINES
-        fig.set_figheight(
-            fig.get_figheight() + max(0, more) * _LINE
-        )  # so that panels stay as high
+        more = max(0, -(-len(handles) // columns) - _LEGEND_LINES)
+        fig.set_figheight(fig.get_figheight() + more * _LINE)  # so that panels stay as high
     return _legible(fig)
 
 
@@ -293,10 +287,8 @@ def _spread_ends(fig: Figure) -> None:
             continue
         renderer = fig.canvas.get_renderer()
         box = ax.get_window_extent(renderer)
-        extents = [
-            mpl.text.Text.get_window_extent(text, renderer) for text in ends
-        ]  # without arrows
-        heights = np.array([extent.height for extent in extents])
+        extent = mpl.text.Text.get_window_extent  # without the arrow
+        heights = np.array([extent(text, renderer).height for text in ends])
         wanted = [ax.transData.transform(text.xy)[1] for text in ends]
         places = apart(np.clip(wanted, box.y0, box.y1), heights, box.y0, box.y1)
         gap = 4 * fig.dpi / 72
@@ -306,29 +298,27 @@ def _spread_ends(fig: Figure) -> None:
 
 
 def _thin_ticks(fig: Figure) -> None:
-    """Of numbers beside an axis that would lie over each other show only some; names become smaller."""
+    """Hide numbers beside an axis that would overlap the one before; make names smaller instead."""
     renderer = fig.canvas.get_renderer()
     for ax in fig.axes:
-        for which, axis in (("x0", ax.xaxis), ("y0", ax.yaxis)):
+        for low, high, axis in (("x0", "x1", ax.xaxis), ("y0", "y1", ax.yaxis)):
             labels = [tick.label1 for tick in axis._update_ticks()]
-            labels = [
-                text
+            boxes = [
+                (text, text.get_window_extent(renderer))
                 for text in labels
                 if text.get_text() and text.get_visible() and not text.get_rotation()
             ]
-            boxes = [text.get_window_extent(renderer) for text in labels]
-            if isinstance(axis.get_major_locator(), mpl.ticker.FixedLocator) and which == "y0":
-                room = abs(ax.bbox.height) / max(len(labels), 1)
-                for text, box in zip(labels, boxes, strict=True):
-                    text.set_size(min(text.get_size(), text.get_size() * room / box.height))
+            lengths = [getattr(box, high) - getattr(box, low) for _, box in boxes]
+            if boxes and isinstance(axis.get_major_locator(), mpl.ticker.FixedLocator):
+                room = (getattr(ax.bbox, high) - getattr(ax.bbox, low)) / len(boxes)
+                for text, _ in boxes:
+                    text.set_size(text.get_size() * min(1, room / max(lengths)))
                 continue
             taken = -np.inf
-            for text, box in sorted(
-                zip(labels, boxes, strict=True), key=lambda x: getattr(x[1], which)
-            ):
-                text.set_visible(getattr(box, which) > taken)
+            for text, box in sorted(boxes, key=lambda x: getattr(x[1], low)):
+                text.set_visible(getattr(box, low) > taken)
                 if text.get_visible():
-                    taken = getattr(box, which.replace("0", "1")) + (4 if which == "x0" else 0)
+                    taken = getattr(box, high) + 4 * (axis is ax.xaxis)
 
 
 def apart(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from string import ascii_lowercase
+from string import ascii_letters
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -293,12 +293,7 @@ class Panel:
 
 
 def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
-    """The rows of one panel; a ValueError if another version made them."""
-    lacking = [column for column in panel.where if column not in rows]
-    if lacking:
-        raise ValueError(
-            f"panel {panel.title!r}: the rows have no column {lacking[0]!r}; make them again"
-        )
+    """The rows of one panel."""
     return rows[np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])]
 
 
@@ -326,7 +321,7 @@ def grid(
     width: float | None = None,
     height: float = 2.0,
     sharey: bool = False,
-    first: int = 0,
+    letters: str = "",
 ) -> Figure:
     """A figure of many panels, with the paper's numbers and theory.
 
@@ -344,8 +339,8 @@ def grid(
         Of one panel, in inches.
     sharey : bool
         Whether panels side by side that measure the same have one vertical axis.
-    first : int
-        Place in the alphabet of the first panel's letter.
+    letters : str
+        One for each panel, written beside its title. None by default for a single panel, else a, b, c, …
 
     Returns
     -------
@@ -365,9 +360,9 @@ def grid(
         _draw(panel, panel_rows(rows, panel), ax, limits, dashes, styles)
     for ax in axes[len(wanted) :]:
         ax.remove()
-    if len(wanted) > 1 or first:
-        for letter, ax in zip(ascii_lowercase[first:], axes, strict=False):
-            add_letter(ax, letter)
+    letters = letters or ascii_letters * (len(wanted) > 1)
+    for letter, ax in zip(letters, axes, strict=False):
+        add_letter(ax, letter)
     if sharey:
         share_y(axes[: len(wanted)])
     return legend(fig, styles)

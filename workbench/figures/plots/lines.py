@@ -111,7 +111,7 @@ def _curve(
     )
     with keep_limits(ax):
         if points.seeds.max() >= MEAN_SEEDS:
-            low, high = possible(points, group, at, what)
+            low, high = _possible(points, group, at, what)
             band = dict(color=style.color, alpha=0.2, linewidth=0, zorder=1)
             ax.fill_between(points.x, low, high, where=np.isfinite(high), **band)
         elif len(points) < MAX_MARKERS and len(group) > len(points):
@@ -121,7 +121,7 @@ def _curve(
     ax.update_datalim(np.column_stack([points.x, means])[np.isfinite(means)])
 
 
-def possible(
+def _possible(
     points: pd.DataFrame, group: pd.DataFrame, at: str, what: str
 ) -> tuple[pd.Series, pd.Series]:
     """Intervals within what their metric can be: not below 0 where no value is, and shares up to 1.
@@ -176,7 +176,7 @@ def grouped_bars(
         points = confidence_intervals(group, x)
         centers = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
         mean = points["mean"].to_numpy()
-        low, high = possible(points, group, x, what)
+        low, high = _possible(points, group, x, what)
         error = np.clip(np.nan_to_num([mean - low, high - mean]), 0, None)
         if points.seeds.max() < MEAN_SEEDS:
             error[:] = 0
