@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import workbench
-from docs.pages import api, audit, gallery, mathml, mechanisms, papers, tutorials
+from docs.pages import api, audit, mathml, mechanisms, tutorials
 from workbench import figures
+from workbench.figures import site
 
 project = "dp-workbench"
 author = "the dp-workbench authors"
@@ -62,9 +63,7 @@ def write_pages(app):
     results = Path(app.config.results or figures.results_folder())
     writers = {
         "mechanisms": mechanisms.write,
-        "gallery": partial(gallery.write, results=results),
-        "papers": papers.write,
-        "tutorials": partial(tutorials.write, results=results, site=Path(app.outdir)),
+        "tutorials": partial(tutorials.write, results=results),
         "audit": audit.write,
         "api": api.write,
     }
@@ -74,10 +73,17 @@ def write_pages(app):
             write(docs / name)
         except FileNotFoundError as e:  # Sphinx would add a traceback
             raise SystemExit(f"No documentation: {e}") from None
+    site.write_published(Path(app.outdir))
 
 
 def link_pages(app, page: str, source: list[str]):
     """Make targets of anchors in headings, and links to notebooks links to the pages of their figures."""
     text = re.sub(r'^(#+ )<a id="([\w-]+)"></a>', r"(\2)=\n\1", source[0], flags=re.M)
-    text = re.sub(r"\(\.\./notebooks/(\w+)/index\.ipynb\)", r"(/papers/\1.md)", text)
-    source[0] = re.sub(r"\(\.\./notebooks/(\w+)/(\w+)\.ipynb\)", r"(#\1_\2)", text)
+    report = "../" * page.count("/") + "report"
+
+    def link(found: re.Match) -> str:
+        words, paper, stem = found.groups()
+        name = paper if stem == "index" else f"{paper}_{stem}"
+        return f'<a href="{report}/{name}.html">{words}</a>'
+
+    source[0] = re.sub(r"\[([^\]]+)\]\((?:\.\./)+notebooks/(\w+)/(\w+)\.ipynb\)", link, text)

@@ -7,27 +7,13 @@ from pathlib import Path
 import nbformat
 
 from workbench import figures
-from workbench.figures.stories import write_stories
 
 TOURS = ("00_tour", "01_explore", "02_your_data", "03_answer_bank", "04_accounting")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-STORIES = """\
-Two ideas of the papers to move here, without a kernel \
-(<a href="../stories/sparse.html">sparse tables</a> and \
-<a href="../stories/contributions.html">bounded contributions</a>, each a page of its own):
-
-<iframe src="../stories/sparse.html" title="Sparse tables: noise, a filter, a sample" loading="lazy"></iframe>
-"""
-
-
-def write(folder: Path, results: Path, site: Path) -> None:
-    """Write the executed notebook of each tour, without what only a kernel can show.
-
-    The stories, which are pages already, go to the `site` itself.
-    """
-    write_stories(site / "stories")
+def write(folder: Path, results: Path) -> None:
+    """Write the executed notebook of each tour, without what only a kernel can show."""
     for id in TOURS:
         run = figures.figure_folder(results, "quick", id)
         path = run / f"{id}.ipynb"
@@ -38,8 +24,6 @@ def write(folder: Path, results: Path, site: Path) -> None:
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 cell.outputs = [output for output in cell.outputs if stays(output)]
-        if id == "01_explore":
-            notebook.cells.insert(1, nbformat.v4.new_markdown_cell(STORIES))
         nbformat.write(notebook, folder / f"{id}.ipynb")
 
 

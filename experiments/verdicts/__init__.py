@@ -1,4 +1,4 @@
-"""What paper-profile runs found, a CSV file a paper, committed; and the page that counts them.
+"""What runs of the paper profile found: committed verdicts and small pictures, and the README's table of them.
 
 After `workbench reproduce --profile paper`:  `python -m experiments.verdicts cormode2012`
 """
@@ -10,19 +10,18 @@ from pathlib import Path
 
 from workbench import figures
 from workbench.compiled import pd
+from workbench.figures.entries import write_thumbnail
+from workbench.figures.site import THUMBNAILS
 from workbench.trials import claims
 
-RESULTS = Path(__file__).parents[1] / "results"
-PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "experiments" / "results"
 COLUMNS = (
     "id claim figure datasets files outcome mark says page measured why by_value profile commit"
 )
-README = PAGE.parents[1] / "README.md"
+README = ROOT / "README.md"
 PAPERS = ("cormode2012", "hay2010", "adaptive2009", "fan2015", "chen2012")
-GENERATED = re.compile(r"(<!-- (\w+) -->\n).*?(\n<!-- end -->)", re.S)
-FIGURE_LINE = re.compile(
-    r"^(\| \[((\w+?\d{4})_\w+)\]\(\.\./notebooks/.*?\.ipynb\) \| [^|]+ \|).*$", re.M
-)
+GENERATED = re.compile(r"(<!-- summary -->\n).*?(\n<!-- end -->)", re.S)
 _ENDS = (
     "reproduces",
     "reproduces for some values",
@@ -69,6 +68,13 @@ def write(paper: str, results: Path | str = RESULTS, into: Path | None = None) -
     return path
 
 
+def write_pictures(paper: str, results: Path | str = RESULTS) -> None:
+    """Write a small picture of each figure of a paper that a run of the paper profile has drawn."""
+    for picture in sorted(Path(results).glob(f"paper/{paper}_*/{paper}_*.png")):
+        if picture.stem == picture.parent.name:
+            write_thumbnail(picture, ROOT / THUMBNAILS / picture.name)
+
+
 def committed(paper: str) -> pd.DataFrame:
     """The verdicts of a paper that are committed, as text."""
     path = Path(__file__).parent / f"{paper}.csv"
@@ -78,31 +84,17 @@ def committed(paper: str) -> pd.DataFrame:
 
 def findings(paper: str) -> list[tuple[claims.PaperFinding, str]]:
     """The findings of a paper, each with what follows from the committed verdicts."""
-    file = PAGE.parents[1] / "experiments" / paper / "statements.toml"
+    file = ROOT / "experiments" / paper / "statements.toml"
     verdicts = committed(paper)
     return [(each, each.outcome(verdicts)) for each in claims.read_findings(file)]
 
 
-def with_tables(text: str) -> str:
-    """A page with what is generated between its marks, and the counts of figures, as they are now."""
-    tables = {
-        "summary": summary_table,
-        "counts": counts_table,
-        "findings": lambda _: "\n\n".join(map(findings_table, PAPERS)),
-    }
-    above = "../" if "../notebooks/" in text else ""
-    text = GENERATED.sub(lambda found: found[1] + tables[found[2]](above) + found[3], text)
-
-    def figure_line(line: re.Match) -> str:
-        verdicts = committed(line[3])
-        counts = claims.count_outcomes(verdicts[verdicts.figure == line[2]])
-        told = " ".join(f"{_TICKS[name]} {n}" for name, n in counts.items() if n)
-        return f"{line[1]} {told} |"
-
-    return FIGURE_LINE.sub(figure_line, text)
+def with_table(text: str) -> str:
+    """The README with the table of papers as it is now."""
+    return GENERATED.sub(lambda found: found[1] + summary_table() + found[2], text)
 
 
-def summary_table(above: str) -> str:
+def summary_table() -> str:
     """A line a paper: how its findings ended, with one that reproduces, and its statements by outcome."""
     lines = [
         f"| paper | its findings | {' | '.join(_TICKS.values())} |",
@@ -120,7 +112,7 @@ def summary_table(above: str) -> str:
         counts = claims.count_outcomes(committed(paper))
         total = {name: total[name] + n for name, n in counts.items()}
         agree += [paper] * (not counts["contradicted"])
-        link = f"[{paper}]({above}notebooks/{paper}/index.ipynb)"
+        link = f"[{paper}](notebooks/{paper}/index.ipynb)"
         numbers = " | ".join(map(str, counts.values()))
         lines.append(f"| {link} | *{says}* {', '.join(told)} | {numbers} |")
     told = f"{claims.share_that_holds(total)}. Nothing in {', '.join(agree)} is contradicted."
@@ -131,28 +123,6 @@ def _plural(end: str, n: int) -> str:
     verb, space, rest = end.partition(" ")
     verb = {"does": "do"}.get(verb, verb.removesuffix("s")) if n > 1 else verb
     return f"{verb}{space}{rest}"
-
-
-def counts_table(above: str) -> str:
-    """The statements of each paper by outcome, in six columns that stay apart."""
-    names = claims.COLUMNS.values()
-    head = " | ".join(f"{_TICKS[name]} {name}" for name in names)
-    lines = [f"| paper | {head} |", f"|---|{'---:|' * len(names)}"]
-    total = dict.fromkeys(names, 0)
-    for paper in PAPERS:
-        counts = claims.count_outcomes(committed(paper))
-        total = {name: total[name] + n for name, n in counts.items()}
-        link = f"[{paper}]({above}notebooks/{paper}/index.ipynb)"
-        lines.append(f"| {link} | {' | '.join(map(str, counts.values()))} |")
-    lines.append(f"| all | {' | '.join(map(str, total.values()))} |")
-    return "\n".join([*lines, "", f"{claims.share_that_holds(total)}."])
-
-
-def findings_table(paper: str) -> str:
-    """The findings of a paper, with outcomes and the data that they were judged on."""
-    lines = [f"### {paper}", "", "| finding | outcome | judged on |", "|---|---|---|"]
-    lines += [f"| {each.says} | {end} | {each.data} |" for each, end in findings(paper)]
-    return "\n".join(lines)
 
 
 def contradictions(quick: figures.SavedFigure) -> list[str]:

@@ -1,11 +1,11 @@
-"""Command: `python -m experiments.verdicts PAPER [RESULTS]`; README and docs/verdicts.md follow."""
+"""Command: `python -m experiments.verdicts PAPER [RESULTS]` writes verdicts, pictures and the README's table."""
 
 import sys
 
-from experiments.verdicts import PAGE, README, with_tables, write
+from experiments.verdicts import README, with_table, write, write_pictures
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         print(write(*sys.argv[1:3]))
-    for page in (PAGE, README):
-        page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+        write_pictures(*sys.argv[1:3])
+    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -8,7 +8,9 @@ import pytest
 
 from tests.browser.conftest import CHROMIUM, ROOT
 
-PAGES = "index start gallery/index papers/hay2010 mechanisms/SRA tutorials/01_explore api/table".split()
+PAGES = (
+    "index start papers report report/hay2010 report/hay2010_fig5 mechanisms/SRA tutorials/01_explore api/table"
+).split()
 
 pytestmark = [
     pytest.mark.long,

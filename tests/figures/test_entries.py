@@ -12,7 +12,8 @@ def test_a_figure_whose_files_changed_shows_as_failed(tmp_path):
     folder = figure(tmp_path, "cormode2012_fig2")
     (folder / "rows.csv").write_text("value\n1")
     (entry,) = collect(tmp_path / "quick")
-    assert "rows.csv is not the file" in entry.failed and not entry.statements
+    assert "rows.csv is not the file" in entry.failed and entry.statements
+    assert all(line.committed and not line.here for line in entry.statements)
 
 
 def test_a_figure_of_another_version_says_so(tmp_path):

@@ -49,7 +49,7 @@ def shown(ax):
     renderer = ax.figure.canvas.get_renderer()
     texts = {
         "titles": [ax._left_title, ax.title, ax.xaxis.label, ax.yaxis.label],
-        "ends": [text for text in ax.texts if text.get_gid() == "end of a line"],
+        "ends": [text for text in ax.texts if hasattr(text, "series")],
     }
     for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
         ticks = [tick.label1 for tick in axis._update_ticks()]  # those in view

@@ -492,7 +492,7 @@ def test_panels_share_the_styles_of_their_series():
 
 
 def names_at_ends(ax):
-    return [text.get_text() for text in ax.texts if text.get_gid() == "end of a line"]
+    return [text.get_text() for text in ax.texts if hasattr(text, "series")]
 
 
 def test_lines_are_named_at_their_ends_and_others_in_a_legend():
@@ -504,7 +504,7 @@ def test_lines_are_named_at_their_ends_and_others_in_a_legend():
     assert not fig.legends
     fig.draw_without_rendering()
     extent = matplotlib.text.Text.get_window_extent  # without the arrow
-    boxes = [extent(text) for ax in fig.axes for text in ax.texts if text.get_gid()]
+    boxes = [extent(text) for ax in fig.axes for text in ax.texts if hasattr(text, "series")]
     low, high = sorted(boxes, key=lambda box: box.y0)
     assert low.y1 <= high.y0 + 0.5 and max(low.x1, high.x1) <= fig.bbox.x1
     many = figure_rows([f"series {i}" for i in range(20)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
@@ -13,6 +13,7 @@ from workbench import figures
 from workbench.figures import sources
 from workbench.figures.saved import write_atomically
 from workbench.figures.sources import read_passages
+from workbench.figures.statements import Line, Verdict
 from workbench.figures.status import LOG, read_status
 from workbench.trials import claims
 from workbench.value import counted
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 # Thumbnails
 
 WIDTH = 480  # pixels, at most
-_TALL = 0.66  # of the width; of what is taller the top is shown
 _COLOURS = 64
 
 
@@ -43,8 +43,7 @@ def write_thumbnail(picture: Path, file: Path) -> Thumbnail:
     if not file.exists() or file.stat().st_mtime < picture.stat().st_mtime:
         with Image.open(picture) as image:
             small = image.convert("RGB")
-        small = small.crop((0, 0, small.width, min(small.height, round(_TALL * small.width))))
-        small.thumbnail((WIDTH, WIDTH))
+        small.thumbnail((WIDTH, 2 * WIDTH))
         few = small.quantize(_COLOURS, Image.Quantize.FASTOCTREE)
         write_atomically(file, lambda draft: few.save(draft, "PNG"))
     with Image.open(file) as image:
@@ -72,50 +71,6 @@ _FILES = {
     "manifest.json": "Manifest",
     "run.log": "Log",
 }
-
-
-@dataclass(frozen=True)
-class Line:
-    """A statement as a line: its verdict, what was measured and printed, and the paper's sentence."""
-
-    id: str
-    says: str
-    outcome: str
-    mark: str
-    measured: str
-    printed: str
-    why: str
-    by_value: str
-    page: str
-    sentence: str
-    reading: str
-    committed: str
-    committed_mark: str
-    committed_measured: str
-
-    @property
-    def counted_as(self) -> str:
-        """The column that it is counted in."""
-        return claims.COLUMNS.get(self.told, self.told)
-
-    @property
-    def told(self) -> str:
-        """The outcome that counts: the committed one of the paper profile, or else that of this run."""
-        if self.committed:
-            return self.committed_mark or self.committed
-        return self.mark or self.outcome
-
-    @property
-    def shown_mark(self) -> str:
-        """Whether the outcome that counts follows from the definition."""
-        return self.committed_mark if self.committed else self.mark
-
-    @property
-    def agreement(self) -> str:
-        """What a run that does not judge says of the committed outcome."""
-        if not self.committed or self.committed_mark:
-            return ""
-        return claims.agreement(self.committed, self.outcome)
 
 
 @dataclass
@@ -155,43 +110,64 @@ class Entry:
 
     @cached_property
     def statements(self) -> list[Line]:
-        """The verdicts of this run, a line each, with the paper's words and the committed verdicts."""
-        if self.figure is None:
-            return []
-        said = sources.sentences(self._class)
-        committed: dict[str, Any] = {}
-        if self.manifest["profile"] != "paper" and self.paper:
+        """The statements of the figure, a line each, with what this run and the paper profile found."""
+        here = [*self.figure.verdicts.itertuples()] if self.figure else []
+        committed = []
+        if self.paper and self.manifest.get("profile") != "paper":
             frame = figures.committed_verdicts(self.paper)
-            own = frame[frame.figure == self.id]
-            committed = {v.id: v for v in own.itertuples()}
+            committed = [*frame[frame.figure == self.id].itertuples()]
+        ran, before = ({v.id: Verdict.of(v) for v in found} for found in (here, committed))
+        parts = {part.id: (claim, part) for claim in self._claims for part in claim.statements}
         lines = []
-        for v in self.figure.verdicts.itertuples():
-            sentence = said.get(v.id, sources.Sentence("", v.page, ""))
-            before = committed.get(v.id)
-            lines.append(
-                Line(
-                    v.id,
-                    v.says,
-                    v.outcome,
-                    v.mark,
-                    v.measured,
-                    v.printed,
-                    v.why,
-                    v.by_value,
-                    v.page or sentence.page,
-                    sentence.sentence,
-                    sentence.reading,
-                    before.outcome if before else "",
-                    before.mark if before else "",
-                    before.measured if before else "",
+        for v in here if self.figure else committed:
+            line = Line(v.id, v.says, v.page, here=ran.get(v.id), committed=before.get(v.id))
+            if v.id in parts:
+                claim, part = parts[v.id]
+                line = replace(
+                    line,
+                    page=part.page or claim.page,
+                    sentence=claim.sentence,
+                    reading=part.reading,
+                    needs=part.needs,
+                    points_at=part.table,
                 )
-            )
+            lines.append(line)
         return lines
+
+    @property
+    def _claims(self) -> list[claims.Claim]:
+        every = self._class.claims if self._class else ()
+        return [claim for claim in every if isinstance(claim, claims.Claim)]
+
+    @cached_property
+    def drawing(self) -> str:
+        """The SVG of its picture, to stand in a page; empty where it is large or has no aggregates."""
+        svg = self.figure.images.get("svg") if self.figure else None
+        if svg is None or not self.aggregates or svg.stat().st_size > LARGEST_SVG:
+            return ""
+        text = svg.read_text(encoding="utf-8")
+        return re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.S)
+
+    @property
+    def aggregates(self) -> list[dict[str, Any]]:
+        """The series of each panel of its picture."""
+        return self.figure.aggregates if self.figure else []
+
+    def marks_of(self, line: Line) -> str:
+        """The ids in the picture of the series that a statement is about, and of the printed values there."""
+        ids = []
+        for panel in self.aggregates:
+            by_name = {series["name"]: series["ids"] for series in panel["series"]}
+            named = line.series(by_name) if line.is_about(panel["where"]) else []
+            for name in [*named, "paper"] if named else []:
+                ids += by_name.get(name, [])
+        return " ".join(ids)
 
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many statements ended how, in the columns that stay apart."""
-        return claims.add_up([line.told] for line in self.statements)
+        lines = [line.verdict for line in self.statements]
+        return claims.add_up([verdict.mark or verdict.outcome] for verdict in lines)
 
     @cached_property
     def datasets(self) -> list[sources.DataUsed]:
@@ -299,6 +275,13 @@ def collect(top: Path) -> list[Entry]:
     ]
 
 
+def published() -> list[Entry]:
+    """Every figure of a paper as it is committed, without a run, in natural order."""
+    notebooks = figures.find_notebooks(figures.project_folder() / "notebooks")
+    ids = [id for id in notebooks if sources.paper_of(id)]
+    return [_named(Entry(Path(id))) for id in sorted(ids, key=natural_order)]
+
+
 def _entry(folder: Path) -> Entry:
     entry = Entry(folder)
     status = read_status(folder)
@@ -317,6 +300,11 @@ def _entry(folder: Path) -> Entry:
         if (folder / name).exists():
             entry.notebook_file = folder / name
             break
+    return _named(entry)
+
+
+def _named(entry: Entry) -> Entry:
+    """The entry with the words of its notebook."""
     notebook = entry.notebook_file or _committed_notebook(entry.id)
     title, entry.words = read_passages(notebook) if notebook else ("", {})
     short, colon, rest = title.partition(": ")
@@ -327,7 +315,7 @@ def _entry(folder: Path) -> Entry:
     setting = figures.describe(entry.manifest.get("setting", {}))
     if setting:
         entry.short += f" at {setting}"
-    entry.title = entry.manifest.get("title", "") or title or folder.name
+    entry.title = entry.manifest.get("title", "") or title or entry.stem
     return entry
 
 

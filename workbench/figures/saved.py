@@ -94,6 +94,7 @@ def release_record(path: Path) -> dict[str, Any]:
 
 FOLDERS = (*PROFILES, "explorer")  # folders of results; the last holds what panels export
 IMAGES = ("pdf", "svg", "png")
+AGGREGATES = "aggregates.json"
 INPUTS = (
     ".inputs.json"  # beside the manifest, which may be published: hashes of private files too
 )
@@ -129,6 +130,12 @@ class SavedFigure:
     def supplement(self) -> dict[str, Path]:
         """The pictures of the panels that the picture has no room for, if there are any."""
         return self._images(SUPPLEMENT)
+
+    @property
+    def aggregates(self) -> list[dict[str, Any]]:
+        """The series of each panel of the picture, as `plots.aggregates` returns them."""
+        saved = AGGREGATES in self.manifest["sha256"]
+        return json.loads((self.folder / AGGREGATES).read_text("utf-8")) if saved else []
 
     def _images(self, suffix: str) -> dict[str, Path]:
         names = {kind: f"{self.manifest['id']}{suffix}.{kind}" for kind in IMAGES}
@@ -237,6 +244,11 @@ def save(
     target.mkdir(parents=True, exist_ok=True)
     (target / "manifest.json").unlink(missing_ok=True)
     sha256 = {}
+    if fig is not None:
+        plots.lay_out(fig)
+        drawn = json.dumps(plots.aggregates(fig), ensure_ascii=False, separators=(",", ":"))
+        write = partial(Path.write_text, data=drawn, encoding="utf-8")
+        sha256[AGGREGATES] = write_atomically(target / AGGREGATES, write)
     drawings = {
         "": fig,
         SUPPLEMENT: spec.supplement(rows) if isinstance(spec, Figure) else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
@@ -24,10 +25,12 @@ from workbench.figures.entries import (
     collect,
     duration,
     natural_order,
+    published,
     write_thumbnail,
 )
 from workbench.figures.sources import markdown, read_passages
-from workbench.figures.stories import TITLES, write_stories
+from workbench.figures.statements import Line
+from workbench.figures.stories import STORIES, TITLES, write_stories
 from workbench.trials import claims
 from workbench.value import cell, counted
 
@@ -175,7 +178,7 @@ def _thumbnail(path: Path) -> str:
 
 PAGES = "report"  # the folder of all pages but the first
 _ROWS = 40  # of a table, that a page shows
-_LONG = 260  # characters of what was measured, that stand without being opened
+THUMBNAILS = "docs/figures"  # committed pictures of the paper profile
 _KINDS = {
     **dict(
         zip(
@@ -216,6 +219,11 @@ class Group(sources.Paper):
         return [(each, each.outcome(verdicts)) for each in claims.read_findings(file)]
 
     @property
+    def story(self) -> str:
+        """The name of its story, if there is one."""
+        return STORIES.get(self.name, "")
+
+    @property
     def kinds(self) -> list[str]:
         """What its datasets are."""
         return list(dict.fromkeys(kind for entry in self.entries for kind in entry.kinds))
@@ -252,23 +260,12 @@ class Site:
         """Number of the papers' statements by outcome."""
         return _added(group.counts for group in self.of_papers)
 
-    @property
-    def outcomes(self) -> dict[str, int]:
-        """Number of all statements by outcome, those of tutorials included."""
-        return _added(group.counts for group in self.papers)
-
     @cached_property
     def agreement(self) -> str:
         """How many figures equal the recorded numbers, of a quick run."""
         if self.profile != "quick" or self.results is None:
             return ""
         return recorded.sentence(recorded.compare(self.results), [e.stem for e in self.entries])
-
-    @property
-    def theorems(self) -> list[str]:
-        """The theorems that price more than one draw."""
-        named = (t for entry in self.entries for t in entry.manifest.get("by_theorem", ()))
-        return sorted({t for t in named if t})
 
     @property
     def made(self) -> str:
@@ -302,27 +299,56 @@ def write(results: str | Path, profile: str, audits: Sequence[Any] = ()) -> Path
         The first page. The others are in a folder `report` beside it; pages of what is there no more go.
     """
     top = figures.figure_folder(results, profile, PAGES).parent
-    folder = top / PAGES
-    folder.mkdir(parents=True, exist_ok=True)
+    (top / PAGES).mkdir(parents=True, exist_ok=True)
     entries = collect(top)
     for entry in entries:
         images = entry.figure.images if entry.figure else {}
         if "png" in images:
-            entry.thumbnail = write_thumbnail(images["png"], folder / f"{entry.stem}.png")
+            file = top / PAGES / f"{entry.stem}.png"
+            entry.thumbnail = write_thumbnail(images["png"], file)
     audits = sorted(audits, key=lambda a: (a.name, a.pair, a.epsilon))
     site = Site(profile, _groups(entries, profile), _now(), audits, Path(results))
-    written = {
-        "style.css": _source("style.css"),
-        "script.js": _source("script.js"),
-        "statements.html": _render("statements.html", site, title="All statements"),
-    }
-    if audits:
+    return _write_pages(site, top)
+
+
+def write_published(folder: Path) -> Path:
+    """Write the same site from what is committed alone: verdicts, and small pictures of the paper profile.
+
+    Parameters
+    ----------
+    folder : path
+        Gets `report.html` and its pages.
+
+    Returns
+    -------
+    Path
+        The first page.
+    """
+    (folder / PAGES).mkdir(parents=True, exist_ok=True)
+    pictures = figures.project_folder() / THUMBNAILS
+    entries = published()
+    for entry in entries:
+        picture = pictures / f"{entry.id}.png"
+        if picture.exists():
+            entry.thumbnail = write_thumbnail(picture, folder / PAGES / picture.name)
+    return _write_pages(Site("paper", _groups(entries, "paper"), _now(), []), folder)
+
+
+def _write_pages(site: Site, top: Path) -> Path:
+    """The pages of a site; those of what is gone go."""
+    folder = top / PAGES
+    written = {"style.css": _source("style.css"), "script.js": _source("script.js")}
+    if site.audits:
         written["audit.html"] = _render("audit.html", site, title="Audits")
-    for group in site.papers:
-        if group.name:
-            written[group.page] = _render(
-                "paper.html", site, title=group.short, paper=group, open_paper=group.name
-            )
+    for group in site.of_papers:
+        written[group.page] = _render(
+            "paper.html",
+            site,
+            title=group.short,
+            paper=group,
+            open_paper=group.name,
+            stories=TITLES,
+        )
     written |= _figure_pages(site) | _notebook_pages(site, folder)
     for name, text in written.items():
         _write(folder / name, text)
@@ -331,12 +357,7 @@ def write(results: str | Path, profile: str, audits: Sequence[Any] = ()) -> Path
             page.unlink(missing_ok=True)  # another run may write the pages too
     write_stories(folder / "stories")
     front = _render(
-        "front.html",
-        site,
-        title=site.title,
-        pages=f"{PAGES}/",
-        front="report.html",
-        stories=TITLES,
+        "front.html", site, title=site.title, pages=f"{PAGES}/", front="report.html"
     )
     _write(top / "report.html", front)
     return top / "report.html"
@@ -387,7 +408,7 @@ def _notebook_body(notebook: Path, file: Path) -> str:
         return file.read_text(encoding="utf-8")
     try:
         body = notebook_body(notebook)
-    except (ValueError, AttributeError, KeyError) as e:
+    except (ValueError, AttributeError, KeyError, OSError) as e:
         return f"<p>{escape(notebook.name)} cannot be read: {escape(e)}</p>"
     _write(file, body)
     return body
@@ -419,8 +440,11 @@ def _environment() -> Environment:
     environment.filters |= {
         "count": _count,
         "duration": duration,
+        "by_outcome": _by_outcome,
+        "by_value": _by_value,
+        "json": _json,
         "kind": _kind,
-        "long": _shortened,
+        "outcome_kind": _KINDS.__getitem__,
         "markdown": _markdown,
         "number": cell,
         "share": claims.share_that_holds,
@@ -462,9 +486,35 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _kind(outcome: str, mark: str = "") -> str:
-    """The class of style of an outcome."""
-    return "hollow" if mark else _KINDS[outcome]
+def _kind(line: Line) -> str:
+    """The class of style of a statement."""
+    verdict = line.verdict
+    return "hollow" if verdict.mark else _KINDS[verdict.outcome]
+
+
+def _by_outcome(lines: Iterable[Line]) -> list[Line]:
+    """Statements in the order in which outcomes are counted."""
+    columns = [*claims.COLUMNS.values(), claims.NOT_JUDGED]
+    return sorted(lines, key=lambda line: columns.index(line.counted_as))
+
+
+def _by_value(line: Line) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The rows of a table of outcomes: of two parameters a matrix, else one row."""
+    values = dict(line.values)
+    if line.swept.count(", ") == 1:
+        for split in (str.split, str.rsplit):
+            parts = [split(value, " ", 1) for value in values]
+            if all(len(part) == 2 for part in parts):
+                left, right = (list(dict.fromkeys(side)) for side in zip(*parts, strict=True))
+                if len(left) * len(right) == len(values) and 1 < len(right):
+                    return [(a, [(b, values[f"{a} {b}"]) for b in right]) for a in left]
+    return [("", [*values.items()])]
+
+
+def _json(x: Any) -> Markup:
+    """JSON that can stand in a page."""
+    text = json.dumps(x, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))
 
 
 def _count(number: int | Sized, noun: str) -> str:
@@ -484,13 +534,3 @@ def _ending(outcome: str) -> str:
 
 def _markdown(text: str) -> Markup:
     return Markup(markdown(text))
-
-
-def _shortened(text: str, length: int = _LONG) -> Markup:
-    """A text that opens where it is long."""
-    if len(text) <= 1.3 * length:
-        return escape(text)
-    start = text[:length].rpartition(" ")[0]
-    return Markup("<details><summary>{} …</summary>… {}</details>").format(
-        start, text[len(start) :]
-    )

@@ -21,7 +21,6 @@ from workbench.compiled import project_folder
 from workbench.datasets.kinds import kind_of, unwrapped
 from workbench.figures.figure import Figure, find_figure
 from workbench.mechanisms import options
-from workbench.trials import claims
 from workbench.value import cell
 
 # Markup
@@ -124,14 +123,6 @@ _OTHERS = "Other notebooks"
 _TITLE = re.compile(r"(?:(?P<authors>[^*]*): )?\*(?P<title>.*)\*,? ?(?P<venue>.*)")
 
 
-class Sentence(NamedTuple):
-    """What a paper says, where a statement is a part of it, and how that is read."""
-
-    sentence: str
-    page: str
-    reading: str
-
-
 class Parameter(NamedTuple):
     """A parameter of a figure, in words: its value in a run and its usual one."""
 
@@ -198,16 +189,6 @@ def describe_paper(name: str) -> Paper:
     short = f"{first}{' et al.' if others else ''} {name[-4:]}" if first else spaced
     source = ", ".join(filter(None, [authors, parts["venue"]]))
     return Paper(name, parts["title"], source, short, about)
-
-
-def sentences(cls: type[Figure] | None) -> dict[str, Sentence]:
-    """The sentence that each statement of a figure is part of, by the statement's id."""
-    split = [claim for claim in (cls.claims if cls else ()) if isinstance(claim, claims.Claim)]
-    return {
-        part.id: Sentence(claim.sentence, part.page or claim.page, part.reading)
-        for claim in split
-        for part in claim.statements
-    }
 
 
 def parameters(cls: type[Figure] | None, here: Mapping[str, Any]) -> list[Parameter]:

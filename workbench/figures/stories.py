@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parent / "stories"
 EPSILONS = (
     "0.05 0.06 0.08 0.1 0.13 0.16 0.2 0.25 0.32 0.4 0.5 0.63 0.8 1 1.3 1.6 2 2.5 3.2 4 5"
 ).split()  # the stops of a slider, ten a decade
+STORIES = {"cormode2012": "sparse", "fan2015": "contributions"}  # by paper
 TITLES = {
     "sparse": "A table that is mostly empty",
     "contributions": "How many records of each person to use",

@@ -8,6 +8,7 @@ the 95 % interval of that mean. Below five seeds, dots show the seeds instead. G
 prints, and grey dashes are theory.
 """
 
+from workbench.figures.plots.aggregates import aggregates as aggregates
 from workbench.figures.plots.axes import close as close
 from workbench.figures.plots.axes import entitle as entitle
 from workbench.figures.plots.axes import lay_out as lay_out

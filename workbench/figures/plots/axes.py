@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.compiled import mpl, plt
+from workbench.figures.plots.aggregates import tag
 from workbench.figures.plots.style import (
     AXIS_LABELS,
     COLUMN_WIDTH,
@@ -72,7 +73,6 @@ def _keep_labels(fig: Figure) -> None:
 
 # Axes
 
-END = "end of a line"  # marks labels that name lines
 _LEGEND_LINES = 2  # below a figure, for which there is room
 _END_LETTERS = 20  # of a line of such a label
 _END_LINE = 0.125  # inches of one
@@ -275,14 +275,14 @@ def _label_ends(
                 linespacing=0.95,
                 arrowprops=leader | {"color": styles[name].color},
             )
-            text.set_gid(END)
+            tag(text, name)
     return True
 
 
 def _spread_ends(fig: Figure) -> None:
     """Move labels of lines apart that would lie over each other, within their panel."""
     for ax in fig.axes:
-        ends = [text for text in ax.texts if text.get_gid() == END]
+        ends = [text for text in ax.texts if hasattr(text, "series")]
         if not ends:
             continue
         renderer = fig.canvas.get_renderer()

@@ -361,8 +361,10 @@ def grid(
     for ax in axes[len(wanted) :]:
         ax.remove()
     letters = letters or ascii_letters * (len(wanted) > 1)
-    for letter, ax in zip(letters, axes, strict=False):
-        add_letter(ax, letter)
+    for i, (panel, ax) in enumerate(zip(wanted, axes, strict=False)):
+        ax.panel = (letters[i : i + 1], panel.where)
+        if letters:
+            add_letter(ax, letters[i])
     if sharey:
         share_y(axes[: len(wanted)])
     return legend(fig, styles)

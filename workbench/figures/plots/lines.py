@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.compiled import pd
+from workbench.figures.plots.aggregates import tag
 from workbench.figures.plots.axes import keep_limits, limit_to_fractions, name_axis
 from workbench.figures.plots.style import (
     AXIS_LABELS,
@@ -100,7 +101,8 @@ def _curve(
     means = points["mean"]
     if log and (means > 0).any():
         means = means.where(means > 0)  # with gaps
-    ax.plot(
+    low, high = _possible(points, group, at, what)
+    drawn = ax.plot(
         points.x,
         means,
         color=style.color,
@@ -109,15 +111,16 @@ def _curve(
         markerfacecolor="white" if approximate else style.color,
         label=name,
     )
+    tag(drawn, name, points.assign(at=points.x, mean=means, low=low, high=high))
     with keep_limits(ax):
         if points.seeds.max() >= MEAN_SEEDS:
-            low, high = _possible(points, group, at, what)
             band = dict(color=style.color, alpha=0.2, linewidth=0, zorder=1)
-            ax.fill_between(points.x, low, high, where=np.isfinite(high), **band)
+            tag(ax.fill_between(points.x, low, high, where=np.isfinite(high), **band), name)
         elif len(points) < MAX_MARKERS and len(group) > len(points):
             shown = group[group.value > 0] if log else group
             places = shown[at].map(points.x)
-            ax.plot(places, shown.value, ".", color=style.color, alpha=0.45, markersize=2.5)
+            dots = dict(color=style.color, alpha=0.45, markersize=2.5)
+            tag(ax.plot(places, shown.value, ".", **dots), name)
     ax.update_datalim(np.column_stack([points.x, means])[np.isfinite(means)])
 
 
@@ -178,19 +181,24 @@ def grouped_bars(
         mean = points["mean"].to_numpy()
         low, high = _possible(points, group, x, what)
         error = np.clip(np.nan_to_num([mean - low, high - mean]), 0, None)
+        shown = [at if named else number(at) for at in points.index]
+        told = points.assign(x=shown, at=centers, low=low, high=high)
         if points.seeds.max() < MEAN_SEEDS:
             error[:] = 0
             if points.seeds.max() > 1:
                 at = group[x].map(dict(zip(points.index, centers, strict=True)))
-                ax.plot(at, group.value, ".", color="#333333", markersize=2.5, zorder=3)
+                dots = ax.plot(at, group.value, ".", color="#333333", markersize=2.5, zorder=3)
+                tag(dots, str(name))
         line = dict(elinewidth=0.8, ecolor="#333333")
         if log:
-            ax.errorbar(
+            drawn = ax.errorbar(
                 centers, mean, error, fmt=style.marker, color=style.color, label=name, **line
             )
+            tag(drawn.get_children(), str(name), told)
         else:
             look = dict(color=style.color, hatch=style.hatch, edgecolor="white", linewidth=0.6)
-            ax.bar(centers, mean, width, yerr=error, label=name, error_kw=line, **look)
+            drawn = ax.bar(centers, mean, width, yerr=error, label=name, error_kw=line, **look)
+            tag([*drawn, *drawn.errorbar.get_children()], str(name), told)
     labels = [at.replace(", ", ",\n") if named else number(at) for at in places]
     longest = max(len(line) for label in labels for line in label.split("\n"))
     room = ax.get_position().width * ax.get_figure().get_figwidth() / len(places)
@@ -249,9 +257,10 @@ def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
         with keep_limits(ax):
             if point.over:
                 stripe = ax.fill_between if flat else ax.fill_betweenx
-                stripe(point.over, point.low, point.high, **grey)
+                drawn = stripe(point.over, point.low, point.high, **grey)
             else:
-                (ax.axhspan if flat else ax.axvspan)(point.low, point.high, **grey)
+                drawn = (ax.axhspan if flat else ax.axvspan)(point.low, point.high, **grey)
+            tag(drawn, "paper")
     return ax
 
 
@@ -260,7 +269,7 @@ def bracket(ax: Axes, point: Printed, at: float | str, along: str) -> None:
     middle = (point.low + point.high) / 2 if point.value is None else point.value
     error = [[middle - point.low], [point.high - middle]]
     place = (at, middle) if along == "y" else (middle, at)
-    ax.errorbar(
+    drawn = ax.errorbar(
         *place,
         **{f"{along}err": error},
         color="0.15",
@@ -273,6 +282,7 @@ def bracket(ax: Axes, point: Printed, at: float | str, along: str) -> None:
         zorder=5,
         label="paper",
     )
+    tag(drawn.get_children(), "paper")
 
 
 @with_style

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -175,6 +175,8 @@ class Statement:
         Why it cannot be judged here.
     needs : tuple of str
         The classes of `datasets` whose files decide it: with a twin it is not testable.
+    table : mapping
+        The check as it was declared: the series and rows that it compares.
     """
 
     id: str
@@ -185,6 +187,7 @@ class Statement:
     by_definition: bool = False
     untestable: str = ""
     needs: tuple[str, ...] = ()
+    table: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.check is None and not self.untestable:

@@ -332,6 +332,7 @@ def _claim(id: str, claim: Mapping[str, Any], package: str) -> Claim:
     statements = []
     for name, each in claim["statements"].items():
         check = declared(name, each["check"], package) if "check" in each else None
-        rules = dict(each, needs=tuple(each.get("needs", ())), check=check)
+        table = each.get("check") if isinstance(each.get("check"), dict) else {}
+        rules = dict(each, needs=tuple(each.get("needs", ())), check=check, table=table)
         statements.append(Statement(name, **rules))
     return Claim(id, claim.get("page", ""), claim["sentence"], tuple(statements))
