@@ -1,4 +1,4 @@
-"""Command: `python -m experiments.verdicts PAPER [RESULTS]` writes verdicts, pictures and the README's table."""
+"""Command: `python -m experiments.verdicts PAPER [RESULTS]` writes verdicts, pictures and the README."""
 
 import sys
 

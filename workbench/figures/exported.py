@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from workbench.compiled import project_folder
-from workbench.datasets.kinds import kind_of
 from workbench.estimates import files as provenance
 from workbench.figures.figure import PROFILES, Figure
 from workbench.figures.saved import (
@@ -25,7 +26,8 @@ from workbench.figures.saved import (
     write_atomically,
     write_json,
 )
-from workbench.value import counted
+from workbench.figures.sources import data_used
+from workbench.value import counted, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,6 +230,10 @@ def _own_entry() -> str:
 
 FORMATS = (*IMAGES, "csv", "tex", "md")
 BIBLIOGRAPHY = "workbench.bib"
+_LISTED = 5  # values that a caption lists
+_SIZES = ("m", "cells", "users", "items", "records")  # fields that say how large data are
+_KINDS = {"generator": "simulated data", "twin": "stand-in data", "real file": "real data"}
+_PROFILES = {"quick": "Reduced size (quick profile)", "paper": "Size of the paper"}
 
 
 @dataclass(frozen=True)
@@ -294,17 +300,39 @@ def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Ex
         + (f" --panels {panels}" if panels else ""),
     )
     datasets = [] if figure.no_data else figure.datasets_used()
-    kinds = ", ".join(dict.fromkeys(f"{type(d).__name__} ({kind_of(d)})" for d in datasets))
     seeds = rows.seed.nunique() if "seed" in rows else 0
     parts = [
-        figure.page,
-        f"data: {kinds}" if kinds else "",
-        f"{profile} profile{', ' + counted(seeds, 'seed') if seeds else ''}",
+        figure.page[:1].upper() + figure.page[1:],
+        _epsilons(rows),
+        *_data_in_words(type(figure), datasets),
+        f"{_PROFILES[profile]}{', ' + counted(seeds, 'seed') if seeds else ''}",
     ]
     cite = [figure.id.partition("_")[0], *(d.cite for d in datasets if hasattr(d, "cite"))]
-    caption = "; ".join(filter(None, parts))
+    caption = ". ".join(filter(None, parts))
     draw = partial(figure.drawings, rows, panels)
     return Export(draw, rows, description, profile, tables, caption, cite)
+
+
+def _epsilons(rows: pd.DataFrame) -> str:
+    """The privacy losses of rows, in words."""
+    values = rows.epsilon[np.isfinite(rows.epsilon)] if "epsilon" in rows else ()
+    every = [number(x) for x in sorted({*values})]
+    if len(every) > _LISTED:
+        return f"ε from {every[0]} to {every[-1]}"
+    return f"ε = {', '.join(every)}" if every else ""
+
+
+def _data_in_words(figure: type[Figure], datasets: Sequence[Any]) -> list[str]:
+    """A sentence for each kind of data: what it is, whether it is real, and how large."""
+    sentences = []
+    for used in data_used(figure, map(repr, datasets)):
+        own = next(d for d in datasets if repr(d) in used.configurations)
+        sizes = [(name, getattr(own, name, None)) for name in _SIZES]
+        large = ", ".join(f"{name} = {number(x)}" for name, x in sizes if isinstance(x, int))
+        words = used.words.rstrip(".").replace("`", "")
+        kind = _KINDS.get(used.kind, used.kind)
+        sentences.append(f"{kind.capitalize()}: {words}{f' ({large})' if large else ''}")
+    return sentences
 
 
 def write(
@@ -359,10 +387,12 @@ class _Writer:
         command = f"{export.description.command} --width {width} --font {font}"
         description = replace(export.description, command=command)
         self.record = make_record(description, export.profile, export.rows)
+        self.series: list[str] = []
 
     def write(self, drawings: Mapping[str, Drawing], formats: Sequence[str]) -> list[Path]:
         """Those of the formats that there are: a table has no picture."""
         files = []
+        self.series = _series(drawings.values())
         pictures = [kind for kind in formats if kind in IMAGES and drawings]
         for kind in pictures:
             for suffix, fig in drawings.items():
@@ -397,7 +427,8 @@ class _Writer:
         """As LaTeX; it cites what the figure rests on."""
         known = entries(self.export.cite)
         title = escape(self.export.description.title.rstrip("."))
-        rest = f" {escape(self.export.caption)}." if self.export.caption else ""
+        shown = f"Series: {', '.join(self.series)}" if self.series else ""
+        rest = "".join(f" {escape(x)}." for x in (shown, self.export.caption) if x)
         keys = [key for key in known if key != OURS]
         cited = rf"~\cite{{{','.join(keys)}}}" if keys else ""
         noise = " Noise is simulated." if self.record["noise"] == "simulated" else ""
@@ -439,6 +470,15 @@ class _Writer:
             parts += [f"## {name}", markdown_table(table)]
         parts += ["Again:", f"    {self.record['command']}"]
         return "\n\n".join(parts)
+
+
+def _series(drawings: Iterable[Drawing]) -> list[str]:
+    """The names of what pictures compare."""
+    from workbench.figures import plots
+
+    panels = (panel for drawing in drawings for panel in plots.aggregates(drawing))
+    names = dict.fromkeys(each["name"] for panel in panels for each in panel["series"])
+    return [plots.in_words(name) for name in names if name != "paper"]
 
 
 def rows_again(record: Mapping[str, Any], store: Path) -> pd.DataFrame:

@@ -41,6 +41,7 @@ from workbench.figures.plots.style import SERIES_STYLES as SERIES_STYLES
 from workbench.figures.plots.style import SUMMARIES as SUMMARIES
 from workbench.figures.plots.style import SYMBOLS as SYMBOLS
 from workbench.figures.plots.style import WIDTHS as WIDTHS
+from workbench.figures.plots.style import in_words as in_words
 from workbench.figures.plots.style import metric_name as metric_name
 from workbench.figures.plots.style import name_series as name_series
 from workbench.figures.plots.style import on_a_slide as on_a_slide
