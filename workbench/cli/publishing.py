@@ -189,3 +189,22 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
         )
     if booking is not None:
         booking.confirm()
+    if request.folder is not None:
+        from workbench.owner.publication import publish
+
+        publish(
+            release,
+            request.folder,
+            request.about,
+            command=_public_command(request),
+            simulated=request.simulated,
+        )
+
+
+def _public_command(request: Request) -> str:
+    """What was typed, with names in place of the paths of inputs."""
+    tables = {str(path) for path in request.table}
+    words = dict.fromkeys(tables, "TABLE")
+    others = [request.domain_file, request.budget_file, request.taxonomy, request.about_file]
+    words |= {str(path): path.name for path in [*others, request.out, request.folder] if path}
+    return shlex.join(["workbench", *(words.get(word, word) for word in given())])

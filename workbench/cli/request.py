@@ -60,9 +60,27 @@ class Request(StatedSpace):
     out: Annotated[
         Path,
         typer.Option(
-            help="The file to write: x.parquet, or x.csv, with its guarantee in x.csv.json."
+            help="The file to write: x.parquet, or x.csv, with its guarantee in x.csv.json. With --publish "
+            "FOLDER it is FOLDER.parquet by default.",
+            show_default=False,
         ),
-    ]
+    ] = None  # type: ignore[assignment]
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--publish",
+            metavar="FOLDER",
+            help="Also write a folder and a zip file for the public: table, data sheet, metadata.",
+        ),
+    ] = None
+    about_file: Annotated[
+        Path,
+        typer.Option(
+            "--about",
+            metavar="FILE",
+            help="What --publish says about the table (JSON): title, publisher, contact, licence.",
+        ),
+    ] = Path("publication.json")
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy loss ε; this or --rho is required.")
     ] = None
@@ -168,6 +186,18 @@ class Request(StatedSpace):
     def __post_init__(self) -> None:
         """Refuse at once what needs no library, and reads no data, to be refused."""
         super().__post_init__()
+        if self.out is None and self.folder is None:
+            raise ValueError(
+                "--out is missing. Name the file to write, for example --out release.parquet, or a folder for "
+                "the public with --publish FOLDER"
+            )
+        if self.out is None:
+            object.__setattr__(self, "out", Path(f"{self.folder}.parquet"))
+        if self.folder is not None:
+            from workbench.owner.publication import refuse_folder
+
+            refuse_folder(self.folder)
+            _ = self.about
         if (self.epsilon is None) == (self.rho is None):
             raise ValueError(
                 "what the release may cost: need --epsilon E, or --rho R for mechanisms with Gaussian "
@@ -200,6 +230,13 @@ class Request(StatedSpace):
         others = [self.domain_file, self.budget_file, self.taxonomy]
         refuse_input(self.out, [*files_of(self.table), *others])
         refuse_place(self.out, self.force)
+
+    @cached_property
+    def about(self) -> Any:
+        """What the publisher says, for `--publish`."""
+        from workbench.owner.publication import read_about
+
+        return read_about(self.about_file)
 
     def refuse_unfit(self, mechanism: type[Mechanism]) -> None:
         """Refuse what does not fit the data that a mechanism takes, before any is read."""

@@ -574,6 +574,32 @@ class Release:
         write_release(table, record, path, force)
         return path
 
+    def publish(self, folder: str | Path, about: Any, *, simulated: bool = False) -> Path:
+        """Write the release for the public: a table with errors, a data sheet, a statement and metadata.
+
+        Parameters
+        ----------
+        folder : a new folder. A zip file of the same name is written beside it.
+        about : what the publisher says, as a mapping or a JSON file: title, publisher, contact and licence,
+            and what else `workbench.owner.publication.About` has.
+        simulated : write a release from seeded noise, which the data sheet then says.
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        FileExistsError
+            If the folder or the zip file exists.
+        ValueError
+            If something is missing from `about`, or the release is not fit to be published.
+        """
+        publication = import_module("workbench.owner.publication")  # a package above
+        written: Path = publication.publish(self, folder, about, simulated=simulated)
+        return written
+
     def _refuse_unfit(self, simulated: bool) -> None:
         if not self.ledger:
             raise ValueError("this release has no receipt for what it cost, and is never saved")

@@ -1,0 +1,243 @@
+"""Publications: what a stranger reads is true, and follows from the release and its publisher alone."""
+
+import json
+import zipfile
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from workbench import DP, ZCDP, Bound, Domain, Marginals, Release, SparseTable
+from workbench.cli import app
+from workbench.mechanisms import (
+    GaussianHistogram,
+    GeometricHistogram,
+    HierarchicalHistogram,
+    HighPassFilter,
+    LaplaceQueries,
+    PrioritySampling,
+)
+from workbench.owner.publication import About, read_about
+from workbench.owner.publication.folder import metadata, published_tables
+from workbench.owner.publication.sheet import Sheet
+
+SPACE = Domain(("district", "sex"), (8, 2), ([f"D{i}" for i in range(8)], ["F", "M"]))
+ABOUT = {
+    "title": "Appointments <b>2016</b>",
+    "publisher": "City",
+    "contact": "office@city.example",
+    "licence": "CC BY 4.0",
+    "date": "2026-01-02",
+    "person": "patient",
+    "row": "appointment",
+}
+FILES = {
+    "README.html", "README.md", "commands.txt", "metadata.json", "picture.svg", "release.parquet",
+    "reproduce.ipynb", "statement.txt", "table.csv",
+}  # fmt: skip
+
+
+def rows(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "district": rng.choice([f"D{i}" for i in range(8)], n),
+            "sex": rng.choice(["F", "M"], n),
+            "who": np.arange(n) // 2,
+        }
+    )
+
+
+def table(frame=None, **how):
+    frame = rows() if frame is None else frame
+    return SparseTable.from_frame(frame, SPACE, Bound(l0=2, linf=1), user="who", **how)
+
+
+def released(mechanism, seed=1):
+    return mechanism(table(), np.random.default_rng(seed))
+
+
+def sheet_of(release, **changes):
+    about = read_about(ABOUT | changes)
+    return Sheet(release, about, next(iter(published_tables(release, about).values())))
+
+
+def said(sheet, question):
+    return next(answer for answer in sheet.answers if question in answer.question)
+
+
+def test_a_folder_has_all_files_and_the_zip_has_the_same(tmp_path):
+    release = released(GeometricHistogram(DP(1)))
+    folder = release.publish(tmp_path / "out", ABOUT, simulated=True)
+    assert {path.name for path in folder.iterdir()} == FILES
+    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
+        for path in folder.iterdir():
+            assert archive.read(f"out/{path.name}") == path.read_bytes()
+    page = (folder / "README.html").read_text()
+    assert "&lt;b&gt;2016" in page and "<b>2016" not in page and "Simulated." in page
+    assert "<b>" not in (folder / "README.md").read_text()
+    shown = pd.read_csv(folder / "table.csv", encoding="utf-8-sig")
+    assert (folder / "table.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    assert list(shown) == "district sex count count_for_sums sd low high".split()
+    assert (shown["count"] >= 0).all() and shown["count"].dtype == int
+    assert shown.count_for_sums.tolist() == release.to_frame()["count"].tolist()
+    assert Release.load(folder / "release.parquet").privacy == DP(1)
+
+
+def test_nothing_in_the_folder_depends_on_rows_that_were_left_out(tmp_path):
+    """The neighbour has a patient more, whose rows no label covers and no bound lets in."""
+    frame = rows()
+    more = pd.DataFrame({"district": ["D1"] * 2, "sex": ["F"] * 2, "who": [0, 0]})
+    both = (
+        pd.concat([frame[frame.who > 0], more.head(1)]),
+        pd.concat([frame[frame.who > 0], more]),
+    )
+    folders = []
+    for name, each in zip("ab", both, strict=True):
+        data = table(each.sort_values("who", kind="stable"), rng=np.random.default_rng(3))
+        release = GeometricHistogram(DP(1))(data, np.random.default_rng(4))
+        (tmp_path / name).mkdir()
+        folders.append(release.publish(tmp_path / name / "out", ABOUT, simulated=True))
+    for path in folders[0].iterdir():
+        assert path.read_bytes() == (folders[1] / path.name).read_bytes(), path.name
+    zips = [(folder.parent / "out.zip").read_bytes() for folder in folders]
+    assert zips[0] == zips[1]
+
+
+def test_odds_are_those_of_epsilon():
+    odds = said(sheet_of(released(GeometricHistogram(DP(1)))), "Who is protected").rows
+    assert [row[1:] for row in odds] == [
+        ("10 %", "23 %"),
+        ("50 %", "73 %"),
+        ("90 %", "96 %"),
+        ("50 %", "88 %"),
+    ]
+    statement = sheet_of(released(GeometricHistogram(DP(3)))).statement
+    assert "at most 95 %" in statement and "limit of 2" in statement
+
+
+def test_losses_of_earlier_publications_add_up():
+    earlier = [{"title": "By month", "epsilon": 0.5}]
+    texts = said(sheet_of(released(GeometricHistogram(DP(1))), earlier=earlier), "Who").texts
+    assert any(
+        "“By month” with ε = 0.5" in text and "ε is 1.5 in total" in text for text in texts
+    )
+
+
+def test_a_price_in_rho_is_said_at_a_delta():
+    sheet = sheet_of(released(GaussianHistogram(ZCDP(0.1))))
+    assert sheet.epsilon == sheet.release.at(1e-6).epsilon and sheet.delta == 1e-6
+    assert "except with a probability of" in " ".join(said(sheet, "Who").texts)
+
+
+def test_noise_of_sums_is_that_of_the_release():
+    release = released(GeometricHistogram(DP(1)))
+    shown = said(sheet_of(release), "How large").rows
+    whole = release.answer({}, error=True)
+    assert shown[-1][0] == "16" and float(shown[-1][1]) == pytest.approx(
+        float(whole[1][0]), 0.01
+    )
+
+
+def test_sampled_and_filtered_tables_say_what_is_missing():
+    for mechanism in (PrioritySampling(DP(1), size=5), HighPassFilter(DP(1), theta=40)):
+        sheet = sheet_of(released(mechanism))
+        absent = sheet.table.attrs["absent_cells"]
+        assert (
+            absent
+            and f"{absent} combinations have no row" in said(sheet, "missing row").texts[0]
+        )
+        assert "not a zero" in said(sheet, "missing row").texts[0]
+
+
+def test_a_marginal_has_a_file_of_its_own(tmp_path):
+    release = released(LaplaceQueries(DP(1), Marginals(1)))
+    tables = published_tables(release, read_about(ABOUT))
+    assert {*tables} == {"table_district.csv", "table_sex.csv"}
+    assert len(tables["table_sex.csv"]) == 2 and "district" not in tables["table_sex.csv"]
+
+
+def test_counts_are_left_as_they_are_where_the_owner_asks_for_it():
+    release = released(HierarchicalHistogram(DP(1)))
+    shown = published_tables(release, read_about(ABOUT | {"rounded": False}))["table.csv"]
+    assert "count_for_sums" not in shown and (shown["count"] % 1 != 0).any()
+
+
+def test_the_notebook_runs(tmp_path, monkeypatch):
+    folder = released(GeometricHistogram(DP(1))).publish(
+        tmp_path / "out", ABOUT, simulated=True
+    )
+    monkeypatch.chdir(folder)
+    book = nbformat.read(folder / "reproduce.ipynb", as_version=4)
+    names: dict = {}
+    code = [cell.source for cell in book.cells if cell.cell_type == "code"]
+    assert sum("release.answer(" in text for text in code) == 3
+    for text in code:
+        exec(text, names)
+
+
+def test_metadata_is_a_valid_data_package(tmp_path):
+    release = released(GeometricHistogram(DP(1)))
+    about = read_about(ABOUT)
+    told = metadata(sheet_of(release), published_tables(release, about))
+    assert told["differential_privacy"]["epsilon"] == 1
+    assert told["differential_privacy"]["bound"]["status"] == "enforced"
+    fields = [field["name"] for field in told["resources"][0]["schema"]["fields"]]
+    assert fields == list(sheet_of(release).table.columns)
+    frictionless = pytest.importorskip("frictionless")
+    folder = release.publish(tmp_path / "out", ABOUT, simulated=True)
+    report = frictionless.Package(str(folder / "metadata.json")).validate()
+    assert report.valid, report.flatten()
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"titel": "x"}, "unknown field `titel`. Known fields: title"),
+        ({"title": " "}, "$.title is empty"),
+        ({"date": "soon"}, "soon"),
+        ({"edition": 0}, "$.edition = 0: need an integer >= 1"),
+        ({"edition": "one"}, "$.edition"),
+        ({"earlier": [{"title": "x", "epsilon": -1}]}, "$.earlier[0].epsilon"),
+    ],
+)
+def test_impossible_statements_are_refused_with_their_field(tmp_path, change, words):
+    file = tmp_path / "publication.json"
+    file.write_text(json.dumps(ABOUT | change))
+    with pytest.raises(ValueError) as refused:
+        read_about(file)
+    assert words in str(refused.value) and str(refused.value).startswith(str(file))
+
+
+def test_what_is_missing_or_there_already_is_refused_before_anything_is_spent(tmp_path):
+    rows().to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "domain.json").write_text(
+        json.dumps({"district": [f"D{i}" for i in range(8)], "sex": ["F", "M"]})
+    )
+    (tmp_path / "about.json").write_text(json.dumps(ABOUT))
+    asked = [
+        "release", "GeometricHistogram", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "domain.json"),
+        "--user", "who", "--bound", "2,1", "--epsilon", "1", "--publish", str(tmp_path / "out"),
+    ]  # fmt: skip
+    runner = CliRunner()
+    done = runner.invoke(app, [*asked, "--about", str(tmp_path / "nothing.json")])
+    assert done.exit_code and "does not exist. Write a JSON file" in str(done.output) + str(
+        done.exception
+    )
+    done = runner.invoke(app, [*asked, "--about", str(tmp_path / "about.json")])
+    assert not done.exit_code, done.output
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    assert Release.load(tmp_path / "out.parquet").privacy == DP(1)
+    command = (tmp_path / "out" / "commands.txt").read_text()
+    assert str(tmp_path) not in command
+    done = runner.invoke(app, [*asked, "--about", str(tmp_path / "about.json"), "--force"])
+    assert done.exit_code and "exists already" in str(done.output) + str(done.exception)
+
+
+def test_about_names_several_people_and_rows():
+    about = About(
+        title="t", publisher="p", contact="c", licence="l", person="child", people="children"
+    )
+    assert (about.persons, about.several) == ("children", "records")

@@ -1,0 +1,7 @@
+"""Publications: a release as a folder for the public, with a data sheet, a statement and metadata."""
+
+from workbench.owner.publication.about import About as About
+from workbench.owner.publication.about import Earlier as Earlier
+from workbench.owner.publication.about import read_about as read_about
+from workbench.owner.publication.folder import publish as publish
+from workbench.owner.publication.folder import refuse_folder as refuse_folder

@@ -1,0 +1,349 @@
+"""The folder of a publication: table, data sheet, statement, metadata, notebook and commands."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator, Mapping
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.compiled import load_nbformat
+from workbench.estimates.files import temporary_folder
+from workbench.owner.publication.about import About, read_about
+from workbench.owner.publication.sheet import Sheet
+from workbench.value import number
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from workbench.estimates.release import Release
+
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip file can name: nothing in it depends on a clock
+_ERRORS = {"sd": "standard deviation of the noise", "low": "lower limit", "high": "upper limit"}
+_MEANINGS = {
+    "count": "published count",
+    "count_for_sums": "unbiased count, right for sums, may be negative",
+    "noisy": "count with its noise, before sampling",
+    **{name: f"{text} of the unbiased count" for name, text in _ERRORS.items()},
+}
+
+
+def refuse_folder(folder: str | Path) -> Path:
+    """A FileExistsError if a publication cannot be written to a folder, before anything is spent."""
+    target = Path(folder)
+    for path in (target, target.with_name(f"{target.name}.zip")):
+        if path.exists():
+            raise FileExistsError(
+                f"{path} exists already. Choose another folder for the publication"
+            )
+    if not target.resolve().parent.is_dir():
+        raise FileNotFoundError(f"{target.parent}: no such folder")
+    return target
+
+
+def publish(
+    release: Release,
+    folder: str | Path,
+    about: About | Mapping[str, Any] | str | Path,
+    *,
+    command: str = "",
+    simulated: bool = False,
+) -> Path:
+    """Write a release for the public: a folder, and a zip file of the same name.
+
+    Parameters
+    ----------
+    release : Release
+        What is published. The files follow from it and from `about` alone.
+    folder : path
+        A new folder.
+    about : About, mapping or path
+        What the publisher says: title, publisher, contact, licence and more.
+    command : str
+        What made the release, without paths of private files.
+    simulated : bool
+        Write a release from seeded noise, which the data sheet then says.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder or the zip file exists.
+    ValueError
+        If `about` lacks something, or the release is not fit to be published.
+    """
+    target = refuse_folder(folder)
+    told = read_about(about)
+    with temporary_folder(str(target.resolve().parent)) as home:
+        draft = home / target.name
+        draft.mkdir()
+        release.save(draft / "release.parquet", simulated=simulated)
+        tables = published_tables(release, told)
+        for name, table in tables.items():
+            table.to_csv(draft / name, index=False, encoding="utf-8-sig", lineterminator="\n")
+        sheet = Sheet(release, told, next(iter(tables.values())))
+        picture = _picture(release)
+        if picture:
+            (draft / "picture.svg").write_text(picture, encoding="utf-8")
+        given = dict(sheet=sheet, about=told, picture=picture, tables=tables, release=release)
+        files = {
+            "README.html": _environment().get_template("sheet.html").render(given),
+            "README.md": _markdown(sheet, tables, bool(picture)),
+            "statement.txt": sheet.statement + "\n",
+            "metadata.json": json.dumps(metadata(sheet, tables), indent=1, ensure_ascii=False)
+            + "\n",
+            "reproduce.ipynb": _notebook(release, told, bool(picture)),
+            "commands.txt": (command or "release.publish(folder, about)") + "\n",
+        }
+        for name, text in files.items():
+            (draft / name).write_text(text, encoding="utf-8")
+        archive = home / f"{target.name}.zip"
+        _zip(draft, archive)
+        shutil.move(draft, target)
+        shutil.move(archive, target.with_name(archive.name))
+    return target
+
+
+def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
+    """The tables of a publication by their files: one, or one for each marginal.
+
+    Parameters
+    ----------
+    release : Release
+        Whose rows are written.
+    about : About
+        Says whether counts are rounded.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        A row per released cell: its labels, `count`, and its errors. If counts are rounded,
+        `count_for_sums` has the unbiased count.
+    """
+    frame = release.to_frame()
+    attributes = list(getattr(release.estimate.domain, "attributes", ()))
+    if about.rounded and release.estimate.rows_are_counts:
+        frame = _rounded(frame)
+    frame = _few_digits(frame)
+    every = [name for name in attributes if name in frame.columns]
+    stars = frame[every].astype(str).eq("*") if every else pd.DataFrame(index=frame.index)
+    if not stars.to_numpy().any():
+        return {"table.csv": frame}
+    tables = {}
+    for asked, rows in frame.groupby([stars[name] for name in every], sort=False):
+        kept = [
+            name for name, star in zip(every, np.atleast_1d(asked), strict=True) if not star
+        ]
+        words = "_".join(re.sub(r"\W+", "-", name) for name in kept) or "total"
+        dropped = [name for name in every if name not in kept]
+        tables[f"table_{words}.csv"] = rows.drop(columns=dropped)
+    return tables
+
+
+def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with whole counts that are not negative, and with the unbiased ones for sums."""
+    names = {
+        name: f"{name}_" if f"{name}_" in frame else name
+        for name in ("count", "noisy", "low", "high")
+    }
+    count, low = names["count"], names["low"]
+    if count not in frame:
+        return frame
+    single = frame[names["noisy"]] if names["noisy"] in frame else frame[count]
+    attrs = frame.attrs
+    frame = frame.assign(**{low: frame[low].clip(lower=0)})
+    frame.insert(frame.columns.get_loc(count) + 1, "count_for_sums", frame[count])
+    frame[count] = single.clip(lower=0).round().astype("int64")
+    frame.attrs = attrs
+    return frame
+
+
+def _few_digits(frame: pd.DataFrame) -> pd.DataFrame:
+    """Errors to two digits beyond the first of the least deviation."""
+    columns = [name for name in _ERRORS if name in frame.columns]
+    deviations = frame["sd"].to_numpy(float) if "sd" in columns else np.zeros(0)
+    deviations = deviations[np.isfinite(deviations) & (deviations > 0)]
+    if not deviations.size:
+        return frame
+    digits = max(0, 2 - int(np.floor(np.log10(deviations.min()))))
+    return frame.assign(**{name: frame[name].round(digits) for name in columns})
+
+
+def _picture(release: Release) -> str:
+    """A picture of the release as SVG; none where there is no picture of its kind."""
+    import matplotlib as mpl
+
+    from workbench.figures import plots
+
+    try:
+        drawing = plots.release_picture(release)
+    except ValueError:
+        return ""
+    out = BytesIO()
+    plots.lay_out(drawing)
+    with mpl.rc_context({"svg.hashsalt": "workbench", "svg.fonttype": "path"}):
+        drawing.savefig(out, format="svg", metadata={"Date": None})
+    plots.close(drawing)
+    text = out.getvalue().decode()
+    return text[text.index("<svg") :]
+
+
+def metadata(sheet: Sheet, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """A Frictionless data package, with the guarantee in the terms of differential privacy.
+
+    Parameters
+    ----------
+    sheet : Sheet
+        The data sheet.
+    tables : mapping
+        The tables by their files.
+    """
+    about, release = sheet.about, sheet.release
+    bound = release.bound
+    return {
+        "name": re.sub(r"[^a-z0-9]+", "-", about.title.lower()).strip("-") or "table",
+        "title": about.title,
+        "description": sheet.statement,
+        "created": f"{about.date}T00:00:00Z",
+        "version": f"{about.edition}",
+        "licenses": [{"name": re.sub(r"\s+", "-", about.licence), "title": about.licence}],
+        "contributors": [{"title": about.publisher, "role": "publisher"}],
+        "contact": about.contact,
+        "resources": [
+            {
+                "name": Path(name).stem.lower(),
+                "path": name,
+                "format": "csv",
+                "mediatype": "text/csv",
+                "encoding": "utf-8-sig",
+                "schema": {
+                    "fields": [_field(table, column, about) for column in table.columns]
+                },
+            }
+            for name, table in tables.items()
+        ],
+        "differential_privacy": {
+            "guarantee": str(release.privacy),
+            "epsilon": sheet.epsilon,
+            "delta": sheet.delta,
+            "neighbours": release.relation,
+            "unit": about.person,
+            "bound": bound
+            and {"l0": bound.l0, "linf": bound.linf, "l1": bound.l1, "status": bound.status},
+            "mechanism": str(release.mechanism),
+            "receipts": [str(receipt.cost) for receipt in release.ledger],
+            "simulated": release.simulated,
+        },
+    }
+
+
+def _field(table: pd.DataFrame, column: str, about: About) -> dict[str, str]:
+    kind = "string"
+    if pd.api.types.is_integer_dtype(table[column]):
+        kind = "integer"
+    elif pd.api.types.is_float_dtype(table[column]):
+        kind = "number"
+    meaning = about.columns.get(column, _MEANINGS.get(column.removesuffix("_"), ""))
+    return {"name": column, "type": kind} | ({"description": meaning} if meaning else {})
+
+
+def _markdown(sheet: Sheet, tables: Mapping[str, pd.DataFrame], has_picture: bool) -> str:
+    """The data sheet as Markdown."""
+
+    def table(head: Any, rows: Any) -> Iterator[str]:
+        for line in (head, ["---"] * len(head), *rows):
+            yield f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |"
+
+    parts = [f"# {sheet.about.title}", sheet.statement]
+    if sheet.release.simulated:
+        parts.append(
+            "**Simulated: the noise comes from a seed. Do not publish this table as protected.**"
+        )
+    parts.append("\n".join(table(("", ""), sheet.facts)))
+    for answer in sheet.answers:
+        parts += [f"## {answer.question}", *answer.texts]
+        parts += ["\n".join(f"- {point}" for point in answer.points)] if answer.points else []
+        parts += ["\n".join(table(answer.head, answer.rows))] if answer.rows else []
+    if has_picture:
+        parts += [
+            "## What does it look like?",
+            "![The largest counts with their noise](picture.svg)",
+        ]
+    parts += [
+        f"## The first rows of {next(iter(tables))}",
+        "\n".join(table(sheet.head, sheet.first_rows)),
+    ]
+    parts.append(f"Files: {', '.join(tables)} (UTF-8), release.parquet, metadata.json.")
+    return "\n\n".join(parts).replace("<", "&lt;") + "\n"
+
+
+def _notebook(release: Release, about: About, has_picture: bool) -> str:
+    """A notebook that opens the release, asks three questions and draws the picture."""
+    nbformat = load_nbformat()
+    new = nbformat.v4
+    code = [
+        'from workbench import Release\n\nrelease = Release.load("release.parquet")\nrelease',
+        "release.to_frame().head(10)",
+        *(f"release.answer({question}, error=True)" for question in _questions(release)),
+    ]
+    if has_picture:
+        code.append("from workbench.figures import plots\n\nplots.release_picture(release);")
+    cells = [
+        new.new_markdown_cell(f"# {about.title}\n\nOpen the release, ask it, and draw it.")
+    ]
+    cells += [new.new_code_cell(text) for text in code]
+    for i, cell in enumerate(cells):
+        cell["id"] = f"cell-{i}"  # the same in every run
+    book = new.new_notebook(cells=cells)
+    return str(nbformat.writes(book)) + "\n"
+
+
+def _questions(release: Release) -> list[str]:
+    """Three questions by label: everything, the label of the first row, and two labels."""
+    domain = getattr(release.estimate.domain, "domain", release.estimate.domain)
+    names = list(getattr(domain, "attributes", ()))[:2]
+    if not names or not release.estimate.rows_are_counts:
+        return []
+    first = {name: domain.decode(name, np.zeros(1, int))[0] for name in names}
+    first = {name: x if isinstance(x, str) else number(x) for name, x in first.items()}
+    asked = [{}, dict(list(first.items())[:1]), first]
+    try:
+        for question in asked:
+            release.answer(question, error=True)
+    except (ValueError, TypeError):
+        return []
+    return [repr(question) for question in asked]
+
+
+def _zip(folder: Path, archive: Path) -> None:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
+        for path in sorted(folder.iterdir()):
+            entry = zipfile.ZipInfo(f"{folder.name}/{path.name}", _EARLIEST)
+            entry.external_attr = 0o644 << 16
+            out.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("workbench.owner", "publication")
+    return Environment(
+        loader=loader,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
