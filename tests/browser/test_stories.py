@@ -1,10 +1,13 @@
-"""The pages that compute in the browser: they draw what Python draws, and any address opens them."""
+"""Stories draw the same integers as Python, and open at any address."""
 
 import numpy as np
 import pytest
 
 from tests.browser.conftest import CHROMIUM
+from workbench.data import Bound, Records
 from workbench.figures import stories
+from workbench.mechanisms import BasicAdaptiveHistogram, adaptive
+from workbench.privacy import DP
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 WORD = 2**32
@@ -13,13 +16,13 @@ WORD = 2**32
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stories")
-    stories.write_stories(folder)
+    stories.write_stories(folder, "../../report.html")
     return folder
 
 
 @pytest.fixture
 def story(browser, folder):
-    """Opens a story at an address; nothing may go wrong on it, or be fetched."""
+    """Open a story at an address. An error on the page or a request fails the test."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     wrong, asked = [], []
     page.on("pageerror", lambda error: wrong.append(error))
@@ -49,7 +52,7 @@ def noise(word, thresholds, bits=31):
 
 
 def summary(seed, epsilon, theta, most):
-    """The noisy table and what the filter and priority sampling leave of it."""
+    """The noisy table, and its summary by a filter and priority sampling."""
     table, next_word = stories.sparse_table(), words(seed)
     thresholds = stories.thresholds(epsilon)
     noisy = [int(n) + noise(next(next_word), thresholds) for n in table]
@@ -76,20 +79,20 @@ def test_the_sparse_page_draws_what_python_draws(story, seed, e, theta, s):
 
 
 @pytest.mark.parametrize(
-    "seed, e, knife, each", [(7, 2, 3, False), (99, 0, 8, False), (1, 7, 0, True)]
+    "seed, e, limit, each", [(7, 2, 3, False), (99, 0, 8, False), (1, 7, 0, True)]
 )
-def test_the_page_of_contributions_draws_what_python_draws(story, seed, e, knife, each):
+def test_the_page_of_contributions_draws_what_python_draws(story, seed, e, limit, each):
     page = story("contributions")
-    drawn = page.evaluate(f"published({seed}, {e}, {knife}, {str(each).lower()})")
+    drawn = page.evaluate(f"published({seed}, {e}, {limit}, {str(each).lower()})")
     limits, next_word = page.evaluate("limits"), words(seed)
     counts = np.zeros((2, 24), int)
     for person in stories.visits():
         order = sorted([(next(next_word), place) for place in person], key=lambda pair: pair[0])
         np.add.at(counts[0], person, 1)
-        np.add.at(counts[1], [place for _, place in order[: limits[knife]]], 1)
+        np.add.at(counts[1], [place for _, place in order[: limits[limit]]], 1)
     epsilon, bits = page.evaluate("epsilons")[e], page.evaluate("bits")
     laws = [
-        stories.thresholds(epsilon, 1 if each else n, bits) for n in (limits[-1], limits[knife])
+        stories.thresholds(epsilon, 1 if each else n, bits) for n in (limits[-1], limits[limit])
     ]
     for place in range(24):
         word = next(next_word)
@@ -98,9 +101,160 @@ def test_the_page_of_contributions_draws_what_python_draws(story, seed, e, knife
     assert list(drawn["idea"]) == counts[1].tolist()
 
 
+DEPTH, CELLS = 6, 4**6
+FIRST = [(4**level - 1) // 3 for level in range(DEPTH + 2)]  # number of each level's first node
+
+
+def released(monkeypatch, people, mechanism, seed):
+    """The package's release of a map, with the words of the page as its noise."""
+    word = [w for w, _ in zip(words(seed), range(CELLS + FIRST[-2] + FIRST[-1]), strict=False)]
+    tree = stories.homes().hierarchy
+    x, y = tree.corners(np.arange(CELLS, dtype=np.uint64)[None])
+    counts = np.array(people)[y * 64 + x]
+    records = Records(
+        tree, np.flatnonzero(counts).astype(np.uint64), counts[counts > 0], Bound(1)
+    )
+    frontiers, leaves = [], []
+
+    def drawn(place, levels, keys, epsilon):
+        nodes = np.take(FIRST, levels) + (keys[0].astype(int) >> 2 * (DEPTH - levels))
+        law = stories.thresholds(epsilon, 1, 20)
+        return np.array([noise(word[place + node], law, 20) for node in nodes], int)
+
+    def counts_of(self, frontier):
+        frontiers.append(frontier)
+        return frontier.counts
+
+    def noisy_threshold(counts, zeros, *, threshold, epsilon, **rest):
+        frontier, receipt = (
+            frontiers[-1],
+            real_threshold(counts, zeros, threshold=threshold, epsilon=epsilon, **rest).receipt,
+        )
+        level = np.array(frontier.level)
+        noisy = counts + drawn(CELLS, level, frontier.nodes, epsilon)
+        empty = drawn(CELLS, level, frontier.empty, epsilon)
+        return noisy >= threshold, np.flatnonzero(empty >= threshold), receipt
+
+    def in_order(stopped):
+        leaves[:] = real_order(stopped)
+        return leaves
+
+    def geometric(counts, *, epsilon, **rest):
+        levels, keys = leaves
+        noisy = counts + drawn(CELLS + FIRST[-2], levels.astype(int), keys, epsilon)
+        return noisy, real_geometric(counts, epsilon=epsilon, **rest)[1]
+
+    real_threshold, real_geometric = adaptive.noise.noisy_threshold, adaptive.noise.geometric
+    real_order = adaptive._in_order
+    monkeypatch.setattr(adaptive.Discount, "counts", counts_of)
+    monkeypatch.setattr(adaptive, "_in_order", in_order)
+    monkeypatch.setattr(adaptive.noise, "noisy_threshold", noisy_threshold)
+    monkeypatch.setattr(adaptive.noise, "geometric", geometric)
+    return mechanism(records, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    "seed, e, b, address",
+    [(7, 2, 9, ""), (4294967295, 0, 6, "#m=0&p=AApQ.pQgggh"), (0, 9, 0, ""), (5, 4, 17, "")],
+)
+def test_the_tree_of_the_page_is_that_of_the_package(story, monkeypatch, seed, e, b, address):
+    page = story("adaptive", address)
+    people = page.evaluate("Array.from(people)")
+    drawn = page.evaluate(f"published(people, {seed}, {e}, {b})")
+    epsilon, limit = page.evaluate(f"[epsilons[{e}], limits[{b}]]")
+    release = released(monkeypatch, people, stories.improved(epsilon, limit), seed)
+    levels, keys = release.estimate.levels, release.estimate.keys[0].astype(int)
+    keys >>= 2 * (DEPTH - levels)
+    leaves = np.stack([levels, keys, release.estimate.values], axis=1)
+    assert drawn["leaves"] == leaves.tolist()
+    split = {
+        FIRST[level - up] + (key >> 2 * up)
+        for level, key in zip(levels.tolist(), keys.tolist(), strict=True)
+        for up in range(1, level + 1)
+    }
+    assert sorted(drawn["splits"]) == sorted(split)
+    law, next_word = stories.thresholds(epsilon, 1, 20), words(seed)
+    assert drawn["every"] == [n + noise(next(next_word), law, 20) for n in people]
+    assert release.privacy.epsilon == pytest.approx(page.evaluate(f"costs(6, {e}).improved"))
+
+
+@pytest.mark.parametrize("levels", [1, 2, 6])
+@pytest.mark.parametrize("e", [0, 9])
+def test_the_basic_tree_costs_what_the_package_charges(story, levels, e):
+    page = story("adaptive")
+    cost = page.evaluate(f"costs({levels}, {e})")
+    price, counts = page.evaluate(f"[prices.comparisons[{e}], prices.leaves[{e}]]")
+    basic = BasicAdaptiveHistogram(
+        DP(cost["basic"]), threshold=1000, depth=levels, measure=counts / cost["basic"]
+    )
+    assert basic.budgets() == pytest.approx([price] * levels + [counts])
+    release = basic(stories.homes(), np.random.default_rng(0))
+    assert release.privacy.epsilon == pytest.approx(cost["basic"])
+
+
+def test_a_lower_threshold_keeps_every_split(story):
+    page = story("adaptive")
+    last = set()
+    for b in range(17, 5, -1):
+        split = set(page.evaluate(f"published(people, 3, 2, {b}).splits"))
+        assert last <= split
+        last = split
+    assert len(last) > 100
+
+
+def test_people_are_painted_erased_and_kept_in_the_address(story):
+    page = story("adaptive", "#m=0")
+    total = "people.reduce((sum, n) => sum + n)"
+    assert page.evaluate(total) == 0
+    box = page.locator("#truth").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5)
+    page.mouse.up()
+    assert page.evaluate(total) == 100
+    page.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("Space")
+    assert page.evaluate(total) == 150
+    page.keyboard.press("Delete")
+    assert page.evaluate(total) < 110
+    page.wait_for_function(
+        "/p=[\\w-]{6}\\.[\\w-]{2}$/.test(location.hash.replace(/%2E/g, '.'))"
+    )
+    people, address = page.evaluate("Array.from(people)"), page.url
+    page.goto("about:blank")
+    page.goto(address)
+    assert page.evaluate("Array.from(people)") == people
+    assert page.locator("#note").is_hidden()
+    page.locator("#clear").click()
+    assert page.evaluate(total) == 0
+    page.locator("#clear").click()
+    assert page.evaluate(total) == stories.homes().total
+
+
+def test_a_threshold_that_the_package_refuses_is_raised(story):
+    page = story("adaptive", "#e=0&b=0&p=A")
+    assert "p" in page.inner_text("#note")
+    assert page.inner_text("#b-out") == "30" and stories.improved(0.1, 20) is None
+    page.locator("#b").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("text=the least threshold is 30")
+    lines = page.locator("#splits path")
+    assert lines.count() == page.evaluate("published(people, state.d, 0, 6).splits.length")
+    assert lines.first.evaluate("line => getComputedStyle(line).animationName") == "split"
+    page.emulate_media(reduced_motion="reduce")
+    assert lines.first.evaluate("line => getComputedStyle(line).animationName") == "none"
+
+
+def test_stories_link_to_each_other_and_to_the_front(folder):
+    page = (folder / "sparse.html").read_text("utf-8")
+    assert 'href="adaptive.html"' in page and 'href="../../report.html"' in page
+    assert 'href="sparse.html"' not in page
+    assert "Front page" not in stories.story("sparse")
+
+
 @pytest.mark.parametrize("epsilon, sensitivity", [(0.05, 1), (1.0, 1), (0.5, 20)])
 def test_thresholds_are_those_of_geometric_noise(epsilon, sensitivity):
-    """To one step of 2⁻³¹ for each magnitude; the mean size follows."""
+    """Each probability is exact to one step of 2⁻³¹, and so is the mean size."""
     law = np.diff([0, *stories.thresholds(epsilon, sensitivity), 2**31]) / 2**31
     ratio = np.exp(-epsilon / sensitivity)
     sizes = np.arange(len(law) - 1)

@@ -355,7 +355,7 @@ def _write_pages(site: Site, top: Path) -> Path:
     for page in folder.glob("*.html"):
         if page.name not in written:
             page.unlink(missing_ok=True)  # another run may write the pages too
-    write_stories(folder / "stories")
+    write_stories(folder / "stories", "../../report.html")
     front = _render(
         "front.html", site, title=site.title, pages=f"{PAGES}/", front="report.html"
     )

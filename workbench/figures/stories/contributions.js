@@ -7,8 +7,8 @@ const most = limits.length - 1;
 const truth = new Int32Array(items);
 for (const person of visits) for (const item of person) truth[item]++;
 
-// What is published for one seed. A person's visits are kept in the order of their words: a lower knife keeps
-// some of those that a higher one keeps. Noise hides l visits, or one of them where ε covers each by itself.
+// The two releases of a seed. A person's visits are kept in the order of their words, so a lower limit keeps some of
+// the visits that a higher one keeps. Noise hides l visits, or a single one if ε covers each by itself.
 function published(seed, e, l, each) {
   const next = words(seed);
   const every = new Int32Array(items);
@@ -25,11 +25,11 @@ function published(seed, e, l, each) {
   return { every, idea };
 }
 
-// Expected visits that a knife cuts off, over all places: the mean over places of what each loses.
-const cutOff = limits.map(
+// Expected visits that a count loses to a limit: the mean over places.
+const truncated = limits.map(
   (limit) => visits.reduce((lost, person) => lost + Math.max(0, person.length - limit), 0) / items,
 );
-const lossOf = (e, l, each) => ({ cut: cutOff[l], noise: meanNoise[e][each ? 0 : l] });
+const lossOf = (e, l, each) => ({ truncation: truncated[l], noise: meanNoise[e][each ? 0 : l] });
 
 // Pictures
 function bars(id, values, colour) {
@@ -60,13 +60,13 @@ function drawUsers(l) {
       `height="${y(kept) - y(person.length)}" fill="var(--lost)" fill-opacity="0.55"/>`;
   });
   drawn += `<path d="M28 ${y(limits[l])}H474" stroke="var(--ask)" stroke-width="2.5"/>`;
-  drawn += text(472, y(limits[l]) - 5, `knife: ${limits[l]}`, "end", 'style="fill:var(--ask)"');
+  drawn += text(472, y(limits[l]) - 5, `limit l = ${limits[l]}`, "end", 'style="fill:var(--ask)"');
   $("users").innerHTML = drawn + text(28, 187, "visits of each person", "start", 'class="axis"');
 }
 
 function drawCurve(e, l, each) {
   const losses = limits.map((_, k) => lossOf(e, k, each));
-  const highest = Math.max(...losses.map((x) => x.cut + x.noise));
+  const highest = Math.max(...losses.map((x) => x.truncation + x.noise));
   const x = scale(1, limits[most], 34, 368, true);
   const y = scale(0, highest * 1.05, 172, 8, false);
   const area = (upper, lower, colour) => {
@@ -74,23 +74,19 @@ function drawCurve(e, l, each) {
     const back = lower.map((v, k) => `${x(limits[k])} ${y(v)}`).reverse();
     return `<path d="M${there.concat(back).join("L")}Z" fill="var(${colour})" fill-opacity="0.55"/>`;
   };
-  const cut = losses.map((v) => v.cut);
-  const both = losses.map((v) => v.cut + v.noise);
-  let drawn =
-    area(
-      cut,
-      cut.map(() => 0),
-      "--lost",
-    ) + area(both, cut, "--every");
+  const low = losses.map((v) => v.truncation);
+  const both = losses.map((v) => v.truncation + v.noise);
+  const none = losses.map(() => 0);
+  let drawn = area(low, none, "--lost") + area(both, low, "--every");
   for (const v of [1, 2, 5, 10, 20]) drawn += text(x(v), 187, v, "middle", 'class="axis"');
   const step = highest > 60 ? 50 : highest > 20 ? 10 : 5;
   for (let v = 0; v < highest; v += step) drawn += text(28, y(v) + 4, v, "end", 'class="axis"');
   drawn += `<path d="M${x(limits[l])} 8V172" stroke="var(--ask)" stroke-width="2.5"/>`;
-  const [a, b] = apart([y(cut[most] + losses[most].noise / 2) + 4, y(cut[most]) - 2]);
+  const [a, b] = apart([y(low[most] + losses[most].noise / 2) + 4, y(low[most]) - 2]);
   drawn +=
     text(374, a, "lost to noise", "start", 'style="fill:var(--every)"') +
-    text(374, b, "lost to the cut", "start", 'style="fill:var(--lost)"');
-  $("curve").innerHTML = drawn + text(474, 187, "knife l", "end", 'class="axis"');
+    text(374, b, "lost to truncation", "start", 'style="fill:var(--lost)"');
+  $("curve").innerHTML = drawn + text(474, 187, "limit l", "end", 'class="axis"');
 }
 
 const state = stateFromAddress({
@@ -114,21 +110,18 @@ function show() {
   const epsilon = epsilons[state.e];
   $("e-out").textContent = epsilon;
   $("l-out").textContent = limits[state.l];
-  $("every-error").textContent = `off by ${whole(meanError(every))} visits on average; the lines are the truth`;
-  $("idea-error").textContent = `off by ${whole(meanError(idea))} visits on average; the lines are the truth`;
-  const loss = (l) => cutOff[l] + lossOf(state.e, l, each).noise;
+  for (const [name, values] of Object.entries({ every, idea }))
+    $(`${name}-error`).textContent = `mean error of ${whole(meanError(values))} visits (lines: truth)`;
+  const loss = (l) => truncated[l] + lossOf(state.e, l, each).noise;
   const best = limits.reduce((found, _, l) => (loss(l) < loss(found) ? l : found), 0);
   const now = lossOf(state.e, state.l, each);
   $("says").innerHTML =
-    `With the knife at <b>${limits[state.l]}</b> a count is expected to lose ` +
-    `${now.cut.toFixed(1)} visits to the cut and ` +
-    `${now.noise.toFixed(1)} to noise. At ε = ${epsilon} ` +
+    `At the limit l = <b>${limits[state.l]}</b> a count is expected to lose ${now.truncation.toFixed(1)} visits to ` +
+    `truncation and ${now.noise.toFixed(1)} to noise. At ε = ${epsilon} ` +
     (each
-      ? `for each single visit the best knife is <b>${limits[best]}</b>: noise does not grow with it, ` +
-        `but a person who keeps ` +
-        `${limits[state.l]} visits is protected by no more than ` +
-        `ε = ${Number((limits[state.l] * epsilon).toFixed(1))} in all.`
-      : `the best knife is <b>${limits[best]}</b>; with more privacy it moves to the left.`);
+      ? `for each single visit the best limit is <b>${limits[best]}</b>, because noise does not grow with it. But for ` +
+        `all ${limits[state.l]} visits of a person, ε is ${Number((limits[state.l] * epsilon).toFixed(1))}.`
+      : `the best limit is <b>${limits[best]}</b>. It falls as ε falls, because smaller limits need less noise.`);
   stateToAddress(state);
 }
 
@@ -144,7 +137,7 @@ function drawAgain() {
     $("dots"),
     [
       { label: "noise for everything", colour: "--every", values: answers.every },
-      { label: "cut, then noise", colour: "--idea", values: answers.idea },
+      { label: "truncation, then noise", colour: "--idea", values: answers.idea },
     ],
     truth[0],
     "visits, 20 draws",

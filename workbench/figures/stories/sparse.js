@@ -6,13 +6,9 @@ const SAMPLES = [100, 200, 500, 1000, 2000, 5000, Infinity];
 const SIZES = [1, 2, 4, 8, 16, 32, 64];
 const cells = side * side;
 
-const truth = new Int32Array(cells);
-for (let i = 0, cell = -1; i < runs.length; i += 2) {
-  cell += runs[i];
-  truth[cell] = runs[i + 1];
-}
+const truth = tableOf(runs, side);
 
-// What is published for one seed: the noisy table, and the summary of it.
+// The noisy table of a seed, and its summary.
 function published(seed, e, t, s) {
   const next = words(seed);
   const every = new Int32Array(cells);
@@ -24,7 +20,7 @@ function published(seed, e, t, s) {
     for (const i of kept) idea[i] = every[i];
     return { every, idea, kept };
   }
-  // Priority sampling: of weights |w| the largest |w|/r stay, r uniform; each counts at least the next priority.
+  // Priority sampling keeps the largest priorities |w|/r, with r uniform. Each counts at least the next priority.
   const priority = new Float64Array(cells);
   for (let i = 0; i < cells; i++) priority[i] = Math.abs(every[i]) / ((next() + 0.5) / 4294967296);
   kept.sort((a, b) => priority[b] - priority[a] || a - b);
@@ -34,71 +30,10 @@ function published(seed, e, t, s) {
   return { every, idea, kept };
 }
 
-// Sums over rectangles from sums over corners.
-function corners(values) {
-  const sums = new Float64Array((side + 1) * (side + 1));
-  for (let y = 0; y < side; y++) {
-    let row = 0;
-    for (let x = 0; x < side; x++) {
-      row += values[y * side + x];
-      sums[(y + 1) * (side + 1) + x + 1] = sums[y * (side + 1) + x + 1] + row;
-    }
-  }
-  return sums;
-}
+const trueSum = corners(truth, side);
+const SQUARES = SIZES.map((size) => squares(size, side));
 
-function sum(sums, [x0, y0, x1, y1]) {
-  const at = (x, y) => sums[y * (side + 1) + x];
-  return at(x1, y1) - at(x0, y1) - at(x1, y0) + at(x0, y0);
-}
-
-const trueSums = corners(truth);
-const SQUARES = SIZES.map((size) => {
-  const next = words(size);
-  const place = () => next() % (side - size + 1);
-  return Array.from({ length: 100 }, () => [place(), place()]).map(([x, y]) => [x, y, x + size, y + size]);
-});
-const errors = (sums) =>
-  SQUARES.map((squares) => squares.reduce((e, q) => e + Math.abs(sum(sums, q) - sum(trueSums, q)), 0) / squares.length);
-
-// Pictures
-function paint(id, values) {
-  const canvas = $(id).firstElementChild;
-  canvas.width = canvas.height = side;
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(side, side);
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const ground = dark ? [21, 24, 27] : [255, 255, 255];
-  const more = dark ? [140, 205, 255] : [0, 60, 120];
-  const less = dark ? [255, 155, 94] : [194, 74, 0];
-  for (let i = 0; i < cells; i++) {
-    const value = values[i];
-    const end = value < 0 ? less : more;
-    const share = value === 0 ? 0 : 0.12 + 0.88 * Math.min(1, Math.log1p(Math.abs(value)) / Math.log(150));
-    for (let k = 0; k < 3; k++) image.data[4 * i + k] = ground[k] + share * (end[k] - ground[k]);
-    image.data[4 * i + 3] = 255;
-  }
-  context.putImageData(image, 0, 0);
-}
-
-function drawCurve(every, idea, theta) {
-  const x = scale(1, 4096, 46, 372, true);
-  const y = scale(0.1, 3000, 186, 26, true);
-  let drawn = text(4, 12, "mean error of a square question (people)", "start", 'class="axis"');
-  for (const v of [0.1, 1, 10, 100, 1000])
-    drawn += `<path class="grid" d="M46 ${y(v)}H372"/>` + text(40, y(v) + 4, v, "end", 'class="axis"');
-  for (const v of [1, 16, 256, 4096]) drawn += text(x(v), 203, v, "middle", 'class="axis"');
-  drawn += text(474, 203, "cells", "end", 'class="axis"');
-  const points = (errors) => errors.map((error, k) => [x(SIZES[k] ** 2), y(error)]);
-  const [a, b] = apart([y(every.at(-1)) + 4, y(idea.at(-1)) + 4]);
-  drawn += line(points(every), "--every", "5 3") + line(points(idea), "--idea");
-  drawn +=
-    text(378, a, "every cell", "start", 'style="fill:var(--every)"') +
-    text(378, b, theta ? `filter, θ = ${theta}` : "summary", "start", 'style="fill:var(--idea)"');
-  $("curve").innerHTML = drawn;
-}
-
-const ranges = {
+const state = stateFromAddress({
   e: { low: 0, high: epsilons.length - 1, start: 10 },
   t: { low: 0, high: 60, start: 10 },
   s: { low: 0, high: SAMPLES.length - 1, start: SAMPLES.length - 1 },
@@ -107,8 +42,7 @@ const ranges = {
   w: { low: 1, high: side, start: 28 },
   h: { low: 1, high: side, start: 20 },
   d: { low: 0, high: 4294967295, start: 7 },
-};
-const state = stateFromAddress(ranges);
+});
 
 function rectangle() {
   state.w = Math.min(state.w, side - state.x);
@@ -120,36 +54,30 @@ function show() {
   const asked = rectangle();
   const epsilon = epsilons[state.e];
   const { every, idea, kept } = published(state.d, state.e, state.t, state.s);
-  const sums = { truth: trueSums, every: corners(every), idea: corners(idea) };
+  const sums = { true: trueSum, every: corners(every, side), idea: corners(idea, side) };
   const ghosts = kept.filter((i) => truth[i] === 0).length;
-  paint("truth", truth);
-  paint("every", every);
-  paint("idea", idea);
-  for (const box of document.querySelectorAll(".asked")) {
-    const [x, y, w, h] = [state.x, state.y, state.w, state.h].map((v) => `${(100 * v) / side}%`);
-    Object.assign(box.style, { left: x, top: y, width: w, height: h });
-  }
-  $("e").value = state.e;
-  $("t").value = state.t;
-  $("s").value = state.s;
+  for (const [id, values] of Object.entries({ truth, every, idea })) paint(id, values, side);
+  showAsked(side, [state.x, state.y, state.w, state.h]);
+  for (const id of ["e", "t", "s"]) $(id).value = state[id];
   $("e-out").textContent = epsilon;
   $("t-out").textContent = state.t;
   $("s-out").textContent = SAMPLES[state.s] === Infinity ? "all" : whole(SAMPLES[state.s]);
-  $("true-answer").textContent = whole(sum(sums.truth, asked));
-  $("every-answer").textContent = whole(sum(sums.every, asked));
-  $("idea-answer").textContent = whole(sum(sums.idea, asked));
+  for (const [name, sum] of Object.entries(sums)) $(`${name}-answer`).textContent = whole(sum(...asked));
   $("every-size").textContent = `${whole(cells)} numbers, ${whole(cells - DATA.occupied)} of them pure noise`;
   $("idea-size").textContent = `${whole(kept.length)} numbers, ${whole(ghosts)} of them pure noise`;
-  const [all, some] = [errors(sums.every), errors(sums.idea)];
-  drawCurve(all, some, state.t);
+  const [all, some] = [sums.every, sums.idea].map((sum) => meanErrors(SQUARES, sum, trueSum));
+  errorCurve($("curve"), SIZES, [
+    { label: "noise in every cell", colour: "--every", dash: "5 3", errors: all },
+    { label: state.t ? `filter, θ = ${state.t}` : "summary", colour: "--idea", dash: "", errors: some },
+  ], 3000);
   const worse = SIZES.findIndex((_, k) => some[k] > all[k]);
   const where =
     worse < 0
-      ? "answers better at every size of question"
+      ? "has the smaller error at every size of question"
       : worse === 0
-        ? "answers worse already for single cells: it drops too much, or samples too little"
-        : `answers better up to squares of about <b>${whole(SIZES[worse - 1] ** 2)}</b> cells; ` +
-          "beyond, what it left out adds up";
+        ? "has the larger error even for single cells, because it drops or samples away too many people"
+        : `has the smaller error up to squares of about <b>${whole(SIZES[worse - 1] ** 2)}</b> cells. ` +
+          "In larger squares the dropped counts add up";
   $("says").innerHTML =
     `At ε = ${epsilon} the summary publishes <b>${whole(kept.length)}</b> numbers instead of ${whole(cells)}, ` +
     `<b>${whole(ghosts)}</b> of them pure noise. In this draw it ${where}.`;
@@ -162,8 +90,8 @@ function drawAgain() {
   const answers = { every: [], idea: [] };
   for (let k = 0; k < 20; k++) {
     const { every, idea } = published((state.d + k) >>> 0, state.e, state.t, state.s);
-    answers.every.push(sum(corners(every), asked));
-    answers.idea.push(sum(corners(idea), asked));
+    answers.every.push(corners(every, side)(...asked));
+    answers.idea.push(corners(idea, side)(...asked));
   }
   dots(
     $("dots"),
@@ -171,7 +99,7 @@ function drawAgain() {
       { label: "noise in every cell", colour: "--every", values: answers.every },
       { label: "filter, then sample", colour: "--idea", values: answers.idea },
     ],
-    sum(trueSums, asked),
+    trueSum(...asked),
     "answer to the rectangle, 20 draws",
   );
   show();
@@ -188,19 +116,14 @@ $("again").onclick = drawAgain;
 
 const map = $("truth");
 let start = null;
-const cellAt = (event) => {
-  const box = map.getBoundingClientRect();
-  const inside = (v, size) => Math.max(0, Math.min(side - 1, Math.floor((side * v) / size)));
-  return [inside(event.clientX - box.left, box.width), inside(event.clientY - box.top, box.height)];
-};
 map.onpointerdown = (event) => {
-  start = cellAt(event);
+  start = cellAt(event, side);
   map.setPointerCapture(event.pointerId);
   map.onpointermove(event);
 };
 map.onpointermove = (event) => {
   if (!start) return;
-  const end = cellAt(event);
+  const end = cellAt(event, side);
   [state.x, state.y] = [0, 1].map((k) => Math.min(start[k], end[k]));
   [state.w, state.h] = [0, 1].map((k) => Math.abs(start[k] - end[k]) + 1);
   soon();

@@ -1,11 +1,11 @@
-// What all stories share: words of noise, the state in the address, axes, and dots that fall.
+// Shared by all stories: words of noise, the state in the address, axes, maps, and dots that fall.
 "use strict";
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const whole = (x) => Math.round(x).toLocaleString("en").replace("-", "−");
 
-// Words. A stream is a function of its seed alone: 32 bits a call, in whole numbers, as Python draws them.
+// Words: a stream of 32-bit integers that depends on its seed alone, the same as in Python.
 function words(seed) {
   let state = seed >>> 0;
   return () => {
@@ -17,22 +17,23 @@ function words(seed) {
   };
 }
 
-// The noise of a word: its last bit is the sign, the first `bits` are compared with the thresholds of a stop.
-// The same word at another stop is the same luck, so that a slider moves the parameter and nothing else.
+// The noise of a word: the last bit is the sign, and the first `bits` are compared with the thresholds of a setting.
+// A slider keeps the words, so a move shows the effect of the parameter alone.
 function noise(word, thresholds, bits = 31) {
-  const chance = word >>> (32 - bits);
+  const first = word >>> (32 - bits);
   let low = 0;
   let high = thresholds.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (chance < thresholds[middle]) high = middle;
+    if (first < thresholds[middle]) high = middle;
     else low = middle + 1;
   }
   return word & 1 ? -low : low;
 }
 
-// The state in the address: whole numbers in their ranges; what is impossible is moved inside, with a note.
-function stateFromAddress(ranges) {
+// The state in the address: integers in their ranges, and texts made of pieces. Impossible settings are moved to the
+// nearest possible ones, with a note.
+function stateFromAddress(ranges, pieces = {}) {
   const given = new URLSearchParams(location.hash.slice(1));
   const state = {};
   const moved = [];
@@ -43,11 +44,18 @@ function stateFromAddress(ranges) {
     if (text !== null && String(inside) !== text) moved.push(`${name} = ${text}`);
     state[name] = inside;
   }
-  if (moved.length) {
-    $("note").hidden = false;
-    $("note").textContent = `The address asked for ${moved.join(", ")}; the nearest possible setting is shown.`;
+  for (const [name, pattern] of Object.entries(pieces)) {
+    const text = given.get(name) || "";
+    state[name] = (text.match(pattern) || []).join("");
+    if (state[name] !== text) moved.push(name);
   }
+  if (moved.length) note(`The address asked for ${moved.join(", ")}. The nearest possible setting is shown.`);
   return state;
+}
+
+function note(words) {
+  $("note").hidden = false;
+  $("note").textContent = words;
 }
 
 function stateToAddress(state) {
@@ -77,6 +85,88 @@ function apart(heights) {
   const placed = [];
   for (const [y, i] of order) placed[i] = y;
   return placed;
+}
+
+// Tables on a square map: their colours, sums over rectangles, and the mean error of square questions.
+function tableOf(runs, side) {
+  const table = new Int32Array(side * side);
+  for (let i = 0, cell = -1; i < runs.length; i += 2) {
+    cell += runs[i];
+    table[cell] = runs[i + 1];
+  }
+  return table;
+}
+
+function paint(id, values, side) {
+  const canvas = $(id).firstElementChild;
+  canvas.width = canvas.height = side;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(side, side);
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const ground = dark ? [21, 24, 27] : [255, 255, 255];
+  const more = dark ? [140, 205, 255] : [0, 60, 120];
+  const less = dark ? [255, 155, 94] : [194, 74, 0];
+  values.forEach((value, i) => {
+    const end = value < 0 ? less : more;
+    const size = Math.abs(value);
+    const share = 0.12 * Math.min(1, size) + 0.88 * Math.min(1, Math.log1p(size) / Math.log(150));
+    for (let k = 0; k < 3; k++) image.data[4 * i + k] = ground[k] + share * (end[k] - ground[k]);
+    image.data[4 * i + 3] = 255;
+  });
+  context.putImageData(image, 0, 0);
+}
+
+function showAsked(side, sizes) {
+  const [left, top, width, height] = sizes.map((v) => `${(100 * v) / side}%`);
+  for (const box of document.querySelectorAll(".asked")) Object.assign(box.style, { left, top, width, height });
+}
+
+function cellAt(event, side) {
+  const box = event.currentTarget.getBoundingClientRect();
+  const inside = (v, size) => Math.max(0, Math.min(side - 1, Math.floor((side * v) / size)));
+  return [inside(event.clientX - box.left, box.width), inside(event.clientY - box.top, box.height)];
+}
+
+// Sums over rectangles follow from sums over their corners.
+function corners(values, side) {
+  const sums = new Float64Array((side + 1) * (side + 1));
+  for (let y = 0; y < side; y++) {
+    let row = 0;
+    for (let x = 0; x < side; x++) {
+      row += values[y * side + x];
+      sums[(y + 1) * (side + 1) + x + 1] = sums[y * (side + 1) + x + 1] + row;
+    }
+  }
+  return (x0, y0, x1, y1) => {
+    const at = (x, y) => sums[y * (side + 1) + x];
+    return at(x1, y1) - at(x0, y1) - at(x1, y0) + at(x0, y0);
+  };
+}
+
+function squares(size, side) {
+  const next = words(size);
+  const place = () => next() % (side - size + 1);
+  return Array.from({ length: 100 }, () => [place(), place()]).map(([x, y]) => [x, y, x + size, y + size]);
+}
+
+const meanErrors = (questions, sum, truth) =>
+  questions.map((some) => some.reduce((e, q) => e + Math.abs(sum(...q) - truth(...q)), 0) / some.length);
+
+// Mean errors by the size of a square, for rows of {label, colour, dash, errors}, up to `most` people.
+function errorCurve(svg, sizes, rows, most) {
+  const x = scale(1, sizes.at(-1) ** 2, 46, 352, true);
+  const y = scale(0.1, most, 186, 26, true);
+  let drawn = text(4, 12, "mean error of a square question (people)", "start", 'class="axis"');
+  for (let v = 0.1; v <= most; v *= 10)
+    drawn += `<path class="grid" d="M46 ${y(v)}H352"/>` + text(40, y(v) + 4, v < 1 ? v : whole(v), "end", 'class="axis"');
+  for (let v = 1; v <= sizes.at(-1) ** 2; v *= 4) drawn += text(x(v), 203, whole(v), "middle", 'class="axis"');
+  drawn += text(474, 203, "cells", "end", 'class="axis"');
+  const ends = apart(rows.map((row) => y(row.errors.at(-1)) + 4));
+  rows.forEach(({ label, colour, dash, errors }, k) => {
+    drawn += line(errors.map((error, i) => [x(sizes[i] ** 2), y(error)]), colour, dash);
+    drawn += text(358, ends[k], label, "start", `style="fill:var(${colour})"`);
+  });
+  svg.innerHTML = drawn;
 }
 
 // Dots that fall one after another: rows of {label, colour, values} along one axis, with the truth as a line.
@@ -109,7 +199,7 @@ function dots(svg, rows, truth, unit) {
   for (const animation of svg.querySelectorAll("animate")) animation.beginElementAt(animation.dataset.wait / 1000);
 }
 
-// Asks for one picture a frame, however fast a slider moves.
+// Draws at most once per frame, however fast a slider moves.
 function oncePerFrame(draw) {
   let waiting = false;
   return () => {
