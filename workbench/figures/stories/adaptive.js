@@ -88,9 +88,9 @@ const state = stateFromAddress(
     y: { low: 0, high: side - 1, start: 40 },
     d: { low: 0, high: 4294967295, start: 7 },
   },
-  { p: TOUCH },
+  { p: { pattern: TOUCH, most: MOST } },
 );
-let touches = (state.p.match(TOUCH) || []).slice(0, MOST);
+let touches = state.p.match(TOUCH) || [];
 let people;
 function fillMap() {
   people = state.m ? town.slice() : new Int32Array(cells);
@@ -123,22 +123,26 @@ const epsilonText = (x) => Number(x.toPrecision(3));
 
 function drawMeter(levels, e) {
   const { basic, improved } = costs(levels, e);
-  const x = scale(0, costs(depth, e).basic, 2, 416, false);
-  const [price, counts] = [prices.comparisons[e], prices.leaves[e]];
-  const bar = (y, colour, pieces) => {
+  const x = scale(0, costs(depth, e).basic, 0, 380, false);
+  const [price, counts] = [prices.comparisons[e], { what: "counts", cost: prices.leaves[e] }];
+  const bar = (y, colour, words, pieces) => {
+    let drawn = text(0, y, words, "start", `style="fill:var(${colour})"`);
     let start = 0;
-    return pieces.map((piece, i) => {
-      const [a, b] = [x(start), x((start += piece))];
-      const shade = i === pieces.length - 1 ? 0.45 : 0.9;
-      return `<rect x="${a}" y="${y}" width="${b - a - 2}" height="14" fill="var(${colour})" fill-opacity="${shade}"/>`;
-    }).join("");
+    for (const { what, cost } of pieces) {
+      const [a, b] = [x(start), x((start += cost))];
+      drawn +=
+        `<rect x="${a}" y="${y + 6}" width="${b - a - 2}" height="16" fill="var(${colour})" fill-opacity="0.3"/>` +
+        text((a + b) / 2, y + 18, what, "middle");
+    }
+    return drawn;
   };
-  const label = (y, colour, words) => text(2, y, words, "start", `style="fill:var(${colour})"`);
+  const each = Array.from({ length: levels }, (_, level) => ({ what: `level ${level + 1}`, cost: price }));
   $("meter").innerHTML =
-    label(11, "--lost", `basic tree of depth ${levels}, with counts: ε adds up to ${epsilonText(basic)}`) +
-    bar(17, "--lost", [...Array(levels).fill(price), counts]) +
-    label(50, "--idea", `improved tree of any depth, with counts: ε = ${epsilonText(improved)}`) +
-    bar(56, "--idea", [2 * price, counts]);
+    bar(11, "--lost", `basic tree of depth ${levels}: ε adds up to ${epsilonText(basic)}`, [...each, counts]) +
+    bar(52, "--idea", `improved tree of any depth: ε = ${epsilonText(improved)}`, [
+      { what: "all levels", cost: 2 * price },
+      counts,
+    ]);
 }
 
 function show() {
@@ -203,18 +207,20 @@ function drawAgain() {
 
 const soon = oncePerFrame(show);
 let playing = 0;
-$("e").oninput = () => {
-  state.e = Number($("e").value);
-  soon();
-};
-$("b").oninput = () => {
-  clearInterval(playing);
-  state.b = Number($("b").value);
+function warn() {
+  const [epsilon, limit] = [epsilons[state.e], limits[least()]];
   if (state.b < least())
-    note(`At ε = ${epsilons[state.e]} the least threshold is ${limits[least()]}. Below it, empty boxes would never stop splitting.`);
-  else $("note").hidden = true;
-  soon();
-};
+    note(`At ε = ${epsilon} the least threshold is ${limit}, because below it empty boxes could split without end.`);
+}
+for (const id of ["e", "b"]) {
+  $(id).oninput = () => {
+    clearInterval(playing);
+    state[id] = Number($(id).value);
+    $("note").hidden = true;
+    warn();
+    soon();
+  };
+}
 $("play").onclick = () => {
   clearInterval(playing);
   const end = chosen();
@@ -276,4 +282,5 @@ for (const id of ["every", "idea"]) {
 }
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
 fillMap();
+warn();
 drawAgain();

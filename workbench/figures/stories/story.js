@@ -31,7 +31,7 @@ function noise(word, thresholds, bits = 31) {
   return word & 1 ? -low : low;
 }
 
-// The state in the address: integers in their ranges, and texts made of pieces. Impossible settings are moved to the
+// The state in the address: integers in their ranges, and texts of at most `most` pieces. Impossible settings are moved to the
 // nearest possible ones, with a note.
 function stateFromAddress(ranges, pieces = {}) {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -44,9 +44,9 @@ function stateFromAddress(ranges, pieces = {}) {
     if (text !== null && String(inside) !== text) moved.push(`${name} = ${text}`);
     state[name] = inside;
   }
-  for (const [name, pattern] of Object.entries(pieces)) {
+  for (const [name, { pattern, most }] of Object.entries(pieces)) {
     const text = given.get(name) || "";
-    state[name] = (text.match(pattern) || []).join("");
+    state[name] = (text.match(pattern) || []).slice(0, most).join("");
     if (state[name] !== text) moved.push(name);
   }
   if (moved.length) note(`The address asked for ${moved.join(", ")}. The nearest possible setting is shown.`);
