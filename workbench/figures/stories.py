@@ -193,7 +193,7 @@ def _adaptive() -> dict[str, Any]:
     table = np.zeros(side**2, int)
     table[y * side + x] = counts
     settings = [[improved(e, b) for b in _SPLITS] for e in _TOTALS]
-    budgets = [row[-1].budgets() for row in settings]
+    budgets = [ImprovedAdaptiveHistogram(DP(e), _SPLITS[-1]).budgets() for e in _TOTALS]
     noises = {
         "cells": _TOTALS,
         "comparisons": [b.structure / 2 for b in budgets],

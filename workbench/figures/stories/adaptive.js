@@ -5,8 +5,9 @@ const { depth, epsilons, splits: limits, discounts, prices, bits, thresholds } =
 const side = 2 ** depth;
 const cells = side * side;
 const SIZES = [1, 2, 4, 8, 16, 32];
+const questions = SIZES.map((size) => squares(size, side));
 const REACH = 4; // cells from the middle of the brush to its edge
-const DAB = 50; // people that one touch of the brush adds
+const DAB = 200; // people that one touch of the brush adds
 const MOST = 1000; // touches that an address holds
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -62,7 +63,8 @@ function costs(levels, e) {
 // The map: the town or nothing, then touches of the brush in their order, each two letters, with a dot to erase.
 const TOUCH = /\.?[\w-]{2}/g;
 const town = tableOf(DATA.town, side);
-const around = (x, y) => [x - REACH, y - REACH, x + REACH + 1, y + REACH + 1].map((v) => Math.max(0, Math.min(side, v)));
+const inside = (v, most) => Math.max(0, Math.min(most, v));
+const around = (x, y) => [x - REACH, y - REACH, x + REACH + 1, y + REACH + 1].map((v) => inside(v, side));
 
 function touch(people, text, number) {
   const [y, x] = [...text.slice(-2)].map((letter) => LETTERS.indexOf(letter));
@@ -161,22 +163,15 @@ function show() {
   $("e-out").textContent = epsilons[e];
   $("b-out").textContent = whole(limits[b]);
   $("true-size").textContent = `${whole(sums.true(0, 0, side, side))} people, never published`;
-  $("every-size").textContent = `${whole(cells)} counts, ${whole(people.filter((n) => n === 0).length)} of them pure noise`;
+  const empty = people.filter((n) => n === 0).length;
+  $("every-size").textContent = `${whole(cells)} counts, ${whole(empty)} of them pure noise`;
   $("idea-size").textContent = `${whole(leaves.length)} counts, ${whole(splits.length)} splits`;
   $("clear").textContent = state.m || touches.length ? "Clear map" : "Show the town";
-  const questions = SIZES.map((size) => squares(size, side));
-  const [all, some] = [sums.every, sums.idea].map((sum) => meanErrors(questions, sum, sums.true));
-  errorCurve($("curve"), SIZES, [
-    { label: "noise in every cell", colour: "--every", dash: "5 3", errors: all },
-    { label: "adaptive tree", colour: "--idea", dash: "", errors: some },
-  ], 1000);
-  const better = SIZES.filter((_, k) => some[k] < all[k]).map((size) => whole(size ** 2));
-  const where =
-    better.length === SIZES.length
-      ? "smaller at every size of square"
-      : better.length
-        ? `smaller for squares of ${new Intl.ListFormat("en").format(better)} cells`
-        : "larger at every size of square";
+  const [everyErrors, ideaErrors] = [sums.every, sums.idea].map((sum) => meanErrors(questions, sum, sums.true));
+  errorCurve(SIZES, everyErrors, ideaErrors, "adaptive tree", 1000);
+  const better = SIZES.filter((_, k) => ideaErrors[k] < everyErrors[k]).map((size) => whole(size ** 2));
+  const some = `smaller for squares of ${new Intl.ListFormat("en").format(better)} cells`;
+  const where = { 0: "larger at every size", [SIZES.length]: "smaller at every size" }[better.length] || some;
   $("says").innerHTML =
     `At ε = ${epsilons[e]} and a threshold of ${whole(limits[b])} the tree publishes <b>${whole(leaves.length)}</b> ` +
     `counts instead of ${whole(cells)}. In this draw its error is ${where}. Each split sets ` +
@@ -186,41 +181,28 @@ function show() {
 }
 
 function drawAgain() {
-  state.d = words(state.d + 1)();
-  const asked = around(state.x, state.y);
-  const answers = { every: [], idea: [] };
-  for (let k = 0; k < 20; k++) {
-    const drawn = published(people, (state.d + k) >>> 0, state.e, chosen());
-    for (const name of ["every", "idea"]) answers[name].push(corners(drawn[name], side)(...asked));
-  }
-  dots(
-    $("dots"),
-    [
-      { label: "noise in every cell", colour: "--every", values: answers.every },
-      { label: "adaptive tree", colour: "--idea", values: answers.idea },
-    ],
-    corners(people, side)(...asked),
-    "answer to the square, 20 draws",
-  );
+  const total = (values) => corners(values, side)(...around(state.x, state.y));
+  const answers = (seed) => {
+    const { every, idea } = published(people, seed, state.e, chosen());
+    return [total(every), total(idea)];
+  };
+  drawTwenty(state, answers, ["noise in every cell", "adaptive tree"], total(people), "answer to the square");
   show();
 }
 
 const soon = oncePerFrame(show);
 let playing = 0;
 function warn() {
-  const [epsilon, limit] = [epsilons[state.e], limits[least()]];
-  if (state.b < least())
-    note(`At ε = ${epsilon} the least threshold is ${limit}, because below it empty boxes could split without end.`);
+  if (state.b >= least()) return;
+  const limit = `At ε = ${epsilons[state.e]} the least threshold is ${limits[least()]}`;
+  note(`${limit}, because below it empty boxes could split without end.`);
 }
-for (const id of ["e", "b"]) {
-  $(id).oninput = () => {
-    clearInterval(playing);
-    state[id] = Number($(id).value);
-    $("note").hidden = true;
-    warn();
-    soon();
-  };
-}
+onSliders(["e", "b"], state, () => {
+  clearInterval(playing);
+  note("");
+  warn();
+  soon();
+});
 $("play").onclick = () => {
   clearInterval(playing);
   const end = chosen();
@@ -243,7 +225,7 @@ $("clear").onclick = () => {
 };
 
 function paintAt(erase) {
-  if (touches.length === MOST) return note(`The map holds ${whole(MOST)} touches of the brush. Clear it to paint again.`);
+  if (touches.length === MOST) return note(`The map is full after ${whole(MOST)} touches. Clear it to paint again.`);
   const text = (erase ? "." : "") + LETTERS[state.y] + LETTERS[state.x];
   touch(people, text, touches.length);
   touches.push(text);
@@ -266,12 +248,12 @@ map.onpointermove = (event) => {
 };
 map.onpointerup = map.onpointercancel = () => (painting = false);
 map.onkeydown = (event) => {
-  const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  const step = ARROWS[event.key];
   if (!step && ![" ", "Delete", "Backspace"].includes(event.key)) return;
   event.preventDefault();
   if (!step) return paintAt(erasing() || event.key !== " ");
-  const move = (v, by) => Math.max(0, Math.min(side - 1, v + by * (event.shiftKey ? 8 : 1)));
-  [state.x, state.y] = [move(state.x, step[0]), move(state.y, step[1])];
+  const far = event.shiftKey ? 8 : 1;
+  [state.x, state.y] = [state.x + far * step[0], state.y + far * step[1]].map((v) => inside(v, side - 1));
   soon();
 };
 for (const id of ["every", "idea"]) {

@@ -119,38 +119,22 @@ function show() {
     `At the limit l = <b>${limits[state.l]}</b> a count is expected to lose ${now.truncation.toFixed(1)} visits to ` +
     `truncation and ${now.noise.toFixed(1)} to noise. At ε = ${epsilon} ` +
     (each
-      ? `for each single visit the best limit is <b>${limits[best]}</b>, because noise does not grow with it. But for ` +
-        `all ${limits[state.l]} visits of a person, ε is ${Number((limits[state.l] * epsilon).toFixed(1))}.`
+      ? `for each single visit the best limit is <b>${limits[best]}</b>, because noise does not grow with it. ` +
+        `But for all ${limits[state.l]} visits of a person, ε is ${Number((limits[state.l] * epsilon).toFixed(1))}.`
       : `the best limit is <b>${limits[best]}</b>. It falls as ε falls, because smaller limits need less noise.`);
   stateToAddress(state);
 }
 
 function drawAgain() {
-  state.d = words(state.d + 1)();
-  const answers = { every: [], idea: [] };
-  for (let k = 0; k < 20; k++) {
-    const { every, idea } = published((state.d + k) >>> 0, state.e, state.l, state.r === 1);
-    answers.every.push(every[0]);
-    answers.idea.push(idea[0]);
-  }
-  dots(
-    $("dots"),
-    [
-      { label: "noise for everything", colour: "--every", values: answers.every },
-      { label: "truncation, then noise", colour: "--idea", values: answers.idea },
-    ],
-    truth[0],
-    "visits, 20 draws",
-  );
+  const answers = (seed) => {
+    const { every, idea } = published(seed, state.e, state.l, state.r === 1);
+    return [every[0], idea[0]];
+  };
+  drawTwenty(state, answers, ["noise for everything", "truncation, then noise"], truth[0], "visits");
   show();
 }
 
 const soon = oncePerFrame(show);
-for (const id of ["e", "l", "r"]) {
-  $(id).oninput = () => {
-    state[id] = Number($(id).value);
-    soon();
-  };
-}
+onSliders(["e", "l", "r"], state, soon);
 $("again").onclick = drawAgain;
 drawAgain();

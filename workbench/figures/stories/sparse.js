@@ -66,10 +66,7 @@ function show() {
   $("every-size").textContent = `${whole(cells)} numbers, ${whole(cells - DATA.occupied)} of them pure noise`;
   $("idea-size").textContent = `${whole(kept.length)} numbers, ${whole(ghosts)} of them pure noise`;
   const [all, some] = [sums.every, sums.idea].map((sum) => meanErrors(SQUARES, sum, trueSum));
-  errorCurve($("curve"), SIZES, [
-    { label: "noise in every cell", colour: "--every", dash: "5 3", errors: all },
-    { label: state.t ? `filter, θ = ${state.t}` : "summary", colour: "--idea", dash: "", errors: some },
-  ], 3000);
+  errorCurve(SIZES, all, some, state.t ? `filter, θ = ${state.t}` : "summary", 3000);
   const worse = SIZES.findIndex((_, k) => some[k] > all[k]);
   const where =
     worse < 0
@@ -85,33 +82,18 @@ function show() {
 }
 
 function drawAgain() {
-  state.d = words(state.d + 1)();
   const asked = rectangle();
-  const answers = { every: [], idea: [] };
-  for (let k = 0; k < 20; k++) {
-    const { every, idea } = published((state.d + k) >>> 0, state.e, state.t, state.s);
-    answers.every.push(corners(every, side)(...asked));
-    answers.idea.push(corners(idea, side)(...asked));
-  }
-  dots(
-    $("dots"),
-    [
-      { label: "noise in every cell", colour: "--every", values: answers.every },
-      { label: "filter, then sample", colour: "--idea", values: answers.idea },
-    ],
-    trueSum(...asked),
-    "answer to the rectangle, 20 draws",
-  );
+  const answers = (seed) => {
+    const { every, idea } = published(seed, state.e, state.t, state.s);
+    return [every, idea].map((values) => corners(values, side)(...asked));
+  };
+  const labels = ["noise in every cell", "filter, then sample"];
+  drawTwenty(state, answers, labels, trueSum(...asked), "answer to the rectangle");
   show();
 }
 
 const soon = oncePerFrame(show);
-for (const id of ["e", "t", "s"]) {
-  $(id).oninput = () => {
-    state[id] = Number($(id).value);
-    soon();
-  };
-}
+onSliders(["e", "t", "s"], state, soon);
 $("again").onclick = drawAgain;
 
 const map = $("truth");
@@ -130,7 +112,7 @@ map.onpointermove = (event) => {
 };
 map.onpointerup = map.onpointercancel = () => (start = null);
 map.onkeydown = (event) => {
-  const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  const step = ARROWS[event.key];
   if (!step) return;
   event.preventDefault();
   const [across, down] = event.shiftKey ? ["w", "h"] : ["x", "y"];

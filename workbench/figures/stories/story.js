@@ -31,8 +31,8 @@ function noise(word, thresholds, bits = 31) {
   return word & 1 ? -low : low;
 }
 
-// The state in the address: integers in their ranges, and texts of at most `most` pieces. Impossible settings are moved to the
-// nearest possible ones, with a note.
+// The state in the address: integers in their ranges, and texts of at most `most` pieces. Impossible settings are
+// moved to the nearest possible ones, with a note.
 function stateFromAddress(ranges, pieces = {}) {
   const given = new URLSearchParams(location.hash.slice(1));
   const state = {};
@@ -53,13 +53,18 @@ function stateFromAddress(ranges, pieces = {}) {
   return state;
 }
 
+// A note stays until the next touch.
 function note(words) {
-  $("note").hidden = false;
+  $("note").hidden = !words;
   $("note").textContent = words;
 }
+addEventListener("pointerdown", () => note(""));
 
 function stateToAddress(state) {
   history.replaceState(null, "", `#${new URLSearchParams(state)}`);
+  if (!lastDots) return;
+  lastDots.address ??= location.hash;
+  lastDots.svg.style.opacity = lastDots.address === location.hash ? 1 : 0.3;
 }
 
 // Axes
@@ -152,24 +157,30 @@ function squares(size, side) {
 const meanErrors = (questions, sum, truth) =>
   questions.map((some) => some.reduce((e, q) => e + Math.abs(sum(...q) - truth(...q)), 0) / some.length);
 
-// Mean errors by the size of a square, for rows of {label, colour, dash, errors}, up to `most` people.
-function errorCurve(svg, sizes, rows, most) {
+// Mean errors by the size of a square, up to `most` people: with noise in every cell, and with the paper's idea.
+function errorCurve(sizes, every, idea, label, most) {
   const x = scale(1, sizes.at(-1) ** 2, 46, 352, true);
   const y = scale(0.1, most, 186, 26, true);
   let drawn = text(4, 12, "mean error of a square question (people)", "start", 'class="axis"');
-  for (let v = 0.1; v <= most; v *= 10)
-    drawn += `<path class="grid" d="M46 ${y(v)}H352"/>` + text(40, y(v) + 4, v < 1 ? v : whole(v), "end", 'class="axis"');
+  for (const v of [0.1, 1, 10, 100, 1000]) {
+    drawn += `<path class="grid" d="M46 ${y(v)}H352"/>`;
+    drawn += text(40, y(v) + 4, v.toLocaleString("en"), "end", 'class="axis"');
+  }
   for (let v = 1; v <= sizes.at(-1) ** 2; v *= 4) drawn += text(x(v), 203, whole(v), "middle", 'class="axis"');
   drawn += text(474, 203, "cells", "end", 'class="axis"');
-  const ends = apart(rows.map((row) => y(row.errors.at(-1)) + 4));
-  rows.forEach(({ label, colour, dash, errors }, k) => {
-    drawn += line(errors.map((error, i) => [x(sizes[i] ** 2), y(error)]), colour, dash);
-    drawn += text(358, ends[k], label, "start", `style="fill:var(${colour})"`);
-  });
-  svg.innerHTML = drawn;
+  const points = (errors) => errors.map((error, k) => [x(sizes[k] ** 2), y(error)]);
+  const [a, b] = apart([y(every.at(-1)) + 4, y(idea.at(-1)) + 4]);
+  drawn += line(points(every), "--every", "5 3") + line(points(idea), "--idea");
+  $("curve").innerHTML =
+    drawn +
+    text(358, a, "noise in every cell", "start", 'style="fill:var(--every)"') +
+    text(358, b, label, "start", 'style="fill:var(--idea)"');
 }
 
 // Dots that fall one after another: rows of {label, colour, values} along one axis, with the truth as a line.
+// They fade when the settings are no longer those of the draws.
+let lastDots = null;
+
 function dots(svg, rows, truth, unit) {
   const all = rows.flatMap((row) => row.values).concat(truth);
   const spread = Math.max(...all) - Math.min(...all) || 1;
@@ -196,8 +207,28 @@ function dots(svg, rows, truth, unit) {
     });
   });
   svg.innerHTML = drawn + text(466, 200, unit, "end", 'class="axis"');
+  lastDots = { svg, address: null };
   for (const animation of svg.querySelectorAll("animate")) animation.beginElementAt(animation.dataset.wait / 1000);
 }
+
+// Twenty draws as dots that fall. `answers(seed)` is a pair: with noise on everything, and with the paper's idea.
+function drawTwenty(state, answers, labels, truth, unit) {
+  state.d = words(state.d + 1)();
+  const drawn = Array.from({ length: 20 }, (_, k) => answers((state.d + k) >>> 0));
+  const row = (k, colour) => ({ label: labels[k], colour, values: drawn.map((pair) => pair[k]) });
+  dots($("dots"), [row(0, "--every"), row(1, "--idea")], truth, `${unit}, 20 draws`);
+}
+
+function onSliders(ids, state, then) {
+  for (const id of ids) {
+    $(id).oninput = () => {
+      state[id] = Number($(id).value);
+      then();
+    };
+  }
+}
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 // Draws at most once per frame, however fast a slider moves.
 function oncePerFrame(draw) {
