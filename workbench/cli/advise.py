@@ -28,6 +28,7 @@ TASKS = {
     "per-user": "how many users have how many records",
     "points": "synthetic points in a box",
     "strings": "synthetic strings",
+    "bounds": "how many records of each person to count",
 }
 _for_tasks = partial(typer.Option, rich_help_panel="What some tasks need")
 _GENERAL = {"domain", "epsilon", "bound", "delta"}  # options that every task may be given
@@ -86,8 +87,27 @@ def advise(
     ] = None,
     users: Annotated[int | None, _for_tasks(help="Believed: how many users.")] = None,
     per_user: Annotated[
+        float | None,
+        _for_tasks(help="Believed: records of each user, their mean for bounds."),
+    ] = None,
+    per_user_spread: Annotated[
+        float | None,
+        _for_tasks(
+            help="Believed: standard deviation of the records of a user (bounds).",
+            show_default="the mean",
+        ),
+    ] = None,
+    per_user_most: Annotated[
         int | None,
-        _for_tasks(help="Believed: records of each user."),
+        _for_tasks(help="Known: most records that a user can have (bounds)."),
+    ] = None,
+    bounds: Annotated[
+        str | None,
+        _for_tasks(
+            metavar="N,N,…",
+            help="Numbers of records to compare. It means --task bounds.",
+            show_default="from 1 to 1,000",
+        ),
     ] = None,
     popularity: Annotated[
         float,
@@ -107,7 +127,9 @@ def advise(
     data. Without beliefs the worst case decides. The last line is the command that releases it.
     """
     from workbench.owner.advice import TaskAdvice
+    from workbench.owner.advice.bounds import BoundAdvice, bound_in_words
 
+    task = "bounds" if bounds else task
     if task not in TASKS:
         raise ValueError(f"no task {task!r}{value.did_you_mean(task.lower(), TASKS)}")
     _refuse_unused(task, context)
@@ -135,14 +157,23 @@ def advise(
             "--users and --per-user are missing: what you believe, and may say in public, of how many "
             "users there are and how many records each has"
         )
+    if task == "bounds" and None in (users, per_user):
+        raise ValueError(
+            "--users and --per-user are missing. Give the number of people and the mean number of records of a "
+            "person that you believe, from public knowledge. For example, --users 60000 --per-user 1.8"
+        )
     if task == "cells":
         queries = "1"
     function = _function(task)
+    if per_user is not None and task != "bounds" and per_user != int(per_user):
+        raise ValueError(f"--per-user {per_user:g}: {task} needs an integer")
     given = context.params | {
+        "per_user": per_user if task == "bounds" or per_user is None else int(per_user),
         "domain": where,
         "tree": where,
         "bound": stated,
         "shape": parse_numbers("--shape", shape) if shape else None,
+        "bounds": parse_numbers("--bounds", bounds) if bounds else None,
         "queries": parse_numbers("--queries", queries) if queries else None,
         "rows": None if rows == "paid" else parse_number("--rows", rows),
         "others": _others(epsilon, size) if size else (),
@@ -151,7 +182,15 @@ def advise(
     advice = function(**{k: x for k, x in given.items() if k in asked and x is not None})
     table = advice.display_table()
     columns = list(table.columns)
-    if isinstance(advice, TaskAdvice):
+    if isinstance(advice, BoundAdvice):
+        title, right, notes = (
+            f"Errors at ε = {value.stated(epsilon)}, in records",
+            columns,
+            advice.notes,
+        )
+        bound = bound_in_words(advice.bound)
+        user = user or "COLUMN"
+    elif isinstance(advice, TaskAdvice):
         about = f"{TASKS[task][0].upper()}{TASKS[task][1:]}"
         title, right = f"{about} at ε = {value.stated(epsilon)}, in counts", ["value"]
         notes = advice.notes

@@ -20,7 +20,11 @@ FOLDER = Path(__file__).parent / "stories"
 EPSILONS = (
     "0.05 0.06 0.08 0.1 0.13 0.16 0.2 0.25 0.32 0.4 0.5 0.63 0.8 1 1.3 1.6 2 2.5 3.2 4 5"
 ).split()  # settings of a slider, ten per decade
-STORIES = {"cormode2012": "sparse", "adaptive2009": "adaptive", "fan2015": "contributions"}  # by paper
+STORIES = {
+    "cormode2012": "sparse",
+    "adaptive2009": "adaptive",
+    "fan2015": "contributions",
+}  # by paper
 TITLES = {
     "sparse": "A table that is mostly empty",
     "adaptive": "A map that splits where people are",

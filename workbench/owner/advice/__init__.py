@@ -11,6 +11,7 @@ from workbench.owner.advice.advice import (
     advise,
     compare_noise_of,
 )
+from workbench.owner.advice.bounds import BoundAdvice, advise_bounds
 from workbench.owner.advice.noise import CountModel, NoiseComparison, compare_noise
 from workbench.owner.advice.summaries import Option, predict_errors
 from workbench.owner.advice.tasks import (

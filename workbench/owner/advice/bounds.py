@@ -1,0 +1,281 @@
+"""Advice on a bound: how many records of each person to count, from public beliefs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import exp, isfinite, log, prod, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.compiled import pd
+from workbench.mechanisms import GeometricHistogram
+from workbench.owner.advice.advice import TaskAdvice, TaskOption
+from workbench.privacy import DP
+from workbench.spaces import Domain
+from workbench.value import Float, Int, format_number, number
+
+_GRID = (
+    1,
+    2,
+    3,
+    5,
+    7,
+    10,
+    15,
+    20,
+    30,
+    50,
+    70,
+    100,
+    150,
+    200,
+    300,
+    500,
+    1000,
+)  # records of a person
+_NEAR = 1.2  # of the least error: bounds up to here are as good
+_PEOPLE = 20_000  # that are simulated
+_RECORDS = 1_000_000
+_STAYS = 0.7  # chance that a record has the person's usual label of an attribute
+_CELLS = 2**22  # of a marginal
+
+
+class BoundError(NamedTuple):
+    """What one bound costs: the share of records that it leaves out, and the two parts of the error."""
+
+    bound: int
+    lost: float
+    truncation: float
+    noise: float
+
+    @property
+    def error(self) -> float:
+        """Root mean square error of a count, in records."""
+        return sqrt(self.truncation**2 + self.noise**2)
+
+
+@dataclass(frozen=True, repr=False)
+class BoundAdvice(TaskAdvice):
+    """Bounds with their errors.
+
+    Parameters
+    ----------
+    errors : sequence of BoundError
+        One per bound, in ascending order.
+    """
+
+    errors: tuple[BoundError, ...] = ()
+
+    @property
+    def bound(self) -> int:
+        """The recommended bound: the largest whose error is within 20 % of the least."""
+        return recommended(self.errors)
+
+    def display_table(self) -> pd.DataFrame:
+        """The bounds with the share of records that they leave out, and errors in records."""
+        rows = [
+            (
+                f"{each.bound}{' *' if each.bound == self.bound else ''}",
+                f"{100 * each.lost:.1f} %",
+                format_number(each.truncation),
+                format_number(each.noise),
+                format_number(each.error),
+            )
+            for each in self.errors
+        ]
+        names = ["records of a person", "left out", "truncation", "noise", "error"]
+        return pd.DataFrame(rows, columns=names)
+
+
+def recommended(errors: Sequence[BoundError]) -> int:
+    """The largest bound within 20 % of the least error.
+
+    Error columns of a release cover noise and not truncation, so of two bounds that are as good the larger
+    one is more honest.
+    """
+    least = min(each.error for each in errors)
+    return max(each.bound for each in errors if each.error <= _NEAR * least)
+
+
+def advise_bounds(
+    domain: Domain,
+    epsilon: float,
+    users: int,
+    per_user: float,
+    per_user_spread: float | None = None,
+    per_user_most: int | None = None,
+    *,
+    bounds: Sequence[int] | None = None,
+    order: int = 2,
+    popularity: float = 1.0,
+) -> BoundAdvice:
+    """Compare bounds on the records of each person, without a look at the table.
+
+    People are simulated with records of lognormal number. Labels of an attribute have Zipf's distribution,
+    and a person has a usual label, so that cells are unevenly full. Each bound truncates the people at
+    random, as a release does, and noise for the bound is added.
+
+    Parameters
+    ----------
+    domain : Domain
+        Which cells there can be.
+    epsilon : float
+        Privacy loss ε.
+    users : int
+        Believed number of people.
+    per_user, per_user_spread : float
+        Believed mean and standard deviation of the records of a person. The deviation is the mean by default.
+    per_user_most : int, optional
+        Most records that a person can have, if that is known, for example 16 in a log of 16 steps.
+    bounds : sequence of int
+        The bounds to compare. By default from 1 to the most records of a simulated person, at most 1,000.
+    order : int
+        Attributes of the marginals whose counts are read. Default 2.
+    popularity : float
+        Believed exponent of Zipf's distribution. 0 is even. Default 1.
+
+    Returns
+    -------
+    BoundAdvice
+
+    Raises
+    ------
+    ValueError
+        If a belief is impossible or contradicts another, a bound is not an integer from 1, or marginals
+        are too large.
+    """
+    spread = per_user if per_user_spread is None else per_user_spread
+    for name, x, least in (
+        ("users", users, 1),
+        ("per_user", per_user, 1),
+        ("per_user_spread", spread, 0),
+        ("popularity", popularity, 0),
+    ):
+        if not (isfinite(x) and x >= least):
+            raise ValueError(f"{name} = {x} is not allowed: need a finite number >= {least}")
+    if per_user_most is not None and per_user_most < per_user:
+        raise ValueError(
+            f"per_user_most = {per_user_most} contradicts a mean of {per_user}: need at least the mean"
+        )
+    if bounds is not None and any(isinstance(b, bool) or b != int(b) or b < 1 for b in bounds):
+        raise ValueError(f"bounds = {bounds!r} are not allowed: need integers from 1")
+    order = min(order, len(domain.shape))
+    rng = np.random.default_rng(0)  # of beliefs: nothing private is drawn
+    people = int(max(1, min(users, _PEOPLE, _RECORDS / per_user)))
+    numbers = _records_of_people(people, per_user, spread, per_user_most or _RECORDS, rng)
+    owner = np.repeat(np.arange(people), numbers)
+    rank = _ranks_at_random(owner, numbers, rng)
+    codes = [_labels(n, popularity, people, owner, rng) for n in domain.shape]
+    scale = users / people
+    errors = []
+    usual = [b for b in _GRID if b < numbers.max()] + [int(numbers.max())]
+    for bound in sorted({int(b) for b in bounds or usual[: len(_GRID)]}):
+        lost = rank >= bound
+        squares, variance = _squared_errors(domain, codes, lost, order)
+        noise = variance * _variance(epsilon / bound)
+        errors.append(BoundError(bound, float(lost.mean()), scale * sqrt(squares), sqrt(noise)))
+    best = recommended(errors)
+    options = [
+        TaskOption(
+            f"{each.bound} records",
+            GeometricHistogram(DP(epsilon)),
+            "root mean square error of a count",
+            each.error,
+            "simulated",
+        )
+        for each in sorted(errors, key=lambda each: (each.bound != best, each.error))
+    ]
+    notes = _notes(errors, best, order)
+    return BoundAdvice("bounds", tuple(options), notes, tuple(errors))
+
+
+def _notes(errors: Sequence[BoundError], best: int, order: int) -> tuple[str, ...]:
+    found = next(each for each in errors if each.bound == best)
+    least = min(errors, key=lambda each: each.error).bound
+    what = "counts of one attribute" if order == 1 else f"counts of {order} attributes together"
+    why = "It has the least error."
+    if least != best:
+        why = (
+            f"The error is least at {least}, and within 20 % of that at {best}. The larger of the two is "
+            "better, because the error columns of a release cover noise and not truncation."
+        )
+    return (
+        f"Use at most {best} records of each person (*) for {what}. {why}",
+        f"About {100 * found.lost:.1f} % of the records would be left out. This number and all errors rest on "
+        "what you believe, and on no table.",
+    )
+
+
+def _records_of_people(
+    people: int, mean: float, spread: float, most: int, rng: np.random.Generator
+) -> Int[np.ndarray, " people"]:
+    """Numbers of records, lognormal, at least 1."""
+    if spread == 0:
+        return np.full(people, max(1, round(mean)))
+    width = log(1 + (spread / mean) ** 2)
+    drawn = rng.lognormal(log(mean) - width / 2, sqrt(width), people)
+    return np.clip(np.rint(drawn), 1, most).astype(np.int64)
+
+
+def _ranks_at_random(
+    owner: Int[np.ndarray, " records"],
+    numbers: Int[np.ndarray, " people"],
+    rng: np.random.Generator,
+) -> Int[np.ndarray, " records"]:
+    """The place of each record in a random order of its owner's records, from 0."""
+    order = np.lexsort((rng.random(len(owner)), owner))
+    starts = np.repeat(np.cumsum(numbers) - numbers, numbers)
+    ranks = np.empty(len(owner), np.int64)
+    ranks[order] = np.arange(len(owner)) - starts
+    return ranks
+
+
+def _labels(
+    size: int,
+    popularity: float,
+    people: int,
+    owner: Int[np.ndarray, " records"],
+    rng: np.random.Generator,
+) -> Int[np.ndarray, " records"]:
+    """The label of each record: mostly the usual one of its owner, else any, by Zipf's distribution."""
+    shares = np.cumsum(1 / np.arange(1, size + 1) ** popularity)
+    shares /= shares[-1]
+    usual = np.searchsorted(shares, rng.random(people))
+    other = np.searchsorted(shares, rng.random(len(owner)))
+    return np.where(rng.random(len(owner)) < _STAYS, usual[owner], other)
+
+
+def _squared_errors(
+    domain: Domain, codes: list[np.ndarray], lost: np.ndarray, order: int
+) -> tuple[float, float]:
+    """The mean square of what marginals lose, and the mean number of cells that one of their counts adds up."""
+    squares, cells, added = 0.0, 0, 0.0
+    for axes in combinations(range(len(domain.shape)), order):
+        shape = [domain.shape[k] for k in axes]
+        size = prod(shape)
+        if size > _CELLS:
+            raise ValueError(
+                f"a marginal of {size:,} cells is too large for this advice: need at most {_CELLS:,}, with "
+                "fewer labels or --order 1"
+            )
+        missing: Float[np.ndarray, " cells"] = np.bincount(
+            np.ravel_multi_index([codes[k][lost] for k in axes], shape), minlength=size
+        )
+        squares += float(missing @ missing)
+        cells += size
+        added += domain.size
+    return squares / cells, added / cells
+
+
+def _variance(epsilon: float) -> float:
+    """The variance of two-sided geometric noise."""
+    ratio = exp(-epsilon)
+    return 2 * ratio / (1 - ratio) ** 2
+
+
+def bound_in_words(bound: int) -> str:
+    """The bound as `release` takes it: all records may lie in as many cells, or in one."""
+    return ",".join([number(bound).replace(",", "")] * 3)
