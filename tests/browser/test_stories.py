@@ -8,6 +8,12 @@ from workbench.data import Bound, Records
 from workbench.figures import stories
 from workbench.mechanisms import BasicAdaptiveHistogram, adaptive
 from workbench.privacy import DP
+from workbench import Domain, NamedMarginals
+from workbench.estimates import NoisyAnswers
+from workbench.figures import stories
+from workbench.inference import KernelPCA, isotonic, tree_least_squares
+from workbench.inference.consistency import tree_sums
+from workbench.noise import variance
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 WORD = 2**32
@@ -254,6 +260,165 @@ def test_stories_link_to_each_other_and_to_the_front(folder):
     assert "Front page" not in stories.story("sparse")
 
 
+@pytest.mark.parametrize("seed, e, shape", [(7, 2, 0), (4294967295, 0, 1), (0, 8, 2)])
+def test_the_page_of_consistency_draws_what_python_draws(story, seed, e, shape):
+    page = story("consistency")
+    page.select_option("#shape", str(shape))
+    drawn = page.evaluate(f"published({seed}, {e})")
+    name, counts = page.evaluate("shapes")[shape]
+    places, epsilon, bits = (page.evaluate(x) for x in ("places", f"epsilons[{e}]", "bits"))
+    assert sorted(counts) == counts and sorted(places) == list(range(32))
+    leaves = [counts[i] for i in places]
+    next_word = words(seed)
+
+    def noisy(truth, sensitivity):
+        law = stories.thresholds(epsilon, sensitivity, bits)
+        return [int(count) + noise(next(next_word), law, bits) for count in truth]
+
+    assert drawn["sorted"] == noisy(counts, 1) and drawn["flat"] == noisy(leaves, 1)
+    assert drawn["tree"] == noisy(tree_sums(leaves), 6)
+    assert np.allclose(drawn["isotonic"], isotonic(drawn["sorted"]), rtol=0, atol=1e-9)
+    consistent = tree_least_squares(drawn["tree"])
+    assert np.allclose(drawn["consistent"], consistent, rtol=0, atol=1e-9)
+
+
+def test_errors_of_ranges_are_those_of_least_squares(story):
+    """Over all ranges of a size, by the matrix of the tree; the page has them for the range it shows."""
+    tree = np.stack([tree_sums(leaf) for leaf in np.eye(32)], axis=1)
+    covariance = np.linalg.inv(tree.T @ tree)
+    factors = stories.range_factors(6)
+    for size, nodes, consistent in zip(*factors.values(), strict=True):
+        low = np.arange(33 - size)[:, None]
+        ranges = ((np.arange(32) >= low) & (np.arange(32) < low + size)) * 1.0
+        assert np.isclose(
+            np.einsum("ri,ij,rj->r", ranges, covariance, ranges).mean(), consistent
+        )
+        inside = ranges @ tree.T == tree.sum(axis=1)
+        fewest = inside.sum(axis=1) - 2 * (
+            inside[:, :31] & inside[:, 1::2] & inside[:, 2::2]
+        ).sum(axis=1)
+        assert np.isclose(fewest.mean(), nodes)
+    page = story("consistency", "#t=1&x=3&w=20&e=2")
+    inside = (np.arange(32) >= 3) & (np.arange(32) < 23)
+    error = np.sqrt(inside @ covariance @ inside * variance(6, 0.2, "geometric"))
+    assert f"{error:.0f} if the tree is consistent" in page.inner_text("#says")
+    assert page.locator('#idea rect[fill="var(--ask)"]').count() == len(
+        page.evaluate("nodesOf(3, 23)")
+    )
+
+
+def test_bars_are_dragged_and_moved_by_keys_and_stay_in_order(story):
+    page = story("consistency", "#i=3")
+    page.locator("#truth").focus()
+    for key in ("ArrowRight", "Shift+ArrowUp", "ArrowUp"):
+        page.keyboard.press(key)
+    page.wait_for_function("location.hash.includes('i=4&')")
+    counts = page.evaluate("counts()")
+    assert counts[3:6] == [3, 9, 9] and counts == sorted(counts)
+    box = page.locator("#truth").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.99)
+    page.mouse.up()
+    page.wait_for_function("$('shape').value === ''")
+    counts = page.evaluate("counts()")
+    assert counts[:29] == [0] * 29 and counts[29] >= 28 and counts[30:] == [55, 55]
+    assert "3 different values" in page.inner_text("#says")
+
+
+def test_tabs_lead_to_the_tree_where_a_range_is_asked(story):
+    page = story("consistency")
+    page.locator("#tab-0").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.hash.includes('t=1')")
+    assert page.locator("#k").is_visible() and page.locator("#shape").is_hidden()
+    page.locator("#truth").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Shift+ArrowLeft")
+    page.wait_for_function("location.hash.includes('x=4&w=18')")
+    page.locator('#idea rect[data-node="2"]').click()
+    page.wait_for_function("location.hash.includes('x=16&w=16')")
+    before = page.inner_text("#idea-says")
+    page.locator("#k").uncheck()
+    page.wait_for_function("location.hash.includes('k=0')")
+    assert page.inner_text("#idea-says") != before
+    page.wait_for_function("document.querySelectorAll('#dots circle').length === 60")
+
+
+@pytest.mark.parametrize(
+    "seed, e, alpha, bought",
+    [
+        (7, 4, 5, [8, 0, 26, 35]),
+        (3, 0, 0, [14]),
+        (4294967295, 7, 7, range(25)),
+        (0, 8, 3, range(36)),
+    ],
+)
+def test_the_bank_draws_and_infers_what_python_does(story, seed, e, alpha, bought):
+    page = story("bank")
+    drawn = page.evaluate(f"published({seed}, {e})")
+    names, pays, alphas, bits = (page.evaluate(x) for x in ("names", "pays", "alphas", "bits"))
+    tables = stories.pair_tables()
+    next_word, anew = words(seed), words(seed)
+    for kind, epsilon, source in (
+        ("bought", 1 / pays[e], next_word),
+        ("anew", 1 / pays[e], next_word),
+        ("every", 1 / 36, anew),
+    ):
+        law = stories.thresholds(epsilon, 1, bits)
+        for table, noisy in zip(tables.values(), drawn[kind], strict=True):
+            assert noisy == [int(n) + noise(next(source), law, bits) for n in table.ravel()]
+
+    pairs = list(tables)
+    shape = tuple(len(values) for values in page.evaluate("values"))
+    domain = Domain(tuple(names), shape)
+    noisy = [np.reshape(drawn["bought"][p], tables[pairs[p]].shape) for p in bought]
+    prior = [np.ones(n) for n in shape]
+    for k in range(9):
+        own = [
+            (pairs[p], table) for p, table in zip(bought, noisy, strict=True) if k in pairs[p]
+        ]
+        margins = [table.sum(axis=1 - pair.index(k)) for pair, table in own]
+        weights = [shape[k] / table.size for _, table in own]
+        if own:
+            prior[k] = np.maximum(1, np.average(margins, axis=0, weights=weights))
+    asked = NamedMarginals(tuple((names[i], names[j]) for i, j in (pairs[p] for p in bought)))
+    history = NoisyAnswers(
+        domain,
+        asked,
+        np.concatenate([t.ravel() for t in noisy]),
+        variance(1, 1 / pays[e], "geometric"),
+    )
+    posterior = KernelPCA(alphas[alpha], 2000, tuple(map(tuple, prior)))(history)
+    every = NamedMarginals(tuple((names[i], names[j]) for i, j in pairs))
+    inferred = page.evaluate(
+        f"infer({list(bought)}, published({seed}, {e}).bought, {e}, {alphas[alpha]}).flat()"
+    )
+    assert np.allclose(inferred, posterior.answer(every), rtol=0, atol=1e-9)
+
+
+def test_enter_and_clicks_buy_until_the_budget_is_spent(story):
+    page = story("bank", "#e=0&p=0&b0=0&b1=0&b2=0")
+    page.locator("#idea").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")  # once only
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_function("location.hash.endsWith('b0=1&b1=9&b2=0')")
+    assert "0.5 of 1 on 2 pairs" in page.inner_text("#says")
+    dim = page.evaluate("$('idea').children[pairOf(0, 3)].firstChild.style.fillOpacity")
+    page.locator("#idea .cell").nth(15).click()
+    page.locator("#idea .cell").nth(35).click()
+    page.wait_for_function("document.querySelectorAll('#idea .bought').length === 4")
+    assert page.locator("#buy").is_disabled()
+    page.locator("#idea .cell").nth(3).click()
+    page.wait_for_function("location.hash.includes('p=3&')")
+    assert page.evaluate("purchases") == [0, 8, 15, 35]
+    assert page.evaluate("$('idea').children[pairOf(0, 3)].firstChild.style.fillOpacity") > dim
+    page.locator("#over").click()
+    page.wait_for_function("document.querySelectorAll('#idea .bought').length === 0")
+
+
 @pytest.mark.parametrize("epsilon, sensitivity", [(0.05, 1), (1.0, 1), (0.5, 20)])
 def test_thresholds_are_those_of_geometric_noise(epsilon, sensitivity):
     """Each probability is exact to one step of 2⁻³¹, and so is the mean size."""
@@ -272,6 +437,12 @@ def test_an_impossible_address_shows_the_nearest_setting_and_says_so(story):
     assert "e=20&t=10" in page.url and "w=1&" in page.url
     page = story("adaptive", "#b=99&p=AA!B")
     assert "asked for b = 99, p." in page.inner_text("#note") and page.url.endswith("&p=AA")
+    page = story("consistency", "#c3=40")
+    assert "not in order" in page.inner_text("#note")
+    assert page.evaluate("counts()")[3:30] == [40] * 27
+    page = story("bank", "#e=0&b0=4&b1=4&b2=5&b3=99")
+    assert "buys a pair twice" in page.inner_text("#note")
+    assert page.evaluate("bought()") == [3, 4, 35]
     page = story("contributions", "#e=3&l=4&r=1")
     assert page.locator("#note").is_hidden() and "for each single visit" in page.inner_text(
         "#says"
@@ -295,9 +466,10 @@ def test_keys_move_the_question_and_sliders_the_sentence(story):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", stories.TITLES)
-def test_stories_fit_a_phone_and_one_screen(story, name, scheme):
-    page = story(name)
+@pytest.mark.parametrize("address", [*stories.TITLES, "consistency#t=1"])
+def test_stories_fit_a_phone_and_one_screen(story, address, scheme):
+    name, _, state = address.partition("#")
+    page = story(name, "#" + state)
     page.emulate_media(color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollHeight") <= 900
     page.set_viewport_size({"width": 390, "height": 844})

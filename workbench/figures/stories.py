@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from itertools import combinations
 from math import ceil, exp, log
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,17 @@ EPSILONS = (
 ).split()  # settings of a slider, ten per decade
 STORIES = {
     "cormode2012": "sparse",
+    "hay2010": "consistency",
     "adaptive2009": "adaptive",
     "fan2015": "contributions",
+    "chen2012": "bank",
 }  # by paper
 TITLES = {
     "sparse": "A table that is mostly empty",
     "adaptive": "A map that splits where people are",
     "contributions": "How many records of each person to use",
+    "consistency": "Noise that an order or a sum removes",
+    "bank": "Answers that earlier answers pay for",
 }
 
 
@@ -257,4 +262,135 @@ def _contributions() -> dict[str, Any]:
     }
 
 
-_DATA = {"sparse": _sparse, "adaptive": _adaptive, "contributions": _contributions}
+# Simulated counts, sorted or under a tree
+
+_STOPS = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)
+_LEVELS = 6  # of the tree on the page, with 32 leaves
+_PAPER_LEVELS = 16
+_TOP = 60
+_SHAPES = {
+    "a few long runs": np.repeat([3, 10, 28, 55], [14, 10, 6, 2]),
+    "many short runs": np.repeat(np.arange(0, _TOP, 6), [4, 3, 3, 3, 3, 3, 3, 3, 3, 4]),
+    "no two equal": np.arange(32) * _TOP // 31,
+}
+
+
+def range_factors(levels: int) -> dict[str, list[float]]:
+    """Variances of ranges over a complete binary tree, averaged over all positions of a range.
+
+    Parameters
+    ----------
+    levels : int
+        Levels of the tree, from the root to the leaves.
+
+    Returns
+    -------
+    dict
+        `sizes` of ranges in leaves, and the variance of their answers in units of a node's noise: `tree`
+        sums the fewest nodes, `consistent` uses least squares over all nodes.
+    """
+    leaves = 2 ** (levels - 1)
+    widths = 2 ** np.arange(1, levels)
+    rows = []
+    for size in 2 ** np.arange(levels - 1):
+        low = np.arange(leaves - size + 1)[:, None]
+        ends = np.stack([low, low + size])
+        nodes = size - np.maximum(ends[1] // widths - -(-low // widths), 0).sum(axis=1)
+        peaks = np.minimum(ends % widths, widths - ends % widths)  # of sums over Haar wavelets
+        one = ends[0] // widths == ends[1] // widths
+        squares = np.where(one, (peaks[1] - peaks[0]) ** 2, (peaks**2).sum(axis=0))
+        haar = (squares / (widths * (widths - 1))).sum(axis=1)
+        whole = size**2 / leaves / (2 * leaves - 1)
+        rows.append((float(nodes.mean()), float(whole + haar.mean())))
+    tree, consistent = zip(*rows, strict=True)
+    sizes = [2**k for k in range(levels - 1)]
+    return {"sizes": sizes, "tree": list(tree), "consistent": list(consistent)}
+
+
+def _consistency() -> dict[str, Any]:
+    leaves = np.arange(2 ** (_LEVELS - 1))
+    humps = np.exp(-(((leaves - 9) / 3) ** 2)) + 0.7 * np.exp(-(((leaves - 23) / 4) ** 2))
+    return {
+        "peak": _TOP,
+        "shapes": [[name, counts.tolist()] for name, counts in _SHAPES.items()],
+        "places": np.argsort(np.argsort(humps)).tolist(),
+        "epsilons": _STOPS,
+        "bits": _BITS,
+        "laws": {n: [thresholds(e, n, _BITS) for e in _STOPS] for n in (1, _LEVELS)},
+        "factors": {n: range_factors(n) for n in (_LEVELS, _PAPER_LEVELS)},
+        "shown": {"counts": f"{len(leaves)}"},
+    }
+
+
+# A simulated survey
+
+_ANSWERS = {
+    "sex": ("women", "men"),
+    "age": ("young", "middle", "old"),
+    "work": ("none", "part", "full"),
+    "income": ("low", "middle", "high"),
+    "home": ("rented", "owned"),
+    "car": ("no car", "car"),
+    "children": ("none", "some"),
+    "health": ("poor", "good"),
+    "smoking": ("no", "yes"),
+}
+_ASKED = 2_000
+_PAYS = (4, 6, 8, 10, 12, 15, 20, 25, 36)  # pairs of attributes that a budget of ε = 1 buys
+_TRADE_OFFS = (1, 3, 10, 30, 100, 300, 1000, 3000)  # α, in people
+
+
+@cache
+def survey() -> Int[np.ndarray, "attributes people"]:
+    """What each simulated person answers: work depends on age, income on work, and so on."""
+    rng = np.random.default_rng(8)
+
+    def draw(shares: list[Any], given: Any = 0) -> Int[np.ndarray, " people"]:
+        ends = np.cumsum(np.atleast_2d(shares), axis=1)[given]
+        return (rng.random((_ASKED, 1)) > ends[..., :-1]).sum(axis=1)
+
+    sex = draw([0.5, 0.5])
+    age = draw([0.3, 0.45, 0.25])
+    work = draw([[0.35, 0.35, 0.3], [0.08, 0.2, 0.72], [0.8, 0.14, 0.06]], age)
+    income = draw([[0.72, 0.23, 0.05], [0.5, 0.4, 0.1], [0.1, 0.55, 0.35]], work)
+    home = draw([[0.7, 0.3], [0.45, 0.55], [0.15, 0.85]], income)
+    car = draw([[0.6, 0.4], [0.2, 0.8]], home)
+    children = draw([[0.9, 0.1], [0.42, 0.58], [0.95, 0.05]], age)
+    health = draw([[0.1, 0.9], [0.2, 0.8], [0.5, 0.5]], age)
+    smoking = draw([[0.78, 0.22], [0.68, 0.32]], sex)
+    return np.stack([sex, age, work, income, home, car, children, health, smoking])
+
+
+def pair_tables() -> dict[tuple[int, int], Int[np.ndarray, "first second"]]:
+    """How many people gave each two answers, for each pair of attributes."""
+    sizes = [len(values) for values in _ANSWERS.values()]
+    people = survey()
+    tables = {}
+    for i, j in combinations(range(len(sizes)), 2):
+        cells = np.bincount(people[i] * sizes[j] + people[j], minlength=sizes[i] * sizes[j])
+        tables[i, j] = cells.reshape(sizes[i], sizes[j])
+    return tables
+
+
+def _bank() -> dict[str, Any]:
+    return {
+        "names": list(_ANSWERS),
+        "values": list(_ANSWERS.values()),
+        "pairs": list(pair_tables()),
+        "tables": [table.ravel().tolist() for table in pair_tables().values()],
+        "people": _ASKED,
+        "pays": _PAYS,
+        "alphas": _TRADE_OFFS,
+        "bits": _BITS,
+        "laws": [thresholds(1 / n, 1, _BITS) for n in _PAYS],
+        "shown": {"people": f"{_ASKED:,}", "pairs": f"{len(pair_tables())}"},
+    }
+
+
+_DATA = {
+    "sparse": _sparse,
+    "adaptive": _adaptive,
+    "contributions": _contributions,
+    "consistency": _consistency,
+    "bank": _bank,
+}

@@ -3,7 +3,7 @@
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
-const whole = (x) => Math.round(x).toLocaleString("en").replace("-", "−");
+const whole = (x) => (Math.round(x) + 0).toLocaleString("en").replace("-", "−");
 
 // Words: a stream of 32-bit integers that depends on its seed alone, the same as in Python.
 function words(seed) {
@@ -188,16 +188,19 @@ function dots(svg, rows, truth, unit) {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   let drawn = `<path d="M${x(truth)} 18V186" stroke="var(--ink)" stroke-dasharray="3 3"/>`;
   drawn += text(x(truth), 12, `truth ${whole(truth)}`, x(truth) > 240 ? "end" : "start");
+  const pitch = 180 / rows.length;
   rows.forEach((row, k) => {
-    const base = 96 + 90 * k;
+    const base = 6 + pitch * (k + 1);
     drawn +=
       `<path class="grid" d="M14 ${base}H466"/>` +
       text(14, base + 13, row.label, "start", `style="fill:var(${row.colour})"`);
     const taken = {};
-    row.values.forEach((value, i) => {
-      const place = Math.round(x(value) / 9);
+    const places = row.values.map((value) => Math.round(x(value) / 9));
+    const highest = Math.max(...places.map((place) => places.filter((other) => other === place).length));
+    const step = Math.min(8, (pitch - 16) / highest);
+    places.forEach((place, i) => {
       taken[place] = (taken[place] || 0) + 1;
-      const end = base - 8 * taken[place] + 3;
+      const end = base - step * taken[place] + 3;
       const fall = calm
         ? ""
         : `<animate attributeName="cy" from="20" to="${end}" begin="indefinite" dur="0.35s" ` +
