@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 
 from tests.browser.conftest import CHROMIUM
-from workbench.data import Bound, Records
-from workbench.figures import stories
-from workbench.mechanisms import BasicAdaptiveHistogram, adaptive
-from workbench.privacy import DP
 from workbench import Domain, NamedMarginals
+from workbench.data import Bound, Records
 from workbench.estimates import NoisyAnswers
 from workbench.figures import stories
 from workbench.inference import KernelPCA, isotonic, tree_least_squares
 from workbench.inference.consistency import tree_sums
+from workbench.mechanisms import BasicAdaptiveHistogram, adaptive
 from workbench.noise import variance
+from workbench.privacy import DP
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 WORD = 2**32
