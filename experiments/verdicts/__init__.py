@@ -68,9 +68,9 @@ def write(paper: str, results: Path | str = RESULTS, into: Path | None = None) -
     return path
 
 
-def write_pictures(paper: str, results: Path | str = RESULTS) -> None:
-    """Write a small picture of each figure of a paper that a run of the paper profile has drawn."""
-    for picture in sorted(Path(results).glob(f"paper/{paper}_*/{paper}_*.png")):
+def write_pictures(paper: str, results: Path | str = RESULTS, profile: str = "paper") -> None:
+    """Write a small picture of each figure of a paper that a run has drawn."""
+    for picture in sorted(Path(results).glob(f"{profile}/{paper}_*/{paper}_*.png")):
         if picture.stem == picture.parent.name:
             write_thumbnail(picture, ROOT / THUMBNAILS / picture.name)
 

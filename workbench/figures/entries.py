@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,25 +30,30 @@ _COLOURS = 64
 
 
 class Thumbnail(NamedTuple):
-    """A small picture: its file's name, and its size in pixels."""
+    """A small picture: its file's name, its size in pixels, and the profile of the run that it shows."""
 
     name: str
     width: int
     height: int
+    profile: str
 
 
 def write_thumbnail(picture: Path, file: Path) -> Thumbnail:
-    """A PNG, smaller, in `file`, unless it is there and no older; its name and size."""
+    """A PNG, smaller, in `file`, unless it is there and no older."""
     from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
 
     if not file.exists() or file.stat().st_mtime < picture.stat().st_mtime:
+        told = PngInfo()
         with Image.open(picture) as image:
+            record = json.loads(image.info.get("workbench", "{}"))
+            told.add_text("profile", record.get("profile") or image.info.get("profile", ""))
             small = image.convert("RGB")
         small.thumbnail((WIDTH, 2 * WIDTH))
         few = small.quantize(_COLOURS, Image.Quantize.FASTOCTREE)
-        write_atomically(file, lambda draft: few.save(draft, "PNG"))
+        write_atomically(file, lambda draft: few.save(draft, "PNG", pnginfo=told))
     with Image.open(file) as image:
-        return Thumbnail(file.name, *image.size)
+        return Thumbnail(file.name, *image.size, image.info.get("profile", ""))
 
 
 # Entries
