@@ -264,6 +264,7 @@ class ParquetFile(FileSource):
                 self.schema = file.schema_arrow
                 self.names = self.schema.names
                 groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+                self._listed = _listed_columns(groups)
                 unpacked = sum(group.total_byte_size for group in groups)
                 refuse_bomb(path, self.size, rows=file.metadata.num_rows, bytes=unpacked)
         except (pa.ArrowException, OSError) as e:
@@ -285,8 +286,8 @@ class ParquetFile(FileSource):
         texts = [  # read as places in a list: a long one in very many rows is held once
             name
             for name in columns
-            if pa.types.is_string(kind := self.schema.field(name).type)
-            or pa.types.is_large_string(kind)
+            if name in self._listed
+            and self.schema.field(name).type in (pa.string(), pa.large_string())
         ]
         try:
             Frame(self.schema.empty_table()).columns(columns)
@@ -305,6 +306,16 @@ class ParquetFile(FileSource):
                     raise ValueError(f"{self}: {missing:,} of its rows are missing")
             except (pa.ArrowException, OSError) as e:
                 raise self.damaged(e) from None
+
+
+def _listed_columns(groups: Sequence[Any]) -> set[str]:
+    """Columns of row groups that are not written out value by value."""
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    return {
+        x.path_in_schema
+        for x in chunks
+        if not {"PLAIN", "RLE", "BIT_PACKED"}.issuperset(x.encodings)
+    }
 
 
 _BLOCK = 2**24  # bytes of CSV that are parsed at a time; a row is at most as long

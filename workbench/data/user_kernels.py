@@ -6,6 +6,38 @@ from workbench.compiled import njit
 
 
 @njit(cache=True, nogil=True)
+def number_texts(hashes, starts, text, size, slots, name_starts, name_text, numbers):
+    """The number of each text in a list of different ones, which new ones end; returns how many there are.
+
+    `slots` holds numbers where hashes say, or in the next free place; -1 is free. Texts are compared byte by
+    byte, so that two with the same hash have two numbers.
+    """
+    mask = slots.size - 1
+    for i in range(hashes.size):
+        start, n = starts[i], starts[i + 1] - starts[i]
+        at = np.int64(hashes[i]) & mask
+        number = slots[at]
+        while number >= 0:
+            first = name_starts[number]
+            j = 0 if name_starts[number + 1] - first == n else -1
+            while 0 <= j < n:
+                j = j + 1 if name_text[first + j] == text[start + j] else -1
+            if j == n:
+                break
+            at = (at + 1) & mask
+            number = slots[at]
+        if number < 0:
+            number = slots[at] = size
+            first = name_starts[size]
+            for j in range(n):
+                name_text[first + j] = text[start + j]
+            size += 1
+            name_starts[size] = first + n
+        numbers[i] = number
+    return size
+
+
+@njit(cache=True, nogil=True)
 def next_word(s):
     """The next uniform 64-bit word of xoshiro256++ in the state `s`.
 

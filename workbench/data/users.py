@@ -10,11 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.compiled import pa, pd, pl
+from workbench.data import user_kernels
 from workbench.data.sources import series_of
 from workbench.spaces.rows import distinct
-from workbench.value import Bool, Int, UInt64, shown
+from workbench.value import Bool, Int, UInt8, UInt64, shown
 
 _KEY_BYTES = 32
+_SEED = int.from_bytes(
+    os.urandom(8)
+)  # of hashes: nobody can choose names that are slow to look up
 _PORTION = 2**16  # users whose seeds are drawn at a time
 _LONGEST_NAME = 60  # of a column, in what a release says
 
@@ -179,10 +183,7 @@ class UserNumbers:
 
     def forget(self) -> None:
         """Number users anew; of which kind they are stays known."""
-        self._seen = pl.Series(
-            [], dtype=pl.Categorical(pl.Categories.random())
-        )  # numbers names
-        self._names: list[pl.Series] = []  # in the order of numbers
+        self._names = _DifferentTexts()
         self._is_unusual = np.zeros(0, bool)  # of each name: it spells a number
 
     def numbers(
@@ -261,14 +262,10 @@ class UserNumbers:
         """Numbers of texts; negative where one does not say who."""
         if texts.str.contains("[^!-~]").any():  # else nothing would change
             texts = texts.str.normalize("NFC").str.strip_chars(_SPACE + _INVISIBLE)
-        names = texts.cast(self._seen.dtype)
-        numbers = names.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-        new_rows = np.flatnonzero(numbers >= len(self._is_unusual))
-        found, rows = np.unique(numbers[new_rows], return_index=True)
-        if len(found):
-            assert found[-1] == len(self._is_unusual) + len(found) - 1  # numbers have no gaps
-            new = texts.gather(new_rows[rows])
-            self._names.append(new)
+        known = len(self._is_unusual)
+        numbers = self._names.numbers(texts)
+        new = self._names.series(known)
+        if len(new):
             seen = new.str.replace_all(f"[{_INVISIBLE}]", "")
             unusual = seen.str.contains(_NUMBER) & ~new.str.contains(_INTEGER)
             self._is_unusual = np.append(self._is_unusual, unusual.to_numpy())
@@ -278,11 +275,11 @@ class UserNumbers:
 
     def ids(self, first: int = 0) -> UInt64[np.ndarray, "numbers 2"] | None:
         """What identifies the user of each number from one on, in 127 bits; None where the number does."""
-        return _digests(pl.concat(self._names)[first:]) if self._names else None
+        return _digests(self._names.series(first)) if self._names.size else None
 
     def users(self, numbers: Int[np.ndarray, " rows"]) -> Users:
         """Whose each row is, of all rows that were given."""
-        names = pl.concat(self._names) if self._names else None
+        names = self._names.series() if self._names.size else None
         return Users(numbers, names, in_words("a user", self.column))
 
     def refuse_other_kind(self, kind: str | None) -> None:
@@ -342,7 +339,65 @@ def _whole(values: pl.Series) -> tuple[pl.Series, str]:
 
 def _digests(names: pl.Series) -> UInt64[np.ndarray, "names 2"]:
     """127 bits of each name."""
-    parts = (blake2b(x.encode(), digest_size=16, person=b"user").digest() for x in names)
+    empty = blake2b(digest_size=16, person=b"user")
+    parts = []
+    for name in names.cast(pl.Binary):
+        hashed = empty.copy()
+        hashed.update(name)
+        parts.append(hashed.digest())
     ids = np.frombuffer(b"".join(parts), "<u8").astype(np.uint64).reshape(-1, 2)
     ids[:, 1] &= ~np.uint64(1)
     return ids
+
+
+class _DifferentTexts:
+    """Different texts, numbered from 0 in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._allocate(2**10, 2**14)
+
+    def _allocate(self, capacity: int, length: int) -> None:
+        """Empty, with room for so many texts of so many bytes in all."""
+        self.size = 0
+        self._slots = np.full(2 * capacity, -1, np.int64)
+        self._starts = np.zeros(capacity + 1, np.int64)
+        self._text = np.empty(length, np.uint8)
+
+    def numbers(self, texts: pl.Series) -> Int[np.ndarray, " rows"]:
+        """The number of each text; -1 where there is none."""
+        numbers = np.full(len(texts), -1, np.int64)
+        is_text = texts.is_not_null().to_numpy()
+        texts = texts.drop_nulls()
+        starts, text = _bytes_of(texts)
+        self._reserve(self.size + len(texts), int(self._starts[self.size]) + len(text))
+        hashes = texts.hash(_SEED).to_numpy()
+        held = self._slots, self._starts, self._text
+        found = np.empty(len(texts), np.int64)
+        self.size = user_kernels.number_texts(hashes, starts, text, self.size, *held, found)
+        numbers[is_text] = found
+        return numbers
+
+    def series(self, first: int = 0) -> pl.Series:
+        """The texts from one on, in the order of numbers."""
+        starts = self._starts[first : self.size + 1]
+        text = self._text[starts[0] : starts[-1]].copy()
+        buffers = map(pa.py_buffer, (starts - starts[0], text))
+        return pl.Series(pa.LargeStringArray.from_buffers(self.size - first, *buffers))
+
+    def _reserve(self, capacity: int, length: int) -> None:
+        """Room for so many texts; each growth at least doubles it."""
+        if capacity >= len(self._starts) or length > len(self._text):
+            names = self.series()
+            self._allocate(1 << capacity.bit_length(), 1 << length.bit_length())
+            self.numbers(names)
+
+
+def _bytes_of(
+    texts: pl.Series,
+) -> tuple[Int[np.ndarray, " texts+1"], UInt8[np.ndarray, " bytes"]]:
+    """Where each of some texts begins, and their bytes, one after another."""
+    array = texts.to_arrow(compat_level=pl.CompatLevel.oldest())
+    _, starts, text = array.buffers()
+    return np.frombuffer(starts, np.int64, len(array) + 1, 8 * array.offset), np.frombuffer(
+        text, np.uint8
+    )
