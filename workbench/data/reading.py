@@ -316,7 +316,7 @@ def row_users(batch: Batch, users: UserNumbers) -> Int[np.ndarray, " rows"]:
 def row_numbers(batch: Batch, column: str) -> Float[np.ndarray, " rows"]:
     """Numbers of any size; a value that is none is a ValueError."""
     numbers = batch.frame[column].cast(pl.Float64, strict=False)
-    _refuse(batch, column, numbers.is_null() | numbers.is_nan(), "a number")
+    batch.refuse(numbers.is_null() | numbers.is_nan(), column, "a number")
     return numbers.to_numpy()
 
 
@@ -325,11 +325,5 @@ def row_texts(batch: Batch, column: str) -> pl.Series:
     values = batch.frame[column]
     missing = values.is_null()
     is_float = values.dtype.is_float()
-    _refuse(batch, column, missing | values.is_nan() if is_float else missing, "a value")
+    batch.refuse(missing | values.is_nan() if is_float else missing, column, "a value")
     return as_texts(values)
-
-
-def _refuse(batch: Batch, column: str, bad: pl.Series, need: str) -> None:
-    bad = bad.fill_null(True)
-    if bad.any():
-        raise batch.refusal(int(bad.arg_max()), column, need)

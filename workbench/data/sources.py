@@ -7,6 +7,7 @@ and so are columns of Python objects, of which each value becomes text by itself
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date, time
 from decimal import Decimal
@@ -106,6 +107,12 @@ class Batch(NamedTuple):
         return ValueError(
             f"{self.place(row)}, column {shown(column)}: found {text}, need {need}"
         )
+
+    def refuse(self, bad: pl.Series, column: str, need: str) -> None:
+        """A ValueError about the first row that is bad or null, if there is one."""
+        bad = bad.fill_null(True)
+        if bad.any():
+            raise self.refusal(int(bad.arg_max() or 0), column, need)
 
 
 # Frames
@@ -325,6 +332,24 @@ _MOST_NAMES = 2**14
 _MOST_BLANK = 2**10  # lines before the first that names the columns
 
 
+class Layout(NamedTuple):
+    """How a text file is written: by default as CSV whose first row names the columns.
+
+    Rows whose first field matches the pattern `notes` are no rows. Fields of the texts in `missing` are
+    missing. Fields between separators other than commas have no quotes.
+    """
+
+    names: tuple[str, ...] = ()
+    separator: str = ","
+    notes: str = ""
+    missing: tuple[str, ...] = ()
+    strip: str | None = None  # off both ends of fields; by default space
+    encoding: str = "utf8"
+
+
+CSV = Layout()
+
+
 class CsvFile(FileSource):
     """The rows of a CSV file as text, plain or packed by "gzip" or "zstd"; the first names the columns.
 
@@ -332,11 +357,12 @@ class CsvFile(FileSource):
     file has one column, whose value is then missing.
     """
 
-    def __init__(self, path: Path, packed: str | None = None):
+    def __init__(self, path: Path, packed: str | None = None, layout: Layout = CSV):
         super().__init__(path)
         self.packed = packed
-        self._blank = -1  # lines before the names
-        self.names = []
+        self.layout = layout
+        self.names = [*layout.names]
+        self._blank = 0 if self.names else -1  # lines before the names
         try:
             with self._unpacked(CountedFile(path)) as stream:
                 text = TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
@@ -371,33 +397,50 @@ class CsvFile(FileSource):
         """The rows of some blocks of the file; a row of empty fields alone is none."""
         if not self._has_rows:
             return
-        others = [name for name in self.names if name not in columns]
+        notes = self.layout.notes
+        read = [*dict.fromkeys([*self.names[:1], *columns])] if notes else columns
+        others = [name for name in self.names if name not in read]
         with CountedFile(self.path) as self.raw, CountedFile(self.path) as again:
             rest = self._blocks(again, others)  # only read where it is needed
             passed = 0
-            for number, frame in enumerate(self._blocks(self.raw, columns)):
+            for number, frame in enumerate(self._blocks(self.raw, read)):
                 empty = _are_empty(frame)
                 if len(self.names) > 1 and empty.any():
                     if others:
                         empty &= _are_empty(next(islice(rest, number - passed, None)))
                         passed = number + 1
                     frame = frame.filter(~empty)
+                if notes:
+                    is_note = frame[self.names[0]].str.contains(notes).fill_null(False)
+                    frame = frame.filter(~is_note).select(columns)
                 yield frame
 
     def _blocks(self, raw: CountedFile, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Some columns of all rows, a block of the file at a time, whichever columns they are."""
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
-        places = [f"f{self.names.index(name)}" for name in columns]  # as Arrow names them
+        layout = self.layout
+        fields = [f"f{i}" for i in range(len(self.names))]
+        places = [fields[self.names.index(name)] for name in columns]
+        quoted = layout.separator == ","
         text = _CountedText(self, self._unpacked(raw))
-        header = 1  # rows
+        header = 0 if layout.names else 1  # rows
         try:
             for batch in open_csv(
                 text,
                 ReadOptions(
-                    block_size=_BLOCK, skip_rows=self._blank, autogenerate_column_names=True
+                    block_size=_BLOCK,
+                    skip_rows=self._blank,
+                    column_names=fields,
+                    encoding=layout.encoding,
                 ),
-                ParseOptions(newlines_in_values=True, ignore_empty_lines=len(self.names) > 1),
+                ParseOptions(
+                    delimiter=layout.separator,
+                    quote_char='"' if quoted else False,
+                    newlines_in_values=quoted,
+                    ignore_empty_lines=bool(header == 0 or len(fields) > 1),
+                    invalid_row_handler=self._skip_note if layout.notes else None,
+                ),
                 ConvertOptions(
                     include_columns=places, column_types=dict.fromkeys(places, pa.string())
                 ),
@@ -405,13 +448,19 @@ class CsvFile(FileSource):
                 frame = Frame(batch.slice(header)).columns(places)
                 header = 0
                 yield frame.select(
-                    pl.col(place).str.strip_chars().replace("", None).alias(name)
+                    pl.col(place)
+                    .str.strip_chars(layout.strip)
+                    .replace(["", *layout.missing], None)
+                    .alias(name)
                     for place, name in zip(places, columns, strict=True)
                 )
         except (pa.ArrowException, OSError) as e:
             raise self.damaged(e) from None
-        if text.quotes % 2:
+        if quoted and text.quotes % 2:
             raise ValueError(f"{self}: a quote is left open, so that rows went into a field")
+
+    def _skip_note(self, row: Any) -> str:
+        return "skip" if re.search(self.layout.notes, row.text) else "error"
 
     def refuse_columns(self, columns: Sequence[str]) -> None:
         """A ValueError that also says what parts fields, if it is no comma."""
@@ -422,7 +471,7 @@ class CsvFile(FileSource):
             need = f"; need commas between fields, not {marks[0]!r}" if marks else ""
             raise ValueError(f"{e}{need}") from None
 
-    def _unpacked(self, raw: CountedFile) -> pa.NativeFile:
+    def _unpacked(self, raw: CountedFile) -> Any:
         file = pa.PythonFile(raw, mode="r")
         return pa.CompressedInputStream(file, self.packed) if self.packed else file
 
@@ -435,7 +484,7 @@ def _are_empty(frame: pl.DataFrame) -> pl.Series:
 class _CountedText(RawIOBase):
     """The text of a file; counts its quotes, and refuses more of it than the file's size allows."""
 
-    def __init__(self, file: CsvFile, stream: pa.NativeFile):
+    def __init__(self, file: CsvFile, stream: Any):
         self.file = file
         self.stream = stream
         self.quotes = 0

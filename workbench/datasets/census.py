@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from workbench.compiled import pl
 from workbench.data import Bound, SparseTable
-from workbench.datasets.delimited import read_blocks
-from workbench.datasets.kinds import REAL_FILE
+from workbench.data.sources import Layout
+from workbench.datasets.kinds import RealFile
 from workbench.datasets.published import File
+from workbench.datasets.reading import table
 from workbench.spaces import Domain
 from workbench.value import parameter, subset_of, value
 
@@ -65,25 +68,24 @@ ADULT_LABELS: dict[str, tuple[str, ...] | range] = {
     "Income": ("<=50K", ">50K"),
 }  # fmt: skip
 
-_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
-FILES = (
-    File(
-        "adult",
-        "adult.data",
-        _UCI + "adult.data",
-        ("5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",),
-    ),
-    File(
-        "adult",
-        "adult.test",
-        _UCI + "adult.test",
-        ("a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",),
-    ),
+_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
+_ADULT = Layout(ADULT_FIELDS, notes=r"^\|", strip=" .")
+FILES = tuple(
+    File("adult", name, f"{_UCI}adult/{name}", (sha256,), layout=_ADULT)
+    for name, sha256 in (
+        ("adult.data", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"),
+        ("adult.test", "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"),
+    )
 )
 
 
+def _domain(attributes: Sequence[str], labels: Mapping[str, Any]) -> Domain:
+    chosen = tuple(labels[a] for a in attributes)
+    return Domain(tuple(attributes), tuple(map(len, chosen)), chosen)
+
+
 @value
-class Adult:
+class Adult(RealFile):
     """48,842 adults of the US census survey of 1994: `adult.data` (32,561) and `adult.test`.
 
     One unit is one person, in one cell. By default the seven attributes of the sparse-data
@@ -96,9 +98,7 @@ class Adult:
     doi:10.24432/C5XW20; Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "becker1996"
-    truth_public: ClassVar[bool] = True
 
     attributes: tuple[str, ...] = parameter(
         SEVEN, check=subset_of(ADULT_LABELS), doc="which of the attributes"
@@ -111,8 +111,10 @@ class Adult:
     @property
     def domain(self) -> Domain:
         """The chosen attributes with the publisher's lists of values."""
-        labels = tuple(self._labels(a) for a in self.attributes)
-        return Domain(self.attributes, tuple(map(len, labels)), labels)
+        labels = dict(ADULT_LABELS)
+        for attribute in self._unsure:
+            labels[attribute] = tuple(x for x in labels[attribute] if x != "?")
+        return _domain(self.attributes, labels)
 
     def files(self) -> tuple[File, ...]:
         """The two parts, as UCI publishes them, or the first."""
@@ -121,32 +123,33 @@ class Adult:
     def load(self) -> SparseTable:
         """The table of its parts; a value that is not in the lists is a ValueError."""
         domain = self.domain
-        keys = [np.empty(0, np.int64)]
         dropped = 0
-        unsure = [
-            a for a in self.attributes if self.missing == "drop" and "?" in ADULT_LABELS[a]
-        ]
-        for file in self.files():
-            for block in read_blocks(
-                file.find(), self.attributes, ADULT_FIELDS, notes=r"^\|", strip=" ."
-            ):
-                dropped += block.drop(unsure, "?")
-                codes = [block.codes(a, self._labels(a)) for a in self.attributes]
-                keys.append(domain.keys(np.stack(codes, axis=1)))
-        cells = np.concatenate(keys)
+
+        def keys() -> Iterator[tuple[Any, None]]:
+            nonlocal dropped
+            for file in self.files():
+                for batch in file.rows(self.attributes):
+                    known = batch
+                    if self._unsure:
+                        is_known = pl.all_horizontal(pl.col(self._unsure) != "?")
+                        known = batch.where(batch.frame.select(is_known).to_series())
+                    dropped += len(batch.frame) - len(known.frame)
+                    yield domain.row_keys(known.frame, known.refusal)[0], None
+
+        adults = table(domain, keys(), Bound())
         if dropped:
             import warnings
 
-            people = dropped + len(cells)
+            people = dropped + adults.total
             warnings.warn(f"{self} left out {dropped} of {people} people", stacklevel=2)
-        return SparseTable.from_keys(
-            domain, cells, np.ones_like(cells), Bound(), truth_public=True
-        )
+        return adults
 
-    def _labels(self, attribute: str) -> tuple[Any, ...] | range:
-        labels = ADULT_LABELS[attribute]
-        drop = self.missing == "drop" and "?" in labels
-        return tuple(label for label in labels if label != "?") if drop else labels
+    @property
+    def _unsure(self) -> list[str]:
+        """Attributes of which people without a known value are left out."""
+        if self.missing == "keep":
+            return []
+        return [a for a in self.attributes if "?" in ADULT_LABELS[a]]
 
 
 # Census income
@@ -200,15 +203,15 @@ LABELS: dict[str, tuple[str, ...] | range] = {
 FILE = File(
     "census_income",
     "census-income.data",
-    "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld/"
-    "census-income.data.gz",
+    f"{_UCI}census-income-mld/census-income.data.gz",
     ("3676a81db7d3528f3f8b9f3c699d0f0aa28db45e6e994fa0b8ed38327539ee86",),
     also=("census_income_1994_1995_train.csv",),
+    layout=Layout(tuple(FIELDS), strip=" ."),
 )
 
 
 @value
-class CensusIncome:
+class CensusIncome(RealFile):
     """199,523 people of the US Current Population Survey of 1994 and 1995 (the training part).
 
     One unit is one person as sampled, in one cell; survey weights are not used. By default the
@@ -223,9 +226,8 @@ class CensusIncome:
     Terms: CC BY 4.0. Source: UCI Machine Learning Repository, 2000, doi:10.24432/C5N30T.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "censusincome2000"
-    truth_public: ClassVar[bool] = True
+    schema = (FILE,)
 
     attributes: tuple[str, ...] = parameter(
         tuple(LABELS), check=subset_of(LABELS), doc="which of the attributes"
@@ -241,23 +243,17 @@ class CensusIncome:
         if self.age_band > 1:
             starts = range(0, 90, self.age_band)
             labels["Age"] = (*(f"{a}-{a + self.age_band - 1}" for a in starts), "90+")
-        chosen = tuple(labels[a] for a in self.attributes)
-        return Domain(self.attributes, tuple(map(len, chosen)), chosen)
-
-    def files(self) -> tuple[File, ...]:
-        """The training part, as UCI publishes it."""
-        return (FILE,)
+        return _domain(self.attributes, labels)
 
     def load(self) -> SparseTable:
         """The table; a value that is not in the lists is a ValueError."""
         domain = self.domain
-        keys = [np.empty(0, np.int64)]
-        for block in read_blocks(FILE.find(), self.attributes, FIELDS, strip=" ."):
-            codes = {a: block.codes(a, LABELS[a]) for a in self.attributes}
-            if "Age" in codes:
-                codes["Age"] //= self.age_band
-            keys.append(domain.keys(np.stack(list(codes.values()), axis=1)))
-        cells = np.concatenate(keys)
-        return SparseTable.from_keys(
-            domain, cells, np.ones_like(cells), Bound(), truth_public=True
-        )
+        by_year = _domain(self.attributes, LABELS)
+        is_age = np.array([a == "Age" for a in self.attributes])
+
+        def keys() -> Iterator[tuple[Any, None]]:
+            for batch in FILE.rows(self.attributes):
+                cells = by_year.codes(by_year.row_keys(batch.frame, batch.refusal)[0])
+                yield domain.keys(cells // np.where(is_age, self.age_band, 1)), None
+
+        return table(domain, keys(), Bound())

@@ -9,11 +9,22 @@ import numpy as np
 
 from workbench.compiled import pl
 from workbench.data import UNBOUNDED, Interactions
-from workbench.datasets.delimited import WEEKDAYS, UserRecords, read_blocks
-from workbench.datasets.kinds import REAL_FILE, differences
+from workbench.data.sources import Layout
+from workbench.datasets.kinds import RealFile, differences
 from workbench.datasets.published import File
+from workbench.datasets.reading import (
+    WEEKDAYS,
+    codes,
+    counts_of,
+    degrees,
+    integers,
+    interactions,
+    times,
+    users_frame,
+    weekdays,
+)
 from workbench.spaces import Domain
-from workbench.value import Bool, Int, parameter, value
+from workbench.value import Int, parameter, value
 
 # Foursquare
 
@@ -43,15 +54,8 @@ FORMS = {
 _SITE = "https://sites.google.com/site/yangdingqi/home/foursquare-dataset"
 
 
-class FoursquareCheckIns(NamedTuple):
-    """The rows of a file; items are places in the list of venues that occur."""
-
-    records: UserRecords
-    venues: tuple[str, ...]
-
-
 @value
-class Foursquare:
+class Foursquare(RealFile):
     """Check-ins at venues: user, venue, and the day of the week.
 
     From 12 April 2012 to 16 February 2013, 227,428 check-ins of 1,083 users in New York ("nyc") and
@@ -72,62 +76,60 @@ class Foursquare:
     Intelligent Systems and Technology 7(3), 2016 (the world).
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "yang2015"
-    truth_public: ClassVar[bool] = True
 
     city: str = parameter("nyc", choices=tuple(FORMS), doc="which city, or all")
 
     @property
     def domain(self) -> Domain:
         """Venues by identifier, and days of the week; reads the file."""
-        venues = self._check_ins.venues
+        _, venues = self._check_ins
         return Domain(("item", "context"), (len(venues), 7), (venues, WEEKDAYS))
 
     def files(self) -> tuple[File, ...]:
         """The check-ins."""
-        archive, name, *_ = FORMS[self.city]
+        form = FORMS[self.city]
+        archive = form.archive
         how = f"save {archive}.zip of {_SITE} in a folder foursquare; it need not be unpacked"
-        also = (f"{archive}/{name}",)
-        return (File("foursquare", name, also=also, how=how, archives=(f"{archive}.zip",)),)
+        also = (f"{archive}/{form.name}",)
+        layout = Layout(form.fields, separator="\t")
+        zips = (f"{archive}.zip",)
+        return (
+            File("foursquare", form.name, also=also, how=how, archives=zips, layout=layout),
+        )
 
     def load(self) -> Interactions:
         """The records; a bad row, or too few of them, is a ValueError that says where."""
-        return self._check_ins.records.interactions(
-            self.domain, UNBOUNDED, once=False, truth_public=self.truth_public
-        )
+        records, _ = self._check_ins
+        return interactions([records], self.domain, UNBOUNDED)
 
     @cached_property
-    def _check_ins(self) -> FoursquareCheckIns:
+    def _check_ins(self) -> tuple[pl.DataFrame, tuple[str, ...]]:
+        """The records, and the venues that occur."""
         form = FORMS[self.city]
-        path = self.files()[0].find()
-        records = UserRecords()
-        codes: dict[str, int] = {}  # of venues, in the order in which they come
-        for block in read_blocks(path, form.fields, form.fields, separator="\t", strip=" \r"):
-            is_venue = block.frame["venue"].str.contains("^[0-9a-f]{24}$")
-            block.refuse(~is_venue, "venue", "24 digits 0 … f")
-            times = block.times(
-                "time", "%a %b %d %H:%M:%S +0000 %Y", "a time as Tue Apr 03 18:00:09 +0000 2012"
-            )
-            minutes = block.whole_numbers("offset", -720, 840, "minutes from -720 to 840")
-            local = times + pl.Series(minutes * 60_000_000).cast(pl.Duration("us"))
-            users = 1 + block.codes("user", range(1, form.last_user + 1))
-            venues = block.frame["venue"].unique()
-            own_codes = [codes.setdefault(venue, len(codes)) for venue in venues]
-            items = np.array(own_codes)[block.codes("venue", pl.Enum(venues))]
-            records.add(block, users, items, local.dt.weekday().to_numpy() - 1)
-            if len(records) > form.check_ins:
-                break  # the rest is not read
-        if len(records) != form.check_ins:
+        (file,) = self.files()
+        users = []
+        venues = []
+        days = []
+        for batch in file.rows(("user", "venue", "offset", "time")):
+            is_venue = batch.frame["venue"].str.contains("^[0-9a-f]{24}$")
+            batch.refuse(~is_venue, "venue", "24 digits 0 … f")
+            written = "%a %b %d %H:%M:%S +0000 %Y"
+            utc = times(batch, "time", written, "Tue Apr 03 18:00:09 +0000 2012")
+            minutes = integers(batch, "offset", -720, 840, "minutes from -720 to 840")
+            local = utc + pl.Series(minutes * 60_000_000).cast(pl.Duration("us"))
+            users.append(integers(batch, "user", 1, form.last_user))
+            venues.append(batch.frame["venue"])
+            days.append(weekdays(local))
+        found = sum(map(len, users))
+        if found != form.check_ins:
             raise ValueError(
-                f"{path}: found {len(records):,} check-ins, need {form.check_ins:,}"
+                f"{file.find()}: found {found:,} check-ins, need {form.check_ins:,}"
             )
-        names = sorted(codes)
-        places = np.empty(len(names), np.int32)
-        places[[codes[name] for name in names]] = np.arange(len(names))
-        for own in records.blocks:
-            own.items[:] = places[own.items]
-        return FoursquareCheckIns(records, tuple(names))
+        names = pl.concat(venues).unique().sort()
+        items = pl.concat(venues).cast(pl.Enum(names)).to_physical()
+        records = users_frame(np.concatenate(users), items, np.concatenate(days))
+        return records, tuple(names)
 
 
 # Gowalla
@@ -150,6 +152,13 @@ PRINTED = {"users": 12_579, "check-ins": 739_600}  # in Austin, by Fan & Jin
 _FIELDS = ("user", "place", "count")
 _PLACE = ("place", "latitude", "longitude")
 _SNAP = ("user", "time", "latitude", "longitude", "place")
+_SNAP_NAME = "loc-gowalla_totalCheckins.txt"
+_SNAP_FILE = File(
+    "gowalla",
+    _SNAP_NAME,
+    f"https://snap.stanford.edu/data/{_SNAP_NAME}.gz",
+    layout=Layout(_SNAP, separator="\t"),
+)
 _HOW = (
     "its authors publish it at https://github.com/rahmanidashti/LGLMF: save Gowalla_train.txt, "
     "_tune, _test and _poi_coos in a folder gowalla"
@@ -174,15 +183,8 @@ _SHA256 = {
 }
 
 
-class CheckIns(NamedTuple):
-    """The rows of SNAP's file; items are places in the ascending list of those that occur."""
-
-    records: UserRecords
-    places: Int[np.ndarray, " places"]
-
-
 @value
-class Gowalla:
+class Gowalla(RealFile):
     """Check-ins of a friends' network: user, place, and the region or the day of the week.
 
     "lglmf": 620,683 check-ins of 5,628 users at 31,803 places, from 15 to 1,624 a user, the
@@ -207,9 +209,7 @@ class Gowalla:
     Crestani, AIRS 2019 (LGLMF); Cho, Myers, Leskovec, KDD 2011 (SNAP).
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "cho2011"
-    truth_public: ClassVar[bool] = True
 
     version: str = parameter(
         "lglmf", choices=("lglmf", "snap", "austin"), doc="which published file"
@@ -222,7 +222,7 @@ class Gowalla:
             places: range | tuple[int, ...] = range(PLACES)
             contexts = tuple(REGIONS)
         else:
-            places = tuple(self._check_ins.places.tolist())
+            places = self._check_ins[1]
             contexts = WEEKDAYS
         return Domain(("item", "context"), (len(places), len(contexts)), (places, contexts))
 
@@ -230,16 +230,14 @@ class Gowalla:
         """Three parts and the places; or SNAP's one file."""
         if self.version == "lglmf":
             return tuple(_file(part) for part in _SHA256)
-        name = "loc-gowalla_totalCheckins.txt"
-        return (File("gowalla", name, f"https://snap.stanford.edu/data/{name}.gz"),)
+        return (_SNAP_FILE,)
 
     def load(self) -> Interactions:
         """The records; a bad row, or a part of another size, is a ValueError that says where."""
         if self.version == "lglmf":
             return self._lglmf()
-        return self._check_ins.records.interactions(
-            self.domain, UNBOUNDED, once=False, truth_public=self.truth_public
-        )
+        records, _ = self._check_ins
+        return interactions([records], self.domain, UNBOUNDED)
 
     def remarks(self) -> tuple[str, ...]:
         """How "austin" differs from the collection of Fan & Jin, by their Table 4."""
@@ -251,59 +249,50 @@ class Gowalla:
 
     def _lglmf(self) -> Interactions:
         regions = _regions()
-        records = UserRecords()
-        counts = [np.empty(0, np.int64)]
+        parts = []
         for part, check_ins in CHECKINS.items():
-            path = _file(part).find()
-            total = 0
-            for block in read_blocks(path, _FIELDS, _FIELDS, separator="\t", strip=" \r"):
-                users = block.codes("user", range(USERS))
-                items = block.codes("place", range(PLACES))
-                counts.append(block.positive_counts("count"))
-                total += int(counts[-1].sum(dtype=float))  # too large a sum is not wrapped
-                records.add(block, users, items, regions[items])
+            total = 0.0  # too large a sum is not wrapped
+            for batch in _file(part).rows(_FIELDS):
+                users = codes(batch, "user", range(USERS))
+                items = codes(batch, "place", range(PLACES))
+                counts = counts_of(batch, "count")
+                total += counts.sum(dtype=float)
                 if total > check_ins:
-                    break  # the rest is not read
+                    break  # the rest is not laid out
+                records = np.stack([users, items, regions[items]])
+                parts.append(users_frame(*np.repeat(records, counts, axis=1)))
             if total != check_ins:
-                raise ValueError(f"{path}: found {total:,} check-ins, need {check_ins:,}")
-        return records.interactions(
-            self.domain,
-            UNBOUNDED,
-            np.concatenate(counts),
-            once=True,  # a user and place stand in one row, with their count
-            truth_public=self.truth_public,
-        )
+                path = _file(part).find()
+                raise ValueError(f"{path}: found {total:,.0f} check-ins, need {check_ins:,}")
+        return interactions(parts, self.domain, UNBOUNDED, by_item=True)
 
     @cached_property
-    def _check_ins(self) -> CheckIns:
-        path = self.files()[0].find()
-        records = UserRecords()
-        for block in read_blocks(path, _SNAP, _SNAP, separator="\t", strip=" \r"):
-            times = block.times("time", "%Y-%m-%dT%H:%M:%SZ", "a time as 2010-10-19T23:55:27Z")
-            users = block.codes("user", range(2**31 - 1))
-            places = block.codes("place", range(2**31 - 1))
-            days = times.dt.weekday().to_numpy() - 1
+    def _check_ins(self) -> tuple[pl.DataFrame, tuple[int, ...]]:
+        """The records, and the places that occur."""
+        parts = []
+        for batch in _SNAP_FILE.rows(_SNAP):
+            utc = times(batch, "time", "%Y-%m-%dT%H:%M:%SZ", "2010-10-19T23:55:27Z")
+            users = codes(batch, "user", range(2**31 - 1))
+            places = codes(batch, "place", range(2**31 - 1))
+            records = users_frame(users, places, weekdays(utc))
             if self.version == "austin":
-                in_austin = _in_austin(block.frame, times)
-                block.keep(in_austin)
-                users = users[in_austin]
-                places = places[in_austin]
-                days = days[in_austin]
-            records.add(block, users, places, days)
-        places = np.unique(records.column("items", np.int32))
+                records = records.filter(_in_austin(batch.frame, utc))
+            parts.append(records)
+        records = pl.concat([users_frame([], [], []), *parts])
+        places, items = np.unique(records["item"], return_inverse=True)
         if not len(places):
-            raise ValueError(f"{path} holds no check-in: need one at least")
-        for k, own in enumerate(records.blocks):
-            items = np.searchsorted(places, own.items).astype(np.int32)
-            records.blocks[k] = own._replace(items=items)
-        return CheckIns(records, places)
+            raise ValueError(f"{_SNAP_FILE.find()} holds no check-in: need one at least")
+        records = users_frame(records["user"], items, records["context"])
+        return records, tuple(places.tolist())
 
 
 def _file(part: str) -> File:
-    return File("gowalla", f"Gowalla_{part}.txt", sha256=_SHA256[part], how=_HOW)
+    names = _PLACE if part == "poi_coos" else _FIELDS
+    layout = Layout(names, separator="\t")
+    return File("gowalla", f"Gowalla_{part}.txt", sha256=_SHA256[part], how=_HOW, layout=layout)
 
 
-def _in_austin(frame: pl.DataFrame, times: pl.Series) -> Bool[np.ndarray, " rows"]:
+def _in_austin(frame: pl.DataFrame, times: pl.Series) -> pl.Series:
     """Which rows are in and around Austin, and in the months of Fan & Jin."""
     south, north, west, east = REGIONS["Austin"]
     since, before = (pl.lit(day).str.to_datetime(time_unit="us") for day in AUSTIN)
@@ -312,24 +301,24 @@ def _in_austin(frame: pl.DataFrame, times: pl.Series) -> Bool[np.ndarray, " rows
         & pl.col("longitude").cast(pl.Float64, strict=False).is_between(west, east)
         & times.is_between(since, before, closed="left")
     )
-    return inside.to_series().fill_null(False).to_numpy()
+    return inside.to_series().fill_null(False)
 
 
 def _regions() -> Int[np.ndarray, " places"]:
     """The region of each place."""
     regions = np.full(PLACES, -1, np.int64)
-    path = _file("poi_coos").find()
-    for block in read_blocks(path, _PLACE, _PLACE, separator="\t", strip=" \r"):
-        places = block.codes("place", range(PLACES))
-        latitude = block.degrees("latitude", 90)
-        longitude = block.degrees("longitude", 180)
-        codes = np.full(len(places), -1)
+    file = _file("poi_coos")
+    for batch in file.rows(_PLACE):
+        places = codes(batch, "place", range(PLACES))
+        latitude = degrees(batch, "latitude", 90)
+        longitude = degrees(batch, "longitude", 180)
+        found = np.full(len(places), -1)
         for code, (south, north, west, east) in enumerate(REGIONS.values()):
             inside = (south <= latitude) & (latitude <= north)
-            inside &= (west <= longitude) & (longitude <= east) & (codes < 0)
-            codes[inside] = code
-        regions[places] = codes
+            inside &= (west <= longitude) & (longitude <= east) & (found < 0)
+            found[inside] = code
+        regions[places] = found
     if (regions < 0).any():
         missing = int(regions.argmin())
-        raise ValueError(f"{path} lacks place {missing}; need 0 to {PLACES - 1}")
+        raise ValueError(f"{file.find()} lacks place {missing}; need 0 to {PLACES - 1}")
     return regions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +14,12 @@ import numpy as np
 
 from workbench.compiled import pd, pl
 from workbench.data import Bound, Records, SparseTable
-from workbench.data.columns import LabelledRows
-from workbench.datasets.delimited import field_names, read_blocks
-from workbench.datasets.kinds import REAL_FILE
+from workbench.data.sources import Batch, Layout
+from workbench.datasets.kinds import RealFile
 from workbench.datasets.published import File
+from workbench.datasets.reading import TextFile, codes, counts_of, degrees, table
 from workbench.spaces import Domain, OverHierarchy, Quadtree
+from workbench.spaces.labels import Labels
 from workbench.value import Int, parameter, subset_of, value
 
 # Onthemap
@@ -53,7 +55,7 @@ _SHA256 = {  # of version 7
 
 
 @value
-class OnTheMap:
+class OnTheMap(RealFile):
     """All jobs (JT00) of a year by location of work and of home.
 
     `part="main"` holds the jobs of people who live in the state they work in, `part="aux"`
@@ -77,9 +79,7 @@ class OnTheMap:
     A (47 states of 2008, an earlier version).
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "lodes7"
-    truth_public: ClassVar[bool] = True
 
     states: tuple[str, ...] = parameter(("ri",), check=subset_of(FIPS), doc="postal codes")
     year: int = parameter(2019, 2002, integer=True, doc="of the jobs")
@@ -108,40 +108,38 @@ class OnTheMap:
 
     def load(self) -> SparseTable:
         """The table; a file of another state, part or year, or a bad row, is a ValueError."""
+        return table(self.domain, self._jobs(), Bound(1))
+
+    def _jobs(self) -> Iterator[tuple[Any, Any]]:
+        """Keys of pairs of locations, and the jobs of each."""
         domain = self.domain
         labels: Any = domain.labels
         index = {work: code for code, work in enumerate(labels[0])}
-        keys = [np.empty(0, np.int64)]
-        counts = [np.empty(0, np.int64)]
         for state, crosswalk in self._crosswalks.items():
-            path = _od(state, self.part, self.year).find()
+            file = _od(state, self.part, self.year)
+            path = file.find()
             _check_name(path)
-            kind = pl.Enum(crosswalk.blocks)
+            blocks = Labels(crosswalk.blocks)
             need = f"a 15-digit block of {crosswalk}: is {path.name} of that version?"
             locations = (block[: DIGITS[self.level]] for block in crosswalk.blocks)
             place = np.array([index[location] for location in locations], np.int64)
             created = None
-            for block in read_blocks(path, ("w_geocode", "h_geocode", "S000", "createdate")):
-                created = created or block.frame["createdate"][0]
-                _check_date(block, created, self.year)
-                work = place[block.codes("w_geocode", kind, need)]
+            for batch in file.rows(("w_geocode", "h_geocode", "S000", "createdate")):
+                created = created or batch.frame["createdate"][0]
+                _check_date(batch, created, self.year)
+                work = place[codes(batch, "w_geocode", blocks, need)]
                 if self.part == "main":
-                    home = place[block.codes("h_geocode", kind, need)]
+                    home = place[codes(batch, "h_geocode", blocks, need)]
                 else:
-                    home = _home_states(block, FIPS[state])
-                keys.append(domain.keys(np.stack([work, home], axis=1)))
-                counts.append(block.positive_counts("S000"))
-        return SparseTable.from_keys(
-            domain, np.concatenate(keys), np.concatenate(counts), Bound(1), truth_public=True
-        )
+                    home = _home_states(batch, FIPS[state])
+                yield domain.keys(np.stack([work, home], axis=1)), counts_of(batch, "S000")
 
-    def crosswalks(self) -> dict[Path, str]:
+    def crosswalks(self) -> dict[File, str]:
         """The publisher's lists of blocks, a state each, and which field names the blocks."""
-        return {crosswalk.path: crosswalk.field for crosswalk in self._crosswalks.values()}
+        return {crosswalk.file: crosswalk.field for crosswalk in self._crosswalks.values()}
 
     def points(self, depth: int = 16) -> CommutePoints:
         """The same jobs as points: where people live and work, in degrees."""
-
         return CommutePoints(self, depth)
 
     @cached_property
@@ -158,12 +156,12 @@ class OnTheMap:
 class _Crosswalk:
     """The blocks that a state's crosswalk lists, sorted; `field` is the one that names them."""
 
-    path: Path
+    file: File
     field: str
     blocks: list[str]
 
     def __str__(self) -> str:
-        return f"{self.path.name}, which is of LODES {BLOCKS[self.field]} ({self.field})"
+        return f"{self.file.find().name}, which is of LODES {BLOCKS[self.field]} ({self.field})"
 
 
 def _od(state: str, part: str, year: int, version: int = 7) -> File:
@@ -178,7 +176,7 @@ def crosswalk_file(state: str, version: int = 7) -> File:
 
 def block_field(path: Path) -> str:
     """The field of a crosswalk that names its blocks, and so says which version it is of."""
-    names = field_names(path)
+    names = TextFile(path).names
     field = next((field for field in BLOCKS if field in names), "")
     if not field:
         raise ValueError(f"{path}, line 1: no field {' or '.join(BLOCKS)} among {names}")
@@ -187,7 +185,8 @@ def block_field(path: Path) -> str:
 
 def _file(name: str, folder: str, version: int) -> File:
     sha256 = _SHA256.get(name, ()) if version == 7 else ()
-    return File("onthemap", name, f"{_LODES}{version}/{folder}/{name}.gz", sha256)
+    url = f"{_LODES}{version}/{folder}/{name}.gz"
+    return File("onthemap", name, url, sha256, layout=Layout(encoding="latin-1"))
 
 
 def _version_to_fetch(state: str, year: int) -> int:
@@ -198,34 +197,33 @@ def _version_to_fetch(state: str, year: int) -> int:
 
 
 def _read_crosswalk(state: str) -> _Crosswalk:
-    path = crosswalk_file(state).find()
-    field = block_field(path)
-    blocks = set()
+    file = crosswalk_file(state)
+    field = block_field(file.find())
+    blocks: set[str] = set()
     own = FIPS[state]
-    for block in read_blocks(path, (field,)):
-        codes = block.frame[field]
+    for batch in file.rows((field,)):
+        found = batch.frame[field]
         need = f"15 digits that begin with {own}"
-        block.refuse(~codes.str.contains(rf"^{own}\d{{13}}$"), field, need)
-        blocks.update(codes)
-    return _Crosswalk(path, field, sorted(blocks))
+        batch.refuse(~found.str.contains(rf"^{own}\d{{13}}$"), field, need)
+        blocks.update(found)
+    return _Crosswalk(file, field, sorted(blocks))
 
 
-def _home_states(block: LabelledRows, own: str) -> Int[np.ndarray, " rows"]:
+def _home_states(batch: Batch, own: str) -> Int[np.ndarray, " rows"]:
     """Codes of the states that the homes of an aux file lie in: any but its own."""
-    homes = block.frame["h_geocode"]
-    need = f"a 15-digit block outside state {own}"
-    block.refuse(
-        ~homes.str.contains(r"^\d{15}$") | homes.str.starts_with(own), "h_geocode", need
-    )
-    states = block.frame.select(homes.str.slice(0, 2))
-    return LabelledRows(block.path, block.lines, states).codes("h_geocode", STATES)
+    homes = batch.frame["h_geocode"]
+    is_other = homes.str.contains(r"^\d{15}$") & ~homes.str.starts_with(own)
+    states = homes.str.slice(0, 2).cast(pl.Enum(STATES), strict=False)
+    bad = ~is_other | states.is_null()
+    batch.refuse(bad, "h_geocode", f"a 15-digit block outside state {own}")
+    return states.to_physical().to_numpy()
 
 
-def _check_date(block: LabelledRows, created: str, year: int) -> None:
-    dates = block.frame["createdate"]
-    block.refuse(dates != created, "createdate", f"{created} as in the rows above")
+def _check_date(batch: Batch, created: str, year: int) -> None:
+    dates = batch.frame["createdate"]
+    batch.refuse(dates != created, "createdate", f"{created} as in the rows above")
     after = dates.str.contains(r"^\d{8}$") & (dates.str.slice(0, 4) > str(year))
-    block.refuse(~after, "createdate", f"a day (YYYYMMDD) after the year {year}")
+    batch.refuse(~after, "createdate", f"a day (YYYYMMDD) after the year {year}")
 
 
 def _check_name(path: Path) -> None:
@@ -265,7 +263,7 @@ def _pairs_of_blocks(x: Any) -> str | None:
 
 
 @value
-class CommutePoints(OverHierarchy):
+class CommutePoints(OverHierarchy, RealFile):
     """Where the people of OnTheMap's jobs live and work: points in degrees, in four dimensions.
 
     A point is the centroids of two census blocks, home first, each as latitude and longitude
@@ -278,9 +276,7 @@ class CommutePoints(OverHierarchy):
     Terms and source: as `OnTheMap`; populations of places: US Census Bureau, 2010 Census.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "lodes7"
-    truth_public: ClassVar[bool] = True
 
     dataset: Any = parameter(check=_pairs_of_blocks, doc="the jobs: an OnTheMap")
     depth: int = parameter(16, 1, 32, integer=True, unit="levels")
@@ -348,15 +344,15 @@ class CommutePoints(OverHierarchy):
         frames = [
             pl.DataFrame(
                 {
-                    "block": block.frame[field],
-                    "code": block.frame["ctycsub"],
-                    "place": block.frame["ctycsubname"],
-                    "latitude": block.degrees("blklatdd", 90),
-                    "longitude": block.degrees("blklondd", 180),
+                    "block": batch.frame[field],
+                    "code": batch.frame["ctycsub"],
+                    "place": batch.frame["ctycsubname"],
+                    "latitude": degrees(batch, "blklatdd", 90),
+                    "longitude": degrees(batch, "blklondd", 180),
                 }
             )
-            for path, field in self.dataset.crosswalks().items()
-            for block in read_blocks(path, (field, *POINT_FIELDS))
+            for file, field in self.dataset.crosswalks().items()
+            for batch in file.rows((field, *POINT_FIELDS))
         ]
         blocks = pl.DataFrame({"block": self.dataset.domain.labels[0]})
         crosswalk = pl.concat(frames).unique("block", keep="first", maintain_order=True)
@@ -383,11 +379,17 @@ FILE = File(
         "a030e53dfad891184d8ac94741f26294d12dd34606ddbf3ad238b3002692fa46",
         "fca7b441cf2e2673d238aaf6b8a408b714f837da120baca28d9493b2973ddc75",  # "1,942" for 1942
     ),
+    layout=Layout(
+        FIELDS,
+        notes="^(Home State|h_state|Source:|Data are based)",
+        missing=("NA",),
+        encoding="latin-1",
+    ),
 )
 
 
 @value
-class CommutingFlows:
+class CommutingFlows(RealFile):
     """140,843,659 workers by county of work and of home, US and Puerto Rico, 2009 to 2013.
 
     Home is one of 3,221 counties and municipios, work is one of them, Canada, Mexico or
@@ -403,9 +405,8 @@ class CommutingFlows:
     residence county to workplace county commuting flows, Table 1.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "census2015flows"
-    truth_public: ClassVar[bool] = True
+    schema = (FILE,)
 
     @property
     def domain(self) -> Domain:
@@ -414,12 +415,12 @@ class CommutingFlows:
         works = (*homes, *ABROAD.values())
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
 
-    def files(self) -> tuple[File, ...]:
-        """The one table."""
-        return (FILE,)
-
     def load(self) -> SparseTable:
         """The table; a county that is not in the list is a ValueError."""
+        return table(self.domain, self._flows(), Bound(1))
+
+    def _flows(self) -> Iterator[tuple[Any, Any]]:
+        """Keys of pairs of counties, and the workers of each."""
 
         def county(side: str) -> pl.Expr:
             state = pl.col(f"{side} state").str.strip_chars_start("0").str.zfill(2)
@@ -427,23 +428,18 @@ class CommutingFlows:
 
         abroad = pl.col("work state").replace_strict(ABROAD, default=None)
         work = pl.when(pl.col("work county").is_null()).then(abroad).otherwise(county("work"))
-        columns = [county("home").alias("home county"), work.alias("work county")]
+        workers = pl.col("workers").str.replace_all(",", "", literal=True)
+        columns = [county("home").alias("home county"), work.alias("work county"), workers]
         domain = self.domain
-        works, homes = map(pl.Enum, domain.labels or ())
-        keys = [np.empty(0, np.int64)]
-        counts = [np.empty(0, np.int64)]
-        notes = "^(Home State|h_state|Source:|Data are based)"
-        for block in read_blocks(FILE.find(), FIELDS, FIELDS, notes=notes, missing=("NA",)):
-            block.frame = block.frame.with_columns(columns)
-            work_codes = block.codes(
-                "work county", works, "a county of counties.txt, or abroad"
-            )
-            home_codes = block.codes("home county", homes, "a county of counties.txt")
-            keys.append(domain.keys(np.stack([work_codes, home_codes], axis=1)))
-            counts.append(block.positive_counts("workers"))
-        return SparseTable.from_keys(
-            domain, np.concatenate(keys), np.concatenate(counts), Bound(1), truth_public=True
-        )
+        works, homes = map(Labels, domain.labels or ())
+        need = "a county of counties.txt"
+        for batch in FILE.rows(FIELDS):
+            batch = batch._replace(frame=batch.frame.with_columns(columns))
+            pairs = [
+                codes(batch, "work county", works, f"{need}, or abroad"),
+                codes(batch, "home county", homes, need),
+            ]
+            yield domain.keys(np.stack(pairs, axis=1)), counts_of(batch, "workers")
 
 
 def counties() -> tuple[str, ...]:

@@ -9,9 +9,10 @@ import numpy as np
 
 from workbench.compiled import pl
 from workbench.data import Bound, SparseTable
-from workbench.datasets.delimited import read_lines
-from workbench.datasets.kinds import REAL_FILE, Twin, differences, seed_field
+from workbench.data.sources import Layout
+from workbench.datasets.kinds import RealFile, Twin, differences, seed_field
 from workbench.datasets.published import File
+from workbench.datasets.reading import LINE, LINES, codes, table
 from workbench.spaces import Domain
 from workbench.value import Float, Int, parameter, value
 
@@ -41,13 +42,14 @@ FILES = {
         f"{graph}.txt",
         f"https://snap.stanford.edu/data/{graph}.txt.gz",
         tuple(hashes),
+        layout=Layout((LINE,), separator="\x1f", notes="^#"),
     )
     for graph, (_, *hashes) in SNAP.items()
 }
 
 
 @value
-class SnapDegrees:
+class SnapDegrees(RealFile):
     """Degrees in a graph of the Stanford collection: coauthors, or peers that share files.
 
     Nodes, edges, and the largest degree: ca-GrQc 5,242, 14,484, 81 (general relativity);
@@ -61,9 +63,8 @@ class SnapDegrees:
     Leskovec, Kleinberg, Faloutsos, ACM TKDD 2007.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "leskovec2014"
-    truth_public: ClassVar[bool] = True
+    schema = tuple(FILES.values())
 
     graph: str = parameter("ca-GrQc", choices=tuple(SNAP), doc="which graph")
 
@@ -72,30 +73,24 @@ class SnapDegrees:
         """Nodes, in the order of their ids."""
         return Domain(("node",), (SNAP[self.graph][0],))
 
-    def files(self) -> tuple[File, ...]:
-        """The lists of edges of all three graphs, as SNAP publishes them."""
-        return tuple(FILES.values())
-
     def load(self) -> SparseTable:
         """The table; a graph of another number of nodes, or a bad line, is a ValueError."""
-        path = FILES[self.graph].find()
         edges = [np.empty((0, 2), np.int64)]
-        for block in read_lines(path, notes="^#"):
-            ids = block.frame["line"].str.extract_groups(r"^(\d+)\s+(\d+)$").struct.unnest()
+        for batch in FILES[self.graph].rows((LINE,)):
+            ids = batch.frame[LINE].str.extract_groups(r"^(\d+)\s+(\d+)$").struct.unnest()
             ids = ids.select(pl.all().cast(pl.Int64, strict=False))
             bad = ids["1"].is_null() | ids["2"].is_null()
-            block.refuse(bad, "line", "two node ids, whole numbers")
+            batch.refuse(bad, LINE, "two node ids, integers")
             edges.append(ids.to_numpy())
         domain = self.domain
         nodes, ends = np.unique(np.concatenate(edges), return_inverse=True)
         if len(nodes) != domain.size:
+            path = FILES[self.graph].find()
             raise ValueError(f"{path} has edges of {len(nodes)} nodes; need {domain.size}")
         low, high = np.sort(ends.reshape(-1, 2), axis=1).T
         pairs = np.unique((low * len(nodes) + high)[low < high])
         ends = np.concatenate([pairs // len(nodes), pairs % len(nodes)])
-        return SparseTable.from_keys(
-            domain, ends, np.ones_like(ends), Bound(2, 1), truth_public=True
-        )
+        return table(domain, [(ends, None)], Bound(2, 1))
 
 
 # Hay2010
@@ -103,12 +98,10 @@ class SnapDegrees:
 COUNTS = range(2**53 + 1)  # such as a table can hold
 
 
-class Counts:
+class Counts(RealFile):
     """Counts of one attribute, one a line of a file."""
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "hay2010"
-    truth_public: ClassVar[bool] = True
     papers: ClassVar[tuple[str, ...]] = ("hay2010",)  # that use it
     attribute: ClassVar[str]
     size: ClassVar[int]  # as published
@@ -137,7 +130,7 @@ class Counts:
         """One count a line."""
         how = self.source.format(name=self.name)
         how += f"; it should be {self.size:,} lines, each the number of {self.holds}"
-        return (File("hay2010", self.name, how=how),)
+        return (File("hay2010", self.name, how=how, layout=LINES),)
 
     def load(self) -> SparseTable:
         """The table; a bad line is a ValueError, and so is a file of none."""
@@ -159,11 +152,13 @@ class Counts:
         return Domain((cls.attribute,), (size,))
 
     def _counts(self) -> Int[np.ndarray, " cells"]:
-        path = self.files()[0].find()
-        need = "a whole number >= 0"
-        counts = [block.codes("line", COUNTS, need) for block in read_lines(path)]
+        (file,) = self.files()
+        need = "an integer >= 0"
+        counts = [codes(batch, LINE, COUNTS, need) for batch in file.rows((LINE,))]
         if not counts:
-            raise ValueError(f"{path} ends after 0 counts; need {self.size:,}, one a line")
+            raise ValueError(
+                f"{file.find()} ends after 0 counts; need {self.size:,}, one a line"
+            )
         return np.concatenate(counts)
 
 
@@ -272,7 +267,6 @@ NEWS = {
 @value
 class _Twin(Twin):
     cite: ClassVar[str] = "hay2010"
-    truth_public: ClassVar[bool] = True
     stands_for: ClassVar[type[Counts]]
 
     seed: int = seed_field()

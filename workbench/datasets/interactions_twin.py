@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.compiled import njit
 from workbench.data import Bound, Interactions
-from workbench.datasets.delimited import WEEKDAYS
+from workbench.datasets.reading import WEEKDAYS
 from workbench.datasets.kinds import Twin, seed_field
 from workbench.datasets.ratings import GROUPS, HOW
 from workbench.spaces import Domain

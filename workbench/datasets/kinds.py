@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from workbench.datasets.published import File
 from workbench.value import parameter
 
 # Kinds
@@ -18,7 +19,36 @@ TWIN = "twin"  # made up, with the published statistics of data that it stands i
 GENERATOR = "generator"  # made up by a law that is stated
 
 
-class Twin:
+class Dataset:
+    """What all datasets say of themselves.
+
+    Attributes
+    ----------
+    kind : str
+        "real file", "twin" or "generator".
+    cite : str
+        The source, as references name it.
+    truth_public : bool
+        Exact counts may be shown beside a release.
+    """
+
+    kind: ClassVar[str] = GENERATOR
+    cite: ClassVar[str]
+    truth_public: ClassVar[bool] = True
+
+
+class RealFile(Dataset):
+    """A dataset of published files, which `published` finds, fetches and checks."""
+
+    kind: ClassVar[str] = REAL_FILE
+    schema: ClassVar[tuple[File, ...]]  # files, how they are written, and their hashes
+
+    def files(self) -> tuple[File, ...]:
+        """The files that hold it, as their publisher has them."""
+        return self.schema
+
+
+class Twin(Dataset):
     """What twins say of themselves: of what they are made, by marks such as "order" or "counts".
 
     Attributes

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import field
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,8 @@ from urllib.parse import urlparse
 
 from workbench import compiled
 from workbench.compiled import project_folder
-from workbench.datasets.compressed import file_on_disk, find_member, opened
+from workbench.data.sources import CSV, Batch, Layout
+from workbench.datasets.reading import file_on_disk, find_member, opened, rows
 from workbench.value import value
 
 SUFFIXES = ("", ".gz", ".xz", ".zip")
@@ -34,7 +36,8 @@ class File:
     are other names that the same file goes by, `archives` the zip archives that hold it as
     published, and `renderings` hashes of other forms of the same data: known, but not what `url`
     sends. `how` says what to do where `fetch` cannot help,
-    because nobody publishes the file, or not in a form that is read here.
+    because nobody publishes the file, or not in a form that is read here. `layout` says how its rows
+    are written.
 
     Without a folder it is a file of the user's own, and `name` its path, looked for first as it
     stands.
@@ -48,6 +51,11 @@ class File:
     renderings: tuple[str, ...] = ()
     how: str = ""
     archives: tuple[str, ...] = ()
+    layout: Layout = field(default=CSV, repr=False)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Some columns of the file in batches; what cannot be read is a ValueError."""
+        return rows(self.find(), columns, self.layout)
 
     def find(self) -> Path:
         """Where the file is, maybe in an archive; a FileNotFoundError that says where it was looked for."""
@@ -215,7 +223,7 @@ def hashes(path: Path) -> Iterator[str]:
     """The sha256 of a file, then of what it decompresses to; a ValueError if it is damaged."""
     with file_on_disk(path).open("rb") as stream:
         yield hashlib.file_digest(stream, "sha256").hexdigest()
-    with opened(path) as (stream, _):
+    with opened(path) as stream:
         unpacked: Any = stream
         yield hashlib.file_digest(unpacked, "sha256").hexdigest()
 

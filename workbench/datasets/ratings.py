@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Iterator
+from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from workbench.compiled import pl
 from workbench.data import Bound, Interactions
-from workbench.data.columns import LabelledRows
-from workbench.datasets import netflix_ratings as kernels
-from workbench.datasets.compressed import opened, read_whole, tar_members
-from workbench.datasets.delimited import WEEKDAYS, UserRecords, read_blocks, read_lines
-from workbench.datasets.kinds import REAL_FILE, differences
-from workbench.datasets.netflix_ratings import CUSTOMERS, Ratings, RatingsReader
+from workbench.data.sources import CSV, Batch, Layout
+from workbench.datasets.kinds import RealFile, differences
 from workbench.datasets.published import File, sibling_file
+from workbench.datasets.reading import (
+    LINE,
+    LINES,
+    WEEKDAYS,
+    codes,
+    fields,
+    integers,
+    interactions,
+    rows,
+    users_frame,
+    weekdays,
+)
 from workbench.spaces import Domain
-from workbench.value import Int, not_allowed, parameter, sealed, value
+from workbench.spaces.labels import Labels
+from workbench.value import Int, not_allowed, parameter, value
 
 # Movielens
 
@@ -39,7 +46,6 @@ class Form(NamedTuple):
     users: str
     films: str
     separator: str
-    encoding: str
     last_user: int
     last_film: int
     ratings_in_all: int
@@ -47,23 +53,24 @@ class Form(NamedTuple):
 
 FORMS = {
     "1m": Form(
-        ("ml-1m",), "ratings.dat", "users.dat", "movies.dat", "::", "latin-1",
+        ("ml-1m",), "ratings.dat", "users.dat", "movies.dat", "::",
         6040, 3952, 1_000_209,
     ),
     "100k": Form(
-        ("ml-100k",), "u.data", "u.user", "u.item", "|", "latin-1", 943, 1682, 100_000
+        ("ml-100k",), "u.data", "u.user", "u.item", "|", 943, 1682, 100_000
     ),
     "latest": Form(
-        ("ml-latest", "ml-latest-small"), "ratings.csv", "", "movies.csv", ",", "utf-8-sig",
+        ("ml-latest", "ml-latest-small"), "ratings.csv", "", "movies.csv", ",",
         2**31 - 1, 0, 0,
     ),
 }  # fmt: skip
-FIELDS = ("userId", "movieId", "rating", "timestamp")
+FILM = "movieId"
+FIELDS = ("userId", FILM, "rating", "timestamp")
 AGES = {"1": 0, "18": 0, "25": 1, "35": 2, "45": 2, "50": 2, "56": 2}  # codes of users.dat
 
 
 @value
-class MovieLens:
+class MovieLens(RealFile):
     """Ratings of films: user, film, and the user's gender and age or the day of the week.
 
     "1m": 1,000,209 ratings by 6,040 users (February 2003); "100k": 100,000 by 943 (April 1998);
@@ -87,9 +94,7 @@ class MovieLens:
     ACM TiiS 5(4), 2015.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "harper2015"
-    truth_public: ClassVar[bool] = True
     papers: ClassVar[tuple[str, ...]] = ("fan2015",)  # that use it
 
     version: str = parameter("1m", choices=tuple(FORMS), doc="which published file")
@@ -116,54 +121,40 @@ class MovieLens:
 
     def titles(self) -> dict[int, str]:
         """What the films are called, by their numbers."""
-        form = self._form
-        path = self._beside(form.films)
-        text = read_whole(path).decode(form.encoding, errors="replace")
-        rows: Iterator[list[str]]
-        if form.separator == ",":
-            rows = csv.reader(io.StringIO(text, newline=""))
-            next(rows, None)
-        else:
-            lines = (line.rstrip("\r") for line in text.split("\n") if line.strip())
-            rows = (line.split(form.separator) for line in lines)
-        titles = {}
-        for row in rows:
-            if len(row) < 3 or not row[0].isdecimal():
-                raise ValueError(f"{path}: found {row!r}, need a film's number, title and more")
-            titles[int(row[0])] = row[1]
+        titles: dict[int, str] = {}
+        for batch in self._films:
+            numbers = integers(batch, FILM, 1, 2**31 - 1, "a film's number")
+            titles.update(zip(numbers.tolist(), batch.frame["title"], strict=True))
         return titles
 
     def load(self) -> Interactions:
         """The records; a bad row is a ValueError that says where."""
-        form = self._form
         domain = self.domain
-        records = UserRecords()
-        path = self._file(form.ratings).find()
+        bound = Bound(domain.shape[0], 1)
+        path = self._file(self._form.ratings).find()
+        return interactions(self._records(domain), domain, bound, once_in=path)
+
+    def _records(self, domain: Domain) -> Iterator[pl.DataFrame]:
+        form = self._form
         groups = self._groups() if self._grouped else None
-        if not form.last_film:
-            labels: Any = domain.labels
-            films = pl.Enum([str(film) for film in labels[0]])
-        need = "seconds since 1970, in or after 1995"
-        for block in _rows(path, self.version):
-            users = 1 + block.codes("userId", range(1, form.last_user + 1))
-            if form.last_film:
-                items = block.codes("movieId", range(1, form.last_film + 1))
-            else:
-                items = block.codes("movieId", films, f"a film of {form.films}")
-            half_stars = block.frame["rating"].cast(pl.Float64, strict=False) * 2
+        films = Labels((domain.labels or ((),))[0])
+        for batch in self._ratings():
+            users = integers(batch, "userId", 1, form.last_user)
+            need = "" if form.last_film else f"a film of {form.films}"
+            items = codes(batch, FILM, films, need)
+            half_stars = batch.frame["rating"].cast(pl.Float64, strict=False) * 2
             is_rating = half_stars.is_between(1, 10) & (half_stars == half_stars.floor())
             if form.last_film:
                 is_rating &= half_stars % 2 == 0
-            block.refuse(~is_rating, "rating", "stars, at most 5")
-            seconds = block.whole_numbers("timestamp", SINCE, 2**32, need)
+            batch.refuse(~is_rating, "rating", "stars, at most 5")
+            need = "seconds since 1970, in or after 1995"
+            seconds = integers(batch, "timestamp", SINCE, 2**32, need)
             if groups is None:
                 contexts = (seconds // 86_400 + 3) % 7
             else:
                 contexts = groups[users]
-                block.refuse(pl.Series(contexts < 0), "userId", f"a user of {form.users}")
-            records.add(block, users, items, contexts)
-        bound = Bound(domain.shape[0], 1)
-        return records.interactions(domain, bound, once=True, truth_public=self.truth_public)
+                batch.refuse(pl.Series(contexts < 0), "userId", f"a user of {form.users}")
+            yield users_frame(users, items, contexts)
 
     def remarks(self) -> tuple[str, ...]:
         """How the file differs from what is published of it; nothing if it does not."""
@@ -185,11 +176,30 @@ class MovieLens:
     @cached_property
     def _listed(self) -> tuple[int, ...]:
         """The films of movies.csv."""
-        films: set[int] = set()
-        for block in read_blocks(self._beside(self._form.films), ("movieId",)):
-            numbers = block.whole_numbers("movieId", 1, 2**31 - 1, "a film's number")
-            films.update(numbers.tolist())
-        return tuple(sorted(films))
+        return tuple(sorted(self.titles()))
+
+    def _ratings(self) -> Iterator[Batch]:
+        path = self._file(self._form.ratings).find()
+        if self.version == "1m":
+            return (fields(batch, FIELDS, "::") for batch in rows(path, (LINE,), LINES))
+        tabs = Layout(FIELDS, separator="\t")
+        return rows(path, FIELDS, tabs if self.version == "100k" else CSV)
+
+    @property
+    def _films(self) -> Iterator[Batch]:
+        """Numbers and titles of films."""
+        form = self._form
+        path = self._beside(form.films)
+        if form.separator == ",":
+            return rows(path, (FILM, "title"))
+        latin = LINES._replace(encoding="latin-1")
+        return (self._film_of(batch) for batch in rows(path, (LINE,), latin))
+
+    def _film_of(self, batch: Batch) -> Batch:
+        frame = batch.frame[LINE].str.splitn(self._form.separator, 3).struct.unnest()
+        frame.columns = [FILM, "title", "more"]
+        batch.refuse(frame["more"].is_null(), LINE, "a film's number, title and more")
+        return batch._replace(frame=frame)
 
     def _groups(self) -> Int[np.ndarray, " users"]:
         """The group of each user by number; −1 where no user has it."""
@@ -198,14 +208,14 @@ class MovieLens:
         groups = np.full(form.last_user + 1, -1, np.int64)
         first = ("user", "gender", "age") if self.version == "1m" else ("user", "age", "gender")
         names = (*first, "occupation", "zip")
-        for block in _split(path, names, form.separator):
-            users = 1 + block.codes("user", range(1, form.last_user + 1))
-            gender = block.codes("gender", ("F", "M"))
+        for lines in rows(path, (LINE,), LINES):
+            batch = fields(lines, names, form.separator)
+            users = integers(batch, "user", 1, form.last_user)
+            gender = codes(batch, "gender", ("F", "M"))
             if self.version == "1m":
-                codes = block.codes("age", tuple(AGES))
-                band = np.array(list(AGES.values()))[codes]
+                band = np.array(list(AGES.values()))[codes(batch, "age", tuple(AGES))]
             else:
-                ages = block.whole_numbers("age", 0, 150, "an age in years")
+                ages = integers(batch, "age", 0, 150, "an age in years")
                 band = np.searchsorted([25, 35], ages, side="right")
             groups[users] = len(BANDS) * gender + band
         return groups
@@ -223,27 +233,6 @@ class MovieLens:
         return sibling_file(self._file(self._form.ratings).find(), name)
 
 
-def _rows(path: Path, version: str) -> Iterator[LabelledRows]:
-    match version:
-        case "1m":
-            return _split(path, FIELDS, "::")
-        case "100k":
-            return read_blocks(path, FIELDS, FIELDS, separator="\t", strip=" \r")
-        case _:
-            return read_blocks(path, FIELDS)
-
-
-def _split(path: Path, names: tuple[str, ...], separator: str) -> Iterator[LabelledRows]:
-    """Fields between separators of any length."""
-    for block in read_lines(path):
-        text = block.frame["line"]
-        other_width = text.str.count_matches(separator, literal=True) != len(names) - 1
-        block.refuse(other_width, "line", separator.join(names))
-        fields = text.str.split_exact(separator, len(names) - 1).struct.unnest()
-        fields.columns = list(names)
-        yield LabelledRows(path, block.lines, fields.select(pl.all().replace("", None)))
-
-
 # Netflix prize
 
 PARTS = (  # first film, last film and ratings of each of the four files
@@ -254,21 +243,22 @@ PARTS = (  # first film, last film and ratings of each of the four files
 )
 
 
+CUSTOMERS = 2_649_429  # the largest number of one; most numbers are nobody's
+FIRST_DAY = date(1998, 10, 1)  # the time that the publisher says ratings are of
+LAST_DAY = date(2005, 12, 31)
 HOW = (
-    "Netflix has withdrawn it; copies go about: save nf_prize_dataset.tar.gz, or a zip archive of the four "
-    "files combined_data_1.txt …, in a folder netflix_prize; neither need be unpacked"
+    "Netflix has withdrawn it; copies go about: unpack nf_prize_dataset.tar.gz and its training_set.tar, or "
+    "save a zip archive of the four files combined_data_1.txt …, in a folder netflix_prize"
 )
-ARCHIVE = File("netflix_prize", "nf_prize_dataset.tar", also=("training_set.tar",), how=HOW)
 
 
 @value
-class NetflixPrize:
+class NetflixPrize(RealFile):
     """100,480,507 ratings of 17,770 films by 480,189 customers: customer, film, day of the week.
 
-    The training set of the Netflix Prize, either as published (`nf_prize_dataset.tar.gz` with
-    17,770 files `mv_0000001.txt` … in the `training_set.tar` in it, or these in a folder
-    `training_set`) or as the four files `combined_data_1.txt` … that go about. Archives are read as
-    they are. The day is that of the date as published, which has neither hour nor time zone. Films
+    The training set of the Netflix Prize, either the 17,770 files `mv_0000001.txt` … of the published
+    archive in a folder `training_set`, or the four files `combined_data_1.txt` … that go about, also in
+    a zip archive. The day is that of the date as published, which has neither hour nor time zone. Films
     are the published numbers 1 to 17,770, users the published numbers of customers. The rating
     itself is not kept.
 
@@ -283,9 +273,7 @@ class NetflixPrize:
     and Lanning, KDD Cup and Workshop 2007.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "bennett2007"
-    truth_public: ClassVar[bool] = True
     papers: ClassVar[tuple[str, ...]] = ("fan2015",)  # that use it
 
     @property
@@ -296,58 +284,13 @@ class NetflixPrize:
         return Domain(("item", "context"), (films, len(WEEKDAYS)), labels)
 
     def files(self) -> tuple[File, ...]:
-        """The published archive where it is at hand; else the four files, or the first film's of each."""
-        if _find_archive():
-            return (ARCHIVE,)
+        """The four files, or the first film's of each."""
         return tuple(_part(k) for k in range(len(PARTS)))
 
     def load(self) -> Interactions:
         """The records; a bad line, or a file that is cut, is a ValueError."""
-        from tqdm import tqdm
-
-        reader = RatingsReader()
-        blocks: list[Ratings] = []
-        counts = np.zeros(CUSTOMERS + 1, np.int64)
-        total = sum(ratings for _, _, ratings in PARTS)
-        bar = tqdm(total=total, desc="ratings", unit_scale=True, leave=False, disable=None)
-        with bar:
-            sizes = np.zeros(PARTS[-1][1], np.int64)  # by film
-            for ratings in _ratings(reader):
-                if len(ratings.customers):
-                    blocks.append(ratings)
-                np.add.at(counts, ratings.customers, 1)
-                np.add.at(sizes, ratings.films, 1)
-                bar.update(len(ratings.customers))
-                if sizes.sum() > total:
-                    break  # the rest is not read
-        for k, (first, last, need) in enumerate(PARTS):
-            size = sizes[first - 1 : last].sum()
-            if size != need:
-                raise ValueError(
-                    f"{_find_archive() or _part(k).find()}: films {first} to {last} have {size:,} "
-                    f"ratings; need {need:,}"
-                )
-        blocks.sort(
-            key=lambda ratings: ratings.films[0]
-        )  # an archive may have films in any order
-        ends = np.cumsum(counts, dtype=np.int64)
-        items = np.empty(counts.sum(), np.uint16)
-        contexts = np.empty(len(items), np.uint8)
-        place = ends - counts
-        blocks.reverse()
-        while blocks:  # each is let go once its ratings have their places
-            kernels.scatter_by_user(*blocks.pop(), place, items, contexts)
-        users = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         bound = Bound(self.domain.shape[0], 1)
-        return Interactions(
-            self.domain,
-            sealed(users),
-            sealed(items),
-            sealed(contexts),
-            bound,
-            self.truth_public,
-            distinct=True,
-        )
+        return interactions(_ratings(), self.domain, bound, once_in=_part(0).find())
 
 
 def _part(k: int) -> File:
@@ -360,47 +303,55 @@ def _part(k: int) -> File:
     )
 
 
-def _find_archive() -> Path | None:
-    try:
-        return ARCHIVE.find()
-    except FileNotFoundError:
-        return None
-
-
 def _film(number: int) -> str:
     return f"mv_{number:07}.txt"
 
 
-def _ratings(reader: RatingsReader) -> Iterator[Ratings]:
-    """Those of the published archive, of the four files, or of a file a film."""
-    archive = _find_archive()
-    if archive:
-        yield from _archived_ratings(reader, archive)
-        return
-    films: Iterator[tuple[Path, int, int]]
-    for k, (first, last, _) in enumerate(PARTS):
+def _ratings() -> Iterator[pl.DataFrame]:
+    """Those of the four files, or of a file a film."""
+    for k, (first, last, need) in enumerate(PARTS):
         path = _part(k).find()
-        if path.name.startswith("combined"):
-            films = iter([(path, first, last)])
-        else:
+        films = [(path, first, last)]
+        if not path.name.startswith("combined"):
             numbers = range(first, last + 1)
-            films = ((sibling_file(path, _film(number)), number, number) for number in numbers)
+            films = [(sibling_file(path, _film(number)), number, number) for number in numbers]
+        size = 0
         for place, low, high in films:
-            with opened(place) as (stream, _):
-                yield from reader.read(place, stream, low, high)
+            for ratings in _ratings_of(place, low, high):
+                size += len(ratings)
+                if size > need:
+                    break  # the rest is not read
+                yield ratings
+        if size != need:
+            raise ValueError(
+                f"{path}: films {first} to {last} have {size:,} ratings; need {need:,}"
+            )
 
 
-def _archived_ratings(reader: RatingsReader, archive: Path) -> Iterator[Ratings]:
-    """Those of the films of the published archive, each once, in its order."""
-    missing = set(range(1, PARTS[-1][1] + 1))
-    with opened(archive) as (whole, _):
-        for path, stream in tar_members(archive, whole):
-            name = re.fullmatch(r"mv_(\d{7})\.txt", path.name)
-            if name:
-                film = int(name[1])
-                if film not in missing:
-                    raise ValueError(f"{path}: need films 1 to {PARTS[-1][1]}, each once")
-                missing.remove(film)
-                yield from reader.read(path, stream, film, film)
-    if missing:
-        raise ValueError(f"{archive} ends without {_film(min(missing))}")
+def _ratings_of(path: Path, first: int, last: int) -> Iterator[pl.DataFrame]:
+    """A file of these films: each has its number and a colon, then lines customer,rating,date."""
+    film = first - 1
+    for batch in rows(path, (LINE,), LINES):
+        lines = batch.frame[LINE]
+        is_film = lines.str.contains("^[0-9]{1,8}:$").fill_null(False)
+        films = film + is_film.cast(pl.Int64).cum_sum()
+        number = lines.str.strip_suffix(":").cast(pl.Int64, strict=False)
+        wrong = is_film & ((number != films) | (films > last)).fill_null(True)
+        batch.refuse(wrong, LINE, f"films {first} to {last}, each once and in order")
+        film = int(films[-1])
+        is_rating = ~is_film
+        batch = batch.where(is_rating)
+        lines = batch.frame[LINE]
+        batch.refuse(films.filter(is_rating) < first, LINE, f"the film {first} and a colon")
+        form = "^[0-9]{1,8},[1-5],[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+        batch.refuse(~lines.str.contains(form), LINE, f"customer,rating,date ({LAST_DAY})")
+        parts = lines.str.split_exact(",", 2).struct.unnest()
+        customers = parts["field_0"].cast(pl.Int64)
+        inside = customers.is_between(1, CUSTOMERS)
+        batch.refuse(~inside, LINE, f"a customer from 1 to {CUSTOMERS}")
+        days = parts["field_2"].str.to_date("%Y-%m-%d", strict=False)
+        inside = days.is_between(FIRST_DAY, LAST_DAY)
+        batch.refuse(~inside, LINE, f"a day (YYYY-MM-DD) from {FIRST_DAY} to {LAST_DAY}")
+        yield users_frame(customers, films.filter(is_rating) - 1, weekdays(days))
+    if film != last:
+        raise ValueError(f"{path} ends before film {film + 1} of {last}")

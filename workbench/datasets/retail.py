@@ -5,15 +5,23 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from workbench.compiled import pl
 from workbench.data import UNBOUNDED, Bound, Interactions, SparseTable
-from workbench.datasets.delimited import WEEKDAYS, UserRecords, read_blocks
-from workbench.datasets.kinds import REAL_FILE, seed_field
+from workbench.datasets.kinds import RealFile, seed_field
 from workbench.datasets.published import File
+from workbench.datasets.reading import (
+    WEEKDAYS,
+    integers,
+    interactions,
+    table,
+    times,
+    users_frame,
+    weekdays,
+)
 from workbench.spaces import Domain
 from workbench.value import Int, parameter, value
 
@@ -37,7 +45,7 @@ _WRITTEN = "%Y-%m-%d %H:%M:%S"
 
 
 @value
-class RetailHours:
+class RetailHours(RealFile):
     """Lines of invoices of an online shop by the hour, 1 December 2010 to 9 December 2011.
 
     One unit is one customer, with at most `most` lines, drawn without replacement by a generator that
@@ -51,9 +59,8 @@ class RetailHours:
     doi:10.24432/C5BW33.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "onlineretail2015"
-    truth_public: ClassVar[bool] = True
+    schema = (RETAIL,)
 
     most: int = parameter(10, 1, integer=True, unit="lines", doc="of one customer")
     seed: int = seed_field()
@@ -63,31 +70,24 @@ class RetailHours:
         """Hours, numbered from midnight before 1 December 2010."""
         return Domain(("bin",), ((_END - _START).days * 24,))
 
-    def files(self) -> tuple[File, ...]:
-        """UCI's table as text."""
-        return (RETAIL,)
-
     def load(self) -> SparseTable:
         """The table; a time that cannot be read, or outside the period, is a ValueError."""
         need = f"a time as {_WRITTEN} from {_START:%Y-%m-%d} to before {_END:%Y-%m-%d}"
         frames = [pl.DataFrame(schema={"customer": pl.String, "bin": pl.Int64})]
-        for block in read_blocks(RETAIL.find(), ("InvoiceDate", "CustomerID")):
-            times = block.frame["InvoiceDate"].str.to_datetime(
-                _WRITTEN, time_unit="us", strict=False
-            )
-            block.refuse(~times.is_between(_START, _END, closed="left"), "InvoiceDate", need)
-            bins = (times - _START).dt.total_hours()
-            frames.append(pl.DataFrame({"customer": block.frame["CustomerID"], "bin": bins}))
+        for batch in RETAIL.rows(("InvoiceDate", "CustomerID")):
+            written = batch.frame["InvoiceDate"].str
+            when = written.to_datetime(_WRITTEN, time_unit="us", strict=False)
+            batch.refuse(~when.is_between(_START, _END, closed="left"), "InvoiceDate", need)
+            bins = (when - _START).dt.total_hours()
+            frames.append(pl.DataFrame({"customer": batch.frame["CustomerID"], "bin": bins}))
         keys = self._bounded(pl.concat(frames).drop_nulls("customer"))
         domain = self.domain
         bound = Bound(min(self.most, domain.size), self.most, self.most)
-        return SparseTable.from_keys(domain, keys, np.ones_like(keys), bound, truth_public=True)
+        return table(domain, [(keys, None)], bound)
 
     def _bounded(self, lines: pl.DataFrame) -> Int[np.ndarray, " lines"]:
         """The hours of the lines that are kept."""
-        lines = lines.sort(
-            "customer", "bin"
-        )  # what is drawn may not depend on the file's order
+        lines = lines.sort("customer", "bin")  # so that the file's order decides nothing
         sizes = lines.group_by("customer", maintain_order=True).len()
         is_drawn = np.ones(len(lines), bool)
         start = 0
@@ -107,16 +107,8 @@ LINES = 541_909
 CUSTOMERS = range(12_346, 18_288)  # numbers of customers, most of them someone's
 
 
-class InvoiceLines(NamedTuple):
-    """The lines with a customer, the stock codes of all lines, how many lines name no customer."""
-
-    records: UserRecords
-    stock_codes: tuple[str, ...]
-    without_customer: int
-
-
 @value
-class OnlineRetail:
+class OnlineRetail(RealFile):
     """406,829 lines of invoices: customer, stock code, day of the week; a year to December 2011.
 
     All 541,909 lines are read, cancellations among them; 135,080 name no customer and are left
@@ -136,55 +128,44 @@ class OnlineRetail:
     doi:10.24432/C5BW33.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "onlineretail2015"
-    truth_public: ClassVar[bool] = True
+    schema = (RETAIL,)
 
     @property
     def domain(self) -> Domain:
         """Stock codes in the order of their text, and days of the week; reads the file."""
-        codes = self._lines.stock_codes
+        _, codes, _ = self._lines
         return Domain(("item", "context"), (len(codes), 7), (codes, WEEKDAYS))
-
-    def files(self) -> tuple[File, ...]:
-        """UCI's table as text."""
-        return (RETAIL,)
 
     def without_customer(self) -> int:
         """How many lines name no customer and are left out."""
-        return self._lines.without_customer
+        return self._lines[2]
 
     def load(self) -> Interactions:
         """The records; a bad line, or too few of them, is a ValueError that says where."""
-        return self._lines.records.interactions(
-            self.domain, UNBOUNDED, once=False, truth_public=self.truth_public
-        )
+        return interactions([self._lines[0]], self.domain, UNBOUNDED)
 
     @cached_property
-    def _lines(self) -> InvoiceLines:
-        path = RETAIL.find()
-        rows = []
-        stock_codes = set()
-        lines = 0
-        for block in read_blocks(path, ("StockCode", "InvoiceDate", "CustomerID")):
-            block.refuse(block.frame["StockCode"].is_null(), "StockCode", "a stock code")
-            times = block.times(
-                "InvoiceDate", "%Y-%m-%d %H:%M:%S", "a time as 2010-12-01 08:26:00"
-            )
-            lines += len(block.frame)
-            stock_codes.update(block.frame["StockCode"].unique())
-            is_named = block.frame["CustomerID"].is_not_null()
-            block.keep(is_named.to_numpy())
-            block.frame = block.frame.select(
-                "StockCode", pl.col("CustomerID").str.strip_suffix(".0")
-            )
-            customers = CUSTOMERS[0] + block.codes("CustomerID", CUSTOMERS)
-            rows.append((block, customers, times.filter(is_named).dt.weekday().to_numpy() - 1))
+    def _lines(self) -> tuple[pl.DataFrame, tuple[str, ...], int]:
+        """The lines with a customer, all stock codes, and how many lines name no customer."""
+        stock = []
+        named = []
+        for batch in RETAIL.rows(("StockCode", "InvoiceDate", "CustomerID")):
+            batch.refuse(batch.frame["StockCode"].is_null(), "StockCode", "a stock code")
+            when = times(batch, "InvoiceDate", _WRITTEN, "2010-12-01 08:26:00")
+            stock.append(batch.frame["StockCode"])
+            is_named = batch.frame["CustomerID"].is_not_null()
+            batch = batch.where(is_named)
+            customers = integers(batch, "CustomerID", CUSTOMERS[0], CUSTOMERS[-1])
+            days = weekdays(when.filter(is_named))
+            named.append((batch.frame["StockCode"], customers, days))
+        lines = sum(map(len, stock))
         if lines != LINES:
-            raise ValueError(f"{path} ends after {lines:,} lines of invoices; need {LINES:,}")
-        names = tuple(sorted(stock_codes))
-        kind = pl.Enum(names)
-        records = UserRecords()
-        for block, customers, days in rows:
-            records.add(block, customers, block.codes("StockCode", kind), days)
-        return InvoiceLines(records, names, lines - len(records))
+            raise ValueError(f"{RETAIL.find()} has {lines:,} lines of invoices; need {LINES:,}")
+        codes = pl.concat(stock).unique().sort()
+        kind = pl.Enum(codes)
+        records = pl.concat(
+            users_frame(customers, own.cast(kind).to_physical(), days)
+            for own, customers, days in named
+        )
+        return records, tuple(codes), lines - len(records)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
-from io import BytesIO
 from math import prod
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from workbench.compiled import pa, parquet, pl
-from workbench.data import Bound, Records, SparseTable
-from workbench.data.columns import LabelledRows
-from workbench.datasets.compressed import read_whole
-from workbench.datasets.delimited import read_blocks
-from workbench.datasets.kinds import REAL_FILE, Twin, seed_field
+from workbench.compiled import pl
+from workbench.data import Bound, Records, SparseTable, row_batches
+from workbench.data.sources import Batch
+from workbench.datasets.kinds import RealFile, Twin, seed_field
 from workbench.datasets.published import File
+from workbench.datasets.reading import counts_of
 from workbench.spaces import Domain, OverHierarchy, Prefixes
 from workbench.value import Float, Int, not_allowed, parameter, value
 
@@ -101,7 +98,6 @@ class QueryLogTwin(OverHierarchy, Twin):
         "length": "how many are long, and how long frequent ones are",
     }
     cite: ClassVar[str] = "adaptive2009"
-    truth_public: ClassVar[bool] = True
 
     queries: int = parameter(90_000_000, 1, 10**10, integer=True, doc="how many queries")
     distinct: int | None = parameter(
@@ -259,7 +255,6 @@ def _zipf(total: int, n: int) -> Int[np.ndarray, " n"]:
 
 NAMES = 162_253
 FIELDS = ("name", "count")
-_MOST_ROWS = 2**20
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 FILE = File(
@@ -274,7 +269,7 @@ FILE = File(
 
 
 @value
-class Surnames:
+class Surnames(RealFile):
     """People of the `n` most frequent of the 162,253 surnames that at least 100 people have.
 
     A cell is a rank in the published list: the names are taken as public, and so is their
@@ -291,9 +286,8 @@ class Surnames:
     2010 Census.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "census2016surnames"
-    truth_public: ClassVar[bool] = True
+    schema = (FILE,)
 
     year: int = parameter(2010, choices=(2010,), doc="of the census")
     n: int = parameter(
@@ -310,19 +304,12 @@ class Surnames:
         """Ranks from 1, the most frequent name, in the order of the list."""
         return Domain(("rank",), (self.n,), (range(1, self.n + 1),))
 
-    def files(self) -> tuple[File, ...]:
-        """The one list."""
-        return (FILE,)
-
     def load(self) -> SparseTable:
         """The table; a bad count, or a list that is too short, is a ValueError."""
-        path = FILE.find()
-        counts = [np.empty(0, np.int64)]
-        for block in _names(path):
-            counts.append(block.positive_counts("count"))
-        first = -np.sort(-np.concatenate(counts))[: self.n]
+        counts = np.concatenate([counts_of(batch, "count") for batch in _names()])
+        first = -np.sort(-counts)[: self.n]
         if len(first) < self.n:
-            raise ValueError(f"{path} ends after {len(first):,} names; need {self.n:,}")
+            raise ValueError(f"{FILE.find()} ends after {len(first):,} names; need {self.n:,}")
         return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
 
     def strings(self, depth: int = 15) -> SurnameStrings:
@@ -331,7 +318,7 @@ class Surnames:
 
 
 @value
-class SurnameStrings(OverHierarchy):
+class SurnameStrings(OverHierarchy, RealFile):
     """People by their surname, letter by letter, of the names that at least 100 people have.
 
     Names are in small letters, a to z, as the census has them: without spaces, hyphens and
@@ -344,9 +331,8 @@ class SurnameStrings(OverHierarchy):
     Terms and source: as `Surnames`.
     """
 
-    kind: ClassVar[str] = REAL_FILE
     cite: ClassVar[str] = "census2016surnames"
-    truth_public: ClassVar[bool] = True
+    schema = (FILE,)
 
     year: int = parameter(2010, choices=(2010,), doc="of the census")
     depth: int = parameter(15, 1, integer=True, unit="letters", doc="longest name")
@@ -356,10 +342,6 @@ class SurnameStrings(OverHierarchy):
         """All strings of small letters."""
         return Prefixes(LETTERS, self.depth, "name")
 
-    def files(self) -> tuple[File, ...]:
-        """The one list."""
-        return (FILE,)
-
     def load(self) -> Records:
         """The records; a bad count, or no name, is a ValueError."""
         return self._records
@@ -368,33 +350,23 @@ class SurnameStrings(OverHierarchy):
     def _records(self) -> Records:
         names = [pl.Series(dtype=pl.String)]
         counts = [np.empty(0, np.int64)]
-        for block in _names(FILE.find()):
-            block.refuse(block.frame["name"].is_null(), "name", "a name")
-            names.append(block.frame["name"].str.to_lowercase())
-            counts.append(block.positive_counts("count"))
+        for batch in _names():
+            batch.refuse(batch.frame["name"].is_null(), "name", "a name")
+            names.append(batch.frame["name"].str.to_lowercase())
+            counts.append(counts_of(batch, "count"))
         return Records.from_values(
             self.hierarchy,
             pl.concat(names),
             Bound(1),
             counts=np.concatenate(counts),
-            truth_public=self.truth_public,
+            truth_public=True,
         )
 
 
-def _names(path: Path) -> Iterator[LabelledRows]:
+def _names() -> Iterator[Batch]:
     """The list without its last row."""
-    for block in _parquet(path) if ".parquet" in path.suffixes else read_blocks(path, FIELDS):
-        block.drop(["name"], "ALL OTHER NAMES")
-        yield block
-
-
-def _parquet(path: Path) -> Iterator[LabelledRows]:
-    content = read_whole(path)
-    try:
-        rows = parquet.read_metadata(BytesIO(content)).num_rows
-        if rows > _MOST_ROWS:
-            raise ValueError(f"{path} has {rows:,} rows, need at most {_MOST_ROWS:,}")
-        frame = pl.read_parquet(BytesIO(content), columns=list(FIELDS))
-    except (pl.exceptions.PolarsError, pa.ArrowException) as e:
-        raise ValueError(f"{path} is no such Parquet file: {e}") from None
-    yield LabelledRows(path, np.arange(1, len(frame) + 1), frame.cast(pl.String))
+    path = FILE.find()
+    is_parquet = ".parquet" in path.suffixes
+    for batch in row_batches(path, FIELDS) if is_parquet else FILE.rows(FIELDS):
+        batch = batch._replace(frame=batch.frame.cast(pl.String))
+        yield batch.where(batch.frame["name"].ne_missing("ALL OTHER NAMES"))
