@@ -113,7 +113,8 @@ class Adult(RealFile):
         """The chosen attributes with the publisher's lists of values."""
         labels = dict(ADULT_LABELS)
         for attribute in self._unsure:
-            labels[attribute] = tuple(x for x in labels[attribute] if x != "?")
+            known = (str(x) for x in labels[attribute] if x != "?")
+            labels[attribute] = tuple(known)
         return _domain(self.attributes, labels)
 
     def files(self) -> tuple[File, ...]:

@@ -10,19 +10,10 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.data import UNBOUNDED, Interactions
 from workbench.data.sources import Layout
+from workbench.datasets import reading
 from workbench.datasets.kinds import RealFile, differences
 from workbench.datasets.published import File
-from workbench.datasets.reading import (
-    WEEKDAYS,
-    codes,
-    counts_of,
-    degrees,
-    integers,
-    interactions,
-    times,
-    users_frame,
-    weekdays,
-)
+from workbench.datasets.reading import WEEKDAYS, users_frame, weekdays
 from workbench.spaces import Domain
 from workbench.value import Int, parameter, value
 
@@ -30,27 +21,19 @@ from workbench.value import Int, parameter, value
 
 
 class Form(NamedTuple):
-    """How a collection is published: its archive, its file, the fields of that, and how much it holds.
+    """What is published of a city: its file, the largest number of a user, and how many check-ins."""
 
-    `last_user` is the largest number of a user, `check_ins` how many there are.
-    """
-
-    archive: str
     name: str
-    fields: tuple[str, ...]
     last_user: int
     check_ins: int
 
 
-_CITY = ("user", "venue", "category", "kind", "latitude", "longitude", "offset", "time")
-_WORLD = ("user", "venue", "time", "offset")
 FORMS = {
-    "nyc": Form("dataset_tsmc2014", "dataset_TSMC2014_NYC.txt", _CITY, 1083, 227_428),
-    "tky": Form("dataset_tsmc2014", "dataset_TSMC2014_TKY.txt", _CITY, 2293, 573_703),
-    "world": Form(
-        "dataset_TIST2015", "dataset_TIST2015_Checkins.txt", _WORLD, 2**31 - 1, 33_278_683
-    ),
+    "nyc": Form("dataset_TSMC2014_NYC.txt", 1083, 227_428),
+    "tky": Form("dataset_TSMC2014_TKY.txt", 2293, 573_703),
 }
+_CITY = ("user", "venue", "category", "kind", "latitude", "longitude", "offset", "time")
+_ARCHIVE = "dataset_tsmc2014"
 _SITE = "https://sites.google.com/site/yangdingqi/home/foursquare-dataset"
 
 
@@ -59,10 +42,9 @@ class Foursquare(RealFile):
     """Check-ins at venues: user, venue, and the day of the week.
 
     From 12 April 2012 to 16 February 2013, 227,428 check-ins of 1,083 users in New York ("nyc") and
-    573,703 of 2,293 in Tokyo ("tky"); from April 2012 to September 2013, 33,278,683 of 266,909 in
-    415 cities of 77 countries ("world"). The published archives are read as they are. The day is
-    local: the published time in UTC moved by the published offset in minutes. The Foursquare of
-    Fan & Jin (45,289 users, February to July 2012) is another collection, which nobody publishes.
+    573,703 of 2,293 in Tokyo ("tky"). The published archive is read as it is. The day is local: the
+    published time in UTC moved by the published offset in minutes. The Foursquare of Fan & Jin (45,289
+    users, February to July 2012) is another collection, which nobody publishes.
 
     Which venues there are is published with the check-ins and taken as public, although venues
     are listed because someone was there: the identifiers that occur, in their order, read from
@@ -72,13 +54,12 @@ class Foursquare(RealFile):
     at a venue again and again.
 
     Terms: research use; cite. Source: Yang, Zhang, Zheng, Yu, IEEE Transactions on Systems, Man,
-    and Cybernetics: Systems 45(1), 2015 (the two cities); Yang, Zhang, Qu, ACM Transactions on
-    Intelligent Systems and Technology 7(3), 2016 (the world).
+    and Cybernetics: Systems 45(1), 2015.
     """
 
     cite: ClassVar[str] = "yang2015"
 
-    city: str = parameter("nyc", choices=tuple(FORMS), doc="which city, or all")
+    city: str = parameter("nyc", choices=tuple(FORMS), doc="which city")
 
     @property
     def domain(self) -> Domain:
@@ -88,20 +69,17 @@ class Foursquare(RealFile):
 
     def files(self) -> tuple[File, ...]:
         """The check-ins."""
-        form = FORMS[self.city]
-        archive = form.archive
-        how = f"save {archive}.zip of {_SITE} in a folder foursquare; it need not be unpacked"
-        also = (f"{archive}/{form.name}",)
-        layout = Layout(form.fields, separator="\t")
-        zips = (f"{archive}.zip",)
-        return (
-            File("foursquare", form.name, also=also, how=how, archives=zips, layout=layout),
-        )
+        name = FORMS[self.city].name
+        how = f"save {_ARCHIVE}.zip of {_SITE} in a folder foursquare; it need not be unpacked"
+        also = (f"{_ARCHIVE}/{name}",)
+        layout = Layout(_CITY, separator="\t")
+        zips = (f"{_ARCHIVE}.zip",)
+        return (File("foursquare", name, also=also, how=how, archives=zips, layout=layout),)
 
     def load(self) -> Interactions:
         """The records; a bad row, or too few of them, is a ValueError that says where."""
         records, _ = self._check_ins
-        return interactions([records], self.domain, UNBOUNDED)
+        return reading.interactions([records], self.domain, UNBOUNDED)
 
     @cached_property
     def _check_ins(self) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -115,10 +93,10 @@ class Foursquare(RealFile):
             is_venue = batch.frame["venue"].str.contains("^[0-9a-f]{24}$")
             batch.refuse(~is_venue, "venue", "24 digits 0 … f")
             written = "%a %b %d %H:%M:%S +0000 %Y"
-            utc = times(batch, "time", written, "Tue Apr 03 18:00:09 +0000 2012")
-            minutes = integers(batch, "offset", -720, 840, "minutes from -720 to 840")
+            utc = reading.times(batch, "time", written, "Tue Apr 03 18:00:09 +0000 2012")
+            minutes = reading.integers(batch, "offset", -720, 840, "minutes from -720 to 840")
             local = utc + pl.Series(minutes * 60_000_000).cast(pl.Duration("us"))
-            users.append(integers(batch, "user", 1, form.last_user))
+            users.append(reading.integers(batch, "user", 1, form.last_user))
             venues.append(batch.frame["venue"])
             days.append(weekdays(local))
         found = sum(map(len, users))
@@ -237,7 +215,7 @@ class Gowalla(RealFile):
         if self.version == "lglmf":
             return self._lglmf()
         records, _ = self._check_ins
-        return interactions([records], self.domain, UNBOUNDED)
+        return reading.interactions([records], self.domain, UNBOUNDED)
 
     def remarks(self) -> tuple[str, ...]:
         """How "austin" differs from the collection of Fan & Jin, by their Table 4."""
@@ -253,9 +231,9 @@ class Gowalla(RealFile):
         for part, check_ins in CHECKINS.items():
             total = 0.0  # too large a sum is not wrapped
             for batch in _file(part).rows(_FIELDS):
-                users = codes(batch, "user", range(USERS))
-                items = codes(batch, "place", range(PLACES))
-                counts = counts_of(batch, "count")
+                users = reading.codes(batch, "user", range(USERS))
+                items = reading.codes(batch, "place", range(PLACES))
+                counts = reading.counts_of(batch, "count")
                 total += counts.sum(dtype=float)
                 if total > check_ins:
                     break  # the rest is not laid out
@@ -264,16 +242,16 @@ class Gowalla(RealFile):
             if total != check_ins:
                 path = _file(part).find()
                 raise ValueError(f"{path}: found {total:,.0f} check-ins, need {check_ins:,}")
-        return interactions(parts, self.domain, UNBOUNDED, by_item=True)
+        return reading.interactions(parts, self.domain, UNBOUNDED, by_item=True)
 
     @cached_property
     def _check_ins(self) -> tuple[pl.DataFrame, tuple[int, ...]]:
         """The records, and the places that occur."""
         parts = []
         for batch in _SNAP_FILE.rows(_SNAP):
-            utc = times(batch, "time", "%Y-%m-%dT%H:%M:%SZ", "2010-10-19T23:55:27Z")
-            users = codes(batch, "user", range(2**31 - 1))
-            places = codes(batch, "place", range(2**31 - 1))
+            utc = reading.times(batch, "time", "%Y-%m-%dT%H:%M:%SZ", "2010-10-19T23:55:27Z")
+            users = reading.codes(batch, "user", range(2**31 - 1))
+            places = reading.codes(batch, "place", range(2**31 - 1))
             records = users_frame(users, places, weekdays(utc))
             if self.version == "austin":
                 records = records.filter(_in_austin(batch.frame, utc))
@@ -309,9 +287,9 @@ def _regions() -> Int[np.ndarray, " places"]:
     regions = np.full(PLACES, -1, np.int64)
     file = _file("poi_coos")
     for batch in file.rows(_PLACE):
-        places = codes(batch, "place", range(PLACES))
-        latitude = degrees(batch, "latitude", 90)
-        longitude = degrees(batch, "longitude", 180)
+        places = reading.codes(batch, "place", range(PLACES))
+        latitude = reading.degrees(batch, "latitude", 90)
+        longitude = reading.degrees(batch, "longitude", 180)
         found = np.full(len(places), -1)
         for code, (south, north, west, east) in enumerate(REGIONS.values()):
             inside = (south <= latitude) & (latitude <= north)

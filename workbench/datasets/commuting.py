@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -118,15 +117,11 @@ class OnTheMap(RealFile):
         for state, crosswalk in self._crosswalks.items():
             file = _od(state, self.part, self.year)
             path = file.find()
-            _check_name(path)
-            blocks = Labels(crosswalk.blocks)
+            blocks = Labels(tuple(crosswalk.blocks))
             need = f"a 15-digit block of {crosswalk}: is {path.name} of that version?"
             locations = (block[: DIGITS[self.level]] for block in crosswalk.blocks)
             place = np.array([index[location] for location in locations], np.int64)
-            created = None
-            for batch in file.rows(("w_geocode", "h_geocode", "S000", "createdate")):
-                created = created or batch.frame["createdate"][0]
-                _check_date(batch, created, self.year)
+            for batch in file.rows(("w_geocode", "h_geocode", "S000")):
                 work = place[codes(batch, "w_geocode", blocks, need)]
                 if self.part == "main":
                     home = place[codes(batch, "h_geocode", blocks, need)]
@@ -217,23 +212,6 @@ def _home_states(batch: Batch, own: str) -> Int[np.ndarray, " rows"]:
     bad = ~is_other | states.is_null()
     batch.refuse(bad, "h_geocode", f"a 15-digit block outside state {own}")
     return states.to_physical().to_numpy()
-
-
-def _check_date(batch: Batch, created: str, year: int) -> None:
-    dates = batch.frame["createdate"]
-    batch.refuse(dates != created, "createdate", f"{created} as in the rows above")
-    after = dates.str.contains(r"^\d{8}$") & (dates.str.slice(0, 4) > str(year))
-    batch.refuse(~after, "createdate", f"a day (YYYYMMDD) after the year {year}")
-
-
-def _check_name(path: Path) -> None:
-    """Refuses a file that had another name when it was compressed, which gzip remembers."""
-    with path.open("rb") as stream:
-        head = stream.read(512)
-    if head[:4] == b"\x1f\x8b\x08\x08":  # gzip, with a name
-        was = head[10:].split(b"\0")[0].decode("latin-1")
-        if re.fullmatch(r"[a-z]{2}_od_\w+_JT\d\d_\d{4}\.csv", was) and was != path.stem:
-            raise ValueError(f"{path} is {was} under another name")
 
 
 # Commute points
@@ -431,7 +409,7 @@ class CommutingFlows(RealFile):
         workers = pl.col("workers").str.replace_all(",", "", literal=True)
         columns = [county("home").alias("home county"), work.alias("work county"), workers]
         domain = self.domain
-        works, homes = map(Labels, domain.labels or ())
+        works, homes = (Labels(labels or ()) for labels in domain.labels or ())
         need = "a county of counties.txt"
         for batch in FILE.rows(FIELDS):
             batch = batch._replace(frame=batch.frame.with_columns(columns))

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.data import Bound, Records, SparseTable
-from workbench.datasets.kinds import GENERATOR, Twin, seed_field
+from workbench.datasets.kinds import Dataset, Twin, seed_field
 from workbench.spaces import Domain, OverHierarchy, Quadtree
 from workbench.value import Float, Int, parameter, sealed, value
 
@@ -65,7 +65,6 @@ class OnTheMapTwin(Twin):
         "attributes": "shares of age, salary and industry, and how they go with the place",
     }
     cite: ClassVar[str] = "cormode2012"
-    truth_public: ClassVar[bool] = True
 
     attributes: bool = parameter(False, choices=(False, True), doc="age, salary, industry too")
     seed: int = seed_field()
@@ -183,7 +182,6 @@ class CommuteTwin(OverHierarchy, Twin):
         "joint": "distances and directions from home to work",
     }
     cite: ClassVar[str] = "adaptive2009"
-    truth_public: ClassVar[bool] = True
 
     records: int = parameter(
         10_000_000, 1, 10**9, integer=True, unit="people", doc="how many people"
@@ -277,7 +275,7 @@ TOWN_RURAL = 0.15  # share of homes
 
 
 @value
-class Towns(OverHierarchy):
+class Towns(OverHierarchy, Dataset):
     """Homes in towns and between them: two dimensions, in a square of 64 by 64 km.
 
     Towns stand anywhere, and the r-th is lived in in proportion to 1/r (Zipf); homes scatter around
@@ -291,9 +289,7 @@ class Towns(OverHierarchy):
     1000
     """
 
-    kind: ClassVar[str] = GENERATOR
     cite: ClassVar[str] = "adaptive2009"
-    truth_public: ClassVar[bool] = True
 
     records: int = parameter(
         100_000, 1, 10**7, integer=True, unit="people", doc="how many people"

@@ -10,9 +10,9 @@ import numpy as np
 
 from workbench.compiled import njit
 from workbench.data import Bound, Interactions
-from workbench.datasets.reading import WEEKDAYS
 from workbench.datasets.kinds import Twin, seed_field
 from workbench.datasets.ratings import GROUPS, HOW
+from workbench.datasets.reading import WEEKDAYS
 from workbench.spaces import Domain
 from workbench.value import Float, Int, not_allowed, parameter, sealed, value
 
@@ -179,7 +179,6 @@ class InteractionsTwin(Twin):
         "contexts": "days of the week, or groups of users, and how items differ in them",
     }
     cite: ClassVar[str] = "fan2015"
-    truth_public: ClassVar[bool] = True
 
     users: int = parameter(45_289, 2, 2**31 - 1, integer=True, doc="how many users")
     items: int = parameter(17_967, 1, 2**31 - 1, integer=True, doc="how many items")

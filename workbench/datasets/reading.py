@@ -145,7 +145,7 @@ def fields(batch: Batch, names: Sequence[str], separator: str) -> Batch:
 
 
 def codes(
-    batch: Batch, column: str, labels: Sequence[Any] | Labels, need: str = ""
+    batch: Batch, column: str, labels: tuple[Any, ...] | range | Labels, need: str = ""
 ) -> Int[np.ndarray, " rows"]:
     """Places in a public list of labels."""
     rule = labels if isinstance(labels, Labels) else Labels(labels)

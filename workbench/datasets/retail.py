@@ -11,17 +11,10 @@ import numpy as np
 
 from workbench.compiled import pl
 from workbench.data import UNBOUNDED, Bound, Interactions, SparseTable
+from workbench.datasets import reading
 from workbench.datasets.kinds import RealFile, seed_field
 from workbench.datasets.published import File
-from workbench.datasets.reading import (
-    WEEKDAYS,
-    integers,
-    interactions,
-    table,
-    times,
-    users_frame,
-    weekdays,
-)
+from workbench.datasets.reading import WEEKDAYS, users_frame, weekdays
 from workbench.spaces import Domain
 from workbench.value import Int, parameter, value
 
@@ -83,7 +76,7 @@ class RetailHours(RealFile):
         keys = self._bounded(pl.concat(frames).drop_nulls("customer"))
         domain = self.domain
         bound = Bound(min(self.most, domain.size), self.most, self.most)
-        return table(domain, [(keys, None)], bound)
+        return reading.table(domain, [(keys, None)], bound)
 
     def _bounded(self, lines: pl.DataFrame) -> Int[np.ndarray, " lines"]:
         """The hours of the lines that are kept."""
@@ -143,7 +136,7 @@ class OnlineRetail(RealFile):
 
     def load(self) -> Interactions:
         """The records; a bad line, or too few of them, is a ValueError that says where."""
-        return interactions([self._lines[0]], self.domain, UNBOUNDED)
+        return reading.interactions([self._lines[0]], self.domain, UNBOUNDED)
 
     @cached_property
     def _lines(self) -> tuple[pl.DataFrame, tuple[str, ...], int]:
@@ -152,11 +145,11 @@ class OnlineRetail(RealFile):
         named = []
         for batch in RETAIL.rows(("StockCode", "InvoiceDate", "CustomerID")):
             batch.refuse(batch.frame["StockCode"].is_null(), "StockCode", "a stock code")
-            when = times(batch, "InvoiceDate", _WRITTEN, "2010-12-01 08:26:00")
+            when = reading.times(batch, "InvoiceDate", _WRITTEN, "2010-12-01 08:26:00")
             stock.append(batch.frame["StockCode"])
             is_named = batch.frame["CustomerID"].is_not_null()
             batch = batch.where(is_named)
-            customers = integers(batch, "CustomerID", CUSTOMERS[0], CUSTOMERS[-1])
+            customers = reading.integers(batch, "CustomerID", CUSTOMERS[0], CUSTOMERS[-1])
             days = weekdays(when.filter(is_named))
             named.append((batch.frame["StockCode"], customers, days))
         lines = sum(map(len, stock))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from workbench.data import Bound, SparseTable
-from workbench.datasets.kinds import GENERATOR, Twin, kind_of, seed_field
+from workbench.datasets.kinds import Dataset, Twin, kind_of, seed_field
 from workbench.datasets.published import File
 from workbench.spaces.domain import MAX_CELLS, Domain
 from workbench.value import Float, Int, parameter, value
@@ -17,7 +17,7 @@ from workbench.value import Float, Int, parameter, value
 
 
 @value
-class GaussianSparse:
+class GaussianSparse(Dataset):
     """round(density·m) cells of `m` hold round(N(mean, std²)), at least 1; the rest are empty.
 
     `placement="uniform"` chooses the cells uniformly without replacement. The paper also has
@@ -35,9 +35,7 @@ class GaussianSparse:
     (1000, 1000000000000)
     """
 
-    kind: ClassVar[str] = GENERATOR
     cite: ClassVar[str] = "cormode2012"
-    truth_public: ClassVar[bool] = True
     papers: ClassVar[tuple[str, ...]] = ("cormode2012",)  # that use it
 
     m: int = parameter(
@@ -135,7 +133,6 @@ class IPUMSTwin(Twin):
         "joint": "how attributes depend on each other",
     }
     cite: ClassVar[str] = "chen2012"
-    truth_public: ClassVar[bool] = True
 
     records: int = parameter(
         500_000, 1, 10**8, integer=True, unit="people", doc="how many people"
