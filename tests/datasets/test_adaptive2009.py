@@ -171,16 +171,6 @@ def test_the_populations_add_up_to_those_of_the_counties():
     assert 1_052_567 - sum(counties) == 626_667  # Providence County
 
 
-@pytest.mark.parametrize(
-    "latitude, longitude, field", [("x", "-71", "blklatdd"), ("91", "-71", "blklatdd"),
-                                   ("nan", "-71", "blklatdd"), ("41", "", "blklondd"),
-                                   ("41", "-180.5", "blklondd")],
-)  # fmt: skip
-def test_a_block_without_a_place_on_earth(island, latitude, longitude, field):
-    path = pack(island / "ri_xwalk.csv.gz", xwalk([*XWALK, (A, "", "", latitude, longitude)]))
-    refuses(OnTheMap().points(), path, "line 6", field, "degrees from")
-
-
 def test_all_blocks_in_one_point_cannot_be_halved(island):
     pack(island / "ri_xwalk.csv.gz", xwalk(XWALK[1:2]))
     with pytest.raises(ValueError, match="Quadtree.low.*below high"):
@@ -310,9 +300,9 @@ def test_surnames_letter_by_letter(folder):
     short = SurnameStrings(depth=5).load()
     assert short.total == 2442992 and short.left_out == {"too long": 14}
     pack(path, CENSUS.replace("SMITHSON,3,14", ",3,14"))
-    refuses(SurnameStrings(), path, "line 4", "'name'", "nothing")
+    refuses(SurnameStrings(), path, "row 3", "'name'", "nothing")
     pack(path, CENSUS.replace(",14,", ",-14,"))
-    refuses(SurnameStrings(), path, "line 4", "'count'", "'-14'")
+    refuses(SurnameStrings(), path, "row 3", "'count'", "'-14'")
     path.unlink()
     with pytest.raises(FileNotFoundError, match="workbench data fetch surnames"):
         SurnameStrings().load()

@@ -1,8 +1,5 @@
 """Records of many a user: read as published, refuses lines named; twins have their numbers."""
 
-import datetime
-import io
-import tarfile
 import zipfile
 from collections import Counter
 
@@ -20,13 +17,10 @@ from workbench.datasets import (
     NetflixPrize,
     OnlineRetail,
     checkins,
-    delimited,
     interactions_twin,
-    netflix_ratings,
     published,
     retail,
 )
-from workbench.datasets import ratings as movielens
 from workbench.datasets import ratings as netflix_prize
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -68,81 +62,45 @@ def combined(small_parts, films=NETFLIX, suffix="", end="\n"):
     return small_parts / f"combined_data_1.txt{suffix}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
+RATED = [
+    (1, 4, "Thursday"),
+    (6, 1, "Tuesday"),
+    (6, 2, "Thursday"),
+    (6, 3, "Saturday"),
+    (6, 5, "Saturday"),
+    (30878, 3, "Monday"),
+    (2649429, 1, "Sunday"),
+]
+
+
+@pytest.mark.parametrize(
+    "suffix, end", [("", "\r\n"), (".gz", "\n"), (".xz", "\n"), (".zip", "\n")]
+)
 def test_netflix_in_both_forms(small_parts, suffix, end):
     combined(small_parts, suffix=suffix, end=end)
     data = NetflixPrize().load()
-    assert sorted_rows(data) == [
-        (1, 4, "Thursday"),
-        (6, 1, "Tuesday"),
-        (6, 2, "Thursday"),
-        (6, 3, "Saturday"),
-        (6, 5, "Saturday"),
-        (30878, 3, "Monday"),
-        (2649429, 1, "Sunday"),
-    ]
-    assert data.bound == Bound(5, 1) and data.truth_public
+    assert sorted_rows(data) == RATED
+    assert data.bound == Bound(5, 1) and data.truth_public and data.distinct
     assert data.domain == NetflixPrize().domain and data.domain.shape == (5, 7)
     for path in small_parts.iterdir():
         path.unlink()
     for film, text in NETFLIX.items():
         text = f"{film}:\n{text}".replace("\n", end)
         pack(small_parts / f"training_set/mv_{film:07}.txt{suffix}", text)
-    assert sorted_rows(NetflixPrize().load()) == sorted_rows(data)
+    assert sorted_rows(NetflixPrize().load()) == RATED
     (small_parts / f"training_set/mv_0000002.txt{suffix}").unlink()
     with pytest.raises(FileNotFoundError, match="no mv_0000002.txt"):
         NetflixPrize().load()
 
 
-def tarred(members, mode="w") -> bytes:
-    """A tar archive of these files, in their order."""
-    with tarfile.open(fileobj=(out := io.BytesIO()), mode=mode) as archive:
-        folder = tarfile.TarInfo("training_set")
-        folder.type = tarfile.DIRTYPE
-        archive.addfile(folder)
-        for name, content in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    return out.getvalue()
-
-
-@pytest.mark.parametrize("order", [(1, 2, 3, 4, 5), (4, 2, 5, 1, 3)])
-def test_netflix_from_its_archive(small_parts, order):
-    combined(small_parts)
-    rows = NetflixPrize().load()
-    for path in small_parts.iterdir():
-        path.unlink()
-    films = {f"training_set/mv_{n:07}.txt": f"{n}:\n{NETFLIX[n]}".encode() for n in order}
-    inner = tarred(films)
-    outer = {"download/README": b"cite", "download/training_set.tar": inner}
-    path = pack(small_parts / "nf_prize_dataset.tar.gz", tarred(outer | {"download/end": b""}))
-    data = NetflixPrize().load()
-    for column in (
-        "users",
-        "items",
-        "contexts",
-    ):  # films in their order, whatever the archive's
-        assert (getattr(data, column) == getattr(rows, column)).all()
-    assert published.verify("netflix_prize")[0].path == path
-    bad = films | {"training_set/mv_0000004.txt": b"4:\n1,2,1998-10-01\n1,9,1998-10-01\n"}
-    pack(path, tarred(outer | {"download/training_set.tar": tarred(bad)}))
-    place = path / "download/training_set.tar/training_set/mv_0000004.txt"
-    refuses(NetflixPrize(), place, "line 3", "a rating from 1 to 5")
-    del bad["training_set/mv_0000004.txt"]
-    pack(path, tarred(outer | {"download/training_set.tar": tarred(bad)}))
-    refuses(NetflixPrize(), path, "ends without mv_0000004.txt")
-    whole = pack(path, tarred(outer)).read_bytes()
-    for size in (len(whole) // 3, len(whole) // 2, len(whole) - 12):
+def test_netflix_cut_anywhere_is_refused(small_parts):
+    path = combined(small_parts)
+    whole = path.read_bytes()
+    for size in (0, 1, 3, 10, 17, 30, 37, 39, 42, 50, len(whole) - 2):
         path.write_bytes(whole[:size])
         refuses(NetflixPrize(), path)
-    pack(path, tarred(outer)[:-11_000])
-    refuses(NetflixPrize(), path, "damaged")
-    path.unlink()
-    pack(small_parts / "training_set.tar", inner)
-    assert sorted_rows(NetflixPrize().load()) == sorted_rows(rows)
+    path.write_bytes(whole[:-1])  # the last line's end
+    assert sorted_rows(NetflixPrize().load()) == RATED
 
 
 def test_netflix_from_the_archive_of_four_files(small_parts):
@@ -155,7 +113,7 @@ def test_netflix_from_the_archive_of_four_files(small_parts):
     archive = zipped(small_parts / "archive.zip", members | {"movie_titles.csv": b""})
     assert sorted_rows(NetflixPrize().load()) == rows
     zipped(archive, members | {"combined_data_4.txt": b"5:\n6,5,2000-01-01x\n"})
-    refuses(NetflixPrize(), archive / "combined_data_4.txt", "line 2", "customer,rating,date")
+    refuses(NetflixPrize(), archive / "combined_data_4.txt", "row 1", "customer,rating,date")
 
 
 def test_netflix_domain_and_where_it_may_be_found():
@@ -164,125 +122,6 @@ def test_netflix_domain_and_where_it_may_be_found():
     assert sum(count for *_, count in netflix_prize.PARTS) == 100_480_507
     with pytest.raises(FileNotFoundError, match="withdrawn"):
         published.fetch("netflix_prize")
-
-
-def test_netflix_as_slow_loops_read_it(small_parts, monkeypatch):
-    rng = np.random.default_rng(0)
-    monkeypatch.setattr(netflix_ratings, "_SIZE", 5000)  # films reach over several pieces
-    day = datetime.date(1998, 10, 1)
-    films = {}
-    records = []
-    for film in range(1, 6):
-        lines = []
-        for user in rng.choice(40_000, 3000, replace=False) + 1:
-            when = day + datetime.timedelta(days=int(rng.integers(2649)))
-            lines.append(f"{user},{rng.integers(1, 6)},{when}\n")
-            records.append((int(user), film, DAYS[when.weekday()]))
-        films[film] = "".join(lines)
-    parts = ((1, 2, 6000), (3, 3, 3000), (4, 4, 3000), (5, 5, 3000))
-    monkeypatch.setattr(netflix_prize, "PARTS", parts)
-    path = combined(small_parts, films)
-    assert sorted_rows(NetflixPrize().load()) == sorted(records)
-    lines = path.read_text().split("\n")
-    lines[2900] = lines[10]
-    lines[5000] = "17,3,2001-02-30"  # over pieces; found in order
-    pack(path, "\n".join(lines))
-    refuses(NetflixPrize(), path, "line 2901", lines[10], "not rated this film")
-    lines[2900] = "50000,3,2001-02-28"
-    pack(path, "\n".join(lines))
-    refuses(NetflixPrize(), path, "line 5001", "2001-02-30", "a day (YYYY-MM-DD)")
-
-
-def test_every_day_has_its_weekday(small_parts, monkeypatch):
-    days = [datetime.date(1998, 10, 1) + datetime.timedelta(days=d) for d in range(2649)]
-    assert days[-1] == datetime.date(2005, 12, 31)
-    text = "".join(f"{user},3,{day}\n" for user, day in enumerate(days, 1))
-    monkeypatch.setattr(netflix_prize, "PARTS", ((1, 1, 2649),))
-    pack(small_parts / "combined_data_1.txt", "1:\n" + text)
-    data = NetflixPrize().load()
-    assert data.contexts.tolist() == [day.weekday() for day in days]
-
-
-@pytest.mark.parametrize(
-    "bad, texts",
-    [
-        ("6,3,2005-9-06", "a day"),
-        ("6,3,2005-09-31", "a day"),
-        ("6,3,2003-02-29", "a day"),
-        ("6,3,2005-13-01", "a day"),
-        ("6,3,2005-00-10", "a day"),
-        ("6,3,2005-01-00", "a day"),
-        ("6,3,1998-09-30", "from 1998-10-01 to 2005-12-31"),
-        ("6,3,2006-01-01", "a day"),
-        ("6,3,2015-01-01", "a day"),
-        ("6,3,1995-01-01", "a day"),
-        ("6,3,2005/01/01", "a day"),
-        ("6,3,2005-0A-01", "a day"),
-        ("7,3,2005-09-06x", "customer,rating,date"),
-        ("7,3,2005-09-06,", "customer,rating,date"),
-        ("6,3,", "a day"),
-        ("6,3", "customer,rating,date"),
-        ("6", "customer,rating,date"),
-        ("x,3,2005-09-06", "customer,rating,date"),
-        (" 7,3,2005-09-06", "customer,rating,date"),
-        ("-7,3,2005-09-06", "customer,rating,date"),
-        ("7,10,2005-09-06", "customer,rating,date"),
-        ("7,0,2005-09-06", "a rating from 1 to 5"),
-        ("7,6,2005-09-06", "a rating from 1 to 5"),
-        ("0,3,2005-09-06", "a customer from 1 to 2649429"),
-        ("2649430,3,2005-09-06", "a customer"),
-        ("2649431,3,2005-09-06", "a customer"),
-        ("99999999999999999999,3,2005-09-06", "customer,rating,date"),
-        ("6,3,2005-09-07", "not rated this film before"),
-        ("1:", "the film 2 and a colon"),
-        ("3:", "the film 2 and a colon"),
-        ("2;", "customer,rating,date"),
-        ("9" * 5000, "customer,rating,date"),
-    ],
-)
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_bad_line_of_netflix_is_named(small_parts, bad, texts, suffix):
-    films = NETFLIX | {1: NETFLIX[1] + bad + "\n"}
-    path = combined(small_parts, films, suffix)
-    refuses(NetflixPrize(), path, "line 4", bad[:80], texts)
-
-
-def test_ratings_without_their_film_or_of_another(small_parts):
-    path = combined(small_parts)
-    pack(path, NETFLIX[1])
-    refuses(NetflixPrize(), path, "line 1", "the film 1 and a colon")
-    pack(path, "1:\n" + NETFLIX[1] + "2:\n" + NETFLIX[2] + "3:\n")
-    refuses(NetflixPrize(), path, "line 6", "'3:'", "no more films")
-    combined(small_parts)
-    second = pack(small_parts / "combined_data_2.txt", NETFLIX[3])
-    refuses(NetflixPrize(), second, "line 1", "the film 3 and a colon")
-    path.unlink()
-    for film, text in NETFLIX.items():
-        pack(small_parts / f"training_set/mv_{film:07}.txt", f"{film}:\n{text}")
-    for text in (NETFLIX[2], "1:\n" + NETFLIX[2]):
-        path = pack(small_parts / "training_set/mv_0000002.txt", text)
-        refuses(NetflixPrize(), path, "line 1", "the film 2 and a colon")
-    pack(path, "")
-    refuses(NetflixPrize(), path, "ends before film 2")
-
-
-@pytest.mark.slow
-def test_netflix_cut_anywhere_is_refused(small_parts):
-    path = combined(small_parts)
-    whole = path.read_bytes()
-    records = sorted_rows(NetflixPrize().load())
-    for size in range(len(whole)):
-        path.write_bytes(whole[:size])
-        if size == len(whole) - 1:  # the last line's end
-            assert sorted_rows(NetflixPrize().load()) == records
-        else:
-            refuses(NetflixPrize(), path)
-    pack(path, whole + b"30878,1,2005-09-06\n")
-    refuses(NetflixPrize(), path, "4 ratings", "need 3")
-    packed = combined(small_parts, suffix=".gz")
-    path.unlink()
-    packed.write_bytes(packed.read_bytes()[:-9])
-    refuses(NetflixPrize(), packed, "damaged")
 
 
 # MovieLens
@@ -298,16 +137,9 @@ USERS = """1::F::1::10::48067
 FILMS = "1::Toy Story (1995)::Animation\n1193::Cuckoo's N\xe9st\x85 (1975)::Drama\n"
 
 
-def movies(monkeypatch, version, count):
-    """A version with so many ratings."""
-    form = movielens.FORMS[version]._replace(ratings_in_all=count)
-    monkeypatch.setitem(movielens.FORMS, version, form)
-
-
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
 @pytest.mark.parametrize("where", ["movielens/ml-1m", "movielens", "ml-1m", ""])
-def test_movielens_1m(folder, monkeypatch, suffix, where):
-    movies(monkeypatch, "1m", 3)
+def test_movielens(folder, suffix, where):
     pack(folder / where / f"ratings.dat{suffix}", RATINGS)
     pack(folder / where / f"users.dat{suffix}", USERS)
     pack(folder / where / f"movies.dat{suffix}", FILMS.encode("latin-1"))
@@ -317,7 +149,7 @@ def test_movielens_1m(folder, monkeypatch, suffix, where):
         (1, 3952, "F under 25"),
         (2, 1, "M above 34"),
     ]
-    assert data.bound == Bound(3952, 1) and data.truth_public
+    assert data.bound == Bound(3952, 1) and data.truth_public and data.distinct
     assert data.domain == MovieLens().domain and data.domain.shape == (3952, 6)
     days = MovieLens(context="weekday")
     assert sorted_rows(days.load()) == [
@@ -327,10 +159,11 @@ def test_movielens_1m(folder, monkeypatch, suffix, where):
     ]
     assert [f.name for f in days.files()] == ["ml-1m/ratings.dat", "ml-1m/movies.dat"]
     assert MovieLens().titles() == {1: "Toy Story (1995)", 1193: "Cuckoo's Nést\x85 (1975)"}
+    numbers = ("2 users (published: 6,040)", "3 ratings (published: 1,000,209)")
+    assert MovieLens().remarks() == numbers
 
 
-def test_movielens_from_its_archives(folder, monkeypatch):
-    movies(monkeypatch, "1m", 3)
+def test_movielens_from_its_archive(folder):
     members = {
         "ml-1m/movies.dat": FILMS.encode("latin-1"),
         "ml-1m/ratings.dat": RATINGS,
@@ -338,110 +171,20 @@ def test_movielens_from_its_archives(folder, monkeypatch):
         "ml-1m/users.dat": USERS,
     }
     archive = zipped(folder / "movielens/ml-1m.zip", members)
-    data = MovieLens().load()
-    assert [(user, film) for user, film, _ in sorted_rows(data)] == [
+    assert [(u, f) for u, f, _ in sorted_rows(MovieLens().load())] == [
         (1, 1193),
         (1, 3952),
         (2, 1),
     ]
     assert MovieLens().titles()[1] == "Toy Story (1995)"
     assert MovieLens().files()[0].find() == archive / "ml-1m/ratings.dat"
-    zipped(archive, members | {"ml-1m/ratings.dat": RATINGS + "1::1::9::978300760\n"})
-    refuses(MovieLens(), archive / "ml-1m/ratings.dat", "line 4", "'rating'")
     del members["ml-1m/users.dat"]
     zipped(archive, members)
     with pytest.raises(FileNotFoundError, match=f"no users.dat in {archive}"):
         MovieLens().load()
-    latest = {
-        "ml-latest-small/ratings.csv": "userId,movieId,rating,timestamp\n1,1,4.0,964982703\n",
-        "ml-latest-small/movies.csv": "movieId,title,genres\n1,Toy Story (1995),A\n",
-    }
-    zipped(folder / "ml-latest-small.zip", latest)
-    assert sorted_rows(MovieLens("latest").load()) == [(1, 1, "Sunday")]
-    with pytest.raises(
-        FileNotFoundError, match="nor ml-100k.zip with it.*need not be unpacked"
-    ):
-        MovieLens("100k").load()
-
-
-def test_movielens_100k(folder, monkeypatch):
-    movies(monkeypatch, "100k", 4)
-    ratings = "196\t242\t3\t881250949\n1\t1\t5\t874965758\n22\t1\t1\t878887116\n943\t1682\t1\t888640250"
-    pack(folder / "movielens/ml-100k/u.data", ratings)
-    people = "1|24|M|technician|85711\n22|25|F|other|40206\n196|34|F|x|1\n943|35|M|y|2\n"
-    pack(folder / "movielens/ml-100k/u.user", people)
-    pack(folder / "movielens/ml-100k/u.item", "1|Toy Story (1995)|01-Jan-1995||http|0|1\n")
-    data = MovieLens("100k").load()
-    assert sorted_rows(data) == [
-        (1, 1, "M under 25"),
-        (22, 1, "F 25-34"),
-        (196, 242, "F 25-34"),
-        (943, 1682, "M above 34"),
-    ]
-    assert data.domain.shape == (1682, 6)
-    assert MovieLens("100k").titles() == {1: "Toy Story (1995)"}
-    assert set(MovieLens("100k", "weekday").domain.labels[1]) == set(DAYS)
-
-
-@pytest.mark.parametrize("name", ["ml-latest", "ml-latest-small"])
-def test_movielens_latest(folder, name):
-    text = "userId,movieId,rating,timestamp\n1,1,4.0,964982703\n2,193609,0.5,1537109082\n"
-    path = pack(folder / f"movielens/{name}/ratings.csv", text)
-    films = 'movieId,title,genres\n1,Toy Story (1995),A\n193609,"Andrew, or: ""A"" (1991)",C\n3,X,Y\n'
-    pack(folder / f"movielens/{name}/movies.csv", films)
-    dataset = MovieLens("latest")
-    data = dataset.load()
-    assert sorted_rows(data) == [(1, 1, "Sunday"), (2, 193609, "Sunday")]
-    assert data.domain.labels[0] == (1, 3, 193609) and data.bound == Bound(3, 1)
-    assert dataset.titles()[193609] == 'Andrew, or: "A" (1991)'
-    pack(path, text + "2,2,3.0,1537109082\n")
-    refuses(MovieLens("latest"), path, "line 4", "'movieId'", "'2'", "movies.csv")
-    for cut in range(len(text) - 21, len(text) - 1):
-        pack(path, text[:cut])
-        refuses(MovieLens("latest"), path, "line 3")
-
-
-@pytest.mark.parametrize(
-    "bad, texts",
-    [
-        ("1::1193::5::978300761", ("item 1193 of user 1", "a second time")),
-        ("1::1::5", ("userId::movieId::rating::timestamp",)),
-        ("1::1::5::978300760::1", ("userId::movieId::rating::timestamp",)),
-        ("4::1::5::978300760", ("'userId'", "'4'", "a user of users.dat")),
-        ("6041::1::5::978300760", ("'userId'", "1 to 6040")),
-        ("1::3953::5::978300760", ("'movieId'", "'3953'", "1 to 3952")),
-        ("1::0::5::978300760", ("'movieId'",)),
-        ("1::1::6::978300760", ("'rating'",)),
-        ("1::1::3.5::978300760", ("'rating'",)),
-        ("1::1::::978300760", ("'rating'", "nothing")),
-        ("1::1::5::97830076", ("'timestamp'", "'97830076'")),
-        ("1::1::5::yesterday", ("'timestamp'",)),
-    ],
-)
-def test_a_bad_line_of_movielens_is_named(folder, monkeypatch, bad, texts):
-    movies(monkeypatch, "1m", 4)
-    path = pack(folder / "movielens/ratings.dat", RATINGS + bad + "\n")
-    pack(folder / "movielens/users.dat", USERS)
-    refuses(MovieLens(), path, "line 4", *texts)
-
-
-def test_movielens_lacks_and_wrong_users(folder, monkeypatch):
-    pack(folder / "movielens/ratings.dat", RATINGS)
-    with pytest.raises(FileNotFoundError, match="users.dat"):
+    archive.unlink()
+    with pytest.raises(FileNotFoundError, match="nor ml-1m.zip with it.*need not be unpacked"):
         MovieLens().load()
-    users = pack(folder / "movielens/users.dat", USERS)
-    assert len(MovieLens().load()) == 3
-    numbers = ("2 users (published: 6,040)", "3 ratings (published: 1,000,209)")
-    assert MovieLens().remarks() == numbers
-    for bad in ("3::X::25::1::1", "3::M::26::1::1", "9999::M::25::1::1", "3::M::25"):
-        pack(users, USERS + bad)
-        refuses(MovieLens(), users, "line 4")
-    with pytest.raises(ValueError, match="MovieLens.context"):
-        MovieLens("latest", "group")
-    with pytest.raises(ValueError, match="MovieLens.version"):
-        MovieLens("10m")
-    with pytest.raises(FileNotFoundError, match="ml-100k.zip"):
-        MovieLens("100k").load()
 
 
 # Gowalla
@@ -488,27 +231,6 @@ def test_gowalla_lglmf(places):
     assert data.bound is UNBOUNDED and data.truth_public and data.domain.shape == (7, 7)
 
 
-@pytest.mark.parametrize(
-    "part, text, texts",
-    [
-        ("test", "0\t4\t1\r\n3\t3\t1\r\n1\t5", ("line 3", "3 fields")),
-        ("test", "0\t4\t1\r\n3\t3\t1\r\n1\t5\t", ("line 3",)),
-        ("train", "0\t1\t2", ("2 check-ins", "need 29")),
-        ("tune", "0\t1\t2\r\n", ("line 1", "item 1 of user 0", "a second time")),
-        ("tune", "0\t7\t2\r\n", ("line 1", "'place'", "0 to 6")),
-        ("tune", "5628\t0\t2\r\n", ("line 1", "'user'", "0 to 5627")),
-        ("tune", "0\t0\t0\r\n", ("line 1", "'count'")),
-        ("tune", "0\t0\t1.5\r\n", ("line 1", "'count'")),
-        ("poi_coos", "0\t91\t0\r\n", ("line 1", "'latitude'")),
-        ("poi_coos", "0\t9\tx\r\n", ("line 1", "'longitude'")),
-        ("poi_coos", "0\t30\t-97\r\n", ("lacks place 1",)),
-    ],
-)
-def test_a_bad_line_of_gowalla_is_named(places, part, text, texts):
-    path = pack(places / f"Gowalla_{part}.txt.gz", text)
-    refuses(Gowalla(), path, *texts)
-
-
 def test_gowalla_of_snap(folder):
     text = (
         "0\t2010-10-19T23:55:27Z\t30.2359091167\t-97.7951395833\t22847\n"
@@ -516,7 +238,7 @@ def test_gowalla_of_snap(folder):
         "2\t2010-10-18T22:17:43Z\t59.2\t18.0\t9410\n"
         "0\t2010-10-20T00:00:00Z\t30.2\t-97.8\t22847\n"
     )
-    path = pack(folder / "gowalla/loc-gowalla_totalCheckins.txt.gz", text)
+    pack(folder / "gowalla/loc-gowalla_totalCheckins.txt.gz", text)
     data = Gowalla("snap").load()
     assert sorted_rows(data) == [
         (0, 22847, "Tuesday"),
@@ -530,17 +252,6 @@ def test_gowalla_of_snap(folder):
         (0, 22847, "Wednesday"),
     ]
     assert Gowalla("austin").domain.shape == (1, 7)
-    for bad, texts in (
-        ("0\t2010-02-30T00:00:00Z\t30\t-97\t1", ("'time'", "2010-02-30")),
-        ("0\t2010-02-20\t30\t-97\t1", ("'time'",)),
-        ("0\t2010-02-20T00:00:00Z\t30\t-97", ("5 fields",)),
-        ("x\t2010-02-20T00:00:00Z\t30\t-97\t1", ("'user'",)),
-        ("0\t2010-02-20T00:00:00Z\t30\t-97\t1x", ("'place'",)),
-    ):
-        pack(path, text + bad + "\n")
-        refuses(Gowalla("snap"), path, "line 5", *texts)
-    pack(path, "")
-    refuses(Gowalla("snap"), path, "no check-in")
     with pytest.raises(FileNotFoundError, match="LGLMF"):
         Gowalla().load()
 
@@ -593,77 +304,9 @@ def test_foursquare_from_its_archives(folder, monkeypatch):
     zipped(archive, members | {path.name: "x\n"})
     members["dataset_tsmc2014/dataset_TSMC2014_NYC.txt"] += b"470\tx\n"
     zipped(archive, members)
-    refuses(Foursquare(), path, "line 4")
+    refuses(Foursquare(), path, "Expected 8 columns, got 2")
     archive.write_bytes(archive.read_bytes()[:-30])
     refuses(Foursquare(), archive, "damaged")
-
-
-def test_foursquare_of_the_world(folder, monkeypatch):
-    small(monkeypatch, "world", 4)
-    venues = (
-        "4f5e3a72e4b053fd6a4313f6",
-        "49bbd6c0f964a520f4531fe3",
-        "4b4b87b5f964a5204a9f26e3",
-    )
-    text = (
-        f"50756\t{venues[0]}\tTue Apr 03 18:00:06 +0000 2012\t240\n"
-        f"190571\t{venues[2]}\tTue Apr 03 18:00:07 +0000 2012\t540\n"
-        f"221021\t{venues[1]}\tTue Apr 03 18:00:08 +0000 2012\t-300\n"
-        f"50756\t{venues[0]}\tWed Apr 04 18:00:08 +0000 2012\t240\n"
-    )
-    zipped(
-        folder / "dataset_TIST2015.zip",
-        {
-            "dataset_TIST2015_Checkins.txt": text,
-            "dataset_TIST2015_POIs.txt": f"{venues[0]}\t53.36\t83.76\tTheater\tRU\n",
-        },
-    )
-    data = Foursquare("world").load()
-    assert sorted_rows(data) == [
-        (50756, venues[0], "Tuesday"),
-        (50756, venues[0], "Wednesday"),
-        (190571, venues[2], "Wednesday"),
-        (221021, venues[1], "Tuesday"),
-    ]
-    assert data.domain.labels[0] == tuple(sorted(venues))
-    monkeypatch.setattr(delimited, "_SIZE", 100)  # venues come again in later pieces
-    assert sorted_rows(Foursquare("world").load()) == sorted_rows(data)
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz", ".zip"])
-def test_foursquare_in_local_time(folder, monkeypatch, suffix):
-    small(monkeypatch, "nyc", 3)
-    name = f"foursquare/dataset_tsmc2014/dataset_TSMC2014_NYC.txt{suffix}"
-    pack(folder / name, CHECKINS.encode("latin-1"))
-    data = Foursquare().load()
-    assert sorted_rows(data) == [
-        (470, "49bbd6c0f964a520f4531fe3", "Tuesday"),
-        (470, "49bbd6c0f964a520f4531fe3", "Wednesday"),
-        (1083, "4a43c0aef964a520c6a61fe3", "Tuesday"),
-    ]
-    assert data.bound is UNBOUNDED and data.truth_public and data.domain.shape == (2, 7)
-
-
-@pytest.mark.parametrize(
-    "old, new, texts",
-    [
-        ("Tue Apr 03", "Wed Apr 03", ("line 1", "'time'", "Wed Apr 03")),
-        ("Tue Apr 03", "Tue Apr 31", ("line 1", "'time'")),
-        ("-240\tWed", "x\tWed", ("line 2", "'offset'")),
-        ("1083\t", "1084\t", ("line 2", "'user'", "1 to 1083")),
-        ("4a43c0ae", "4A43c0ae", ("line 2", "'venue'")),
-        ("40.60\t", "", ("line 2", "fewer than 8")),
-        (" 2012\n470", " 20", ("line 2",)),
-    ],
-)
-def test_a_bad_line_of_foursquare_is_named(folder, old, new, texts):
-    text = CHECKINS.replace(old, new, 1).encode("latin-1")
-    path = pack(folder / "dataset_TSMC2014_NYC.txt", text)
-    refuses(Foursquare(), path, *texts)
-    pack(path, CHECKINS.encode("latin-1"))
-    refuses(Foursquare(), path, "3 check-ins", "need 227,428")
-    with pytest.raises(FileNotFoundError, match="dataset_tsmc2014.zip"):
-        Foursquare("tky").load()
 
 
 # Online Retail
@@ -678,7 +321,7 @@ C536379,D,Discount,-1,2010-12-02 09:41:00,27.5,14527,UK
 
 def test_online_retail(folder, monkeypatch):
     monkeypatch.setattr(retail, "LINES", 4)
-    path = pack(folder / "online_retail/online_retail.csv.xz", SHOP)
+    pack(folder / "online_retail/online_retail.csv.xz", SHOP)
     dataset = OnlineRetail()
     data = dataset.load()
     assert sorted_rows(data) == [
@@ -689,16 +332,6 @@ def test_online_retail(folder, monkeypatch):
     assert dataset.without_customer() == 1 and repr(dataset) == "OnlineRetail()"
     assert data.domain.labels == (("22139", "85123A", "D"), DAYS)
     assert data.bound is UNBOUNDED and data.truth_public
-    for old, new, texts in (
-        ("2010-12-02 09:41:00", "12/2/2010 9:41", ("line 3", "'InvoiceDate'", "12/2/2010")),
-        ("14527", "x", ("line 3", "'CustomerID'", "'x'")),
-        ("14527", "99999", ("line 3", "'CustomerID'", "12346 to 18287")),
-        (",D,", ",,", ("line 3", "'StockCode'")),
-        ("536414,22139,,56,2010-12-05 11:52:00,0.0,,UK", "5364", ("line 5", "fewer")),
-        ("536414,22139,,56,2010-12-05 11:52:00,0.0,,UK\n", "", ("3 lines", "need 4")),
-    ):
-        pack(path, SHOP.replace(old, new))
-        refuses(OnlineRetail(), path, *texts)
 
 
 # Twins

@@ -36,20 +36,6 @@ HAY = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zip"])
-@pytest.mark.parametrize("dataset, name, size, bound", HAY)
-def test_counts_one_a_line(folder, dataset, name, size, bound, suffix):
-    counts = np.random.default_rng(0).integers(0, 3, size)
-    pack(folder / "hay2010" / (name + suffix), "\n".join(map(str, counts)))
-    table = dataset().load()
-    assert table.domain == dataset().domain and table.domain.shape == (size,)
-    assert (table.dense() == counts).all()
-    assert table.bound == bound and table.truth_public
-    pack(folder / "hay2010" / (name + suffix), "\r\n".join([*map(str, counts), "", ""]))
-    assert (dataset().load().dense() == counts).all()
-
-
 @pytest.mark.parametrize("dataset, name, size, bound", HAY)
 def test_a_file_of_another_length_loads_and_says_so(folder, dataset, name, size, bound):
     assert dataset().domain.shape == (size,)
@@ -71,12 +57,6 @@ def test_a_file_knows_whether_its_order_says_anything(folder):
     assert NetTrace().is_sorted()
     pack(path, "4\n0\n4\n9\n")
     assert not NetTrace().is_sorted()
-
-
-@pytest.mark.parametrize("bad", ["-1", "1.5", "x", "1e3", "1,2", "3 4", "nan", '"5', "9" * 20])
-def test_what_is_not_a_count_is_refused_by_line(folder, bad):
-    path = pack(folder / "hay2010/search_logs.txt", "0\n" * 40 + f"{bad}\n" + "0\n" * 32_727)
-    refuses(SearchLogs(), path, "line 41", bad, "a whole number >= 0")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +178,7 @@ def test_surnames_from_the_publishers_archive_or_table(folder):
     assert published.verify("surnames")[0].state == "unknown"
     path.unlink()
     path = pack(folder / "Names_2010Census.csv.gz", CENSUS.replace(",14,", ",1x,"))
-    refuses(Surnames(n=1), path, "line 4", "'count'", "'1x'")
+    refuses(Surnames(n=1), path, "row 3", "'count'", "'1x'")
     path.unlink()
     with pytest.raises(FileNotFoundError, match="workbench data fetch surnames"):
         Surnames().load()
@@ -211,11 +191,11 @@ def test_surnames_from_the_rendering(folder):
     frame.with_columns(rank=pl.Series([1, 2, 0])).write_parquet(path)
     assert Surnames(n=2).load().counts.tolist() == [9, 7]
     frame.with_columns(count=pl.Series([9, None, 100])).write_parquet(path)
-    refuses(Surnames(n=2), path, "line 2", "'count'", "nothing")
+    refuses(Surnames(n=2), path, "row 2", "'count'", "nothing")
     frame.drop("count").write_parquet(path)
-    refuses(Surnames(n=2), path, "no such Parquet file")
+    refuses(Surnames(n=2), path, "has no column count")
     path.write_bytes(b"PAR1 and then nothing")
-    refuses(Surnames(n=2), path, "no such Parquet file")
+    refuses(Surnames(n=2), path, "cannot be read")
 
 
 def test_a_fetched_file_without_a_recorded_sha256_is_taken_as_it_comes(folder, monkeypatch):
@@ -269,12 +249,6 @@ def test_one_edge_more_moves_two_degrees_by_one(graph):
         moved = abs(both[1] - both[0])
         assert moved.sum() in (0, 2) and moved.max() <= 1
     assert both[0].sum() == 2 * len({frozenset(e) for e in ends.tolist() if e[0] != e[1]})
-
-
-@pytest.mark.parametrize("bad", ["1", "1 2 3", "a b", "1,2", "-1 2", "1.0 2", "1 2 # no"])
-def test_a_line_that_is_no_edge_is_refused(graph, bad):
-    with pytest.raises(ValueError, match="ca-GrQc.txt, line 10.*two node ids"):
-        graph(EDGES + bad + "\n", 5)
 
 
 def test_snap_graphs_are_read_by_name(folder):
@@ -331,15 +305,6 @@ def test_every_line_of_a_customer_is_as_likely_as_any_other(folder):
     pack(folder / RETAIL_FILE, "InvoiceDate,CustomerID\n" + text)
     kept = sum(RetailHours(most=3, seed=s).load().dense()[:12] for s in range(800))
     assert kept.sum() == 2400 and abs(kept - 200).max() < 6 * (200 * 3 / 4) ** 0.5
-
-
-@pytest.mark.parametrize(
-    "bad", ["12/1/2010 8:26", "", "2010-12-01", "2010-11-30 23:59:59", "2011-12-10 00:00:00"]
-)
-def test_a_time_outside_the_period_or_badly_written_is_refused(folder, bad):
-    path = pack(folder / RETAIL_FILE, SHOP.replace("2010-12-01 01:00:00", bad))
-    found = repr(bad) if bad else "nothing"
-    refuses(RetailHours(), path, "line 4", "'InvoiceDate'", found, "2011-12-10")
 
 
 def test_retail_hours(folder):

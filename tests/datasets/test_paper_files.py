@@ -9,7 +9,7 @@ from experiments.fan2015 import table4
 from experiments.fan2015.data import RatedFilms
 from experiments.hay2010 import fig5, fig6, fig7
 from tests.datasets.test_datasets import pack
-from tests.datasets.test_fan2015 import tarred, zipped
+from tests.datasets.test_fan2015 import zipped
 from workbench.datasets import (
     Gowalla,
     InteractionsTwin,
@@ -65,7 +65,7 @@ def test_ranges_of_addresses_take_another_order_beside_a_file_that_is_sorted_by_
     assert sweeps["NetTrace"].datasets == [NetTrace()] and "NetTrace twin" not in sweeps
 
 
-FILMS = {n: f"{n}:\n{n},3,2005-09-06\n7,1,2004-02-29\n".encode() for n in (1, 2, 3)}
+FILMS = {n: f"{n}:\n{n},3,2005-09-06\n7,1,2004-02-29\n" for n in (1, 2, 3)}
 
 
 @pytest.fixture
@@ -76,9 +76,8 @@ def fan(folder, monkeypatch):
     members = {"ml-1m/ratings.dat": ratings, "ml-1m/users.dat": users, "ml-1m/movies.dat": ""}
     zipped(folder / "movielens/ml-1m.zip", members)
     monkeypatch.setattr(netflix_prize, "PARTS", ((1, 2, 4), (3, 3, 2)))
-    films = tarred({f"training_set/mv_{n:07}.txt": text for n, text in FILMS.items()})
-    archive = tarred({"download/training_set.tar": films})
-    pack(folder / "netflix_prize/nf_prize_dataset.tar.gz", archive)
+    for number, text in FILMS.items():
+        pack(folder / f"netflix_prize/training_set/mv_{number:07}.txt", text)
     visit = "{}\t2010-07-24T13:45:06Z\t30.2359\t-97.7951\t{}\n"
     visits = "".join(visit.format(u, 22 + p) for u in range(6) for p in range(4))
     pack(folder / "gowalla/loc-gowalla_totalCheckins.txt.gz", visits)

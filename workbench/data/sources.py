@@ -364,7 +364,7 @@ class CsvFile(FileSource):
         self.names = [*layout.names]
         self._blank = 0 if self.names else -1  # lines before the names
         try:
-            with self._unpacked(CountedFile(path)) as stream:
+            with CountedFile(path) as raw, self._unpacked(raw) as stream:
                 text = TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
                 records = csv.reader(self._lines(text))
                 while not self.names and self._blank < _MOST_BLANK:
