@@ -319,18 +319,11 @@ def _snap(shape: str, rows: int) -> dict:
 
 
 def _foursquare(shape: str, rows: int) -> dict:
-    time = "Tue Apr 03 18:00:09 +0000 2012"
-    if shape.startswith("nyc"):
-        row = f"%d\t%024x\tc\tk\t40\t-74\t-240\t{time}\n"
-        name = "dataset_TSMC2014_NYC.txt"
-    else:
-        row = f"%d\t%024x\t{time}\t240\n"
-        name = "dataset_TIST2015_Checkins.txt"
-    for city in ("nyc", "world"):
-        checkins.FORMS[city] = checkins.FORMS[city]._replace(check_ins=rows)
+    row = "%d\t%024x\tc\tk\t40\t-74\t-240\tTue Apr 03 18:00:09 +0000 2012\n"
+    checkins.FORMS["nyc"] = checkins.FORMS["nyc"]._replace(check_ins=rows)
     venues = rows if shape.endswith("venues") else 1
     lines = (row % (1 + i % 1000, i % venues) for i in range(rows))
-    return {f"foursquare/{name}": lines}
+    return {"foursquare/dataset_TSMC2014_NYC.txt": lines}
 
 
 def _published(shapes: tuple, files: Callable, width: int, dataset: Callable) -> Kind:
@@ -373,10 +366,7 @@ KINDS = {
     "netflix": _published(("ratings",), _netflix, 17, datasets.NetflixPrize),
     "gowalla": _published(("check-ins",), _gowalla, 12, datasets.Gowalla),
     "gowalla-snap": _published(("check-ins",), _snap, 41, lambda: datasets.Gowalla("snap")),
-    "foursquare-city": _published(("nyc", "nyc, venues"), _foursquare, 70, datasets.Foursquare),
-    "foursquare-world": _published(
-        ("world", "world, venues"), _foursquare, 70, lambda: datasets.Foursquare("world")
-    ),
+    "foursquare": _published(("nyc", "nyc, venues"), _foursquare, 70, datasets.Foursquare),
 }
 
 

@@ -59,22 +59,10 @@ TSMC = {
     b"979\t4a43c0aef964a520c6a61fe3\t4bf58dd8d48988d1df941735\tCaf\xe9\t40.60\t-74.04\t-240\t"
     b"Tue Apr 03 18:00:25 +0000 2012\r\n"
 }
-TIST = {
-    "foursquare/dataset_TIST2015_Checkins.txt": b"50756\t4f5e3a72e4b053fd6a4313f6\t"
-    b"Tue Apr 03 18:00:06 +0000 2012\t240\n"
-    b"190571\t4b4b87b5f964a5204a9f26e3\tTue Apr 03 18:00:07 +0000 2012\t540\n"
-}
-
 
 def foursquare_as_small(monkeypatch) -> None:
-    for city in ("nyc", "world"):
-        form = checkins.FORMS[city]._replace(check_ins=2)
-        monkeypatch.setitem(checkins.FORMS, city, form)
-
-
-def movielens_as_small(monkeypatch) -> None:
-    form = ratings.FORMS["1m"]._replace(ratings_in_all=3)
-    monkeypatch.setitem(ratings.FORMS, "1m", form)
+    form = checkins.FORMS["nyc"]._replace(check_ins=2)
+    monkeypatch.setitem(checkins.FORMS, "nyc", form)
 
 
 def netflix_as_small(monkeypatch) -> None:
@@ -122,10 +110,9 @@ def _packed(content: bytes, suffix: str, name: str) -> bytes:
 
 PUBLISHED = {
     "lodes": published(lambda: OnTheMap(states=("al",)), lodes()),
-    "movielens": published(MovieLens, MOVIELENS, movielens_as_small),
+    "movielens": published(MovieLens, MOVIELENS),
     "netflix": published(NetflixPrize, NETFLIX, netflix_as_small),
     "gowalla": published(Gowalla, GOWALLA, gowalla_as_small),
     "gowalla-snap": published(lambda: Gowalla("snap"), SNAP),
-    "foursquare-city": published(Foursquare, TSMC, foursquare_as_small),
-    "foursquare-world": published(lambda: Foursquare("world"), TIST, foursquare_as_small),
+    "foursquare": published(Foursquare, TSMC, foursquare_as_small),
 }
