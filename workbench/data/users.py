@@ -13,7 +13,7 @@ from workbench.compiled import pa, pd, pl
 from workbench.data import user_kernels
 from workbench.data.sources import series_of
 from workbench.spaces.rows import distinct
-from workbench.value import Bool, Int, UInt8, UInt64, shown
+from workbench.value import Bool, Int, UInt64, shown
 
 _KEY_BYTES = 32
 _SEED = int.from_bytes(
@@ -271,7 +271,7 @@ class UserNumbers:
             self._is_unusual = np.append(self._is_unusual, unusual.to_numpy())
         if self._as_text or not self._is_unusual.any():
             return numbers
-        return np.where(np.append(self._is_unusual, False)[numbers], _UNUSUAL, numbers)
+        return np.where(self._is_unusual[numbers], _UNUSUAL, numbers)
 
     def ids(self, first: int = 0) -> UInt64[np.ndarray, "numbers 2"] | None:
         """What identifies the user of each number from one on, in 127 bits; None where the number does."""
@@ -364,17 +364,18 @@ class _DifferentTexts:
         self._text = np.empty(length, np.uint8)
 
     def numbers(self, texts: pl.Series) -> Int[np.ndarray, " rows"]:
-        """The number of each text; -1 where there is none."""
-        numbers = np.full(len(texts), -1, np.int64)
-        is_text = texts.is_not_null().to_numpy()
-        texts = texts.drop_nulls()
-        starts, text = _bytes_of(texts)
+        """The number of each text; a missing one is empty."""
+        texts = texts.fill_null("")
+        array = texts.to_arrow(compat_level=pl.CompatLevel.oldest())
+        _, starts, text = array.buffers()
+        starts = np.frombuffer(starts, np.int64, len(array) + 1, 8 * array.offset)
+        text = np.frombuffer(text, np.uint8)
         self._reserve(self.size + len(texts), int(self._starts[self.size]) + len(text))
-        hashes = texts.hash(_SEED).to_numpy()
         held = self._slots, self._starts, self._text
-        found = np.empty(len(texts), np.int64)
-        self.size = user_kernels.number_texts(hashes, starts, text, self.size, *held, found)
-        numbers[is_text] = found
+        numbers = np.empty(len(texts), np.int64)
+        self.size = user_kernels.number_texts(
+            texts.hash(_SEED).to_numpy(), starts, text, self.size, *held, numbers
+        )
         return numbers
 
     def series(self, first: int = 0) -> pl.Series:
@@ -390,14 +391,3 @@ class _DifferentTexts:
             names = self.series()
             self._allocate(1 << capacity.bit_length(), 1 << length.bit_length())
             self.numbers(names)
-
-
-def _bytes_of(
-    texts: pl.Series,
-) -> tuple[Int[np.ndarray, " texts+1"], UInt8[np.ndarray, " bytes"]]:
-    """Where each of some texts begins, and their bytes, one after another."""
-    array = texts.to_arrow(compat_level=pl.CompatLevel.oldest())
-    _, starts, text = array.buffers()
-    return np.frombuffer(starts, np.int64, len(array) + 1, 8 * array.offset), np.frombuffer(
-        text, np.uint8
-    )
