@@ -113,7 +113,7 @@ def test_netflix_from_the_archive_of_four_files(small_parts):
     archive = zipped(small_parts / "archive.zip", members | {"movie_titles.csv": b""})
     assert sorted_rows(NetflixPrize().load()) == rows
     zipped(archive, members | {"combined_data_4.txt": b"5:\n6,5,2000-01-01x\n"})
-    refuses(NetflixPrize(), archive / "combined_data_4.txt", "row 1", "customer,rating,date")
+    refuses(NetflixPrize(), archive / "combined_data_4.txt", "row 2", "customer,rating,date")
 
 
 def test_netflix_domain_and_where_it_may_be_found():
