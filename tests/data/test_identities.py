@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from workbench import DP, UNBOUNDED, Bound, Domain, Interactions, Records, SparseTable
-from workbench.data import UserNumbers, check_table
+from workbench.data import UserNumbers, check_table, user_kernels
 from workbench.data.sources import series_of
 from workbench.mechanisms import HighPassFilter
 from workbench.owner.scale import Rows, release
@@ -258,3 +258,41 @@ def test_a_check_lists_all_users_that_a_release_would_refuse():
         ("an integer in its usual spelling", 2),
     ]
     assert check_table(frame[:2], DOMAIN, user="who", user_type="text").refused == []
+
+
+def test_text_users_are_numbered_as_they_come():
+    """Over many batches, of which each makes the list of names grow."""
+    rng = np.random.default_rng(1)
+    column = UserNumbers("who")
+    numbers = {}
+    for size in (10, 3000, 60_000, 5):
+        names = [f"name {x}é" for x in rng.integers(0, 2 * size, size)]
+        expected = [numbers.setdefault(name, len(numbers)) for name in names]
+        assert column.numbers(pl.Series(names)).tolist() == expected
+    found = column.users(np.zeros(0, np.int64))
+    assert found.ids.to_list() == [*numbers]
+    assert (column.ids(7) == column.ids()[7:]).all()
+
+
+def test_texts_of_one_hash_have_different_numbers():
+    text = np.frombuffer(b"abbaab", np.uint8)  # a, bb, aa, b
+    starts = np.array([0, 1, 3, 5, 6, 6, 6])  # and twice nothing
+    slots = np.full(16, -1)
+    held = slots, np.zeros(9, np.int64), np.zeros(20, np.uint8)
+    numbers = np.zeros(6, np.int64)
+    hashes = np.zeros(6, np.uint64)
+    assert user_kernels.number_texts(hashes, starts, text, 0, *held, numbers) == 5
+    assert numbers.tolist() == [0, 1, 2, 3, 4, 4]
+    assert user_kernels.number_texts(hashes, starts, text, 5, *held, numbers) == 5
+    assert numbers.tolist() == [0, 1, 2, 3, 4, 4]
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_text_of_parquet_is_the_same_listed_or_not(tmp_path, listed):
+    users, items, days = rows()
+    who = [f"user {u}" for u in users]
+    path = tmp_path / "a.parquet"
+    table = pa.table({"who": who, "item": items, "day": days})
+    pq.write_table(table, path, use_dictionary=["who"] if listed else False)
+    found = SparseTable.read(path, DOMAIN, BOUND, user="who", key=KEY).dense()
+    assert (found == kept(who, items, days)).all()

@@ -60,6 +60,7 @@ TSMC = {
     b"Tue Apr 03 18:00:25 +0000 2012\r\n"
 }
 
+
 def foursquare_as_small(monkeypatch) -> None:
     form = checkins.FORMS["nyc"]._replace(check_ins=2)
     monkeypatch.setitem(checkins.FORMS, "nyc", form)
