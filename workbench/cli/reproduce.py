@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
 from time import monotonic
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from workbench.figures.status import NotebookRun
 
 
-_UNITS = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _MARKS = {
     "waiting": ("·", "dim"),
     "running": ("…", "cyan"),
@@ -78,13 +76,6 @@ def reproduce(
             help="Run only figures whose own notebook, modules or data changed, not any source.",
         ),
     ] = False,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="What all may take together, as 8GB; more waits, or is stopped.",
-        ),
-    ] = None,
     timeout: Annotated[
         float | None,
         typer.Option(help="Seconds a cell may take.", show_default="600; paper: 6 hours"),
@@ -102,7 +93,7 @@ def reproduce(
     """
     from workbench.compiled import project_folder
     from workbench.figures import find_notebooks, results_folder
-    from workbench.figures.batch import reproduce as reproduction_reproduce
+    from workbench.figures.batch import reproduce as run_notebooks
     from workbench.figures.comparison import write_comparison
     from workbench.figures.site import write
     from workbench.figures.status import MANY, Task, tasks
@@ -125,7 +116,7 @@ def reproduce(
     runs: dict[str, NotebookRun] = {}
     try:
         with _Progress(runs) as progress:
-            reproduction_reproduce(
+            run_notebooks(
                 figures or (),
                 notebooks=notebooks,
                 results=results,
@@ -135,7 +126,6 @@ def reproduce(
                 force=force,
                 only_failed=only_failed,
                 changed=changed,
-                memory=_bytes(memory),
                 timeout=timeout,
                 on_change=progress.update,
             )
@@ -172,20 +162,6 @@ def reproduce(
             screen.say(said)
     if failed:
         raise typer.Exit(1)
-
-
-def _bytes(size: str | None) -> float | None:
-    """A size as it is typed.
-
-    >>> _bytes("1.5 GB"), _bytes("800M"), _bytes(None)
-    (1500000000.0, 800000000.0, None)
-    """
-    if size is None:
-        return None
-    parts = re.fullmatch(r"(\d+\.?\d*|\.\d+) *([kMGT])i?B?", size.strip())
-    if parts is None or not float(parts[1]):
-        raise ValueError(f"--memory {size!r} is not allowed: need a size, as 8GB or 800MB")
-    return float(parts[1]) * _UNITS[parts[2]]
 
 
 class _Progress:

@@ -89,7 +89,6 @@ class Entry:
     short: str = ""
     words: dict[str, str] = field(default_factory=dict)
     seconds: float | None = None
-    memory: int | None = None
     failed: str = ""
     notebook_file: Path | None = None
     thumbnail: Thumbnail | None = None
@@ -251,8 +250,6 @@ class Entry:
                 parts.append(f"{duration(self.manifest['seconds'])} of computing")
         if self.seconds is not None:
             parts.append(f"{duration(self.seconds)} in all")
-        if self.memory:
-            parts.append(f"{self.memory / 1e9:.1f} GB of memory")
         written = self.manifest.get("written", "")
         parts = [part for part in parts if not part.startswith("0 ")]
         return ", ".join(parts) + (
@@ -292,7 +289,6 @@ def _entry(folder: Path) -> Entry:
     entry = Entry(folder)
     status = read_status(folder)
     entry.seconds = status.get("seconds")
-    entry.memory = status.get("memory")
     if status.get("state") == "failed":
         entry.failed = " — ".join(filter(None, (status.get("cell"), status.get("error"))))
     if not status and not (folder / "manifest.json").exists():

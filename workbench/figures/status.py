@@ -1,4 +1,4 @@
-"""Notebooks of a batch: settings, order, logs, and whether a result is up to date."""
+"""Tasks of a batch, and the record that each run of a notebook leaves in its folder."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,17 +28,17 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 
-# Settings
+# Tasks
 
-MANY = 200  # runs that are started without being asked for twice
+MANY = 200  # runs that start without --yes
 
 
 @dataclass(frozen=True)
 class Task:
     """One run of a figure's notebook.
 
-    `name` is its folder among the profile's results, `parameters` what papermill sets beside `profile`
-    and `results`; a figure of another package has no `path`, and the cells that every figure has.
+    `name` is its folder among the profile's results. `parameters` are what papermill sets in addition to
+    `profile` and `results`. A figure of another package has no `path` and runs the default notebook.
     """
 
     id: str
@@ -51,18 +50,18 @@ class Task:
 def tasks(
     ids: Sequence[str], paths: Mapping[str, Path], profile: str, settings: Sequence[str]
 ) -> list[Task]:
-    """The runs of figures at every combination of what `settings` list.
+    """List the runs of figures at every combination of the values in `settings`.
 
     Parameters
     ----------
     ids : sequence of str
         Figures.
     paths : mapping
-        Their notebooks.
+        Notebooks by figure.
     profile : str
         "quick" or "paper".
     settings : sequence of str
-        `name=value`; several values stand between commas, several lists between semicolons.
+        `name=value`, for example `epsilon=0.1,0.5`. Commas separate values, semicolons separate lists.
 
     Raises
     ------
@@ -85,16 +84,16 @@ def tasks(
 
 
 def grid(cls: type[Figure], settings: Sequence[str]) -> list[dict[str, Any]]:
-    """Every combination of the values that `settings` list for a figure."""
+    """List every combination of the values in `settings` for a figure."""
     known = cls.parameters()
     values: dict[str, list[str]] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
-            raise ValueError(f"-p {setting!r}: need name=value, as in -p epsilon=0.5")
+            raise ValueError(f"-p {setting!r}: need name=value, for example -p epsilon=0.5")
         cls.refuse_unknown([name])
         if name in values:
-            raise ValueError(f"-p {name} is given twice; several values stand between commas")
+            raise ValueError(f"-p {name} is given twice. Separate several values with commas.")
         between = ";" if known[name].metadata["many"] else ","
         values[name] = [part.strip() for part in text.split(between) if part.strip()]
         if not values[name]:
@@ -105,20 +104,16 @@ def grid(cls: type[Figure], settings: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _plain(x: Any) -> Any:
-    """A value as papermill writes it: the text `none`, because a notebook's None is the profile's own."""
+    """A value as papermill writes it. None becomes "none", because a notebook's None is the profile's own."""
     return list(x) if isinstance(x, tuple) else "none" if x is None else x
 
 
-# Notebooks
-
-
-def check_parameters(notebook: NotebookNode, parameters: dict[str, Any]) -> None:
-    """Refuse a notebook that would ignore its parameters; papermill only warns, if at all."""
+def check_parameters(notebook: NotebookNode, parameters: Mapping[str, Any]) -> None:
+    """Refuse a notebook that would ignore its parameters, because papermill only warns."""
     tagged = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", ())]
     if len(tagged) != 1:
         raise ValueError(f"need one cell tagged `parameters`, there are {len(tagged)}")
-    statements = ast.parse(tagged[0].source).body
-    assignments = [s for s in statements if isinstance(s, ast.Assign)]
+    assignments = [s for s in ast.parse(tagged[0].source).body if isinstance(s, ast.Assign)]
     names = {getattr(target, "id", "") for line in assignments for target in line.targets}
     missing = [name for name in parameters if name not in names]
     if missing:
@@ -128,19 +123,18 @@ def check_parameters(notebook: NotebookNode, parameters: dict[str, Any]) -> None
         )
 
 
-def runs_alone(path: Path) -> bool:
-    """Whether a notebook must not run beside others."""
-    try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        return any("alone" in cell["metadata"].get("tags", ()) for cell in cells)
-    except (ValueError, KeyError, TypeError):
-        return False  # not a notebook; running it says so
+def runs_alone(task: Task) -> bool:
+    """Whether a notebook measures times, so that no other may run at the same time."""
+    if task.path is None:
+        return False
+    cells = read_json(task.path).get("cells", ())
+    return any("alone" in cell.get("metadata", {}).get("tags", ()) for cell in cells)
 
 
 def source_hashes(project: Path, store: Path) -> dict[str, str]:
-    """Hashes of what notebooks reach: workbench, experiments, and the data in their folders.
+    """Hashes of the sources and data that notebooks use: workbench, experiments and data folders.
 
-    Data is named as it is looked for, so that it may move. `store` keeps hashes of large files.
+    A data file is named relative to its folder, so the folder may move. `store` keeps hashes of large files.
     """
     package = Path(__file__).resolve().parents[1]
     hashes = {}
@@ -148,8 +142,7 @@ def source_hashes(project: Path, store: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*.py")):
             relative = path.relative_to(folder)
             if "results" not in relative.parts:
-                name = f"{folder.name}/{relative.as_posix()}"
-                hashes[name] = state(str(path))
+                hashes[f"{folder.name}/{relative.as_posix()}"] = state(str(path))
     stated = os.environ.get("WORKBENCH_DATA")
     for data in (*([Path(stated).expanduser()] if stated else []), project / "data" / "raw"):
         for path in sorted(data.rglob("*")):
@@ -159,96 +152,18 @@ def source_hashes(project: Path, store: Path) -> dict[str, str]:
     return hashes
 
 
-# Schedule
-
-
-@dataclass(eq=False)
-class Job:
-    """A task that waits or runs, and what is known of it from its last run.
-
-    `alone` runs beside nothing; `seconds` and `memory`, in bytes, are what it took last time; `patient`
-    waits for another process that works on the figure, instead of letting others go first.
-    """
-
-    task: Task
-    alone: bool = False
-    seconds: float | None = None
-    memory: int = 0
-    patient: bool = False
-
-
-def in_order(jobs: Sequence[Job]) -> list[Job]:
-    """The longest first, before them those of which nothing is known; what runs alone comes last."""
-    unknown = float("inf")
-    return sorted(jobs, key=lambda job: (job.alone, -(job.seconds or unknown)))
-
-
-def next_job(
-    waiting: Sequence[Job], running: Collection[Job], workers: int, ceiling: float
-) -> Job | None:
-    """The first that may start now; None while there is no room.
-
-    Parameters
-    ----------
-    waiting : sequence of Job
-        In their order.
-    running : collection of Job
-        What runs now.
-    workers : int
-        How many may run at once.
-    ceiling : float
-        Bytes of memory that all may take together; one alone always starts.
-    """
-    if not running:
-        return waiting[0] if waiting else None
-    if len(running) >= workers or any(job.alone for job in running):
-        return None
-    taken = sum(job.memory for job in running)
-    fitting = (job for job in waiting if not job.alone and taken + job.memory <= ceiling)
-    return next(fitting, None)
-
-
-# Run log
+# Records
 
 LOG = "run.log"
 
 
-class RunLog:
-    """The log of one notebook's run, beside what it makes."""
-
-    def __init__(self, file: Path):
-        self.file = file
-
-    def begin(self, text: str) -> None:
-        """A new log."""
-        self.file.unlink(missing_ok=True)
-        self.add(text)
-
-    def add(self, text: str) -> None:
-        """A line with the time, or several."""
-        now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-        with suppress(OSError), open(self.file, "a", encoding="utf-8") as file:  # a full disk
-            file.write(f"{now}  {text}\n")
-
-    def add_cells(self, executed: NotebookNode) -> None:
-        """How long each cell took."""
-        for cell in executed.cells:
-            seconds = cell.metadata.get("papermill", {}).get("duration")
-            if cell.cell_type == "code" and seconds is not None:
-                first = cell.source.strip().partition("\n")[0]
-                self.add(f"{seconds:8.1f} s  In [{cell.execution_count}]: {first}")
-
-
-# Status
-
-
 @dataclass(frozen=True)
 class NotebookRun:
-    """What became of one notebook.
+    """The outcome of one notebook.
 
-    `state` is waiting, running, done, kept (up to date, not run again), failed or stopped;
-    `cell` and `error` say where and why it failed; `verdicts` counts outcomes of its claims;
-    `expected` is how many seconds it took last time, `memory` how many bytes at most.
+    `state` is waiting, running, done, kept (up to date, not run again), failed or stopped. `cell` and
+    `error` say where and why it failed. `verdicts` counts outcomes of statements. `seconds` is what the
+    run took and `expected` what the last one took.
     """
 
     stem: str
@@ -259,16 +174,15 @@ class NotebookRun:
     error: str = ""
     verdicts: dict[str, int] = field(default_factory=dict)
     expected: float | None = None
-    memory: int = 0
 
 
 def read_status(folder: Path) -> dict[str, Any]:
-    """The status record of a notebook's folder; empty while it has none."""
+    """The status record of a notebook's folder, empty if there is none."""
     return read_json(folder / "status.json")
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """What a file holds; empty where there is none, or half of one."""
+    """The object in a file, empty if the file is missing or incomplete."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -277,22 +191,14 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def write_status(folder: Path, keys: dict[str, str], run: NotebookRun) -> None:
-    """Write the status, last of all: what is named in it is there."""
+    """Write the status after all other files, whose names it lists."""
     files = [path.name for path in folder.iterdir() if path.is_file() and path.name[0] != "."]
-    status = {
-        **keys,
-        "state": run.state,
-        "seconds": run.seconds,
-        "memory": run.memory,
-        "cell": run.cell,
-        "error": run.error,
-        "files": sorted(files),
-    }
-    write_json(folder / "status.json", status)
+    told = {name: getattr(run, name) for name in ("state", "seconds", "cell", "error")}
+    write_json(folder / "status.json", {**keys, **told, "files": sorted(files)})
 
 
 def count_verdicts(folder: Path) -> dict[str, int]:
-    """How many statements ended how, in six columns; none where a notebook judges nothing."""
+    """Number of statements by outcome, empty if the notebook judges nothing."""
     try:
         with open(folder / "verdicts.csv", encoding="utf-8", newline="") as file:
             return claims.add_up(
@@ -302,49 +208,38 @@ def count_verdicts(folder: Path) -> dict[str, int]:
         return {}
 
 
-class Stopped(Exception):
-    """The batch was stopped while a notebook waited for another process."""
-
-
-class Busy(Exception):
-    """Another process works in a notebook's folder."""
-
-
 @contextmanager
-def locked(folder: Path, stopped: threading.Event, patient: bool = True) -> Iterator[None]:
-    """Wait until no other process or thread works in a folder, and keep them out meanwhile.
+def locked(folder: Path, stopped: threading.Event) -> Iterator[None]:
+    """Wait until no other process works in a folder, or `stopped` is set, and keep others out.
 
-    SQLite's own lock, of an empty database: it works on every system, and ends with its process.
-    Who is not patient gets a `Busy` instead of waiting.
+    The lock is SQLite's, on an empty database. It works on every system and ends with its process.
     """
     try:
-        lock = sqlite3.connect(folder / ".lock", timeout=0.2, isolation_level=None)
+        with closing(sqlite3.connect(folder / ".lock", 0.2, isolation_level=None)) as lock:
+            while not stopped.is_set():
+                try:
+                    lock.execute("BEGIN EXCLUSIVE")
+                    break
+                except sqlite3.OperationalError as e:
+                    if e.sqlite_errorname != "SQLITE_BUSY":
+                        raise
+            yield
     except sqlite3.OperationalError as e:
         raise OSError(f"{folder} cannot be written: {e}") from None
-    with closing(lock):
-        while True:
-            if stopped.is_set():
-                raise Stopped
-            try:
-                lock.execute("BEGIN EXCLUSIVE")
-                break
-            except sqlite3.OperationalError as e:
-                if e.sqlite_errorname != "SQLITE_BUSY":
-                    raise OSError(f"{folder} cannot be written: {e}") from None
-                if not patient:
-                    raise Busy from None
-        yield
+
+
+# Failures
 
 
 def describe_failure(e: Exception, partial: Path, timeout: float) -> tuple[str, str]:
-    """The cell that failed and the last line of its error."""
+    """The cell that failed and one line of its error."""
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError, strip_color
 
     if isinstance(e, PapermillExecutionError):
         lines = strip_color(f"{e.ename}: {e.evalue}").strip().splitlines()
         return _describe_cell(e.source, e.exec_count), lines[0]
-    cell = _last_started_cell(partial) if partial.exists() else ""
+    cell = _last_started_cell(partial)
     if isinstance(e, CellTimeoutError):
         return cell, f"took longer than {number(timeout)} s"
     if isinstance(e, DeadKernelError):
@@ -355,10 +250,10 @@ def describe_failure(e: Exception, partial: Path, timeout: float) -> tuple[str, 
 
 
 def _last_started_cell(partial: Path) -> str:
-    """Of a partial notebook, whose cells all say `completed`."""
+    """The cell of a partial notebook in which the run ended."""
     try:
         cells = load_nbformat().read(partial, as_version=4).cells
-    except ValueError:  # half of it is there: the disk was full
+    except (OSError, ValueError):  # missing, or incomplete on a full disk
         return ""
     code = [cell for cell in cells if cell.cell_type == "code"]
     started = [c for c in code if c.metadata.get("papermill", {}).get("start_time")]
