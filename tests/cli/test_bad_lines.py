@@ -291,7 +291,7 @@ def _of_others():
         "export nothing -p a=b", "new", "new mechanism", "new mechanism lower", "new mechanism ../X",
         "laws",
         "laws nothing", "laws nowhere:X", "laws workbench:X", "init", "init .",
-        "reproduce --workers x", "reproduce --profile full", "reproduce --memory x",
+        "reproduce --workers x", "reproduce --profile full",
         "reproduce --timeout x",
         "reproduce nothing", "lab --port x", "explore --port x", "audit nothing", "audit --epsilon x",
         "audit --epsilon 0", "audit --seconds 0", "audit --runs 1", "audit --runs x", "data fetch",

@@ -532,20 +532,23 @@ def test_jupyter_knows_the_command():
 
 
 @pytest.mark.slow
-def test_ctrl_c_stops_a_run_and_says_what_is_kept(run, tmp_path):
-    begun = "import os, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))"
-    book("fig1", begun, "import time; time.sleep(60)")
-    process = started(
-        "workbench", "reproduce", "--notebooks", "notebooks", "--results", "results"
-    )
-    pid = Path("notebooks/pid")
-    until(lambda: pid.exists() and pid.read_text())
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_stops_a_run_and_says_what_is_kept(run, workers):
+    stems = ("fig1", "fig2")
+    for stem in stems:
+        begun = f"import os, pathlib\npathlib.Path('{stem}').write_text(str(os.getpid()))"
+        book(stem, begun, "import time; time.sleep(600)")
+    where = "--notebooks notebooks --results results --workers"
+    process = started("workbench", "reproduce", *where.split(), workers)
+    pids = [Path("notebooks", stem) for stem in stems[: int(workers)]]
+    until(lambda: all(pid.exists() and pid.read_text() for pid in pids))
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=90)
     assert process.returncode == 130
-    assert err.startswith("stopped\n0 of 1 notebooks are finished") and "Traceback" not in err
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
+    assert err.startswith("stopped\n0 of 2 notebooks are finished") and "Traceback" not in err
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid.read_text()), 0)
     assert read_status(Path("results/quick/fig1")) == {}, "the next run runs it"
 
 

@@ -157,27 +157,25 @@ def thin(figure):
 def reproduced(request, tmp_path_factory):
     """The quick profile of everything, and each figure's folder.
 
-    Those of `BY_COMMAND`, and in the longest run all, by the command that users type, the others in shared
-    kernels and with little effort. Rows of one seed are among the recorded ones of all, so that every
-    figure's are compared.
+    The longest run is `workbench reproduce` as users type it. The other is as short as it can be: rows of
+    one seed are among the recorded ones of all, so every figure's are compared.
     """
     settings = {figure: thin(figure) if request.param else [] for figure in NOTEBOOKS}
-    typed = [figure for figure in NOTEBOOKS if not request.param or figure in BY_COMMAND]
     groups = {}
-    for figure in NOTEBOOKS:
-        if figure not in typed:
-            groups.setdefault(tuple(settings[figure]), []).append(figure)
+    for figure, setting in settings.items():
+        groups.setdefault(tuple(setting), []).append(figure)
     results = tmp_path_factory.mktemp("reproduced")
-    command = Path(sys.executable).with_name("workbench")
-    shared = [sys.executable, "-m", "tests.figures.shared_kernels"]
-    programs = [[command, "reproduce", "--results", results, *typed]]
-    if groups:
-        figures_and_settings = [[figures, [*setting]] for setting, figures in groups.items()]
-        programs.append([*shared, results, json.dumps(figures_and_settings)])
-    outcomes = [
-        subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=1500)
-        for program in programs
-    ]
+    command = [Path(sys.executable).with_name("workbench"), "reproduce", "--results", results]
+    outcomes = {
+        setting: subprocess.run(
+            [*command, *group, *(word for each in setting for word in ("-p", each))],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=1500,
+        )
+        for setting, group in groups.items()
+    }
     folders = {}
     for figure, setting in settings.items():
         values = dict(each.split("=") for each in setting)
@@ -193,10 +191,10 @@ run_once = pytest.mark.xdist_group("notebooks")  # by one worker, for all tests 
 @run_once
 def test_the_quick_profile_runs_and_ends_with_the_report(reproduced):
     results, folders, outcomes = reproduced
-    for done in outcomes:
+    for done in outcomes.values():
         assert done.returncode == 0, done.stdout + done.stderr
         assert "report.html" in done.stdout
-    assert "equal the recorded numbers" in outcomes[0].stdout  # the command's
+    assert "equal the recorded numbers" in outcomes[()].stdout
     pages = results / "quick" / "report"
     assert all((pages / f"{folder}.html").exists() for folder in folders.values())
     assert all((pages / f"{folder}.notebook.html").exists() for folder in folders.values())
@@ -204,12 +202,11 @@ def test_the_quick_profile_runs_and_ends_with_the_report(reproduced):
 
 @run_once
 @each
-def test_every_notebook_leaves_its_figure_rows_and_manifest(figure, reproduced, request):
+def test_every_notebook_leaves_its_figure_rows_and_manifest(figure, reproduced):
     results, folders, _ = reproduced
     folder = results / "quick" / folders[figure]
     manifest = json.loads((folder / "manifest.json").read_text())
-    shared = figure not in BY_COMMAND and request.node.callspec.params["reproduced"]
-    for suffix in ["png"] if shared else ["pdf", "svg", "png"]:
+    for suffix in ["pdf", "svg", "png"]:
         assert (folder / f"{figure}.{suffix}").stat().st_size > 5000
     with open(folder / "rows.csv", newline="") as f:
         rows = list(csv.DictReader(f))

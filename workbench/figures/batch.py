@@ -151,12 +151,12 @@ def reproduce(
     done = {}
     try:
         for alone in (False, True):
-            at_once = 1 if alone else workers or joblib.cpu_count()
+            group = [task for task in longest_first if runs_alone(task) == alone]
+            at_once = 1 if alone else max(1, min(workers or joblib.cpu_count(), len(group)))
+            environment = batch.environment(at_once, alone)
             run = joblib.delayed(batch.run)
             runs = joblib.Parallel(at_once, backend="threading")(
-                run(task, folders[task.name], batch.environment(at_once, alone))
-                for task in longest_first
-                if runs_alone(task) == alone
+                run(task, folders[task.name], environment) for task in group
             )
             done |= {run.stem: run for run in runs}
     except BaseException:
@@ -183,7 +183,8 @@ class _Batch:
         self.began = time()
         self.store = self.results / "store"
         self.sources = source_hashes(self.notebooks.parent, self.store)
-        logging.getLogger("papermill").addHandler(logging.NullHandler())  # we report it ourselves
+        for name in ("asyncio", "papermill"):  # what they would print is in the outcome
+            logging.getLogger(name).addHandler(logging.NullHandler())
 
     def environment(self, at_once: int, alone: bool) -> dict[str, str]:
         """Variables of kernels, one thread of linear algebra and a share of the cores among them."""
@@ -322,10 +323,14 @@ class Kernel(AsyncKernelManager):
     @classmethod
     def end_all(cls) -> None:
         """Kill the kernels that still run, and the processes that they started."""
-        for kernel in list(cls.started):
-            if kernel.has_kernel:
-                with suppress(OSError):  # it has just ended
-                    os.killpg(kernel.provisioner.pgid, signal.SIGKILL)
+        processes = [
+            kernel.provisioner.process for kernel in list(cls.started) if kernel.has_kernel
+        ]
+        for process in processes:
+            with suppress(OSError):  # it has just ended
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in processes:
+            process.wait()
 
 
 def _add_line(log: Path, text: str) -> None:
