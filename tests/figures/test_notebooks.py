@@ -119,14 +119,7 @@ def test_a_figure_has_a_spec_of_its_name_and_tells_how_to_read_it(figure):
         assert heading in prose
 
 
-BY_COMMAND = {
-    "00_tour",
-    "01_explore",
-    "03_answer_bank",
-    "04_accounting",
-    "fan2015_table5",
-    "hay2010_thm4",
-}
+WHOLE = {"fan2015_table5", "hay2010_thm4"}  # the command itself compares them with the records
 TIMES_DECIDE = {"cormode2012_fig4", "cormode2012_table1"}  # of as many runs as quick takes
 FROM_ALL_SEEDS = {  # some rows follow from all seeds: compared in the longest run alone
     "cormode2012_fig5",
@@ -139,7 +132,7 @@ RECORDED = [figure for figure in NOTEBOOKS if (RECORDS / f"{figure}.csv.xz").exi
 
 def thin(figure):
     """The least of each effort that leaves the figure's other rows as they are."""
-    if figure in BY_COMMAND | TIMES_DECIDE:
+    if figure in WHOLE | TIMES_DECIDE:
         return []
     if "open_notebook" not in NOTEBOOKS[figure].read_text():
         return []

@@ -22,18 +22,17 @@ from weakref import WeakSet
 import joblib
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
-from traitlets import Dict, Unicode, default
+from traitlets import Dict, Unicode
 from traitlets.config import Config
 
 from workbench.compiled import load_nbformat
 from workbench.figures.figure import find_figure, find_notebooks
-from workbench.figures.notebook import default_notebook
+from workbench.figures.notebook import METADATA, default_notebook
 from workbench.figures.saved import INPUTS, figure_folder, versions
 from workbench.figures.status import (
     LOG,
     NotebookRun,
     Task,
-    check_parameters,
     count_verdicts,
     describe_failure,
     locked,
@@ -148,7 +147,7 @@ def reproduce(
     batch = _Batch(
         notebooks, results, profile, force, changed, timeout or TIMEOUT[profile], on_change
     )
-    done = {}
+    done: dict[str, NotebookRun] = {}
     try:
         for alone in (False, True):
             group = [task for task in longest_first if runs_alone(task) == alone]
@@ -229,7 +228,6 @@ class _Batch:
             status = read_status(folder)
             if not self.force and self._is_same(content, folder, status):
                 return NotebookRun(task.name, "kept", status["seconds"])
-            check_parameters(notebook, parameters)
             self.on_change(NotebookRun(task.name, "running"))
             for file in ("status.json", INPUTS, LOG, partial.name):
                 (folder / file).unlink(missing_ok=True)
@@ -278,12 +276,16 @@ class _Batch:
     ) -> None:
         import papermill
 
+        missing = sorted(parameters.keys() - papermill.inspect_notebook(notebook))
+        if missing:  # papermill would only warn
+            raise ValueError(
+                f"there is no parameter {', '.join(missing)}: need a cell tagged `parameters` that "
+                f"sets {' and '.join(parameters)}"
+            )
         papermill.execute_notebook(
             notebook,
             str(out).replace("{", "{{").replace("}", "}}"),  # papermill fills in parameters
             parameters,
-            kernel_name="python3",
-            language="python",
             progress_bar=False,
             start_timeout=180,
             execution_timeout=self.timeout,
@@ -309,9 +311,8 @@ class Kernel(AsyncKernelManager):
     messages = Unicode(config=True)
     started: ClassVar[WeakSet[Kernel]] = WeakSet()
 
-    @default("kernel_spec_manager")
-    def _only_this_python(self) -> KernelSpecManager:
-        return KernelSpecManager(kernel_dirs=[])
+    def __init__(self, **options: Any):
+        super().__init__(kernel_spec_manager=KernelSpecManager(kernel_dirs=[]), **options)
 
     async def start_kernel(self, **options: Any) -> None:
         """Start the kernel process."""
@@ -339,11 +340,13 @@ def _add_line(log: Path, text: str) -> None:
 
 
 def _read(task: Task) -> NotebookNode:
-    """The notebook of a figure: its own, or the default one."""
+    """The notebook of a figure, its own or the default one, for the Python that runs the workbench."""
     nbformat = load_nbformat()
     if task.path is None:
         return default_notebook(find_figure(task.id))
-    return nbformat.read(task.path, as_version=4)
+    notebook = nbformat.read(task.path, as_version=4)
+    notebook.metadata.update(METADATA)
+    return notebook
 
 
 def _own_source(task: Task) -> str:

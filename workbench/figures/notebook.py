@@ -235,8 +235,4 @@ def default_notebook(cls: type[Figure]) -> NotebookNode:
         new_code_cell(parameters_cell(cls), metadata={"tags": ["parameters"]}),
         *map(new_code_cell, sources),
     ]
-    for place, cell in enumerate(cells):
-        cell.id = (
-            f"cell-{place}"  # the same in every run, by which it is known that nothing changed
-        )
     return new_notebook(cells=cells, metadata=METADATA)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import json
 import os
@@ -13,7 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import compiled
 from workbench.compiled import load_nbformat
@@ -23,10 +22,6 @@ from workbench.mechanisms import options
 from workbench.trials import claims
 from workbench.trials.inputs import state
 from workbench.value import did_you_mean, number
-
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
-
 
 # Tasks
 
@@ -106,21 +101,6 @@ def grid(cls: type[Figure], settings: Sequence[str]) -> list[dict[str, Any]]:
 def _plain(x: Any) -> Any:
     """A value as papermill writes it. None becomes "none", because a notebook's None is the profile's own."""
     return list(x) if isinstance(x, tuple) else "none" if x is None else x
-
-
-def check_parameters(notebook: NotebookNode, parameters: Mapping[str, Any]) -> None:
-    """Refuse a notebook that would ignore its parameters, because papermill only warns."""
-    tagged = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", ())]
-    if len(tagged) != 1:
-        raise ValueError(f"need one cell tagged `parameters`, there are {len(tagged)}")
-    assignments = [s for s in ast.parse(tagged[0].source).body if isinstance(s, ast.Assign)]
-    names = {getattr(target, "id", "") for line in assignments for target in line.targets}
-    missing = [name for name in parameters if name not in names]
-    if missing:
-        raise ValueError(
-            f"there is no parameter {', '.join(missing)}: the cell tagged `parameters` must "
-            f"set {' and '.join(parameters)}"
-        )
 
 
 def runs_alone(task: Task) -> bool:
@@ -232,36 +212,32 @@ def locked(folder: Path, stopped: threading.Event) -> Iterator[None]:
 
 
 def describe_failure(e: Exception, partial: Path, timeout: float) -> tuple[str, str]:
-    """The cell that failed and one line of its error."""
+    """The cell in which a run ended and one line of its error."""
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError, strip_color
 
-    if isinstance(e, PapermillExecutionError):
-        lines = strip_color(f"{e.ename}: {e.evalue}").strip().splitlines()
-        return _describe_cell(e.source, e.exec_count), lines[0]
-    cell = _last_started_cell(partial)
-    if isinstance(e, CellTimeoutError):
-        return cell, f"took longer than {number(timeout)} s"
-    if isinstance(e, DeadKernelError):
-        return cell, "the kernel died (killed, or out of memory)"
-    ours = isinstance(e, ValueError | RuntimeError)
-    error = str(e) if ours else f"{type(e).__name__}: {e}"
-    return cell, error.strip().splitlines()[0]
+    match e:
+        case PapermillExecutionError():
+            error = strip_color(f"{e.ename}: {e.evalue}")
+        case CellTimeoutError():
+            error = f"took longer than {number(timeout)} s"
+        case DeadKernelError():
+            error = "the kernel died (killed, or out of memory)"
+        case ValueError() | RuntimeError():
+            error = str(e)
+        case _:
+            error = f"{type(e).__name__}: {e}"
+    return _last_started_cell(partial), error.strip().splitlines()[0]
 
 
 def _last_started_cell(partial: Path) -> str:
-    """The cell of a partial notebook in which the run ended."""
+    """The number and first line of the cell in which a partial notebook ends."""
     try:
         cells = load_nbformat().read(partial, as_version=4).cells
     except (OSError, ValueError):  # missing, or incomplete on a full disk
         return ""
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    started = [c for c in code if c.metadata.get("papermill", {}).get("start_time")]
-    return _describe_cell(started[-1].source, len(started)) if started else ""
-
-
-def _describe_cell(source: str, count: int | None) -> str:
-    lines = [line for line in source.splitlines() if line.strip()]
-    first = lines[0] if lines else ""
-    more = " …" if len(lines) > 1 else ""
-    return f"In [{count or ' '}]: {first}{more}"
+    started = [c for c in cells if c.cell_type == "code" and c.metadata.papermill.start_time]
+    if not started:
+        return ""
+    first, *more = [line for line in started[-1].source.splitlines() if line.strip()] or [""]
+    return f"In [{len(started)}]: {first}{' …' if more else ''}"
