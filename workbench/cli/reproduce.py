@@ -27,7 +27,7 @@ _MARKS = {
 
 
 def _use_cluster(scheduler: str, insecure: bool) -> None:
-    """Have the trials of all notebooks run on a cluster that answers; what is timed stays here."""
+    """Run the trials of all notebooks on a cluster, except those that measure times."""
     from workbench.trials.running import SCHEDULER, SCHEDULER_INSECURE
 
     options.connected(scheduler, insecure).shutdown()
@@ -58,16 +58,17 @@ def reproduce(
         bool, typer.Option("--yes", help="Start even more than 200 runs without asking.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(help="Notebooks at once.", show_default="one a core")
+        int | None,
+        typer.Option(help="Number of notebooks at once.", show_default="one per core"),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Where to.", show_default="experiments/results")
+        Path | None, typer.Option(help="Folder of results.", show_default="experiments/results")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Run what is up to date too, and draw rows anew.")
+        bool, typer.Option("--force", help="Run up-to-date figures too, and draw rows again.")
     ] = False,
     only_failed: Annotated[
-        bool, typer.Option("--only-failed", help="Run only what failed last time.")
+        bool, typer.Option("--only-failed", help="Run only figures that failed last time.")
     ] = False,
     changed: Annotated[
         bool,
@@ -78,12 +79,14 @@ def reproduce(
     ] = False,
     timeout: Annotated[
         float | None,
-        typer.Option(help="Seconds a cell may take.", show_default="600; paper: 6 hours"),
+        typer.Option(
+            help="Longest time of a cell, in seconds.", show_default="600; paper: 6 hours"
+        ),
     ] = None,
     scheduler: options.Scheduler = None,
     insecure: options.Insecure = False,
     notebooks: Annotated[
-        Path | None, typer.Option(help="Where from.", show_default="notebooks")
+        Path | None, typer.Option(help="Folder of notebooks.", show_default="notebooks")
     ] = None,
 ) -> None:
     """Reproduce figures: pictures, rows and verdicts, and one report of all of them.
@@ -165,7 +168,7 @@ def reproduce(
 
 
 class _Progress:
-    """A line a notebook that changes in place; where nobody watches, a line a change."""
+    """One line per notebook that changes in place or, without a terminal, one line per change."""
 
     def __init__(self, runs: dict[str, NotebookRun]):
         self.runs = runs
@@ -186,7 +189,7 @@ class _Progress:
             self.live.stop()
 
     def update(self, run: NotebookRun) -> None:
-        """Hear of a change, from any thread."""
+        """Take a change of state, from any thread."""
         self.runs[run.stem] = run
         if run.expected:
             self.expected[run.stem] = run.expected
@@ -197,7 +200,7 @@ class _Progress:
             screen.say(f"{run.stem}: {self.state_text(run)}{how_far}")
 
     def how_far(self) -> str:
-        """How many runs have ended, and how long the others will take, as far as that can be said."""
+        """Number of runs that ended, and the estimated time of the others if there is one."""
         runs = list(self.runs.values())
         open_runs = [run for run in runs if run.state in ("waiting", "running")]
         text = f"{len(runs) - len(open_runs)} of {len(runs)}"
@@ -215,7 +218,7 @@ class _Progress:
         return f"{text}, {left_text} left"
 
     def state_text(self, run: NotebookRun) -> str:
-        """How a run stands."""
+        """State of a run in words."""
         if run.state == "running" and self.live:
             return f"running, {monotonic() - self.started[run.stem]:.0f} s"
         text = run.state
@@ -229,7 +232,7 @@ class _Progress:
         return f"{text}: {run.error}" if run.state == "failed" else text
 
     def lines(self) -> Any:
-        """All notebooks, for the screen."""
+        """Table of all notebooks."""
         from rich.table import Table
         from rich.text import Text
 
