@@ -227,7 +227,7 @@ def describe_failure(e: Exception, partial: Path, timeout: float) -> tuple[str, 
             error = str(e)
         case _:
             error = f"{type(e).__name__}: {e}"
-    return _last_started_cell(partial), error.strip().splitlines()[0]
+    return _last_started_cell(partial), (error.strip() or type(e).__name__).splitlines()[0]
 
 
 def _last_started_cell(partial: Path) -> str:
@@ -240,4 +240,5 @@ def _last_started_cell(partial: Path) -> str:
     if not started:
         return ""
     first, *more = [line for line in started[-1].source.splitlines() if line.strip()] or [""]
-    return f"In [{len(started)}]: {first}{' …' if more else ''}"
+    count = started[-1].execution_count or len(started)
+    return f"In [{count}]: {first}{' …' if more else ''}"
