@@ -292,7 +292,7 @@ def _of_others():
         "laws",
         "laws nothing", "laws nowhere:X", "laws workbench:X", "init", "init .",
         "reproduce --workers x", "reproduce --profile full",
-        "reproduce --timeout x",
+        "reproduce --workers 0", "reproduce --timeout x", "reproduce --timeout 0",
         "reproduce nothing", "lab --port x", "explore --port x", "audit nothing", "audit --epsilon x",
         "audit --epsilon 0", "audit --seconds 0", "audit --runs 1", "audit --runs x", "data fetch",
         "release --with nowhere_at_all t.csv", "--with", "--with nowhere_at_all release t.csv",

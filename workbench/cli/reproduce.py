@@ -59,7 +59,7 @@ def reproduce(
     ] = False,
     workers: Annotated[
         int | None,
-        typer.Option(help="Number of notebooks at once.", show_default="one per core"),
+        typer.Option(min=1, help="Number of notebooks at once.", show_default="one per core"),
     ] = None,
     results: Annotated[
         Path | None, typer.Option(help="Folder of results.", show_default="experiments/results")
@@ -80,7 +80,9 @@ def reproduce(
     timeout: Annotated[
         float | None,
         typer.Option(
-            help="Longest time of a cell, in seconds.", show_default="600; paper: 6 hours"
+            min=0.1,
+            help="Longest time of a cell, in seconds.",
+            show_default="600; paper: 6 hours",
         ),
     ] = None,
     scheduler: options.Scheduler = None,

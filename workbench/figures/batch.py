@@ -114,7 +114,7 @@ def reproduce(
     Raises
     ------
     ValueError
-        If there is no notebook of that name, or a number is out of its range.
+        If there is no notebook of that name, or a setting is not allowed.
     OSError
         If the folder of results cannot be written.
     """
@@ -127,9 +127,6 @@ def reproduce(
         raise ValueError(
             f"profile = {profile!r} is not allowed: need one of {', '.join(TIMEOUT)}"
         )
-    for name, x, least in (("workers", workers, 1), ("timeout", timeout, 0.1)):
-        if x is not None and not x >= least:
-            raise ValueError(f"{name} = {x!r} is not allowed: need a number >= {least}")
     chosen = tasks(list(dict.fromkeys(stems or paths)), paths, profile, settings)
     folders = {task.name: figure_folder(results, profile, task.name) for task in chosen}
     last = {name: read_status(folder) for name, folder in folders.items()}
