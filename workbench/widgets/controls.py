@@ -1,28 +1,55 @@
-"""Controls: what can be moved, over which notches; words and units come from the fields they set."""
+"""Controls of a panel, made from the fields that they set: ranges, units and words are declared there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import Field, dataclass
 from math import floor, inf, isfinite, log10
 from typing import Any
 
 import numpy as np
 
 from workbench.figures.plots import SYMBOLS
+from workbench.mechanisms.options import (
+    parameter_text,
+    parse_choice,
+    parse_number,
+    parse_switch,
+)
 
-DEFAULT_NUMBER = 100  # where a number has no setting to start from
+DEFAULT_NUMBER = 100  # where a number has no value to start from
 MANTISSAS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)  # notches of a decade
+# Names of the controls that come first, if a subject has them.
+LEADING = "figure epsilon rho theta tau l alpha size threshold density m".split()
+PRIMARY = 4  # controls above the picture; the others are under "More"
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
 class Control:
     """One thing that can be moved.
 
-    `kind` is "slider" (over `stops`; a box beside it takes any number), "choice" (of `stops`) or
-    "switch". Where `when` is given, its setting is used only if, for one of the mappings there, each
-    control that it names has one of the settings listed; else it is greyed out. `shown` says what a list
-    calls its choices.
+    Parameters
+    ----------
+    name : str
+        The name of its setting.
+    value
+        The setting at the start.
+    stops : tuple
+        The notches of a slider, or what can be chosen.
+    kind : str
+        "slider" (with a box that takes any number), "choice" (one of `stops`), "several" (some of them),
+        "switch" or "text".
+    label, unit, doc : str
+        Words beside it.
+    optional : bool
+        Whether the setting may be None: the subject then chooses it.
+    shown : tuple of str
+        What a list calls its choices.
+    resets : bool
+        Whether a move of this control returns all others to their start.
+    tool : bool
+        Whether it stands among the buttons.
     """
 
     name: str
@@ -32,55 +59,106 @@ class Control:
     label: str = ""
     unit: str = ""
     doc: str = ""
-    when: tuple[Mapping[str, tuple[Any, ...]], ...] = ()
+    optional: bool = False
     shown: tuple[str, ...] = ()
+    resets: bool = False
+    tool: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """What a page needs to draw it; settings that are no plain values are their text."""
-        conditions = []
-        for condition in self.when:
-            conditions.append({name: list(settings) for name, settings in condition.items()})
+    def to_dict(self, place: str) -> dict[str, Any]:
+        """The description for a page; a setting that is not a plain value is its text."""
         return dict(
             name=self.name,
-            label=self.label or self.name,
+            label=self.label or label_of(self.name),
             value=page_value(self.value),
             stops=[page_value(stop) for stop in self.stops],
-            shown=list(self.shown),
+            shown=self.shown or [str(s) if s not in (None, "") else "none" for s in self.stops],
             kind=self.kind,
             unit=self.unit,
             doc=self.doc,
-            when=conditions,
+            optional=self.optional,
+            resets=self.resets,
+            place=place,
         )
 
-    def used(self, values: Mapping[str, Any]) -> bool:
-        """Whether it says anything at these settings of all controls."""
-        met = (all(values[name] in some for name, some in each.items()) for each in self.when)
-        return not self.when or any(met)
-
     def read(self, x: Any) -> Any:
-        """A setting as a page sends it; a ValueError names the control and what it takes."""
-        if self.kind == "slider":
-            if isinstance(x, bool) or not isinstance(x, int | float) or not isfinite(x):
-                raise ValueError(f"{self.name} = {x!r} is not allowed: need a number")
-            if not all(isinstance(stop, int) for stop in self.stops):
-                return float(x)
-            return int(x) if x == int(x) else x
+        """A setting from a page or from Python.
+
+        Raises
+        ------
+        ValueError
+            If the control cannot have it. The message names the control.
+        """
+        if self.kind == "text":
+            return x if isinstance(x, str) else parameter_text(x)
+        if self.kind == "several":
+            return [self._member(one) for one in ([x] if isinstance(x, str) else x)]
+        if self.kind != "slider":
+            return self._member(x)
+        if x is None and self.optional:
+            return None
+        if isinstance(x, bool) or not isinstance(x, int | float) or not isfinite(x):
+            raise ValueError(f"{self.name} = {x!r} is not allowed: need a number")
+        if not all(isinstance(stop, int) for stop in self.stops):
+            return float(x)
+        return int(x) if x == int(x) else x
+
+    def _member(self, x: Any) -> Any:
         for stop in self.stops:
             if type(x) is type(stop) and x == stop or x == repr(stop):
                 return stop
         need = ", ".join(map(str, self.stops))
         raise ValueError(f"{self.name} = {x!r} is not allowed: need one of {need}")
 
+    def parse(self, text: str) -> Any:
+        """A setting as it is typed in a command or stands in a link."""
+        if self.kind == "slider":
+            none = self.optional and text == AUTO
+            return None if none else parse_number(self.name, text)
+        if self.kind == "switch":
+            return parse_switch(self.name, text)
+        if self.kind == "choice":
+            return parse_choice(self.stops, text)
+        return text.split("|") if self.kind == "several" else text
+
+    def text(self, x: Any) -> str:
+        """The setting as `parse` reads it."""
+        if isinstance(x, bool):
+            return "on" if x else "off"
+        if self.kind == "several":
+            return "|".join(x)
+        return AUTO if x is None and self.kind == "slider" else str(x)
+
+
+def in_places(controls: Sequence[Control]) -> list[dict[str, Any]]:
+    """The controls for a page: at most `PRIMARY` on top, those of `LEADING` and sliders first."""
+    order = {name: i for i, name in enumerate(LEADING)}
+    last = len(order)
+    free = sorted(
+        (c for c in controls if not c.tool),
+        key=lambda c: order.get(c.name, last + (c.kind != "slider")),
+    )
+    top = {c.name for c in free[:PRIMARY]}
+    others = [c for c in controls if c.name not in top]
+    return [
+        *(c.to_dict("top") for c in free[:PRIMARY]),
+        *(c.to_dict("tools" if c.tool else "more") for c in others),
+    ]
+
 
 def page_value(x: Any) -> Any:
-    """A setting as a page gets it: a plain value, or the text of another."""
-    return x if x is None or isinstance(x, str | int | float) else repr(x)
+    """A setting for a page: a plain value, or the text of another."""
+    return x if x is None or isinstance(x, str | int | float | list) else repr(x)
+
+
+def label_of(name: str) -> str:
+    """The name of a field in words."""
+    return SYMBOLS.get(name, name.replace("_", " "))
 
 
 def decades(
     low: float, high: float, *, zero: bool = False, whole: bool = False
 ) -> tuple[Any, ...]:
-    """Round numbers from `low` to `high`, ten a decade; `zero` puts 0 before them.
+    """Round numbers from `low` to `high`, ten for each decade; `zero` puts 0 before them.
 
     >>> decades(1, 10, whole=True)
     (1, 2, 3, 4, 5, 6, 8, 10)
@@ -94,40 +172,24 @@ def decades(
     return tuple(numbers)
 
 
-def field_control(
-    cls: type, name: str, value: Any, stops: Sequence[Any] = (), **changes: Any
-) -> Control:
-    """A control of the field `name` of a class, in the words and the unit of its declaration."""
-    f = next(f for f in fields(cls) if f.name == name)
-    choices = f.metadata["choices"]
-    described = dict(label=_label(name), unit=f.metadata["unit"], doc=f.metadata["doc"])
-    described |= changes
-    stops = tuple(stops) or choices
-    if choices:
-        kind = "switch" if set(stops) == {True, False} else "choice"
-        return Control(name, value, stops, kind, **described)
-    return Control(name, value, stops, **described)
+def control_of_field(f: Field[Any], value: Any) -> Control | None:
+    """The control of a field, from its declaration; None if it holds no plain setting.
 
-
-def controls_of_field(f: Field[Any], value: Any) -> tuple[Control, ...]:
-    """What sets a field, made of its declaration alone; nothing where it holds no plain setting.
-
-    A number gets round settings around `value`, inside its bounds. One that may be left out (None)
-    also gets a switch, `set_<name>`, and its slider is used where that is on.
+    A number gets round notches around `value`, inside its bounds.
     """
     declared = f.metadata
-    described = dict(
-        label=_label(f.name), unit=declared.get("unit", ""), doc=declared.get("doc", "")
+    described: dict[str, Any] = dict(
+        label=label_of(f.name), unit=declared.get("unit", ""), doc=declared.get("doc", "")
     )
     choices = declared.get("choices") or (isinstance(value, bool) and (False, True))
     if choices:
-        if set(map(repr, choices)) == {"True", "False"}:
-            return (Control(f.name, value, (False, True), "switch", **described),)
-        return (Control(f.name, value, choices, "choice", **described),)
+        kind = "switch" if set(map(repr, choices)) == {"True", "False"} else "choice"
+        stops = (False, True) if kind == "switch" else choices
+        return Control(f.name, value, stops, kind, **described)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     optional = f.default is None and "low" in declared and not declared["check"]
     if not (number or optional and value is None):
-        return ()
+        return None
     low = declared.get("low")
     strict = declared.get("strict", False)
     if low is None:  # not declared: a number above 0 is taken to stay there
@@ -138,19 +200,14 @@ def controls_of_field(f: Field[Any], value: Any) -> tuple[Control, ...]:
     whole = declared.get("integer") or (isinstance(value, int) and "float" not in str(f.type))
     start = value if number else min(max(low, 0.5 if high <= 1 else DEFAULT_NUMBER), high)
     stops = stops_around(start, low, high, strict=strict, whole=whole)
-    slider = Control(f.name, start if whole else float(start), stops, **described)
-    if not optional:
-        return (slider,)
-    switch = f"set_{f.name}"
-    doc = "off: None, and chosen by the mechanism itself"
-    slider = replace(slider, when=({switch: (True,)},))
-    return Control(switch, number, kind="switch", label=f"set {slider.label}", doc=doc), slider
+    at = value if whole or not number else float(value)
+    return Control(f.name, at, stops, optional=optional, **described)
 
 
 def stops_around(
     at: float, low: float, high: float, *, strict: bool, whole: bool
 ) -> tuple[Any, ...]:
-    """Round settings around a number: shares by twentieths, else a hundredth to a hundredfold.
+    """Round settings around a number: shares by twentieths, others from a hundredth to a hundredfold.
 
     >>> stops_around(0.5, 0, 1, strict=True, whole=False)[:3]
     (0.05, 0.1, 0.15)
@@ -170,8 +227,3 @@ def stops_around(
         stops = [*map(round, stops), *range(max(1, round(size / 100)), 21)]
     allowed = {at, *(x for x in stops if low <= x <= high and (x > low or not strict))}
     return tuple(sorted(allowed if whole else map(float, allowed)))
-
-
-def _label(name: str) -> str:
-    """A field's name as it is shown."""
-    return SYMBOLS.get(name, name.replace("_", " "))

@@ -1,5 +1,5 @@
-// One panel on a page: controls, charts, and what reproduces them. It shows what it is sent and computes
-// nothing. Charts are drawn by `charts.js`, which stands before it.
+// The panel on a page: controls, pictures, and what reproduces them. It shows what it is sent and computes
+// nothing. Charts are drawn by `charts.js`, which comes before it in the same module.
 
 const LEAST = 235, MOST = 560, GAP = 18; // px, of a chart's width and between charts
 const PATIENCE = 4000; // ms after which an unanswered question no longer holds back the next
@@ -16,7 +16,7 @@ function make(tag, attributes = {}, ...children) {
 }
 
 function grouped(x) {
-  if (typeof x !== "number") return String(x ?? "none");
+  if (typeof x !== "number") return String(x ?? "auto");
   return Number.isInteger(x) && Math.abs(x) < 1e15 ? x.toLocaleString("en") : String(x);
 }
 
@@ -24,50 +24,57 @@ function grouped(x) {
 
 function control(declared, state, ask) {
   const name = declared.unit ? `${declared.label} (${declared.unit})` : declared.label;
-  const head = make("span", { class: "wb-name" }, name);
-  const row = make("label", { class: `wb-control wb-${declared.kind}`,
-    title: declared.doc, "data-name": declared.name }, head);
-  const set = (x, rest) => { state.values[declared.name] = x; ask(rest); };
+  const group = declared.kind === "several"; // whose boxes have labels of their own
+  const row = make(group ? "fieldset" : "label", { class: `wb-control wb-${declared.kind}`, title: declared.doc,
+    "data-name": declared.name }, make(group ? "legend" : "span", { class: "wb-name" }, name));
+  const set = (x, rest) => { state.values[declared.name] = x; ask(declared, rest); };
   if (declared.kind === "slider") {
     const slide = make("input", { type: "range", min: 0, max: declared.stops.length - 1, step: 1,
       "aria-label": name });
-    const box = make("input", { type: "number", step: "any", "aria-label": `${name}, any number`, class: "wb-box" });
+    const box = make("input", { type: "number", step: "any", "aria-label": `${name}, any number`, class: "wb-box",
+      placeholder: declared.optional ? "auto" : "" });
     const nearest = (x) => declared.stops.reduce((best, s, i) =>
       (Math.abs(s - x) < Math.abs(declared.stops[best] - x) ? i : best), 0);
     slide.addEventListener("input", () => {
-      const x = declared.stops[+slide.value]; box.value = x;
-      slide.setAttribute("aria-valuetext", grouped(x)); set(x, false);
+      const x = declared.stops[+slide.value];
+      box.value = x;
+      slide.setAttribute("aria-valuetext", grouped(x));
+      set(x, false);
     });
     // Dragged away and back, a slider tells of no change.
-    for (const name of ["change", "pointerup", "pointercancel", "keyup", "blur"])
-      slide.addEventListener(name, () => { if (state.rough) ask(true); });
+    for (const event of ["change", "pointerup", "pointercancel", "keyup", "blur"])
+      slide.addEventListener(event, () => { if (state.rough) ask(declared, true); });
     box.addEventListener("change", () => {
-      if (box.value === "") { box.value = state.values[declared.name]; return; }
-      slide.value = nearest(+box.value);
-      set(+box.value, true);
+      if (box.value === "" && !declared.optional) { box.value = state.values[declared.name]; return; }
+      if (box.value !== "") slide.value = nearest(+box.value);
+      set(box.value === "" ? null : +box.value, true);
     });
     row.append(slide, box);
     row.show = (x) => {
-      if (document.activeElement !== slide) slide.value = nearest(x);
-      if (document.activeElement !== box) box.value = x;
+      if (document.activeElement !== slide) slide.value = nearest(x ?? declared.stops[declared.stops.length >> 1]);
+      if (document.activeElement !== box) box.value = x ?? "";
+      row.classList.toggle("wb-auto", x === null);
       slide.setAttribute("aria-valuetext", grouped(x));
     };
   } else if (declared.kind === "switch") {
     const box = make("input", { type: "checkbox", onchange: () => set(box.checked, true) });
     row.prepend(box);
     row.show = (x) => (box.checked = x);
+  } else if (group) {
+    const boxes = declared.stops.map((s) => make("input", { type: "checkbox", value: s,
+      onchange: () => set(boxes.filter((b) => b.checked).map((b) => b.value), true) }));
+    row.append(...boxes.map((b, i) => make("label", {}, b, declared.shown[i])));
+    row.show = (x) => boxes.forEach((b) => (b.checked = x.includes(b.value)));
+  } else if (declared.kind === "text") {
+    const box = make("input", { type: "text", class: "wb-box", onchange: () => set(box.value, true) });
+    row.append(box);
+    row.show = (x) => { if (document.activeElement !== box) box.value = x; };
   } else {
     const list = make("select", { onchange: () => set(declared.stops[list.selectedIndex], true) },
-      ...declared.stops.map((s, i) => make("option", {}, declared.shown[i] ?? String(s ?? "none"))));
+      ...declared.shown.map((text) => make("option", {}, text)));
     row.append(list);
     row.show = (x) => (list.selectedIndex = declared.stops.indexOf(x));
   }
-  row.follow = () => {
-    const used = !declared.when.length || declared.when.some((each) =>
-      Object.entries(each).every(([n, some]) => some.includes(state.values[n])));
-    row.classList.toggle("wb-unused", !used);
-    for (const input of row.querySelectorAll("input, select")) input.disabled = !used;
-  };
   return row;
 }
 
@@ -88,17 +95,46 @@ function copied(text, what, name = what) {
   return make("div", { class: "wb-code", "data-what": what }, make("pre", {}, make("code", {}, text)), button);
 }
 
+// ---- links: a fragment names the panel and its settings; the token of a server stays out of it
+
+function linkTo(name, words) {
+  const place = new URL(location.href);
+  place.searchParams.delete("token");
+  place.hash = `${name}?${words.map(encodeURIComponent).join("&")}`;
+  return place.href;
+}
+
+function linked(name) {
+  const [panel, settings] = location.hash.slice(1).split("?");
+  return panel === name && settings ? settings.split("&").map(decodeURIComponent) : null;
+}
+
+function isDark(root) {
+  const probe = make("i", { style: "color: var(--jp-layout-color0, #fff)" });
+  root.append(probe);
+  const [r, g, b] = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number);
+  probe.remove();
+  return r + g + b < 384;
+}
+
+// ---- the panel
+
 async function render({ model, el, host }) {
   const vega = await sharedVega(model, host);
-  const spec = model.get("spec"), first = JSON.parse(model.get("view"));
-  const state = { values: { ...first.values }, seed: first.seed, bands: first.bands, rough: false };
-  let view = first, seq = 0, waiting = 0, slow = 0, queued = null, pinned = null, charts = [];
+  const first = JSON.parse(model.get("view"));
+  const state = { values: { ...first.values }, seed: first.seed, bands: first.bands, rough: false, moved: null };
+  let spec = model.get("spec"), view = first, controls = [];
+  let seq = 0, waiting = 0, slow = 0, queued = null, pinned = null, shownCharts = [];
 
-  function ask(rest) {
-    follow();
+  function ask(declared, rest) {
     state.rough = !rest;
-    const message = { kind: "set", seq: ++seq, values: { ...state.values }, seed: state.seed, bands: state.bands,
-      rest };
+    if (spec.slow && !rest) return;
+    let values = { ...state.values };
+    if (declared) { // the one that moved comes last: it wins, and errors are its own
+      delete values[declared.name];
+      values = { ...(declared.resets ? {} : values), [declared.name]: state.values[declared.name] };
+    }
+    const message = { kind: "set", seq: ++seq, values, seed: state.seed, bands: state.bands, rest };
     if (waiting && performance.now() - waiting < PATIENCE) { queued = message; return; }
     send(message);
   }
@@ -106,101 +142,157 @@ async function render({ model, el, host }) {
   function send(message) {
     waiting = performance.now();
     clearTimeout(slow);
-    slow = setTimeout(() => { root.classList.add("wb-busy"); statusText.textContent = "working …"; }, SLOW);
+    slow = setTimeout(working, SLOW);
     model.send(message);
   }
 
-  const controls = spec.controls.map((c) => control(c, state, ask));
-  const follow = () => controls.forEach((c) => c.follow());
-  const again = make("button", { type: "button",
-    onclick: () => { state.seed += state.bands ? spec.seeds : 1; ask(true); },
-    title: "Other noise, from another seed" }, "Draw again");
-  const bands = make("input", { type: "checkbox", onchange: () => { state.bands = bands.checked; ask(true); } });
-  const pin = make("button", { type: "button", "aria-pressed": "false",
-    title: "Keep these curves, pale, to compare" }, "Pin");
-  pin.addEventListener("click", () => {
+  function working() {
+    root.classList.add("wb-busy");
+    statusText.textContent = "working …";
+  }
+
+  const button = (text, title, onclick, more = {}) => make("button", { type: "button", title, onclick, ...more }, text);
+  const again = button("Draw again", "Other noise, from another seed",
+    () => { state.seed += state.bands ? spec.seeds : 1; ask(null, true); });
+  const bands = make("input", { type: "checkbox",
+    onchange: () => { state.bands = bands.checked; ask(null, true); } });
+  const pin = button("Pin", "Keep these curves, pale, to compare", () => {
     pinned = pinned ? null : view.charts;
     pin.setAttribute("aria-pressed", String(!!pinned));
     draw();
+  }, { "aria-pressed": "false" });
+  const reset = button("Reset", "Every setting at its start", () => {
+    spec.controls.filter((c) => !c.resets).forEach((c) => (state.values[c.name] = c.value));
+    ask(null, true);
   });
-  const stop = make("button", { type: "button", class: "wb-stop", disabled: true,
-    onclick: () => model.send({ kind: "stop" }) }, "Stop");
-  const save = make("button", { type: "button", title: "PDF, SVG and PNG, with rows and manifest",
-    onclick: () => { if (!view.error) statusText.textContent = "saving …"; model.send({ kind: "export" }); } },
-    "Export");
-  const bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "seeds done" });
+  const stop = button("Stop", "End what is being drawn", () => model.send({ kind: "stop" }),
+    { class: "wb-stop", disabled: true });
+  const save = button("Export", "PDF, SVG and PNG, with rows and manifest", () => {
+    if (!view.error) statusText.textContent = "saving …";
+    model.send({ kind: "export" });
+  });
+  const bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "done" });
   const statusText = make("span", { class: "wb-message", role: "status" });
-  const wrong = make("p", { class: "wb-error", role: "alert", hidden: true });
+  const wrong = make("p", { class: "wb-error", role: "alert" });
   const pictures = make("div", { class: "wb-charts" }), facts = make("div", { class: "wb-facts" });
-  const chance = spec.noise_note ? [again, make("label", { class: "wb-bands" }, bands,
-    `bands over ${spec.seeds} seeds`)] : [];
-  const form = make("form", { class: "wb-controls", "aria-label": `Controls of ${spec.title}`,
-    onsubmit: (e) => e.preventDefault() }, ...controls,
-    make("div", { class: "wb-tools" }, ...chance, pin, stop, save));
-  const status = make("div", { class: "wb-status" }, bar, statusText);
-  const root = make("section", { class: "wb", "aria-label": spec.title, "data-panel": spec.name,
-    "data-lm-suppress-shortcuts": "true" },
-    make("header", {}, make("h3", {}, spec.title), make("p", {}, spec.words)),
-    make("div", { class: "wb-body" }, form, make("div", { class: "wb-stage" }, wrong, pictures, status, facts)));
+  const lead = make("p", { class: "wb-lead" }), title = make("h3", {}), words = make("p", {});
+  const top = make("div", { class: "wb-top" }), compared = make("span", { class: "wb-compared" });
+  const rest = make("div", { class: "wb-rest" }), count = make("span", {});
+  const more = make("details", { class: "wb-more" }, make("summary", {}, "More settings ", count), rest);
+  const chance = make("span", { class: "wb-chance" }, again, make("label", {}, bands,
+    `bands over ${spec.seeds} seeds`), pin);
+  const tools = make("div", { class: "wb-tools" }, compared, chance, reset, stop, save);
+  const stage = make("div", { class: "wb-stage" }, lead, pictures,
+    make("div", { class: "wb-status" }, bar, statusText));
+  const form = make("form", { onsubmit: (e) => e.preventDefault() }, top, tools,
+    make("div", { class: "wb-body" }, stage, more));
+  const root = make("section", { class: "wb", "data-lm-suppress-shortcuts": "true" },
+    make("header", {}, title, words), form, facts);
   for (const name of ["keydown", "keyup", "keypress"]) root.addEventListener(name, (e) => e.stopPropagation());
 
+  // The controls of the subject as it is now; the focus stays where it was.
+  function build() {
+    spec = model.get("spec");
+    const active = root.getRootNode().activeElement, at = active?.closest?.("[data-name]")?.dataset.name;
+    const inputs = (name) => [...root.querySelectorAll(`[data-name="${name}"] :is(input, select)`)];
+    const place = at ? inputs(at).indexOf(active) : -1;
+    controls = spec.controls.map((c) => control(c, state, ask));
+    const of = (kind) => controls.filter((_, i) => spec.controls[i].place === kind);
+    top.replaceChildren(...of("top"));
+    compared.replaceChildren(...of("tools"));
+    rest.replaceChildren(...of("more"));
+    count.textContent = `(${of("more").length})`;
+    more.hidden = !of("more").length;
+    chance.hidden = !spec.noise_note;
+    title.textContent = spec.title;
+    words.textContent = spec.words;
+    root.dataset.panel = spec.name;
+    root.setAttribute("aria-label", spec.title);
+    form.setAttribute("aria-label", `Controls of ${spec.title}`);
+    if (place >= 0) inputs(at)[place]?.focus({ preventScroll: true });
+  }
+
+  const follow = () => controls.forEach((c) => c.show(state.values[c.dataset.name]));
+
   function draw() {
-    wrong.hidden = !view.error;
+    wrong.remove();
     wrong.textContent = view.error;
+    if (view.error) (controls.find((c) => c.dataset.name === view.at) ?? stage).append(wrong);
     for (const part of [pictures, facts]) part.classList.toggle("wb-old", !!view.error);
     root.dataset.seq = view.seq;
     root.dataset.exact = view.exact;
     if (view.error) return;
-    const active = root.getRootNode().activeElement;
-    const focused = ["summary", ".wb-copy"].map((kind) => [kind, [...root.querySelectorAll(kind)].indexOf(active)]);
+    lead.textContent = view.lead;
+    drawPictures();
+    drawFacts();
+    if (view.note) statusText.textContent = view.note;
+    else if (!statusText.querySelector("a")) statusText.textContent = view.exact ? "exact" : !spec.slow
+      ? "rough while you drag" : view.image || view.table ? "rough" : "";
+  }
+
+  function drawPictures() {
+    if (view.image || view.table) {
+      shownCharts.forEach((shown) => shown.view.finalize());
+      shownCharts = [];
+      const box = make("div", { class: "wb-scroll wb-table" });
+      box.innerHTML = view.table; // written by pandas, which escapes
+      const image = make("img", { alt: spec.title, src: `data:image/png;base64,${view.image}` });
+      pictures.style.gridTemplateColumns = "minmax(0, 1fr)";
+      pictures.replaceChildren(make("figure", { class: "wb-image" }, view.image ? image : box));
+      return;
+    }
     const wide = pictures.clientWidth || 2 * 360 + GAP;
     const many = view.charts.length, fit = Math.max(1, Math.min(many, Math.floor((wide + GAP) / (LEAST + GAP))));
     const columns = many === 4 && fit === 3 ? 2 : fit;
     const W = Math.floor(Math.min(MOST, (wide - GAP * (columns - 1)) / columns));
     pictures.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
-    const before = charts;
-    charts = view.charts.map((chart, i) => {
-      const compared = pinned?.[i]?.kind === "curves" ? pinned[i] : null;
+    const before = shownCharts;
+    shownCharts = view.charts.map((chart, i) => {
+      const ghost = pinned?.[i]?.kind === "curves" ? pinned[i] : null;
       const same = before.find((shown) => shown.chart.title === chart.title);
-      return figureOf(vega, chart, compared, same, W, spec.markers);
+      return figureOf(vega, chart, ghost, same, W, spec.markers);
     });
-    before.filter((shown) => !charts.includes(shown)).forEach((shown) => shown.view.finalize());
-    const figures = charts.map((shown) => shown.figure);
+    before.filter((shown) => !shownCharts.includes(shown)).forEach((shown) => shown.view.finalize());
+    const figures = shownCharts.map((shown) => shown.figure);
     if (figures.length !== pictures.children.length || figures.some((f, i) => f !== pictures.children[i]))
       pictures.replaceChildren(...figures);
+  }
+
+  function drawFacts() {
+    const active = root.getRootNode().activeElement;
+    const place = [...facts.querySelectorAll(".wb-copy")].indexOf(active);
     const line = ([what, text]) => make("div", {}, make("dt", {}, what), make("dd", {}, text));
-    const guarantee = make("dd", {}, make("b", {}, view.guarantee), make("br"),
-      make("span", { class: "wb-simulated" }, view.simulated));
+    const paid = view.guarantee.map((text) => make("b", {}, text));
+    const guarantee = paid.length ? make("div", {}, make("dt", {}, "guarantee"),
+      make("dd", {}, ...paid, make("span", { class: "wb-simulated" }, view.simulated))) : null;
     const ledger = make("table", {}, make("caption", {}, "Ledger"),
       make("thead", {}, make("tr", {},
-        ...["look", "cost", "neighbours"].map((t) => make("th", { scope: "col" }, t)))),
+        ...["measurement", "cost", "neighbours"].map((t) => make("th", { scope: "col" }, t)))),
       make("tbody", {}, ...view.ledger.map((r) => make("tr", {}, ...r.map((t) => make("td", {}, t))))));
     facts.replaceChildren(
-      make("dl", {}, make("div", {}, make("dt", {}, "guarantee"), guarantee), ...view.facts.map(line)),
+      make("dl", {}, guarantee, ...view.facts.map(line)),
       ...(view.ledger.length ? [ledger] : []),
       make("p", { class: "wb-noise" }, spec.noise_note),
-      copied(view.code, "the code"), ...view.commands.map((c) =>
-        copied(c, "the command", `the ${c.split(" ")[1]} command`)));
-    for (const [kind, i] of focused) root.querySelectorAll(kind)[i]?.focus({ preventScroll: true });
-    if (view.note) statusText.textContent = view.note;
-    else if (!statusText.querySelector("a")) statusText.textContent = view.exact ? "exact"
-      : "rough while you drag";
+      ...(view.code ? [copied(view.code, "the code")] : []),
+      ...view.commands.map((c) => copied(c, "the command", `the ${c.split(" ")[1]} command`)),
+      copied(linkTo(spec.name, view.words), "the link"));
+    facts.querySelectorAll(".wb-copy")[place]?.focus({ preventScroll: true });
   }
 
   function answered() {
     view = JSON.parse(model.get("view"));
     if (view.seq >= seq || view.error) statusText.replaceChildren();
-    draw();
-    if (view.seq < seq && !queued) return;
+    if (view.seq < seq && !queued) { draw(); return; }
     waiting = 0;
     clearTimeout(slow);
     root.classList.remove("wb-busy");
-    if (queued) { const message = queued; queued = null; send(message); return; }
-    if (!view.error && view.seq === seq) {
+    if (queued) { const message = queued; queued = null; draw(); send(message); return; }
+    if (!view.error) {
       state.values = { ...view.values };
-      controls.forEach((c) => c.show(view.values[c.dataset.name]));
+      state.seed = view.seed;
       follow();
     }
+    draw();
   }
 
   function progressed() {
@@ -209,7 +301,8 @@ async function render({ model, el, host }) {
     bar.hidden = !on;
     if (on) {
       bar.value = progress.done / progress.of;
-      statusText.textContent = `exact: ${progress.done} of ${progress.of} seeds`;
+      statusText.textContent = spec.slow ? `${progress.done} of ${progress.of} trials`
+        : `exact: ${progress.done} of ${progress.of} seeds`;
     }
   }
 
@@ -223,23 +316,38 @@ async function render({ model, el, host }) {
     statusText.replaceChildren(`saved in ${message.path} · `, link);
   }
 
-  controls.forEach((c) => c.show(first.values[c.dataset.name]));
-  bands.checked = state.bands;
-  follow();
+  function respecified() {
+    build();
+    follow();
+  }
+
+  const themed = () => root.classList.toggle("wb-dark", isDark(root));
   el.append(root);
+  bands.checked = state.bands;
+  respecified();
+  themed();
   draw();
   let width = pictures.clientWidth;
   const watch = new ResizeObserver(() => {
     if (Math.abs(pictures.clientWidth - width) > 8) { width = pictures.clientWidth; draw(); }
   });
   watch.observe(pictures);
-  model.on("change:view", answered);
-  model.on("change:progress", progressed);
-  model.on("msg:custom", saved);
-  model.send({ kind: "ready" });
+  const scheme = matchMedia("(prefers-color-scheme: dark)"), theme = new MutationObserver(themed);
+  scheme.addEventListener("change", themed);
+  theme.observe(document.body, { attributes: true });
+  const heard = { "change:spec": respecified, "change:view": answered, "change:progress": progressed,
+    "msg:custom": saved };
+  for (const [event, handle] of Object.entries(heard)) model.on(event, handle);
+  const words0 = linked(spec.name);
+  model.send(words0 ? { kind: "link", words: words0 } : { kind: "ready" });
+  if (spec.slow && !view.image && Object.keys(view.values).length > 1) working();
   return () => {
-    clearTimeout(slow); charts.forEach((shown) => shown.view.finalize()); watch.disconnect();
-    model.off("change:view", answered); model.off("change:progress", progressed); model.off("msg:custom", saved);
+    clearTimeout(slow);
+    shownCharts.forEach((shown) => shown.view.finalize());
+    watch.disconnect();
+    theme.disconnect();
+    scheme.removeEventListener("change", themed);
+    for (const [event, handle] of Object.entries(heard)) model.off(event, handle);
   };
 }
 

@@ -1,18 +1,21 @@
-"""One panel on a page: sliders that set up a scene, and pictures of what it releases.
+"""The panel: controls above a picture, which is drawn roughly during a move and exactly after it.
 
-Whatever a page sends is answered roughly at once; when a control comes to rest, the exact picture is
-measured by a process of its own, which Stop ends. Answers that the page has moved past are dropped.
+A process of its own does what takes long, and Stop ends it. The last move wins: the answer to an earlier
+one is dropped.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
+import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -24,36 +27,147 @@ import traitlets
 
 from workbench import figures
 from workbench.compiled import pd
+from workbench.estimates.files import temporary_folder
 from workbench.figures import Export, plots
 from workbench.mechanisms.options import refuse_renamed
-from workbench.widgets.chart import shared_drawing
-from workbench.widgets.figure_panel import Ended, worker
-from workbench.widgets.scenes import Scene
-from workbench.widgets.view import BAND_SEEDS, Setting, joined_rows, page_view, scene_spec
+from workbench.privacy import ZCDP, Receipt, compose, guarantee
+from workbench.value import stated_at_most
+from workbench.widgets.chart import charts, marker_paths, shared_drawing
+from workbench.widgets.controls import Control, in_places, page_value
+from workbench.widgets.subjects import Drawn, Subject
 
-SOON = 0.03  # seconds a rough picture may take for the exact one to be drawn here as well
+SOON = 0.05  # seconds a rough picture may take for the exact one to be drawn here as well
+PAUSE = 0.8  # seconds without a move before the full effort of a figure is spent
+BAND_SEEDS = 20  # releases behind a band
+STATED_DELTA = 1e-6  # at which a ρ is stated as an ε as well
+SIMULATED = "Simulated: the seed replays this noise, so never publish it."
+SEED = Control("seed", 0, (0, 1), doc="of the noise")
+SEEDS = Control("seeds", 1, (1, 20), doc="number of releases, by seed, seed + 1, …")
 HERE = Path(__file__).parent
 SCRIPT = "".join((HERE / name).read_text() for name in ("charts.js", "panel.js"))
 
 
+# Worker
+
+
+class Ended(Exception):
+    """The process was ended by Stop, or by the next move, before it was done."""
+
+
+class Worker:
+    """One process, which does one task at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._turn = threading.Lock()
+        self._pool: Any = None
+        self._client = None  # for whom it works
+        self._since = 0.0  # since when
+        atexit.register(self._end)
+
+    def start(self) -> None:
+        """Have the process ready."""
+        with suppress(Ended, MemoryError):
+            self.run(None, threading.Event(), _warm)
+
+    def stop(self, client: Any, after: float = 0.0) -> None:
+        """End what it does for `client`, if that began more than `after` seconds ago."""
+        with self._lock:
+            ours = self._client is client and time.monotonic() - self._since >= after
+        if ours:
+            self._end()
+
+    def _end(self) -> None:
+        with self._lock:
+            pool = self._pool
+            self._pool = None
+        if pool is not None:
+            pool.shutdown(wait=False, kill_workers=True)
+
+    def run(
+        self, client: Any, stopped: threading.Event, task: Callable[..., Any], *args: Any
+    ) -> Any:
+        """Do `task(*args)` in the process, for `client`.
+
+        Raises
+        ------
+        Ended
+            If `stopped` is set first.
+        MemoryError
+            If the process died and nobody had ended it.
+        """
+        from concurrent.futures import BrokenExecutor, CancelledError
+
+        from joblib.externals.loky.process_executor import (
+            ProcessPoolExecutor,
+            ShutdownExecutorError,
+        )
+
+        gone = BrokenExecutor, CancelledError, ShutdownExecutorError
+        with self._turn:
+            if stopped.is_set():
+                raise Ended
+            for fresh in (False, True):  # one that died while it was idle is replaced
+                with self._lock:
+                    if fresh or self._pool is None:
+                        self._pool = ProcessPoolExecutor(1, timeout=600)
+                    pool = self._pool
+                    self._client = client
+                    self._since = time.monotonic()
+                with suppress(*gone):
+                    future = pool.submit(task, *args)
+                    break
+            else:
+                raise MemoryError("(no process starts)")
+            try:
+                return future.result()
+            except gone:
+                if stopped.is_set() or self._pool is not pool:
+                    raise Ended from None
+                self._end()
+                raise MemoryError("(the process that drew has died)") from None
+            finally:
+                with self._lock:
+                    self._client = None
+
+
+def _warm() -> None:
+    """Import what pictures need."""
+    import workbench.mechanisms  # noqa: F401
+
+
+worker = Worker()
+
+
+# Panel
+
+
+class Refused(ValueError):
+    """A setting that cannot be, and the control that caused it."""
+
+    def __init__(self, error: Exception, at: str):
+        super().__init__(str(error))
+        self.at = at
+
+
 class Panel(anywidget.AnyWidget):
-    """A scene under sliders, for JupyterLab and Voila.
+    """A mechanism, a figure or advice under sliders, for JupyterLab and Voila.
 
     Parameters
     ----------
-    scene
-        What can be moved, what it sets up and what is drawn.
+    subject : Subject
+        What can be moved, and what is drawn.
     **values
-        Settings of its controls, by their names; others start where the scene says.
+        Settings of its controls by their names. Others are at their start.
 
     Attributes
     ----------
     values : dict
         The setting of every control.
     rows : pandas.DataFrame
-        What is on the screen, one row a number.
+        The numbers on the screen, one in each row.
     release : Release or None
-        The first one behind it, made by simulated noise.
+        The first release behind them, made with simulated noise.
     """
 
     _esm = SCRIPT
@@ -63,10 +177,9 @@ class Panel(anywidget.AnyWidget):
     progress = traitlets.Dict().tag(sync=True)
     drawing = anywidget.WidgetTrait().tag(sync=True)
 
-    def __init__(self, scene: Scene, **values: Any):
-        self.scene = scene
-        self.values = {c.name: c.value for c in scene.controls}
-        self.setting: Setting
+    def __init__(self, subject: Subject, **values: Any):
+        self.subject = subject
+        self.values: dict[str, Any] = {}
         self.seed = 0
         self.seeds = 1
         self.rows = pd.DataFrame()
@@ -74,21 +187,26 @@ class Panel(anywidget.AnyWidget):
         self._lock = threading.RLock()
         self._stopped = threading.Event()
         self._seq = 0  # the last question of the page that was taken up
-        super().__init__(spec=scene_spec(scene), drawing=shared_drawing())
-        self.on_msg(self._on_message)
-        self.set(**values)
+        super().__init__(drawing=shared_drawing())
+        if subject.slow:  # in a batch nothing runs: no page says that it is ready
+            self._show(self._read(values), 0, [self._saved(values)], exact=False)
+        else:
+            self.set(**values)
+
+    def __repr__(self) -> str:
+        return f"the panel {self.subject.name} needs a kernel. {self._command()}".strip()
 
     def set(self, *, seed: int | None = None, seeds: int | None = None, **values: Any) -> None:
-        """Move sliders and draw exactly.
+        """Move sliders and draw exactly; a figure is drawn in a process of its own, while you wait.
 
         Parameters
         ----------
-        seed
-            Of the noise; as before, if not given.
-        seeds
-            How many releases are drawn, by `seed`, `seed` + 1, …; two and more make a band.
+        seed : int, optional
+            Seed of the noise. By default it stays.
+        seeds : int, optional
+            Number of releases, by `seed`, `seed` + 1, …; two and more make a band.
         **values
-            Settings of controls, by their names; others stay.
+            Settings of controls by their names. Others stay.
 
         Raises
         ------
@@ -96,42 +214,142 @@ class Panel(anywidget.AnyWidget):
             The mechanism's own, or one that names a control and what it takes.
         """
         with self._lock:
-            self._move_on()
+            stopped = self._move_on()
+            if self.subject.slow:  # whose seeds are a parameter of its own
+                values |= {"seeds": seeds} if seeds is not None else {}
+                seed = seeds = None
             settings = self._read(values)
             seed = self.seed if seed is None else seed
             seeds = self.seeds if seeds is None else seeds
             for name, x, least in (("seed", seed, 0), ("seeds", seeds, 1)):
                 if not isinstance(x, int) or x < least:
-                    raise ValueError(
-                        f"{name} = {x!r} is not allowed: need a whole number >= {least}"
-                    )
-            setting = Setting.of(self.scene, settings)
-            drawn = [setting.draw(seed + i, True) for i in range(seeds)]
-            self._show(setting, seed, drawn, exact=True)
+                    raise ValueError(f"{name} = {x!r} is not allowed: need an integer >= {least}")
+            if self.subject.slow:
+                drawn = [self._work(settings, seed, True, stopped)]
+            else:
+                draw = self.subject.draw
+                drawn = [draw(settings, seed + i, True, None) for i in range(seeds)]
+            self._show(settings, seed, drawn, exact=True)
 
-    def _read(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        controls = {c.name: c for c in self.scene.controls}
-        for name in values:
+    def _read(self, given: Mapping[str, Any], page: bool = False) -> dict[str, Any]:
+        """All settings with those that are given; a Refused names the control that caused it.
+
+        A page may name a control that is gone since. Where two optional settings exclude each other, the
+        one that is given wins.
+        """
+        wanted = {**self.values, **given}
+        try:
+            controls = {c.name: c for c in self.subject.controls(wanted)}
+        except ValueError as e:
+            raise Refused(e, next(iter(given), "")) from None
+        for name in given:
             refuse_renamed(name)
-            if name not in controls:
+            if name not in controls and not page:
                 raise ValueError(f"no control {name!r}; there are: {', '.join(controls)}")
-        return self.values | {name: controls[name].read(x) for name, x in values.items()}
+        moved = {n: x for n, x in given.items() if n in controls}
+        moved = {n: x for n, x in moved.items() if n not in self.values or x != self.values[n]}
+        base = {} if any(controls[n].resets for n in moved) else self.values
+        values = {name: base.get(name, c.value) for name, c in controls.items()}
+        last = [*moved][-1:] or [""]
+        try:
+            for name, x in given.items():
+                if name in controls:
+                    last = [name] if name in moved else last
+                    values[name] = controls[name].read(x)
+            return self._allowed(values, controls, moved)
+        except ValueError as e:
+            found = [n for n in re.findall(r"\b(\w+) = ", str(e)) if n in controls]
+            raise Refused(e, (found or last)[0]) from None
+
+    def _allowed(
+        self, values: dict[str, Any], controls: Mapping[str, Control], moved: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        try:
+            self.subject.check(values)
+        except ValueError:
+            if any(controls[name].optional and values[name] is not None for name in moved):
+                for name, control in controls.items():
+                    if control.optional and name not in moved and values[name] is not None:
+                        other = values | {name: None}
+                        with suppress(ValueError):
+                            self.subject.check(other)
+                            return other
+            raise
+        return values
 
     def _show(
-        self, setting: Setting, seed: int, drawn: list[Any], exact: bool, note: str = ""
+        self, values: dict[str, Any], seed: int, drawn: list[Drawn], exact: bool, note: str = ""
     ) -> None:
-        """All that is said of the screen, at once: settings, rows and release are of one setting."""
-        view = page_view(setting, seed, drawn)
-        self.setting = setting
-        self.values = {**setting.values}
+        """Show all that is said of the screen at once: settings, rows and release are of one setting."""
+        self.values = values
         self.seed = seed
         self.seeds = len(drawn)
-        self.rows = joined_rows(drawn)
-        self.release = drawn[0][1]
-        self.view = view | dict(exact=exact, seq=self._seq, note=note)
+        self.rows = pd.concat([one.rows for one in drawn], ignore_index=True)
+        self.release = drawn[0].releases[0] if drawn[0].releases else None
+        spec = self._spec()
+        if spec != self.spec:
+            self.spec = spec
+        view = self._view(drawn, exact)
+        self.view = view | dict(exact=exact, seq=self._seq, note=note, error="", at="")
+
+    def _spec(self) -> dict[str, Any]:
+        """What a page needs to know of the subject."""
+        subject = self.subject
+        return dict(
+            name=subject.name,
+            title=subject.title,
+            words=subject.words,
+            noise_note=subject.noise_note,
+            slow=subject.slow,
+            controls=in_places(subject.controls(self.values)),
+            seeds=BAND_SEEDS,
+            markers=marker_paths(),
+        )
+
+    def _view(self, drawn: Sequence[Drawn], exact: bool) -> dict[str, Any]:
+        """What a page shows; facts and guarantees are the first picture's."""
+        first = drawn[0]
+        subject = self.subject
+        values = self.values
+        releases = first.releases
+        guarantees = []
+        for release in releases:
+            whose = f"{type(release.mechanism).__name__}: " if len(releases) > 1 else ""
+            guarantees.append(whose + _guarantee_text(release.ledger))
+        panels = subject.panels(values, self.rows) if len(self.rows) and not first.image else []
+        commands = [self._command(), *subject.more_commands(values)]
+        return dict(
+            values={name: page_value(x) for name, x in values.items()},
+            seed=self.seed,
+            bands=len(drawn) > 1,
+            charts=charts(self.rows, panels),
+            image=b64encode(first.image).decode(),
+            table=first.table,
+            lead=first.lead,
+            facts=[list(fact) for fact in first.facts],
+            guarantee=guarantees,
+            simulated=SIMULATED if releases else "",
+            ledger=_ledger_rows(receipt for r in releases for receipt in r.ledger),
+            code=subject.code(values, self.seed, exact),
+            commands=[command for command in commands if command],
+            words=self._words(),
+        )
+
+    def _words(self) -> list[str]:
+        """The settings that are not at their start, as they are typed."""
+        settings = {"seed": self.seed, "seeds": self.seeds, **self.values}
+        words = []
+        for control in _with_seeds(self.subject, self.values):
+            x = settings[control.name]
+            if x != control.value:
+                words.append(f"{control.name}={control.text(x)}")
+        return words
+
+    def _command(self) -> str:
+        return self.subject.command(self.values, self._words())
 
     def _move_on(self) -> threading.Event:
-        """Leave the work that was for the setting before; a draw of more than a second is ended."""
+        """Leave the work for the setting before; what has taken more than a second is ended."""
         self._stopped.set()
         worker.stop(self, after=1.0)
         self._stopped = threading.Event()
@@ -144,80 +362,135 @@ class Panel(anywidget.AnyWidget):
         kind = message.get("kind")
         if kind == "ready":
             gc.freeze()  # what imports left is not looked through while somebody drags
-            threading.Thread(target=worker.start, daemon=True).start()
+            if self.subject.slow and not self.view["image"]:
+                self._answer(lambda: self._refine(dict(self.values), 0, 1, self._move_on()), thread=True)
+            else:
+                threading.Thread(target=worker.start, daemon=True).start()
         elif kind == "stop":
             self._stopped.set()
             worker.stop(self)
         elif kind == "export":
-            self._answer(self._export)
+            self._answer(self._export, thread=self.subject.slow)
+        elif kind == "link":
+            self._answer(lambda: self.set(**parse_words(self.subject, message["words"])))
         elif kind == "set":
             self._answer(lambda: self._move(message))
 
-    def _answer(self, do: Callable[[], None], stopped: threading.Event | None = None) -> None:
-        """Whatever goes wrong is a sentence on the panel, never a traceback.
-
-        Also of mechanisms of other people, which may raise anything.
-        """
+    def _answer(
+        self, do: Callable[[], None], stopped: threading.Event | None = None, thread: bool = False
+    ) -> None:
+        """Whatever goes wrong is a sentence on the panel, also for mechanisms of other people."""
+        if thread:
+            threading.Thread(target=self._answer, args=(do, stopped), daemon=True).start()
+            return
         try:
             do()
+        except Ended:
+            pass
         except Exception as e:
             if stopped in (None, self._stopped):
                 self.progress = {}
-                self.view = self.view | dict(error=_sentence(e), seq=self._seq)
+                at = getattr(e, "at", "")
+                self.view = self.view | dict(error=_sentence(e), at=at, seq=self._seq)
 
     def _move(self, message: dict[str, Any]) -> None:
         with self._lock:
             self._seq = int(message["seq"])
             stopped = self._move_on()
-            values = self._read(message["values"])
+            values = self._read(message["values"], page=True)
             seed = int(message["seed"])
+            seeds = BAND_SEEDS if message["bands"] else 1
             begun = time.perf_counter()
-            setting = Setting.of(self.scene, values)
-            self._show(setting, seed, [setting.draw(seed, False)], exact=False)
-            spent = time.perf_counter() - begun
-        if not message["rest"]:
-            return
-        seeds = BAND_SEEDS if message["bands"] else 1
-        if seeds == 1 and spent < SOON:
-            return self._refine(setting, seed, seeds, stopped, setting.draw)
-        draw = partial(worker.run, self, stopped, setting.draw)
-        work = partial(self._refine, setting, seed, seeds, stopped, draw)
-        threading.Thread(target=self._answer, args=(work, stopped), daemon=True).start()
+            if not self.subject.slow:
+                self._show(values, seed, [self._draw(values, seed)], exact=False)
+            soon = time.perf_counter() - begun < SOON
+            if not message["rest"] and not self.subject.slow:
+                return
+            if soon and seeds == 1 and not self.subject.slow:
+                self._show(values, seed, [self.subject.draw(values, seed, True, None)], exact=True)
+                return
+        refine = lambda: self._refine(values, seed, seeds, stopped)  # noqa: E731
+        self._answer(refine, stopped, thread=True)
+
+    def _draw(self, values: dict[str, Any], seed: int) -> Drawn:
+        """A rough picture; what the mechanism refuses is said beside the control that was moved."""
+        try:
+            return self.subject.draw(values, seed, False, None)
+        except ValueError as e:
+            moved = [name for name, x in values.items() if x != self.values.get(name)]
+            named = [n for n in re.findall(r"\b(\w+) = ", str(e)) if n in values]
+            raise Refused(e, (named or moved or [""])[-1]) from None
 
     def _refine(
-        self,
-        setting: Setting,
-        seed: int,
-        seeds: int,
-        stopped: threading.Event,
-        draw: Callable[..., Any],
+        self, values: dict[str, Any], seed: int, seeds: int, stopped: threading.Event
     ) -> None:
-        """The exact picture, unless the page has moved on; so far as it is there when stopped."""
-        drawn: list[Any] = []
+        """Draw exactly, unless the page has moved on; show what there is when stopped."""
+        drawn: list[Drawn] = []
         with suppress(Ended):
+            if self.subject.slow:
+                rough = self._work(values, seed, False, stopped)
+                with self._lock:
+                    if not stopped.is_set():
+                        self._show(values, seed, [rough], exact=False)
+                if stopped.wait(PAUSE):
+                    raise Ended
             while len(drawn) < seeds:
                 with self._lock:
                     if stopped.is_set():
                         break
                     self.progress = dict(done=len(drawn), of=seeds)
-                drawn.append(draw(seed + len(drawn), True))
+                drawn.append(self._work(values, seed + len(drawn), True, stopped))
         with self._lock:
             if self._stopped is not stopped:
                 return
             self.progress = {}
             note = ""
             if len(drawn) < seeds:
-                note = f"stopped after {len(drawn)} of {seeds} seeds"
+                note = "stopped; finished trials are kept"
+                if not self.subject.slow:
+                    note = f"stopped after {len(drawn)} of {seeds} seeds"
             if drawn:
-                self._show(setting, seed, drawn, exact=True, note=note)
+                self._show(values, seed, drawn, exact=True, note=note)
             else:
                 self.view = self.view | dict(note=note)
 
+    def _work(
+        self, values: dict[str, Any], seed: int, exact: bool, stopped: threading.Event
+    ) -> Drawn:
+        """A picture from the process that works; a figure's progress is read meanwhile."""
+        draw = self.subject.draw
+        if not self.subject.slow:
+            return worker.run(self, stopped, draw, values, seed, exact, None)
+        with temporary_folder() as folder:
+            progress = folder / "progress"
+            done = threading.Event()
+            watch = threading.Thread(
+                target=self._watch, args=(progress, done, stopped), daemon=True
+            )
+            watch.start()
+            try:
+                return worker.run(self, stopped, draw, values, seed, exact, progress)
+            finally:
+                done.set()
+                watch.join()
+
+    def _watch(self, progress: Path, done: threading.Event, stopped: threading.Event) -> None:
+        while not done.wait(0.2):
+            with suppress(OSError, ValueError):
+                count, of = json.loads(progress.read_text())
+                if not stopped.is_set():
+                    self.progress = dict(done=count, of=of)
+
     # files
 
+    def _saved(self, values: dict[str, Any]) -> Drawn:
+        """The picture of a batch, before anything is run."""
+        saved: Any = self.subject
+        return saved.saved(self._read(values))
+
     def figure(self) -> Any:
-        """What is on the screen as a matplotlib figure, by the code of the batch."""
-        panels = self.setting.panels(self.rows)
+        """The picture on the screen as a matplotlib figure, as a batch draws it."""
+        panels = self.subject.panels(self.values, self.rows)
         return plots.grid(self.rows, panels, min(2, len(panels)), height=2.4)
 
     def save(
@@ -228,20 +501,19 @@ class Panel(anywidget.AnyWidget):
         title: str = "",
         profile: str = "explorer",
     ) -> Path:
-        """Write it as PDF, SVG and PNG, with its rows and manifest.
+        """Write the picture as PDF, SVG and PNG, with its rows and manifest.
 
-        What was drawn roughly is drawn exactly first, so that the manifest's command makes it again.
+        A rough picture is drawn exactly first, so that the manifest's command makes it again.
 
         Parameters
         ----------
-        results
-            The folder of all figures; the project's, if not given.
-        stem
-            The figure's name; without one it follows from the settings, so that another setting is
-            another figure.
-        title
-            Of the figure, in place of the scene's.
-        profile
+        results : path, optional
+            The folder of all figures. By default the project's.
+        stem : str
+            The figure's name. By default it follows from the settings.
+        title : str
+            The figure's title. By default the subject's.
+        profile : str
             The folder in `results`.
 
         Returns
@@ -249,29 +521,29 @@ class Panel(anywidget.AnyWidget):
         Path
             The folder that was written.
         """
-        from workbench.figures import results_folder
-
         with self._lock:
+            if self.subject.slow:
+                task: Any = self.subject
+                return Path(worker.run(self, self._stopped, task.save, self.values))
             if not self.view["exact"]:
                 self.set()
-            return self._write(results or results_folder(), stem, title, profile)
-
-    def _write(self, results: str | Path, stem: str, title: str, profile: str) -> Path:
-        spec, rows = self._described(stem, title)
-        fig = self.figure()
-        try:
-            return figures.save(fig, rows, spec=spec, profile=profile, results=results)
-        finally:
-            plots.close(fig)
+            spec, rows = self._described(stem, title)
+            fig = self.figure()
+            try:
+                folder = results or figures.results_folder()
+                return figures.save(fig, rows, spec=spec, profile=profile, results=folder)
+            finally:
+                plots.close(fig)
 
     def _described(
         self, stem: str = "", title: str = ""
     ) -> tuple[figures.Description, pd.DataFrame]:
         """What its files say of it, and its rows as they hold them."""
-        command = self.setting.command(self.seed, self.seeds) or self.view["code"]
-        name = stem or f"{self.scene.name}_{sha256(command.encode()).hexdigest()[:6]}"
-        no_data = self.release is None
-        spec = figures.Description(name, title or self.scene.title, command, no_data)
+        command = self._command() or self.view["code"]
+        name = stem or f"{self.subject.name}_{sha256(command.encode()).hexdigest()[:6]}"
+        spec = figures.Description(
+            name, title or self.subject.title, command, self.release is None
+        )
         if self.release is None:
             return spec, self.rows
         return spec, self.rows.assign(simulated=self.release.simulated)
@@ -279,8 +551,7 @@ class Panel(anywidget.AnyWidget):
     def to_export(self) -> Export:
         """What `workbench export` writes of it."""
         spec, rows = self._described()
-        mechanism = getattr(self.setting.setup, "mechanism", None)
-        cite = getattr(mechanism, "cite", None)
+        cite = getattr(self.release and self.release.mechanism, "cite", None)
         return Export(
             lambda: {"": self.figure()}, rows, spec, "explorer", cite=[cite] if cite else []
         )
@@ -295,10 +566,64 @@ class Panel(anywidget.AnyWidget):
         self.send(message, [packed.getvalue()])
 
 
+def _with_seeds(subject: Subject, values: Mapping[str, Any]) -> Sequence[Control]:
+    """The controls, and those of every panel that draws noise; a figure has its own."""
+    controls = subject.controls(values)
+    return controls if subject.slow else (*controls, SEED, SEEDS)
+
+
+def parse_words(subject: Subject, words: Sequence[str]) -> dict[str, Any]:
+    """Settings as they are typed, `name=value` each.
+
+    Raises
+    ------
+    ValueError
+        For a word that is none, or a name that is no control.
+    """
+    texts: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        refuse_renamed(name)
+        texts[name] = text if equals else None
+    values: dict[str, Any] = {}
+    for _ in range(2):  # a choice may bring controls of its own
+        controls = {c.name: c for c in _with_seeds(subject, values)}
+        for name, text in texts.items():
+            if text is not None and name in controls:
+                values[name] = controls[name].read(controls[name].parse(text))
+    for word in words:
+        name = word.partition("=")[0]
+        if name not in values:
+            names = ", ".join(controls)
+            raise ValueError(f"{word!r} is not allowed: need name=value, a name out of {names}")
+    return values
+
+
 def _sentence(error: Exception) -> str:
-    """What a panel says of an error; of one of ours its own words."""
+    """What a panel says of an error."""
     if isinstance(error, MemoryError):
         return f"there is not enough memory for this {error}".strip()
     if isinstance(error, ValueError | OSError) and str(error):
         return str(error)
     return f"{type(error).__name__}: {error}"
+
+
+def _guarantee_text(ledger: Sequence[Receipt]) -> str:
+    """What was spent; a ρ also as the (ε, δ) that follows at a stated δ."""
+    cost = compose(ledger)
+    if not isinstance(cost, ZCDP):
+        return str(cost)
+    epsilon = guarantee(ledger, STATED_DELTA).epsilon
+    return f"{cost}: ({stated_at_most(epsilon)}, δ)-DP at δ = {STATED_DELTA:g}"
+
+
+def _ledger_rows(ledger: Iterable[Receipt]) -> list[list[str]]:
+    """Name, cost and neighbours of each measurement; those alike in one row."""
+    rows = []
+    alike = Counter((r.description, r.cost, r.relation) for r in ledger)
+    for (name, cost, relation), count in alike.items():
+        if count > 1:
+            rows.append([f"{count} × {name}", f"{cost}, each", relation])
+        else:
+            rows.append([name, str(cost), relation])
+    return rows

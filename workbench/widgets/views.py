@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.data import Interactions, Records, SparseTable
+from workbench.estimates import Leaves
 from workbench.queries import (
     Boxes,
     Level,
@@ -20,10 +21,13 @@ from workbench.queries import (
     Ranges,
     Recipe,
 )
-from workbench.spaces import Domain
+from workbench.spaces import Domain, Quadtree
 from workbench.trials.metrics import MeanAbsoluteError, TopPrecision
-from workbench.widgets.scenes.summaries import PARTS, QUERIES, QUERY_SEED, range_sizes
 
+PARTS = 64
+QUERIES = {False: 60, True: 400}  # of each size, roughly and exactly
+QUERY_SEED = 1  # that of the data would place the queries on its cells
+MAP_LEVEL = 6  # of the truth's cells on a map, 64 × 64; finer leaves are added up
 MAX_DIMS = 4  # attributes of a query
 HALVINGS = 6  # of the sides of a box
 SHOWN = 400  # queries, items or nodes whose counts are drawn
@@ -33,15 +37,16 @@ TRUTH = "truth"
 RANGES, WHOLE, SORTED, DIMS = "ranges", "whole", "sorted", "dims"
 BOUGHT, OFF = "bought", "off"
 ITEMS, TOP, BOXES = "items", "top", "boxes"
-LEVELS, PLACES, HELD = "levels", "places", "held"
+LEVELS, PLACES, HELD, MAP = "levels", "places", "held", "map"
 
 
 class Chart(NamedTuple):
-    """A title, the column along x, and the axes that are logarithmic."""
+    """A title, the column along x, the axes that are logarithmic, and whether it is a map."""
 
     title: str
-    x: str
+    x: str = ""
     log: str = ""
+    cells: bool = False
 
 
 CHARTS = {
@@ -55,10 +60,20 @@ CHARTS = {
     TOP: Chart("Most popular items found", "top", "x"),
     LEVELS: Chart("Error of nodes", "node_level", "y"),
     PLACES: Chart("Nodes of a level", "node"),
+    MAP: Chart("Records per unit of area", cells=True),
     HELD: Chart("Nodes released", "node_level"),
     BOXES: Chart("Error of boxes", "query_size", "xy"),
 }
-COUNTS = {WHOLE, SORTED, BOUGHT, ITEMS, PLACES}  # of one release, not of their mean
+COUNTS = {WHOLE, SORTED, BOUGHT, ITEMS, PLACES, MAP}  # of one release, not of their mean
+
+
+def range_sizes(m: int) -> tuple[int, ...]:
+    """1, 10, 100, … up to a tenth of the domain.
+
+    >>> range_sizes(10_000)
+    (1, 10, 100, 1000)
+    """
+    return tuple(10**k for k in range(len(str(m)) - 1)) or (1,)
 
 
 def rows_of_views(truth: Any, estimate: Any, series: str, exact: bool) -> pd.DataFrame:
@@ -176,6 +191,26 @@ def _nodes(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.D
         yield _rows(HELD, series, "Nodes", held, np.arange(len(held)))
 
 
+def _map(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.DataFrame]:
+    if not (isinstance(truth, Records) and isinstance(estimate, Leaves)):
+        return
+    tree = truth.hierarchy
+    if not isinstance(tree, Quadtree) or len(tree.attributes) != 2:
+        return
+    keys, counts = truth.level(MAP_LEVEL)
+    cells = Leaves(tree, np.full(len(counts), MAP_LEVEL), keys, counts)
+    if len(estimate) > 4**MAP_LEVEL:
+        estimate = estimate.coarsened(MAP_LEVEL)
+    for name, leaves in ((TRUTH, cells), (series, estimate)):
+        # A sheet of the map's size lies below: where there is no leaf, the density is 0.
+        boxes = tree.frame(
+            np.append(0, leaves.levels), np.append(tree.digits.root(), leaves.keys, axis=1)
+        ).set_axis(["x0", "x1", "y0", "y1"], axis=1)
+        areas = (boxes.x1 - boxes.x0) * (boxes.y1 - boxes.y0)
+        row = dict(panel=MAP, series=name, metric="Density", labels="|".join(tree.attributes))
+        yield boxes.assign(value=np.append(0, leaves.values) / areas, **row)
+
+
 def _boxes(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.DataFrame]:
     if isinstance(truth, Records) and hasattr(estimate, "lo"):  # which answers nothing else
         boxes = {}
@@ -187,6 +222,7 @@ def _boxes(truth: Any, estimate: Any, series: str, exact: bool) -> Iterator[pd.D
 
 VIEWS: tuple[Callable[..., Iterator[pd.DataFrame]], ...] = (
     _items,
+    _map,
     _nodes,
     _boxes,
     _noisy_answers,

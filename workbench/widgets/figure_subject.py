@@ -1,0 +1,199 @@
+"""A figure of a paper under its own parameters, run again in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any, ClassVar
+
+from workbench import figures
+from workbench.compiled import pd
+from workbench.figures import EFFORT, Figure, FigureRun
+from workbench.mechanisms.options import parameter_help, parameter_text
+from workbench.value import value
+from workbench.widgets.controls import Control, control_of_field, page_value
+from workbench.widgets.subjects import Drawn, Subject, Values
+
+CHOOSE = "figure"
+_DPI = 110
+_PAPER = re.compile("[a-z]+[0-9]{4}_")
+_TABLE_ROWS = 60
+
+
+@value
+class FigureSubject(Subject):
+    """A figure, or the choice of one, and the folder of results whose finished trials are used."""
+
+    id: str
+    results: Path
+
+    slow: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """The figure's id."""
+        return self.id or "figures"
+
+    @property
+    def title(self) -> str:
+        """The figure's title."""
+        return figures.find_figure(self.id).title if self.id else "Figures of the papers"
+
+    @property
+    def words(self) -> str:
+        """What a move does."""
+        return (
+            "A move runs the figure again, roughly at once and then with the effort that its controls "
+            "state. Finished trials are kept and are not run again."
+        )
+
+    def _class(self, values: Values) -> type[Figure] | None:
+        chosen = self.id or values.get(CHOOSE)
+        return figures.find_figure(chosen) if chosen else None
+
+    def at(self, values: Values) -> Figure:
+        """The figure at these settings; a ValueError if one is out of its range."""
+        cls = self._class(values)
+        assert cls is not None
+        given = {}
+        for name in cls.parameters():
+            if name in values:
+                given[name] = "none" if values[name] is None else values[name]
+        return cls.at("quick", **given)
+
+    def controls(self, values: Values) -> tuple[Control, ...]:
+        """The parameters of the figure; effort comes last."""
+        controls = []
+        if not self.id:
+            titles = listed_figures()
+            shown = ("choose a figure", *titles.values())
+            chosen = Control(CHOOSE, "", ("", *titles), "choice", shown=shown, resets=True)
+            controls.append(chosen)
+        cls = self._class(values)
+        if cls is None:
+            return tuple(controls)
+        start = cls.at("quick")
+        parameters = cls.parameters().values()
+        for f in sorted(parameters, key=lambda f: f.metadata["kind"] == EFFORT):
+            controls.append(_control(f, getattr(start, f.name)))
+        return tuple(controls)
+
+    def settings(self, figure: Figure) -> dict[str, Any]:
+        """The settings of the controls at which the figure is this one."""
+        settings = {}
+        for control in self.controls({}):
+            x = getattr(figure, control.name)
+            settings[control.name] = x
+            if control.kind == "several":
+                settings[control.name] = [page_value(one) for one in x]
+        return settings
+
+    def check(self, values: Values) -> None:
+        """Raise the figure's own ValueError."""
+        if self._class(values) is not None:
+            self.at(values)
+
+    def saved(self, values: Values) -> Drawn:
+        """The picture that a batch has left; without it or a figure an empty one."""
+        if self._class(values) is None:
+            return Drawn(pd.DataFrame(), lead="Choose a figure to see it.")
+        figure = self.at(values)
+        folder = figures.figure_folder(self.results, "quick", figure.name("quick"))
+        picture = folder / f"{figure.id}.png"
+        if picture.is_file():
+            return Drawn(pd.DataFrame(), image=picture.read_bytes(), lead="As a batch saved it.")
+        return Drawn(pd.DataFrame())
+
+    def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
+        """Run the figure, in the process that works, and draw it."""
+        from workbench.figures import plots
+        from workbench.trials import watched
+
+        def tell(done: int, of: int) -> None:
+            if progress is not None:
+                draft = progress.with_suffix(".new")
+                draft.write_text(json.dumps([done, of]))
+                os.replace(draft, progress)
+
+        if self._class(values) is None:
+            return self.saved(values)
+        figure = self.at(values)
+        if not exact:
+            figure = rough_figure(figure)
+        with watched(tell):
+            rows = figure.rows(self.results / "store")
+        drawing = figure.draw(rows)
+        facts = []
+        if off := figures.describe(figure.off_paper()):
+            facts.append((f"not {figure.usual}", off))
+        if drawing is None:
+            return Drawn(rows, facts, table=_table(figure.compare_with_paper(rows)))
+        file = BytesIO()
+        drawing.savefig(file, format="png", dpi=_DPI)
+        plots.close(drawing)
+        return Drawn(rows, facts, image=file.getvalue())
+
+    def save(self, values: Values) -> str:
+        """Write the folder that a batch would write, in the process that works."""
+        figure = self.at(values)
+        run = FigureRun(figure, "quick", self.results)
+        rows, verdicts = figure.run(run.store)
+        return os.fspath(run.save(figure.draw(rows, verdicts), rows, verdicts))
+
+    def code(self, values: Values, seed: int, exact: bool) -> str:
+        """The lines that open it at these settings."""
+        if self._class(values) is None:
+            return ""
+        figure = self.at(values)
+        arguments = "".join(f", {n}={x!r}" for n, x in figure.differences("quick").items())
+        return f"from workbench import widgets\nwidgets.figure({figure.id!r}{arguments})"
+
+    def command(self, values: Values, words: Sequence[str]) -> str:
+        """`workbench reproduce`, which makes its files."""
+        return self.at(values).command("quick") if self._class(values) is not None else ""
+
+
+def _control(f: Any, start: Any) -> Control:
+    """The control of a parameter: a list is typed, or ticked where its members are known."""
+    help_text = parameter_help(f)
+    choices = f.metadata["choices"]
+    if choices and f.metadata["many"]:
+        stops = tuple(dict.fromkeys([*choices, *start]))  # a name of another package too
+        return Control(f.name, [page_value(x) for x in start], stops, "several", doc=help_text)
+    control = None if f.metadata["many"] else control_of_field(f, start)
+    if control is None:
+        return Control(f.name, parameter_text(start), (), "text", doc=help_text)
+    return replace(control, doc=help_text, label=f.name.replace("_", " "))
+
+
+def _table(rows: pd.DataFrame) -> str:
+    return rows.head(_TABLE_ROWS).to_html(border=0)
+
+
+def rough_figure(figure: Figure) -> Figure:
+    """The figure with as little effort as a first picture needs."""
+    known = figure.parameters()
+    effort = {
+        name: min(x, getattr(figure, name)) for name, x in figure.rough.items() if name in known
+    }
+    return replace(figure, **effort)
+
+
+@lru_cache(1)
+def listed_figures() -> dict[str, str]:
+    """The figures of papers by id, each with its paper and the title of its notebook."""
+    listed = {}
+    notebooks = figures.find_notebooks(figures.project_folder() / "notebooks")
+    for id, path in notebooks.items():
+        if _PAPER.match(id):
+            first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]
+            title = "".join(first).partition("\n")[0].lstrip("# ")
+            paper = id.partition("_")[0]
+            listed[id] = f"{paper[:-4].title()} {paper[-4:]}, {title}"
+    return listed

@@ -1,0 +1,397 @@
+"""A mechanism under sliders that are made of its fields, beside another one on shared noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import Field, fields, is_dataclass, replace
+from functools import lru_cache
+from inspect import getdoc
+from pathlib import Path
+from shlex import quote
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench import compiled, mechanisms
+from workbench.compiled import pd
+from workbench.data import Bound, Interactions, Records, SparseTable
+from workbench.datasets import (
+    GaussianSparse,
+    InteractionsTwin,
+    IPUMSTwin,
+    Projected,
+    SocialNetworkTwin,
+    Towns,
+)
+from workbench.figures.plots import SYMBOLS, Panel
+from workbench.mechanisms.options import RENAMED, release_options
+from workbench.mechanisms.protocol import sensitivity, series_name
+from workbench.noise import Aligned
+from workbench.owner.advice import CountModel, Option, predict_errors
+from workbench.privacy import DP, LOCAL, ZCDP
+from workbench.value import value
+from workbench.widgets.controls import Control, control_of_field, decades
+from workbench.widgets.subjects import Drawn, Subject, Values, loaded, qualified_text
+from workbench.widgets.views import CHARTS, COUNTS, RANGES, TRUTH, range_sizes, rows_of_views
+
+EXAMPLE_EPSILON, EXAMPLE_RHO, EXAMPLE_DELTA = 1.0, 0.5, 1e-6
+EPSILON, RHO = "epsilon", "rho"
+COMPARE = "compare"
+TAKEN = "budget", "privacy", EPSILON, RHO, "delta", COMPARE, "seed", "seeds", *RENAMED
+
+# Examples are made for tables of about a hundred units; TINY holds exactly that many.
+TINY = GaussianSparse(1000, 0.005, 20.0, 8.0, seed=78)
+PEOPLE = Projected(IPUMSTwin(20_000), ("Gender", "Education", "Race", "Marital"))
+VISITS = InteractionsTwin(5000, 100, 100_000, 1000)
+HOMES = Towns(20_000)
+
+
+@value
+class MechanismSubject(Subject):
+    """A mechanism as it starts, and the public data that it is tried on."""
+
+    mechanism: Any
+    dataset: Any
+
+    noise_note: ClassVar[str] = (
+        "The seed stays while sliders move, so that the parameter changes the picture and not luck. Noise "
+        "of the same cells or nodes stays with them, and ε scales it. Mechanisms that are compared share "
+        "it. A field that changes the cells or the distribution draws new noise."
+    )
+
+    @classmethod
+    def of(cls, mechanism: Any, dataset: Any = None) -> MechanismSubject:
+        """A class by its example, or an instance, on small synthetic data that it takes."""
+        if isinstance(mechanism, type) and hasattr(mechanism, "example"):
+            mechanism = _example(mechanism)
+        _refuse_no_mechanism(mechanism)
+        if dataset is not None and not hasattr(dataset, "load"):
+            raise ValueError(
+                f"dataset = {dataset!r} is not allowed: need a dataset, whose text anybody can run, "
+                "for example GaussianSparse()"
+            )
+        if dataset is None:
+            dataset = suitable_dataset(mechanism)
+        data = loaded(dataset)
+        if not isinstance(data, mechanism.takes):
+            need = f"need one of {mechanism.takes.__name__}, not {type(data).__name__}"
+            raise ValueError(f"dataset = {dataset!r} is not allowed for {mechanism!r}: {need}")
+        return cls(mechanism, dataset)
+
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+        return type(self.mechanism).__name__
+
+    @property
+    def words(self) -> str:
+        """The first paragraph of the class's docstring."""
+        doc = (getdoc(type(self.mechanism)) or "").split("\n\n")[0].replace("\n", " ")
+        return "" if doc.startswith(f"{self.name}(") else doc  # which dataclass writes
+
+    def controls(self, values: Values) -> tuple[Control, ...]:
+        """The budget, the fields, another mechanism, and what only that one's fields have."""
+        controls = {c.name: c for c in _budget_controls(self.mechanism, values)}
+        rivals = ("", *_rivals(self.mechanism))
+        doc = "another mechanism on the same data, with the same noise and the same settings"
+        controls[COMPARE] = Control(
+            COMPARE, "", rivals, "choice", label="compare with", doc=doc, tool=True
+        )
+        beside = self._beside(values)
+        for mechanism in [self.mechanism, *beside]:
+            for f, x in _fields_inside(mechanism):
+                control = control_of_field(f, x) if _has_control(f) else None
+                if control and f.name not in controls:
+                    if beside and mechanism is beside[0]:
+                        label = f"{control.label} ({type(mechanism).__name__})"
+                        control = replace(control, label=label)
+                    controls[f.name] = control
+        return tuple(controls.values())
+
+    def _beside(self, values: Values) -> list[Any]:
+        name = values.get(COMPARE)
+        return [_example(find_mechanism(name), values.get("privacy") == RHO)] if name else []
+
+    def at(self, values: Values) -> list[Any]:
+        """The mechanisms with their fields as they are set; a ValueError if that cannot be."""
+        return [_with_fields(m, values) for m in [self.mechanism, *self._beside(values)]]
+
+    def check(self, values: Values) -> None:
+        """Raise the mechanism's own ValueError."""
+        self.at(values)
+
+    def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
+        """Release with noise that `seed` replays, and measure all that the estimates can be asked."""
+        data = loaded(self.dataset)
+        made = self.at(values)
+        names = [series_name(m) for m in made]
+        if len(names) == 2 and names[0] == names[1]:
+            names[1] = type(made[1]).__name__
+        releases = tuple(m(data, Aligned(seed)) for m in made)
+        frames = []
+        for i, (name, release) in enumerate(zip(names, releases, strict=True)):
+            rows = rows_of_views(_truth(data, release), release.estimate, name, exact)
+            frames.append(rows[rows.series != TRUTH] if i else rows)
+        rows = pd.concat(frames, ignore_index=True).assign(
+            seed=seed, dataset=repr(self.dataset), truth_public=True, trial=repr(made)
+        )
+        facts = [("data", repr(self.dataset))]
+        for name, release in zip(names, releases, strict=True):
+            of = f", {name}" if len(made) > 1 else ""
+            facts += [(f"{what}{of}", text) for what, text in self._facts(release, data)]
+        shown = {"budget", *(c.name for c in self.controls(values))}
+        fixed = [f"{f.name} = {x!r}" for f, x in _fields_inside(made[0]) if f.name not in shown]
+        if fixed:
+            facts.append(("not moved here", ", ".join(fixed)))
+        return Drawn(rows, facts, releases)
+
+    def _facts(self, release: Any, data: Any) -> Iterator[tuple[str, str]]:
+        """The size of a release, and what closed forms say of its mechanism."""
+        mechanism = release.mechanism
+        yield "released", _size_text(release)
+        if law := self._closed_form(mechanism, data):
+            yield "size expected", f"{law.cells:,.0f}, by closed form"
+        if hasattr(mechanism, "sides") and not isinstance(mechanism, mechanisms.PrioritySampling):
+            cut = mechanism.threshold(data.domain, data.bound.l1)
+            yield "τ" if hasattr(mechanism, "tau") else "θ", f"{cut:g} counts"
+        if hasattr(mechanism, "decision_facts"):
+            yield from mechanism.decision_facts(data.hierarchy, sensitivity(data)).items()
+
+    def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
+        """A chart for each kind of question that was answered."""
+        panels = []
+        for name in rows.panel.unique():
+            chart = CHARTS[name]
+            theory: list[tuple[str, Any]] = []
+            how: dict[str, Any]
+            if name == RANGES:
+                for mechanism in self.at(values):
+                    if law := self._closed_form(mechanism, loaded(self.dataset)):
+                        theory.append((f"{series_name(mechanism)}, expected", ExpectedErrors(law)))
+            where = {"panel": name}
+            if name in COUNTS:
+                where["seed"] = rows.seed.min()
+            if chart.cells:
+                for series in rows[rows.panel == name].series.unique():
+                    how = dict(cells=True, outlines=series != TRUTH, equal=True)
+                    title = f"{chart.title}, {series}"
+                    panels.append(Panel(title, where | {"series": series}, "", **how))
+            else:
+                how = dict(log=chart.log, theory=theory, fit_theory=True)
+                panels.append(Panel(chart.title, where, chart.x, **how))
+        return panels
+
+    def code(self, values: Values, seed: int, exact: bool) -> str:
+        """The lines that make the releases on the screen, noise and all."""
+        dataset = qualified_text(self.dataset)
+        lines = ["from workbench import *"]
+        for name, mechanism in zip(("release", "other"), self.at(values), strict=False):
+            lines.append(f"{name} = {qualified_text(mechanism)}({dataset}.load(), Aligned({seed}))")
+        return "\n".join(lines)
+
+    def command(self, values: Values, words: Sequence[str]) -> str:
+        """`workbench export`, where the class says all."""
+        cls = type(self.mechanism)
+        if cls not in mechanisms.ALL or self != MechanismSubject.of(cls):
+            return ""
+        return " ".join(["workbench export", self.name, *map(quote, words)])
+
+    def more_commands(self, values: Values) -> list[str]:
+        """How to release a table of one's own like that."""
+        options = [release_options(mechanism) for mechanism in self.at(values)]
+        return [f"workbench release YOUR.csv … {option}" for option in options if option]
+
+    def _closed_form(self, mechanism: Any, data: Any) -> Option | None:
+        if isinstance(self.dataset, GaussianSparse):
+            return closed_form(self.dataset, mechanism, range_sizes(data.domain.size))
+        return None
+
+
+def find_mechanism(name: str) -> type:
+    """A mechanism's class by its name, ours or another package's."""
+    ours = getattr(mechanisms, name, None) if name in mechanisms.__all__ else None
+    found = ours or compiled.find("mechanisms", name)
+    if found is None:
+        raise ValueError(f"there is no mechanism {name!r}; an example is ThresholdSampling")
+    return found
+
+
+def _example(cls: Any, zcdp: bool = False) -> Any:
+    """The class's own example."""
+    delta = EXAMPLE_DELTA if getattr(cls, "spends_delta", False) else 0.0
+    if not getattr(cls, "accepts_dp", True) or zcdp and getattr(cls, "accepts_zcdp", False):
+        return cls.example(ZCDP(EXAMPLE_RHO, delta))
+    return cls.example(DP(EXAMPLE_EPSILON, delta))
+
+
+def _rivals(mechanism: Any) -> list[str]:
+    """The mechanisms that take the same kind of data."""
+
+    def kind(x: Any) -> tuple[Any, ...]:
+        return x.takes, getattr(x, "ranked", False), getattr(x, "relation", None) == LOCAL
+
+    own = type(mechanism)
+    return [
+        cls.__name__
+        for cls in mechanisms.ALL
+        if cls is not own and hasattr(cls, "takes") and kind(cls) == kind(mechanism)
+    ]
+
+
+def _truth(data: Any, release: Any) -> Any:
+    """What an estimate is about: the data, or its sorted counts."""
+    domain = getattr(release.estimate, "domain", data.domain)
+    truth = data
+    if isinstance(data, SparseTable) and domain != data.domain:
+        truth = data.ranked()
+    if domain != truth.domain:
+        raise ValueError(
+            f"{release.estimate!r} is neither about {data!r} nor about its sorted counts"
+        )
+    return truth
+
+
+def _refuse_no_mechanism(mechanism: Any) -> None:
+    frozen = is_dataclass(mechanism) and type(mechanism).__hash__ is not None
+    complete = all(hasattr(mechanism, name) for name in ("budget", "takes", "__call__"))
+    if not (frozen and complete) or isinstance(mechanism, type):
+        raise ValueError(
+            f"mechanism = {mechanism!r} is not allowed: need a class with an example, for example "
+            "ThresholdSampling, or a frozen value of one with a budget"
+        )
+
+
+def suitable_dataset(mechanism: Any) -> Any:
+    """The first small public dataset that a mechanism takes and can be run on."""
+    tables = [TINY, PEOPLE]
+    if getattr(mechanism, "relation", None) == LOCAL:  # one tuple for each unit
+        tables = [PEOPLE]
+    if getattr(mechanism, "ranked", False):
+        tables = [SocialNetworkTwin()]
+    datasets = {SparseTable: tables, Records: [HOMES], Interactions: [VISITS]}
+    why = f"it takes {mechanism.takes.__name__}"
+    for dataset in datasets.get(mechanism.takes, ()):
+        try:
+            mechanism(loaded(dataset), np.random.default_rng(0))
+        except ValueError as e:
+            why = str(e)
+        else:
+            return dataset
+    raise ValueError(
+        f"no small dataset is known for {mechanism!r} ({why}): name one, dataset=…"
+    )
+
+
+def _size_text(release: Any) -> str:
+    """How much is released; a part of a table's cells also as their share."""
+    estimate = release.estimate
+    held = len(estimate)
+    cells = getattr(estimate.domain, "size", 0)
+    unit = getattr(estimate, "contents", "numbers")
+    if held >= cells or unit == "queries":
+        return f"{held:,} {unit}"
+    cells_text = f"{cells:,}" if cells < 1e15 else f"{cells:.3g}"
+    return f"{held:,} {unit}, {held / cells:.3g} of a dense table's {cells_text}"
+
+
+# Controls of fields
+
+
+def _budget_controls(mechanism: Any, values: Values) -> Iterator[Control]:
+    """An ε or a ρ, which of the two where it takes both, and δ where there is one to spend."""
+    budget = mechanism.budget
+    takes = [
+        name
+        for name, takes in (
+            (EPSILON, getattr(mechanism, "accepts_dp", True)),
+            (RHO, getattr(mechanism, "accepts_zcdp", False)),
+        )
+        if takes
+    ]
+    own = RHO if isinstance(budget, ZCDP) else EPSILON
+    name = values.get("privacy", own)
+    starts = {EPSILON: EXAMPLE_EPSILON, RHO: EXAMPLE_RHO}
+    stops = {EPSILON: decades(0.01, 10), RHO: decades(0.0001, 10)}
+    yield _budget_control(name, getattr(budget, name, starts[name]), stops[name])
+    if len(takes) == 2:
+        doc = "ε: differential privacy. ρ: zero-concentrated differential privacy, with Gaussian noise"
+        shown = tuple(SYMBOLS[name] for name in takes)
+        yield Control("privacy", own, tuple(takes), "choice", doc=doc, shown=shown)
+    if budget.delta or getattr(mechanism, "spends_delta", False):
+        yield _budget_control("delta", budget.delta, (0.0, *decades(1e-12, 0.1)))
+
+
+def _budget_control(name: str, start: float, stops: tuple[Any, ...]) -> Control:
+    doc = {EPSILON: "privacy loss", RHO: "privacy loss, zCDP", "delta": "failure probability"}
+    return Control(name, float(start), tuple(sorted({*stops, float(start)})), doc=doc[name])
+
+
+def _has_control(f: Field[Any]) -> bool:
+    """Whether a field is more than a limit of memory, which changes no release."""
+    return f.name not in TAKEN and f.metadata.get("unit") != "bytes"
+
+
+def _fields_inside(mechanism: Any) -> Iterator[tuple[Field[Any], Any]]:
+    """Fields and their values; the fields of a wrapped mechanism in its place."""
+    for f in fields(mechanism):
+        x = getattr(mechanism, f.name)
+        if hasattr(x, "budget"):
+            yield from _fields_inside(x)
+        else:
+            yield f, x
+
+
+def _with_fields(mechanism: Any, values: Values) -> Any:
+    """The mechanism with its fields as they are set."""
+    changes = {}
+    for f in fields(mechanism):
+        old = getattr(mechanism, f.name)
+        new = old
+        if hasattr(old, "budget"):
+            new = _with_fields(old, values)
+        elif f.name == "budget":
+            new = _budget(values, old)
+        elif f.name in values and _has_control(f):
+            new = values[f.name]
+        if new != old:  # 0 stays 0 where a slider says 0.0
+            changes[f.name] = new
+    return replace(mechanism, **changes)
+
+
+def _budget(values: Values, old: DP | ZCDP) -> DP | ZCDP:
+    """The budget that the controls say."""
+    delta = values.get("delta", old.delta)
+    if values.get("privacy") == RHO or EPSILON not in values:
+        return ZCDP(values[RHO], delta)
+    return DP(values[EPSILON], delta)
+
+
+# Closed forms
+
+
+@lru_cache(256)
+def closed_form(
+    dataset: GaussianSparse, mechanism: Any, sizes: tuple[int, ...]
+) -> Option | None:
+    """What is expected of the mechanism, if cells are uniform and there is a formula."""
+    if dataset.placement != "uniform":
+        return None
+    model = CountModel(dataset.density, max(dataset.mean, 0), dataset.std)
+    with suppress(ValueError):
+        return predict_errors(mechanism, dataset.domain, Bound(), model, sizes)
+    return None
+
+
+class ExpectedErrors:
+    """Expected errors by the size of a range: straight lines on logarithmic axes, none beyond them."""
+
+    def __init__(self, option: Option):
+        queries = np.array([error.query for error in option.query_errors], float)
+        errors = np.array([max(error.error, 1e-9) for error in option.query_errors], float)
+        self.log_sizes = np.log(queries)
+        self.log_errors = np.log(errors)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The error of ranges of x cells."""
+        return np.exp(np.interp(np.log(x), self.log_sizes, self.log_errors, np.nan, np.nan))
