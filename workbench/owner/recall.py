@@ -117,6 +117,7 @@ class Recall(Spending):
     """Answers that were paid for, which belong to one domain, bound and dataset; recalled for nothing."""
 
     total: float | None
+    dataset: str | None
     domain: Domain | None
     bound: Bound | None
 
@@ -133,6 +134,7 @@ class Recall(Spending):
         """Take over what the file says, if the prior fits it."""
         super()._belong_to(metadata)
         self.total = checked_total(metadata["total"])
+        self.dataset = metadata["dataset"]
         self.domain = None
         self.bound = None
         if metadata["domain"] is not None:

@@ -1,15 +1,16 @@
-"""What a bank holds and what it says, as pieces of a page: from the bank alone, all labels escaped."""
+"""What a bank holds and what it answers, as parts of a page: from the bank alone, all labels escaped."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from math import inf, isfinite
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 STYLE = (Path(__file__).parent / "bank.css").read_text()
 _LABELS = 24  # of an attribute that are listed
+_CHOICES = 300  # labels of an attribute that can be chosen from a list; others are typed
+_EACH = "*"  # chosen where the labels of an attribute are asked for one by one
 _ATTRIBUTES = 20  # on the map
 _CODES = 5_000_000  # of its largest attribute, over all cells that the map looks at
 _SETS = 3  # of attributes that a row of the ledger names
@@ -37,33 +40,110 @@ _LEVELS = (
     20.0,
 )  # errors, in deviations of the noise, between colours of the map
 _SHARES = (0.5, 0.2)  # of the present error, that are priced where none is asked for
-_UNREADABLE = "The bank cannot be read now; its owner's terminal says why."
+_UNREADABLE = "The bank cannot be read now. Its owner's terminal says why."
+_LOCKED = "Another process is writing to the bank. Nothing is lost: ask again in a moment."
+_WIDE, _HIGH, _EDGE = 190, 16, 6  # px of an answer that is drawn
+
+Fields = Mapping[str, Sequence[str]]  # of a form, by the names of its controls
 
 
 class Answered(NamedTuple):
-    """What is said of a question; the question and the price of the error that was asked for, if any."""
+    """What is said of a question, the question, and the price of each error that was offered."""
 
     html: str
     question: TypedQuestion | None = None
-    price: Price | None = None
+    prices: Mapping[float, Price] = MappingProxyType({})
 
 
 class BankView:
-    """A session's bank, as whoever asks may see it: nothing here spends, or needs a table.
+    """A session's bank, as anyone who asks may see it: nothing here spends, or needs a table.
 
     Parameters
     ----------
     session : Session
         Its file may be in use by others meanwhile.
     owner : bool
-        Whether files and the text of a release may be named; a page for others shows neither.
+        Whether files and the text of a release may be named, and prices have a button. A page for
+        others has none of these.
     """
 
     def __init__(self, session: Session, owner: bool = False):
         self.session = session
         self.owner = owner
         self._lock = threading.RLock()  # fits are made once, whoever asks
-        self._map: tuple[int, bool, str] = (-1, False, "")
+        self._map: tuple[int, str] = (-1, "")
+        self._frame = ("", "", "")  # what was last read, for a file that is locked
+
+    def body(self, fields: Fields, answer: str) -> str:
+        """The page without its head: whose data, the form, the answer, the map, what was bought."""
+        details = "<details><summary>{}</summary>{}</details>"
+        try:
+            below = self.map() + details.format("What was bought, and for what", self.contents())
+            self._frame = (self.summary(), self.form(fields), below)
+        except (ValueError, OSError) as e:
+            answer = refused(self.without_paths(e)).html
+        about, form, below = self._frame
+        return (
+            f'{about}{form}<section id="answer" class="wbank-answer" aria-live="polite">{answer}</section>'
+            f"{below}"
+        )
+
+    def form(self, fields: Fields) -> str:
+        """A list of labels for each attribute, and the error that would do."""
+        self._bought()
+        domain = self.session.domain
+        if domain is None:
+            return ""
+        parts = []
+        for i, (name, n) in enumerate(zip(domain.attributes, domain.shape, strict=True)):
+            chosen, last = (_first(fields, f"{kind}{i}") for kind in "ab")
+            label = escape(name)
+            if n > _CHOICES:
+                ends = domain.decode(name, np.array([0, n - 1]))
+                hint = escape(f"any, {_EACH}, or {ends[0]} .. {ends[1]}", quote=True)
+                control = (
+                    f'<input name="a{i}" value="{escape(chosen.removeprefix("="), quote=True)}" '
+                    f'placeholder="{hint}" aria-label="{label}">'
+                    f'<input name="b{i}" value="{escape(last.removeprefix("="), quote=True)}" '
+                    f'placeholder="up to" aria-label="{label}, up to">'
+                )
+            else:
+                labels = [(f"={x}", str(x)) for x in domain.decode(name, np.arange(n))]
+                options = [("", "any"), (_EACH, "each value"), *labels]
+                control = _select(f"a{i}", options, chosen, name)
+                if n > 2:
+                    control += _select(f"b{i}", [("", "up to …"), *labels], last, f"{name}, up to")
+            parts.append(f"<fieldset><legend>{label}</legend>{control}</fieldset>")
+        error = escape(_first(fields, "error")[:40], quote=True)
+        return (
+            '<form method="get" action="#answer" class="wbank-form">'
+            f'<div class="wbank-fields">{"".join(parts)}</div>'
+            f'<p><label>Error bar that would do, ± counts <input name="error" value="{error}" '
+            'inputmode="decimal" placeholder="any"></label> <button>Ask</button></p></form>'
+        )
+
+    def question(self, fields: Fields) -> str:
+        """The question that a form asks, as `typed_question` reads it; empty if nothing is chosen."""
+        domain = self.session.domain
+        by = []
+        conditions = []
+        for i, name in enumerate(domain.attributes if domain else ()):
+            chosen, last = (_first(fields, f"{kind}{i}") for kind in "ab")
+            if chosen == _EACH:
+                by.append(_typed(name))
+            elif chosen:
+                labels = _typed(chosen.removeprefix("="))
+                if last:
+                    labels += f"..{_typed(last.removeprefix('='))}"
+                conditions.append(f"{_typed(name)}={labels}")
+        return " & ".join([*by, *conditions])
+
+    def ask(self, fields: Fields) -> Answered:
+        """What the bank says of the question of a form."""
+        text = self.question(fields)
+        if not text:
+            return refused("Choose a value, or each value, of at least one attribute.")
+        return self.answer(text, _first(fields, "error"), errors_per_bar=2)
 
     @property
     def sign(self) -> str:
@@ -71,14 +151,17 @@ class BankView:
         return "ρ" if isinstance(self.session.budget, ZCDP) else "ε"
 
     def summary(self) -> str:
-        """Whom the bank is about, and what is left of its budget."""
+        """Whose data the bank is about, and what is left of its budget."""
         session = self.session
         self._bought()
-        facts = [("budget", str(session.budget))]
-        facts += [("left", f"{self.sign} = {stated(session.remaining)}")]
-        facts += [(name, x) for name in ("people", "unit") if (x := getattr(session, name))]
+        named = {"people": session.people, "data": session.dataset, "protects": session.unit}
+        facts = [(name, text) for name, text in named.items() if text]
+        if not (session.people or session.dataset):
+            facts = [("data", "its owner has not stated whose data it is"), *facts]
         if session.total is not None:
             facts.append(("records, declared", number(session.total)))
+        facts += [("budget", str(session.budget))]
+        facts += [("left", f"{self.sign} = {stated(session.remaining)}")]
         parts = (f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in facts)
         return f"<dl>{''.join(parts)}</dl>"
 
@@ -108,20 +191,16 @@ class BankView:
         columns = ["asked", "answers", "noise, ±", self.sign, "when (UTC)"]
         return _table("What was bought, and for what", columns, rows, numbers=(1, 2, 3))
 
-    def map(self, link: str = "") -> str:
-        """How far off each pair of attributes is expected to be, beside the noise of what was bought.
-
-        With a `link` each pair is one, to the question.
-        """
+    def map(self) -> str:
+        """How far off each pair of attributes is expected to be; each pair is a link to its question."""
         with self._lock:
             bought = self._bought()
             size = 0 if bought is None else len(bought)
-            if self._map[:2] != (size, bool(link)):
-                text = "" if bought is None else self._drawn_map(bought, link)
-                self._map = (size, bool(link), text)
-            return self._map[2]
+            if self._map[0] != size:
+                self._map = (size, "" if bought is None else self._drawn_map(bought))
+            return self._map[1]
 
-    def _drawn_map(self, bought: NoisyAnswers, link: str) -> str:
+    def _drawn_map(self, bought: NoisyAnswers) -> str:
         domain = bought.domain
         names = domain.attributes[:_ATTRIBUTES]
         if len(names) < 2:
@@ -136,52 +215,23 @@ class BankView:
         rows = []
         for i, name in enumerate(names[1:], 1):
             cells = []
-            for other in names[:i]:
+            for j, other in enumerate(names[:i]):
                 pair = errors[frozenset((name, other))]
+                link = urlencode({f"a{j}": _EACH, f"a{i}": _EACH})
                 cells.append(_map_cell(pair.error, noise, pair.bought, (other, name), link))
             rows.append(f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>')
         left_out = len(domain.attributes) - len(names)
         more = f" {counted(left_out, 'attribute')} not shown." if left_out > 0 else ""
         return (
-            "<p><b>How well each pair of attributes is known</b>: the typical error of its counts (one "
-            "bar), predicted from the bank alone. What was bought has noise of "
-            f"±{format_number(noise)}; • was bought.{more}</p>"
+            "<p><b>How well each pair of attributes is known.</b> A cell has the typical error bar of "
+            "the pair's counts, predicted from the bank alone. Bought answers (•) have error bars of "
+            f"±{format_number(2 * noise)}. Click a cell to ask.{more}</p>"
             '<div class="wbank-wide"><table class="wbank-map" aria-label="Errors of pairs of attributes">'
             f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
             f'<p class="wbank-legend">{_legend()}</p>'
         )
 
-    def attributes(self) -> str:
-        """What can be asked about: names and labels."""
-        self._bought()
-        domain = self.session.domain
-        if domain is None:
-            return ""
-        rows = []
-        for name, n in zip(domain.attributes, domain.shape, strict=True):
-            labels = domain.decode(name, np.arange(min(n, _LABELS)))
-            last = domain.decode(name, np.array([n - 1]))[0]
-            if isinstance(domain.decode(name, np.arange(1))[0], int | np.integer):
-                text = f"{labels[0]} .. {last}"
-            else:
-                text = ", ".join(map(str, labels)) + (f", … {last}" if n > _LABELS else "")
-            rows.append((name, number(n), text))
-        columns = ["attribute", "labels", "which"]
-        return _table("What can be asked about", columns, rows, numbers=(1,))
-
-    def example(self) -> str:
-        """A question that this bank's labels allow."""
-        self._bought()
-        domain = self.session.domain
-        if domain is None:
-            return ""
-        first, *others = domain.attributes
-        label = domain.decode(first, np.array([0]))[0]
-        return " by ".join(
-            [_typed(others[0]), f"{_typed(first)}={_typed(label)}"][-len(others) - 1 :]
-        )
-
-    def answer(self, text: str, error: str = "") -> Answered:
+    def answer(self, text: str, error: str = "", errors_per_bar: int = 1) -> Answered:
         """What the bank says of a question, and what a better answer would cost.
 
         Parameters
@@ -190,6 +240,8 @@ class BankView:
             As `typed_question` reads it.
         error : str
             The error that would do, in counts, as it is typed, whose price is wanted.
+        errors_per_bar : int
+            How many standard errors `error` spans.
 
         Returns
         -------
@@ -206,26 +258,21 @@ class BankView:
                 question = typed_question(bought.domain, text)
                 recalled = self.session.recall(question.queries)
                 values, errors = recalled
-                costs, price = self._costs(question.queries, errors, _number(error))
+                wanted = _number(error)
+                wanted = wanted and wanted / errors_per_bar
+                costs, prices = self._costs(question.queries, errors, wanted)
         except (ValueError, OSError) as e:
             return refused(self.without_paths(e))
         except MemoryError:
             return refused("There is not enough memory for this question.")
-        rows = []
-        for labels, x, bar in zip(question.labels, values, errors, strict=True):
-            shown = format_number(bar) if isfinite(bar) else "the bank cannot tell"
-            rows.append(
-                (*(map(str, labels) if question.by else (text,)), number(round(x)), shown)
-            )
-        columns = [*(question.by or ("question",)), "count", "±"]
-        last = len(columns) - 1
-        table = _table("Recalled, at no cost", columns, rows, numbers=(last - 1, last))
+        table = _answers(question, text, values, errors)
         note = (
-            "<p>The truth is meant to lie within twice the bar, some 19 times in 20."
-            f"{escape(self._truncation())}</p>"
-            f"<p><b>By {escape(recalled.by)}</b>: {escape(recalled.why)}.</p>"
+            "<p>An error bar spans two standard errors to either side, and the truth is inside about 19 "
+            f"times in 20.{escape(self._truncation())}</p>"
+            f"<details><summary>How it was answered: {escape(recalled.by)}</summary>"
+            f"<p>{escape(recalled.why)}.</p></details>"
         )
-        return Answered(f"{table}{note}{costs}", question, price)
+        return Answered(f"{table}{note}{costs}", question, prices)
 
     def _truncation(self) -> str:
         """What counts are about if the owner truncated units, which the bank does not say."""
@@ -236,32 +283,37 @@ class BankView:
 
     def _costs(
         self, queries: Selections, errors: np.ndarray, error: float | None
-    ) -> tuple[str, Price | None]:
-        """What answers of less error would cost, and the price of the one that was asked for."""
+    ) -> tuple[str, dict[float, Price]]:
+        """What answers of less error would cost: of the one that was asked for, or of some shares."""
         largest = float(np.max(errors))
         wanted = [error] if error is not None else [largest * share for share in _SHARES]
         rows = []
-        price = None
+        prices: dict[float, Price] = {}
         for x in wanted:
             if not 0 < x < inf:
                 continue
+            shown = f"±{format_number(2 * x)}"
             try:
                 cost = self.session.price(queries, x)
             except ValueError as e:
-                rows.append((format_number(x), self.without_paths(e)))
+                rows.append((shown, escape(self.without_paths(e)), ""))
                 continue
-            price = cost if error is not None else None
-            free = "nothing: the bank knows it as well already"
+            free = "free, because the bank knows it as well already"
             if largest > x:  # a price foresees noise, a bar the error of the model as well
-                free = "nothing for noise; what the bar has beyond is the model's error"
-            paid = (
-                f"{self.sign} = {format_number(cost)} of {stated(self.session.remaining)} left"
-            )
-            rows.append((format_number(x), f"{paid if cost else free}; {cost.why}"))
+                free = "free of noise, but the bar has the model's error beyond it"
+            paid = f"{self.sign} = {format_number(cost)} of {stated(self.session.remaining)} left"
+            button = ""
+            if cost and self.owner and self.session.has_table:
+                prices[x] = cost
+                button = (
+                    f'<button type="button" data-spend="{x!r}">Spend '
+                    f"{self.sign} = {format_number(cost)}</button>"
+                )
+            rows.append((shown, escape(f"{paid if cost else free}; {cost.why}"), button))
         if not rows:
-            return "<p>What a better answer costs: say which error would do.</p>", None
-        columns = ["error of each, at most", "further cost"]
-        return _table("What a better answer would cost its owner", columns, rows), price
+            return "<p>To see a price, state the error that would do.</p>", prices
+        columns = ["error bar of each answer, at most", "further cost to the owner", ""]
+        return _table("A better answer", columns, rows, escaped=(1, 2)), prices
 
     def _bought(self) -> NoisyAnswers | None:
         """All answers that were paid for, also by others just now; None if there are none."""
@@ -275,6 +327,8 @@ class BankView:
 
     def without_paths(self, e: Exception) -> str:
         """What may be shown of an error to whom the file is no business."""
+        if isinstance(e, TimeoutError):
+            return _LOCKED
         path = self.session.path
         hidden = (str(path), path.name, str(path.parent))
         is_secret = not self.owner and any(name in str(e) for name in hidden)
@@ -311,14 +365,53 @@ def _map_cell(
 ) -> str:
     ratio = error / noise
     level = "none" if not isfinite(ratio) else str(np.searchsorted(_LEVELS, ratio))
-    shown = "?" if level == "none" else format_number(error)
+    shown = "?" if level == "none" else f"±{format_number(2 * error)}"
     said = "the bank cannot tell" if level == "none" else f"{ratio:.2g} × the noise"
     title = escape(f"{pair[0]} × {pair[1]}: {said}{', bought' if bought else ''}", quote=True)
     text = f"{shown}{' •' if bought else ''}"
-    if link:
-        asked = quote(" × ".join(map(_typed, pair)))
-        text = f'<a href="{link}{asked}#answer" title="{title}">{text}</a>'
-    return f'<td class="wbank-{level}" title="{title}">{text}</td>'
+    cell = f'<a href="?{escape(link, quote=True)}#answer" title="{title}">{text}</a>'
+    return f'<td class="wbank-{level}">{cell}</td>'
+
+
+def _select(name: str, options: Sequence[tuple[str, str]], chosen: str, label: str) -> str:
+    parts = []
+    for x, text in options:
+        mark = " selected" if x == chosen else ""
+        parts.append(f'<option value="{escape(x, quote=True)}"{mark}>{escape(text)}</option>')
+    aria = escape(label, quote=True)
+    return f'<select name="{name}" aria-label="{aria}">{"".join(parts)}</select>'
+
+
+def _first(fields: Fields, name: str) -> str:
+    return [*fields.get(name, ()), ""][0].strip()
+
+
+def _answers(
+    question: TypedQuestion, text: str, values: np.ndarray, errors: np.ndarray
+) -> str:
+    """A row for each answer: its labels, the count, its error bar, and both drawn on one scale."""
+    bars = np.where(np.isfinite(errors), 2 * errors, 0)
+    low = min(0.0, float(np.min(values - bars)))
+    high = max(1.0, float(np.max(values + bars)))
+    scale = (_WIDE - 2 * _EDGE) / (high - low)
+
+    def place(x: float) -> str:
+        return f"{_EDGE + (x - low) * scale:.1f}"
+
+    rows = []
+    for labels, x, error, bar in zip(question.labels, values, errors, bars, strict=True):
+        shown = f"±{format_number(2 * error)}" if isfinite(error) else "the bank cannot tell"
+        left, right, at, zero = (place(y) for y in (x - bar, x + bar, x, 0))
+        drawn = (
+            f'<svg class="wbank-bar" width="{_WIDE}" height="{_HIGH}" aria-hidden="true">'
+            f'<path class="wbank-zero" d="M{zero},0V{_HIGH}"/>'
+            f'<path d="M{left},8H{right}M{left},4V12M{right},4V12"/><circle cx="{at}" cy="8" r="3.5"/></svg>'
+        )
+        names = [*map(str, labels)] if question.by else [text]
+        rows.append((*names, number(round(x)), shown, drawn if isfinite(error) else ""))
+    columns = [*(question.by or ("question",)), "count", "error bar", ""]
+    last = len(columns) - 1
+    return _table("Answer, at no cost", columns, rows, numbers=(last - 2, last - 1), escaped=(last,))
 
 
 def _legend() -> str:
@@ -343,13 +436,15 @@ def _table(
     columns: Sequence[str],
     rows: Iterable[Sequence[str]],
     numbers: Sequence[int] = (),
+    escaped: Sequence[int] = (),
 ) -> str:
-    """A table of plain texts; those in `numbers` stand to the right."""
+    """A table of plain texts; those in `numbers` are aligned right, those in `escaped` are HTML."""
 
     def cell(tag: str, i: int, x: Any) -> str:
         side = ' class="wbank-number"' if i in numbers else ""
         scope = ' scope="col"' if tag == "th" else ""
-        return f"<{tag}{side}{scope}>{escape(str(x))}</{tag}>"
+        text = str(x) if i in escaped and tag == "td" else escape(str(x))
+        return f"<{tag}{side}{scope}>{text}</{tag}>"
 
     def line(tag: str, row: Sequence[str]) -> str:
         return f"<tr>{''.join(cell(tag, i, x) for i, x in enumerate(row))}</tr>"

@@ -1,0 +1,264 @@
+"""A bank in a notebook, and the page of a bank for others: choose attributes and values, and ask.
+
+Both show the same parts. The page is made anew for each question, without a script, by a server of its
+own on this machine, below an address that has to be known. Several people may read it at once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import anywidget
+import traitlets
+
+from workbench.datasets import IPUMSTwin, Projected
+from workbench.estimates.files import process_folder
+from workbench.owner import Session
+from workbench.privacy import DP, ZCDP
+from workbench.queries import Marginals, NamedMarginals
+from workbench.widgets.bank_view import STYLE, Answered, BankView, Fields, refused
+
+# Bank panel
+
+_EMPTY = Answered("")
+_PEOPLE = 20_000
+_SCRIPT = """
+function render({ model, el }) {
+  const show = () => {
+    const open = [...el.querySelectorAll("details")].map((d) => d.open);
+    el.innerHTML = model.get("html"); // made by the workbench, which escapes
+    el.querySelectorAll("details").forEach((d, i) => (d.open = open[i] ?? false));
+  };
+  const fields = () => new URLSearchParams(new FormData(el.querySelector("form"))).toString();
+  el.addEventListener("submit", (e) => { e.preventDefault(); model.send({ fields: fields() }); });
+  el.addEventListener("click", (e) => {
+    const link = e.target.closest("a[href^='?']"), spend = e.target.closest("[data-spend]");
+    if (link) { e.preventDefault(); model.send({ fields: link.getAttribute("href").slice(1).split("#")[0] }); }
+    if (spend) { spend.disabled = true; model.send({ spend: Number(spend.dataset.spend) }); }
+  });
+  for (const name of ["keydown", "keyup", "keypress"]) el.addEventListener(name, (e) => e.stopPropagation());
+  model.on("change:html", show);
+  show();
+}
+export default { render };
+"""
+
+
+class BankPanel(anywidget.AnyWidget):
+    """A session's bank in a notebook. A session with its table can also spend, by a button.
+
+    Parameters
+    ----------
+    session : Session
+        With its table only if the panel may spend.
+
+    Attributes
+    ----------
+    answered : Answered
+        What is said of the last question.
+    """
+
+    _esm = _SCRIPT
+    html = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, session: Session):
+        self.session = session
+        self.view = BankView(session, owner=True)
+        self.answered = _EMPTY
+        self._fields: Fields = {}
+        super().__init__()
+        self.on_msg(self._on_message)
+        self._show(_EMPTY)
+
+    def __repr__(self) -> str:
+        return f"widgets.bank({str(self.session.path)!r}) needs a kernel; workbench bank serves a page"
+
+    def ask(self, fields: Fields) -> Answered:
+        """Say what the bank knows of the question of a form, at no cost.
+
+        Parameters
+        ----------
+        fields : mapping
+            For attribute i of the domain `a{i}`: "*" for each value, or "=" and a label; `b{i}` the last
+            label of a range; `error` the error bar that would do, two standard errors.
+
+        Returns
+        -------
+        Answered
+        """
+        self._fields = fields
+        return self._show(self.view.ask(fields))
+
+    def recall(self, question: str, error: str = "") -> Answered:
+        """Say what the bank knows of a typed question, at no cost.
+
+        Parameters
+        ----------
+        question : str
+            As `typed_question` reads it, for example "age by sex=F".
+        error : str
+            The standard error that would do, in counts, whose price is wanted.
+
+        Returns
+        -------
+        Answered
+        """
+        self._fields = {"error": [error]}
+        return self._show(self.view.answer(question, error))
+
+    def spend(self, error: float) -> None:
+        """Ask the table the question on the screen at the price that is offered for an error, once."""
+        question, price = self.answered.question, self.answered.prices.get(error)
+        if question is None or not price:
+            return
+        is_zcdp = isinstance(self.session.budget, ZCDP)
+        budget: dict[str, Any] = {"rho" if is_zcdp else "epsilon": float(price)}
+        self.answered = _EMPTY  # a second click spends nothing
+        try:
+            self.session.ask(question.queries, **budget)
+        except (ValueError, OSError) as e:
+            self._show(refused(self.view.without_paths(e)))
+            return
+        self._show(self.view.ask(self._fields) if self.view.question(self._fields) else _EMPTY)
+
+    def _show(self, answered: Answered) -> Answered:
+        self.answered = answered
+        body = self.view.body(self._fields, answered.html)
+        self.html = f'<style>{STYLE}</style><div class="wbank">{body}</div>'
+        return answered
+
+    def _on_message(self, _: Any, message: Mapping[str, Any], buffers: list[Any]) -> None:
+        if "spend" in message:
+            self.spend(message["spend"])
+        else:
+            self.ask(parse_qs(message["fields"]))
+
+
+def synthetic_session() -> Session:
+    """A session of synthetic people, of whom little was asked; half its budget is left."""
+    attributes = ("Gender", "Education", "Marital", "Workclass")
+    people = Projected(IPUMSTwin(_PEOPLE), attributes)
+    path = process_folder() / "synthetic-people.sqlite"
+    session = Session.open(path, people.load(), DP(1.0), total=_PEOPLE, dataset=repr(people))
+    session.ask(Marginals(1), 0.2)
+    session.ask(NamedMarginals((("Gender", "Marital"),)), 0.3)
+    return session
+
+
+# Bank page
+
+_LONGEST = 8_000  # characters of a question
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+_COLOURS = """
+:root { color-scheme: light dark; --jp-layout-color0: #fff; --jp-content-font-color1: #1a1a1a; }
+@media (prefers-color-scheme: dark) {
+  :root { --jp-layout-color0: #16181c; --jp-content-font-color1: #e8e8e8; }
+}
+body { margin: 0; background: var(--jp-layout-color0); } main { margin: 0 auto; padding: 16px; }
+h1 { font-size: 22px; margin: 0 0 4px; }
+"""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Ask a bank</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style}</style></head>
+<body><main class="wbank"><h1>Ask a bank of noisy answers</h1>
+<p>Every answer follows from answers that were paid for under differential privacy. Asking is free and
+spends nothing. The table itself is not here.</p>
+{body}
+</main></body></html>
+"""
+
+
+class BankPage:
+    """The page of one bank, and its server.
+
+    Parameters
+    ----------
+    path : path
+        The session's file; its table is neither needed nor opened.
+    port : int
+        Where; 0 for any that is free.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such session.
+    """
+
+    def __init__(self, path: str | Path, port: int = 0):
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"{path}: no such session")
+        self.view = BankView(Session.open(path))
+        self.token = secrets.token_urlsafe(24)
+        self.server = _Server(("127.0.0.1", port), _Handler)
+        self.server.page = self
+
+    @property
+    def address(self) -> str:
+        """What to open; who does not know it sees nothing."""
+        return f"http://127.0.0.1:{self.server.server_port}/{self.token}/"
+
+    def html(self, fields: Fields) -> str:
+        """The page with what the bank says of the question of a form.
+
+        Parameters
+        ----------
+        fields : mapping
+            As `BankPanel.ask` takes them; nothing is asked if it is empty.
+
+        Returns
+        -------
+        str
+        """
+        answer = self.view.ask(fields).html if fields else ""
+        return _PAGE.format(style=_COLOURS + STYLE, body=self.view.body(fields, answer))
+
+    def serve(self) -> None:
+        """Answer until `close`, or Ctrl-C."""
+        self.server.serve_forever()
+
+    def close(self) -> None:
+        """End the server."""
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    page: BankPage
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = 30  # seconds that somebody may take to ask
+    server: _Server
+    server_version = "workbench"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """The page, below its address alone."""
+        path, _, query = self.path.partition("?")
+        ours = f"/{self.server.page.token}/"
+        if not secrets.compare_digest(path.encode(), ours.encode()):
+            self.send_error(404)
+            return
+        body = self.server.page.html(parse_qs(query[:_LONGEST])).encode()
+        self.send_response(200)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nobody's questions are written down."""
