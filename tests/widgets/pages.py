@@ -1,15 +1,38 @@
-"""What tests of panels share: what a page says when a slider moves, and what its code line makes."""
+"""What tests of panels share: a page that moves a slider, and the release of the lines of code."""
+
+import time
 
 
 def moved(shown, rest=False, bands=False, seed=0, **values):
-    """What is shown once a slider has moved."""
-    message = dict(kind="set", seq=shown._seq + 1, values=values, seed=seed)
+    """The view once a slider has moved, as a page asks for it."""
+    message = dict(kind="set", seq=shown._seq + 1, values={**shown.values, **values}, seed=seed)
     shown._on_message(None, message | dict(bands=bands, rest=rest), [])
     return shown.view
 
 
+def settled(shown, seconds=120.0):
+    """The view once the exact picture is there, or what was drawn before a stop."""
+    until(lambda: shown.view["exact"] or shown.view["note"] or shown.view["error"], seconds)
+    return shown.view
+
+
+def until(happened, seconds=120.0):
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
 def released(shown):
-    """The release that the code line on the screen makes."""
+    """The release that the lines of code on the screen make."""
     made = {}
     exec(shown.view["code"], made)
     return made["release"]
+
+
+def titles(shown):
+    return [chart["title"] for chart in shown.view["charts"]]
+
+
+def control(shown, name):
+    return next(c for c in shown.subject.controls(shown.values) if c.name == name)

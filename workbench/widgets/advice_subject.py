@@ -61,7 +61,9 @@ class AdviceSubject(Subject):
         controls = [
             epsilon,
             Control("size", size, sizes, label="size", unit="cells", doc="about, to release"),
-            Control("believed", False, kind="switch", label="I know roughly how it looks", doc=known),
+            Control(
+                "believed", False, kind="switch", label="I know roughly how it looks", doc=known
+            ),
             Control("delta", 0.0, delta, doc="failure probability, for a stability histogram"),
         ]
         if values.get("believed"):
@@ -70,7 +72,9 @@ class AdviceSubject(Subject):
             controls += [
                 Control("density", 0.1, density, doc="share of cells that are not empty"),
                 Control("mean", 100.0, decades(1, 10_000), label="mean count", unit="counts"),
-                Control("spread", 20.0, spread, unit="counts", doc="standard deviation of counts"),
+                Control(
+                    "spread", 20.0, spread, unit="counts", doc="standard deviation of counts"
+                ),
             ]
         return tuple(controls)
 
@@ -90,7 +94,9 @@ class AdviceSubject(Subject):
                     rows.append(row | dict(query_size=query.query, value=error))
             facts.append((name, _option_text(option, errors)))
         trees = "" if exact else " Trees are compared when the slider rests."
-        lead = f"Recommended: {series_name(advice.mechanism)}. {_sentence(advice.reason)}{trees}"
+        lead = (
+            f"Recommended: {series_name(advice.mechanism)}. {_sentence(advice.reason)}{trees}"
+        )
         return Drawn(pd.DataFrame(rows), facts, lead=lead)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
@@ -147,7 +153,9 @@ def _option_text(option: Option, errors: Sequence[float]) -> str:
     if not option.fits:
         cells += ", more than the size asked for"
     queries = option.query_errors
-    off = [f"±{errors[i]:.3g} on {number(queries[i].query)}" for i in sorted({0, len(queries) - 1})]
+    off = [
+        f"±{errors[i]:.3g} on {number(queries[i].query)}" for i in sorted({0, len(queries) - 1})
+    ]
     return f"{cells}; ranges of cells: {', '.join(off)}"
 
 

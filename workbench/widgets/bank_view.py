@@ -42,7 +42,7 @@ _LEVELS = (
 _SHARES = (0.5, 0.2)  # of the present error, that are priced where none is asked for
 _UNREADABLE = "The bank cannot be read now. Its owner's terminal says why."
 _LOCKED = "Another process is writing to the bank. Nothing is lost: ask again in a moment."
-_WIDE, _HIGH, _EDGE = 190, 16, 6  # px of an answer that is drawn
+_WIDE, _HIGH, _EDGE = 150, 16, 6  # px of an answer that is drawn
 
 Fields = Mapping[str, Sequence[str]]  # of a form, by the names of its controls
 
@@ -78,7 +78,9 @@ class BankView:
         """The page without its head: whose data, the form, the answer, the map, what was bought."""
         details = "<details><summary>{}</summary>{}</details>"
         try:
-            below = self.map() + details.format("What was bought, and for what", self.contents())
+            below = self.map() + details.format(
+                "What was bought, and for what", self.contents()
+            )
             self._frame = (self.summary(), self.form(fields), below)
         except (ValueError, OSError) as e:
             answer = refused(self.without_paths(e)).html
@@ -112,7 +114,9 @@ class BankView:
                 options = [("", "any"), (_EACH, "each value"), *labels]
                 control = _select(f"a{i}", options, chosen, name)
                 if n > 2:
-                    control += _select(f"b{i}", [("", "up to …"), *labels], last, f"{name}, up to")
+                    control += _select(
+                        f"b{i}", [("", "up to …"), *labels], last, f"{name}, up to"
+                    )
             parts.append(f"<fieldset><legend>{label}</legend>{control}</fieldset>")
         error = escape(_first(fields, "error")[:40], quote=True)
         return (
@@ -301,7 +305,9 @@ class BankView:
             free = "free, because the bank knows it as well already"
             if largest > x:  # a price foresees noise, a bar the error of the model as well
                 free = "free of noise, but the bar has the model's error beyond it"
-            paid = f"{self.sign} = {format_number(cost)} of {stated(self.session.remaining)} left"
+            paid = (
+                f"{self.sign} = {format_number(cost)} of {stated(self.session.remaining)} left"
+            )
             button = ""
             if cost and self.owner and self.session.has_table:
                 prices[x] = cost
@@ -386,9 +392,7 @@ def _first(fields: Fields, name: str) -> str:
     return [*fields.get(name, ()), ""][0].strip()
 
 
-def _answers(
-    question: TypedQuestion, text: str, values: np.ndarray, errors: np.ndarray
-) -> str:
+def _answers(question: TypedQuestion, text: str, values: np.ndarray, errors: np.ndarray) -> str:
     """A row for each answer: its labels, the count, its error bar, and both drawn on one scale."""
     bars = np.where(np.isfinite(errors), 2 * errors, 0)
     low = min(0.0, float(np.min(values - bars)))
@@ -411,7 +415,9 @@ def _answers(
         rows.append((*names, number(round(x)), shown, drawn if isfinite(error) else ""))
     columns = [*(question.by or ("question",)), "count", "error bar", ""]
     last = len(columns) - 1
-    return _table("Answer, at no cost", columns, rows, numbers=(last - 2, last - 1), escaped=(last,))
+    return _table(
+        "Answer, at no cost", columns, rows, numbers=(last - 2, last - 1), escaped=(last,)
+    )
 
 
 def _legend() -> str:

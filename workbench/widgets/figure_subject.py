@@ -107,7 +107,9 @@ class FigureSubject(Subject):
         folder = figures.figure_folder(self.results, "quick", figure.name("quick"))
         picture = folder / f"{figure.id}.png"
         if picture.is_file():
-            return Drawn(pd.DataFrame(), image=picture.read_bytes(), lead="As a batch saved it.")
+            return Drawn(
+                pd.DataFrame(), image=picture.read_bytes(), lead="As a batch saved it."
+            )
         return Drawn(pd.DataFrame())
 
     def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:

@@ -56,8 +56,9 @@ class MechanismSubject(Subject):
 
     noise_note: ClassVar[str] = (
         "The seed stays while sliders move, so that the parameter changes the picture and not luck. Noise "
-        "of the same cells or nodes stays with them, and ε scales it. Mechanisms that are compared share "
-        "it. A field that changes the cells or the distribution draws new noise."
+        "of the same cells or nodes stays with them, and ε scales it. Mechanisms that are compared have one "
+        "seed, and the same noise where they draw it in the same way. A field that changes the cells or "
+        "the distribution draws new noise."
     )
 
     @classmethod
@@ -115,7 +116,8 @@ class MechanismSubject(Subject):
 
     def at(self, values: Values) -> list[Any]:
         """The mechanisms with their fields as they are set; a ValueError if that cannot be."""
-        return [_with_fields(m, values) for m in [self.mechanism, *self._beside(values)]]
+        beside = [_as_far_as_possible(m, values) for m in self._beside(values)]
+        return [_with_fields(self.mechanism, values), *beside]
 
     def check(self, values: Values) -> None:
         """Raise the mechanism's own ValueError."""
@@ -152,7 +154,9 @@ class MechanismSubject(Subject):
         yield "released", _size_text(release)
         if law := self._closed_form(mechanism, data):
             yield "size expected", f"{law.cells:,.0f}, by closed form"
-        if hasattr(mechanism, "sides") and not isinstance(mechanism, mechanisms.PrioritySampling):
+        if hasattr(mechanism, "sides") and not isinstance(
+            mechanism, mechanisms.PrioritySampling
+        ):
             cut = mechanism.threshold(data.domain, data.bound.l1)
             yield "τ" if hasattr(mechanism, "tau") else "θ", f"{cut:g} counts"
         if hasattr(mechanism, "decision_facts"):
@@ -168,7 +172,9 @@ class MechanismSubject(Subject):
             if name == RANGES:
                 for mechanism in self.at(values):
                     if law := self._closed_form(mechanism, loaded(self.dataset)):
-                        theory.append((f"{series_name(mechanism)}, expected", ExpectedErrors(law)))
+                        theory.append(
+                            (f"{series_name(mechanism)}, expected", ExpectedErrors(law))
+                        )
             where = {"panel": name}
             if name in COUNTS:
                 where["seed"] = rows.seed.min()
@@ -187,7 +193,9 @@ class MechanismSubject(Subject):
         dataset = qualified_text(self.dataset)
         lines = ["from workbench import *"]
         for name, mechanism in zip(("release", "other"), self.at(values), strict=False):
-            lines.append(f"{name} = {qualified_text(mechanism)}({dataset}.load(), Aligned({seed}))")
+            lines.append(
+                f"{name} = {qualified_text(mechanism)}({dataset}.load(), Aligned({seed}))"
+            )
         return "\n".join(lines)
 
     def command(self, values: Values, words: Sequence[str]) -> str:
@@ -353,10 +361,22 @@ def _with_fields(mechanism: Any, values: Values) -> Any:
         elif f.name == "budget":
             new = _budget(values, old)
         elif f.name in values and _has_control(f):
-            new = values[f.name]
+            new = old if values[f.name] is None and f.default is not None else values[f.name]
         if new != old:  # 0 stays 0 where a slider says 0.0
             changes[f.name] = new
     return replace(mechanism, **changes)
+
+
+def _as_far_as_possible(mechanism: Any, values: Values) -> Any:
+    """A mechanism at another one's settings, without an optional one that it cannot have."""
+    trials = [values]
+    for f, _ in _fields_inside(mechanism):
+        if f.default is None and values.get(f.name) is not None:
+            trials.append({**values, f.name: None})
+    for trial in trials:
+        with suppress(ValueError):
+            return _with_fields(mechanism, trial)
+    return _with_fields(mechanism, values)
 
 
 def _budget(values: Values, old: DP | ZCDP) -> DP | ZCDP:

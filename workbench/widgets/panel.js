@@ -100,7 +100,7 @@ function copied(text, what, name = what) {
 function linkTo(name, words) {
   const place = new URL(location.href);
   place.searchParams.delete("token");
-  place.hash = `${name}?${words.map(encodeURIComponent).join("&")}`;
+  place.hash = words.length ? `${name}?${words.map(encodeURIComponent).join("&")}` : name;
   return place.href;
 }
 
@@ -243,7 +243,7 @@ async function render({ model, el, host }) {
     }
     const wide = pictures.clientWidth || 2 * 360 + GAP;
     const many = view.charts.length, fit = Math.max(1, Math.min(many, Math.floor((wide + GAP) / (LEAST + GAP))));
-    const columns = many === 4 && fit === 3 ? 2 : fit;
+    const columns = Math.ceil(many / Math.ceil(many / fit)); // rows of like length
     const W = Math.floor(Math.min(MOST, (wide - GAP * (columns - 1)) / columns));
     pictures.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const before = shownCharts;

@@ -223,7 +223,9 @@ class Panel(anywidget.AnyWidget):
             seeds = self.seeds if seeds is None else seeds
             for name, x, least in (("seed", seed, 0), ("seeds", seeds, 1)):
                 if not isinstance(x, int) or x < least:
-                    raise ValueError(f"{name} = {x!r} is not allowed: need an integer >= {least}")
+                    raise ValueError(
+                        f"{name} = {x!r} is not allowed: need an integer >= {least}"
+                    )
             if self.subject.slow:
                 drawn = [self._work(settings, seed, True, stopped)]
             else:
@@ -363,7 +365,9 @@ class Panel(anywidget.AnyWidget):
         if kind == "ready":
             gc.freeze()  # what imports left is not looked through while somebody drags
             if self.subject.slow and not self.view["image"]:
-                self._answer(lambda: self._refine(dict(self.values), 0, 1, self._move_on()), thread=True)
+                self._answer(
+                    lambda: self._refine(dict(self.values), 0, 1, self._move_on()), thread=True
+                )
             else:
                 threading.Thread(target=worker.start, daemon=True).start()
         elif kind == "stop":
@@ -377,7 +381,10 @@ class Panel(anywidget.AnyWidget):
             self._answer(lambda: self._move(message))
 
     def _answer(
-        self, do: Callable[[], None], stopped: threading.Event | None = None, thread: bool = False
+        self,
+        do: Callable[[], None],
+        stopped: threading.Event | None = None,
+        thread: bool = False,
     ) -> None:
         """Whatever goes wrong is a sentence on the panel, also for mechanisms of other people."""
         if thread:
@@ -407,7 +414,9 @@ class Panel(anywidget.AnyWidget):
             if not message["rest"] and not self.subject.slow:
                 return
             if soon and seeds == 1 and not self.subject.slow:
-                self._show(values, seed, [self.subject.draw(values, seed, True, None)], exact=True)
+                self._show(
+                    values, seed, [self.subject.draw(values, seed, True, None)], exact=True
+                )
                 return
         refine = lambda: self._refine(values, seed, seeds, stopped)  # noqa: E731
         self._answer(refine, stopped, thread=True)

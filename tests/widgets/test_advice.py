@@ -1,0 +1,195 @@
+"""Advice: nothing of a private table is looked at, and each option says what it releases."""
+
+import json
+import pickle
+import shlex
+from dataclasses import replace
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+matplotlib.use("Agg")
+
+from tests.widgets.pages import moved  # noqa: E402
+from workbench import (  # noqa: E402
+    DP,
+    PUBLIC,
+    Advice,
+    Bound,
+    Domain,
+    Quadtree,
+    Records,
+    SparseTable,
+    advise,
+    figures,
+    mechanisms,
+    widgets,
+)
+from workbench.data import Interactions  # noqa: E402
+from workbench.mechanisms import HighPassFilter, PrioritySampling  # noqa: E402
+from workbench.value import value  # noqa: E402
+from workbench.widgets.advice_subject import (  # noqa: E402
+    AdviceSubject,
+    advice_instead,
+    advice_subject,
+)
+
+
+def private(keys, counts, bound=None):
+    return SparseTable.from_keys(
+        Domain(("x", "y"), (100, 50)), keys, counts, bound or Bound(2, 3)
+    )
+
+
+@pytest.mark.slow
+def test_nothing_of_a_private_table_reaches_the_screen():
+    one, other = private([1, 2, 3], [5, 900, 7]), private(range(4000), [1] * 4000)
+    for values in ({}, dict(believed=True, epsilon=0.7, size=123, delta=1e-6)):
+        a, b = (widgets.advice(t, **values) for t in (one, other))
+        assert a.view == b.view and a.spec == b.spec and a.release is None
+        pd.testing.assert_frame_equal(a.rows, b.rows)
+    bare = widgets.advice(one.domain, Bound(2, 3), **values)
+    assert bare.view == a.view
+    assert (
+        widgets.panel(HighPassFilter, one).view == widgets.panel(HighPassFilter, other).view
+    )
+
+
+def test_only_domain_and_bound_are_read():
+    class Guarded:
+        domain, bound = Domain(("x",), (10**4,)), Bound()
+
+        def __getattr__(self, name):
+            if name != "truth_public":
+                raise AssertionError(f"{name} was read")
+            raise AttributeError(name)
+
+    assert isinstance(advice_instead(Guarded()), AdviceSubject)
+    assert widgets.panel(HighPassFilter, Guarded()).view["charts"]
+
+
+@pytest.mark.slow
+def test_the_advice_on_the_screen_is_that_of_advise():
+    shown = widgets.advice(Domain(("x",), (10**4,)), size=1000, believed=True, spread=5.0)
+    told = {}
+    exec(shown.view["code"].replace("advise(", "told = advise("), told)
+    advice = told["told"]
+    again = advise(
+        *(Domain(("x",), (10**4,)), 0.1, 1000),
+        **dict(density=0.1, mean=100, spread=5, queries=[1, 10, 100, 1000]),
+    )
+    assert isinstance(advice, Advice) and repr(advice) == repr(again)
+    lead = shown.view["lead"]
+    assert lead.startswith("Recommended: ") and lead.endswith(f"{advice.reason[1:]}.")
+    frame = advice.to_frame()
+    assert set(shown.rows.metric) == {"ExpectedError"} and shown.rows.series.nunique() == 5
+    own = shown.rows[shown.rows.series == "priority"].set_index("query_size").value
+    text = repr(PrioritySampling(DP(0.1), size=1000))
+    assert own.to_dict() == frame[frame.mechanism == text].set_index("query").error.to_dict()
+    facts = dict(shown.view["facts"])
+    assert set(facts) == set(shown.rows.series)
+    assert facts["priority"].startswith("releases 1,000 cells; ranges of cells: ±")
+    assert "10,000 cells, more than the size asked for" in facts["geometric"]
+    doubt = widgets.advice(Domain(("x",), (10**4,)), size=200)
+    assert set(doubt.rows.metric) == {"WorstRMSE"}
+    assert "worst case decides" in doubt.view["lead"]
+
+
+def test_controls_of_what_is_known_appear_with_the_switch():
+    shown = widgets.advice(private([1], [1]))
+    assert "density" not in shown.values
+    view = moved(shown, believed=True)
+    assert not view["error"] and {"density", "mean", "spread"} <= set(shown.values)
+    assert "Trees are compared when the slider rests" in view["lead"] and not view["exact"]
+    assert view["code"].endswith(", quick=True)")
+    assert view["guarantee"] == [] == view["ledger"] and shown.spec["noise_note"] == ""
+    assert "density = -1.0 is not allowed" in moved(shown, density=-1.0)["error"].replace(
+        "CountModel.", ""
+    )
+
+
+def test_the_command_gives_the_same_advice(tmp_path):
+    from typer.testing import CliRunner
+
+    from workbench.cli import app
+
+    shown = widgets.advice(private([1], [1]), delta=1e-6, size=40)
+    words = shlex.split(shown.view["commands"][0])
+    assert words[:2] == ["workbench", "advise"]
+    path = tmp_path / "domain.json"
+    path.write_text(json.dumps({"x": 100, "y": 50}))
+    words[words.index("domain.json")] = str(path)
+    said = CliRunner().invoke(app, words[1:], env={"COLUMNS": "300"})
+    assert said.exit_code == 0, said.output
+    advice = shown.subject.advice(shown.values)
+    assert advice.reason[1:] in " ".join(said.output.split())
+    assert shown.view["commands"][1].startswith("workbench release YOUR.csv … --epsilon 0.1")
+
+
+def test_a_private_table_is_told_why_it_has_no_panel():
+    table = private([1, 2], [3, 4])
+    shown = widgets.panel(HighPassFilter, table)
+    assert "does not state truth_public" in shown.spec["words"] and shown.release is None
+    assert "truth_public" not in widgets.advice(table).spec["words"]
+    public = replace(table, truth_public=True)
+    assert advice_instead(public) is None and advice_instead(private([1], [1], PUBLIC)) is None
+
+
+@value
+class Own:
+    """A dataset of one's own."""
+
+    truth_public: bool = False
+    bound = Bound(1)
+    domain = Domain(("axis0", "axis1"), (20, 30))
+
+    def load(self):
+        keys = np.arange(600)
+        return SparseTable.from_keys(
+            self.domain, keys, keys, self.bound, truth_public=self.truth_public
+        )
+
+
+def test_a_private_dataset_is_advised_about_by_its_shape():
+    shown = widgets.panel(HighPassFilter, Own())
+    assert shown.subject == advice_subject(
+        Domain(("axis0", "axis1"), (20, 30)), Bound(1), shown.subject.why
+    )
+    public = Own(truth_public=True)
+    assert widgets.panel(HighPassFilter, public).release is not None
+
+
+def test_private_records_and_interactions_are_refused_in_one_sentence():
+    records = Records.from_values(Quadtree(1, 4), np.array([[0.5], [0.1]]), Bound())
+    domain = Domain(("film", "day"), (5, 7))
+    visits = Interactions.from_codes(domain, [9, 4, 9], [0, 1, 4], [6, 6, 0], Bound(2))
+    for data in (records, visits):
+        with pytest.raises(ValueError, match="compares with the truth.*widgets.advice"):
+            widgets.panel(mechanisms.PrivTree, data)
+    with pytest.raises(ValueError, match="need a table, or a domain"):
+        widgets.advice(visits)
+    with pytest.raises(ValueError, match="bound = PUBLIC is not allowed"):
+        widgets.advice(private([1], [1], PUBLIC))
+
+
+def test_advice_is_exported_and_shared_like_any_panel(tmp_path):
+    shown = widgets.advice(Domain(("x",), (500,)))
+    kept = figures.load(shown.save(tmp_path))
+    assert "advise(Domain(" in kept.manifest["command"]
+    assert set(kept.images) == {"pdf", "svg", "png"}
+    assert pickle.loads(pickle.dumps(shown.subject)) == shown.subject
+    labels = widgets.advice(Domain(("x",), (3,), (("a", "b", "c"),)))
+    assert "'a'" not in json.dumps(labels.view) and labels.view["charts"]
+
+
+def test_quick_advice_is_part_of_the_whole():
+    asked = dict(density=0.1, mean=100, spread=20, delta=1e-6)
+    whole, part = (
+        advise(Domain(("x",), (10**4,)), 0.1, 1000, quick=quick, **asked).to_frame()
+        for quick in (False, True)
+    )
+    own = (whole["transform"] == "") & (whole.summary != "filter-priority")
+    pd.testing.assert_frame_equal(whole[own].reset_index(drop=True), part)
+    assert len(part) < len(whole) / 2

@@ -1,0 +1,120 @@
+"""A figure under its own parameters: run roughly and then with full effort, in another process."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.widgets.pages import moved, settled, until
+from workbench import widgets
+from workbench.figures import find_figure
+from workbench.widgets import panels
+from workbench.widgets.figure_subject import FigureSubject, listed_figures, rough_figure
+
+ID = "cormode2012_fig3"
+TINY = dict(seeds=2, queries=5, m=2000, size=100, low_size=20, small=(100,), large=(500,))
+
+
+@pytest.fixture
+def shown(tmp_path):
+    subject = FigureSubject(ID, tmp_path)
+    made = panels.Panel(subject, **subject.settings(find_figure(ID).at("quick", **TINY)))
+    yield made
+    made._on_message(None, {"kind": "stop"}, [])
+
+
+def test_every_parameter_has_a_control_and_nothing_runs_by_itself(shown):
+    figure = shown.subject.at(shown.values)
+    assert set(shown.values) == set(figure.parameters())
+    assert figure == find_figure(ID).at("quick", **TINY)
+    assert not shown.view["image"] and shown.progress == {}
+    assert f"workbench reproduce {ID}" in repr(shown) and "-p seeds=2" in repr(shown)
+    assert [c["name"] for c in shown.spec["controls"][:2]] == ["epsilon", "theta"]
+
+
+@pytest.mark.parametrize("id", listed_figures())
+def test_every_stop_of_every_slider_is_a_figure_or_a_sentence(id):
+    subject = FigureSubject(id, Path())
+    start = {c.name: c.value for c in subject.controls({})}
+    quick = find_figure(id).at("quick")
+    assert subject.at(start) == quick and subject.settings(quick) == start
+    for control in subject.controls(start):
+        for stop in control.stops if control.kind == "slider" else ():
+            try:
+                figure = subject.at(start | {control.name: control.read(stop)})
+            except ValueError as e:
+                assert f"{control.name} = " in str(e) or " need" in str(e)
+            else:
+                assert getattr(figure, control.name) == stop
+                assert rough_figure(figure).id == id
+        if control.kind == "several":
+            assert subject.at(start | {control.name: [*control.stops[:1]]})
+            with pytest.raises(ValueError, match="need"):
+                subject.at(start | {control.name: []})
+        if control.optional:
+            subject.at(start | {control.name: None})
+
+
+def test_what_is_not_allowed_is_said_and_the_rest_stays(shown):
+    view = moved(shown, epsilon=0)
+    assert "epsilon = 0 is not allowed: need a number" in view["error"]
+    assert view["at"] == "epsilon" and shown.values["epsilon"] == 0.1
+    view = moved(shown, small="10,x")
+    assert "small = 'x' is not allowed" in view["error"] and view["at"] == "small"
+    assert shown.progress == {}
+    with pytest.raises(ValueError, match="no control 'epsilonn'"):
+        shown.set(epsilonn=1)
+    with pytest.raises(ValueError, match="no figure 'nobody'"):
+        widgets.figure("nobody")
+    with pytest.raises(ValueError, match="has no parameter 'epsilonn'; did you mean epsilon"):
+        widgets.figure(ID, epsilonn=1)
+
+
+def test_the_list_has_figures_alone_and_brings_their_controls():
+    shown = widgets.figures()
+    (choice,) = shown.spec["controls"]
+    assert choice["shown"][0] == "choose a figure" and choice["stops"][0] == ""
+    assert all(name[-1] != "e" or "_" in name for name in choice["stops"][1:])
+    assert not {"00_tour", "01_explore"} & set(choice["stops"]) and len(choice["stops"]) > 35
+    assert "Hay 2010, Figure 5" in " ".join(choice["shown"])
+    started = []
+    shown._refine = lambda values, *rest: started.append(values)
+    moved(shown, figure=ID)
+    until(lambda: started)
+    assert started[0]["figure"] == ID and started[0]["epsilon"] == 0.1
+    shown.values = started[0] | {"epsilon": 0.5}
+    moved(shown, rest=True, figure="hay2010_thm4")  # whose epsilon is its own
+    until(lambda: len(started) > 1)
+    assert started[1]["epsilon"] == 1.0 and "theta" not in started[1]
+
+
+@pytest.mark.slow
+def test_a_move_runs_roughly_then_fully_and_says_what_makes_the_same(
+    shown, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(panels, "PAUSE", 0.01)
+    views = []
+    shown.observe(lambda change: views.append(change["new"]), "view")
+    moved(shown, rest=True, epsilon=1.0)
+    settled(shown)
+    pictures = [view["exact"] for view in views if view["image"]]
+    assert pictures == [False, True] and shown.values["epsilon"] == 1.0
+    assert "-p epsilon=1.0" in shown.view["commands"][0]
+    assert "epsilon = 1.0" in dict(shown.view["facts"])["not the paper's setting"]
+    json.dumps(shown.view)
+    kept = {f.name: f.stat().st_mtime_ns for f in (tmp_path / "store").iterdir()}
+    shown.set(epsilon=1.0)
+    assert kept == {f.name: f.stat().st_mtime_ns for f in (tmp_path / "store").iterdir()}
+    shown.save()
+    (folder,) = (tmp_path / "quick").iterdir()
+    assert folder.name.startswith(f"{ID},") and ",epsilon=1.0," in folder.name
+    assert (folder / "manifest.json").exists()
+    again = panels.Panel(shown.subject, **shown.values)  # which a batch has saved
+    assert again.view["image"] and again.view["lead"] == "As a batch saved it."
+
+
+@pytest.mark.slow
+def test_a_table_is_shown_as_a_table(tmp_path):
+    shown = panels.Panel(FigureSubject("cormode2012_table1", tmp_path))
+    shown.set(data=["Adult"])
+    assert shown.view["table"].startswith("<table") and not shown.view["image"]
