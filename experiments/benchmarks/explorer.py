@@ -18,20 +18,22 @@ from experiments.benchmarks import _timing as timing
 from workbench import widgets
 from workbench.compiled import project_folder
 from workbench.figures import plots
+from workbench.mechanisms import ThresholdSampling
 
 PAINT = 1.0  # seconds
 DRAG = 0.15
+NAMES = "ThresholdSampling", "HierarchicalHistogram", "PrivTree", "SRA"  # of the explorer's notebook
 OPEN = """
 import json, time
-from workbench import widgets
+from workbench import mechanisms, widgets
 begun = time.perf_counter()
-shown = widgets.{name}()
+shown = widgets.panel(mechanisms.{name})
 opened = time.perf_counter() - begun
-stops = next(c.stops for c in shown.scene.controls if c.name == "epsilon")
+stops = next(c.stops for c in shown.subject.controls(shown.values) if c.name == "epsilon")
 spent = []
 for seq, epsilon in enumerate([*stops, *stops[::-1]], 1):
     begun = time.perf_counter()
-    told = dict(kind="set", seq=seq, values=dict(epsilon=epsilon), seed=0, bands=False, rest=False)
+    told = dict(kind="set", seq=seq, values=shown.values | dict(epsilon=epsilon), seed=0, bands=False, rest=False)
     shown._on_message(None, told, [])
     json.dumps(shown.view)
     spent.append(time.perf_counter() - begun)
@@ -58,10 +60,10 @@ async (root) => {
 
 
 def main():
-    """Five panels at their default size, and the redrawing of a figure by matplotlib beside them."""
+    """The explorer's panels, and the redrawing of a figure by matplotlib for comparison."""
     rows = []
     redraw = timing.format_seconds(matplotlib_redraw())
-    for name in widgets.ALL:
+    for name in NAMES:
         opened = []
         drags = []
         for _ in range(3):
@@ -91,10 +93,10 @@ def _row(what: str, spent: list[float], most: float, peer: str = "") -> dict:
 
 
 def matplotlib_redraw() -> float:
-    """Seconds to draw the summaries' figure anew for the screen."""
+    """Seconds to draw a panel's figure anew for the screen."""
     from io import BytesIO
 
-    shown = widgets.summaries()
+    shown = widgets.panel(ThresholdSampling)
 
     def redraw():
         fig = shown.figure()
@@ -130,8 +132,8 @@ def in_a_browser() -> dict[str, list[float]]:
             page.set_default_timeout(60_000)
             page.goto(address)
             drags = {}
-            for name in widgets.ALL:
-                panel = page.locator(f"[data-panel={name}]")
+            for name in NAMES:
+                panel = page.locator(f"[data-panel={name}]").first
                 panel.locator("figure").first.wait_for()
                 drags[name] = page.evaluate(DRAGGED, panel.element_handle())
             chromium.close()

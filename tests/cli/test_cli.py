@@ -509,7 +509,7 @@ QUICK = {
     "bank nowhere.session": "no such session",
     "laws Nowhere": "no mechanism 'Nowhere'",
     "audit Nowhere": "no mechanism 'Nowhere'",
-    "export summaries luck=3": "it is called 'seed'",
+    "export HighPassFilter luck=3": "it is called 'seed'",
     "lab --notebooks nowhere": "no such folder",
 }
 
@@ -610,7 +610,7 @@ def test_lab_says_which_folder_is_missing(run):
 @pytest.mark.slow
 def test_export_writes_what_a_panel_shows(run, tmp_path):
     to = tmp_path / "out"
-    words = "export summaries epsilon=0.2 dyadic=on seed=3"
+    words = "export HighPassFilter epsilon=0.2 theta=3.0 sides=1 seed=3"
     run(f"{words} --to {to} --width column --font serif")
     (sidecar,) = to.glob("*.json")
     command = json.loads(sidecar.read_text())["command"]
@@ -629,21 +629,21 @@ def test_export_writes_what_a_panel_shows(run, tmp_path):
 @pytest.mark.parametrize(
     "words, why",
     [
-        ("summarise", "no figure, panel or mechanism 'summarise'; did you mean summaries?"),
-        ("../summaries", "no figure, panel or mechanism '../summaries'"),
-        ("summaries consistency epsilon=1", "beside several names: say -p epsilon=1"),
-        ("summaries --width wide", "need column, page, slide, or a number of centimetres"),
-        ("summaries --font Comic", "need one of sans, serif"),
-        ("summaries --format pdf,gif", "--format 'gif' is not allowed: need some of pdf,svg"),
+        ("HighPasFilter", "no figure or mechanism 'HighPasFilter'; did you mean HighPassFilter?"),
+        ("../PrivTree", "no figure or mechanism '../PrivTree'"),
+        ("PrivTree SRA epsilon=1", "beside several names: say -p epsilon=1"),
+        ("HighPassFilter --width wide", "need column, page, slide, or a number of centimetres"),
+        ("HighPassFilter --font Comic", "need one of sans, serif"),
+        ("HighPassFilter --format pdf,gif", "--format 'gif' is not allowed: need some of pdf,svg"),
         ("cormode2012_fig5 -p epsilo=1", "no parameter 'epsilo'; did you mean epsilon?"),
         ("cormode2012_fig5 --profile ../x", "profile = '../x' is not allowed"),
-        ("summaries epsilon", "no figure, panel or mechanism 'epsilon'; there are the panels"),
-        ("summaries epsilon=much", "epsilon = 'much' is not allowed: need a number"),
-        ("summaries epsilon=-1", "epsilon = -1.0 is not allowed"),
-        ("summaries dyadic=maybe", "dyadic = 'maybe' is not allowed"),
-        ("summaries seeds=0", "seeds = 0 is not allowed"),
-        ("summaries luck=3", "'luck' is not allowed: it is called 'seed'"),
-        ("summaries draws=2", "'draws' is not allowed: it is called 'seeds'"),
+        ("SRA epsilon", "no figure or mechanism 'epsilon'; an example is cormode2012_fig5"),
+        ("HighPassFilter epsilon=much", "epsilon = 'much' is not allowed: need a number"),
+        ("HighPassFilter epsilon=-1", "epsilon = -1.0 is not allowed"),
+        ("HighPassFilter consistent=maybe", "consistent = 'maybe' is not allowed"),
+        ("HighPassFilter seeds=0", "seeds = 0 is not allowed"),
+        ("HighPassFilter luck=3", "'luck' is not allowed: it is called 'seed'"),
+        ("HighPassFilter draws=2", "'draws' is not allowed: it is called 'seeds'"),
         ("HighPassFilter epsilon=0", "need a finite epsilon > 0"),
     ],
 )
@@ -654,7 +654,7 @@ def test_export_says_what_is_wrong_in_one_line(run, words, why, tmp_path):
 
 def recorded(path, **more):
     """A file that says that of itself."""
-    record = {"command": "workbench export summaries", "noise": "simulated", "rows": "x"} | more
+    record = {"command": "workbench export HighPassFilter", "noise": "simulated", "rows": "x"} | more
     path.write_text(files.comment("md", record))
     return path
 
@@ -665,7 +665,7 @@ def test_whereis_prints_what_a_file_says_and_refuses_to_spend_again(run, tmp_pat
     )
     told = run(f"whereis {file}").stdout
     assert "a_figure" in told and "system" in told and "abc with changes" in told
-    assert told.endswith("\nworkbench export summaries\n")
+    assert told.endswith("\nworkbench export HighPassFilter\n")
     assert "would spend its ε once more" in complaint(run(f"whereis --check {file}", code=2))
 
 

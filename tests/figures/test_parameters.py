@@ -12,7 +12,7 @@ from tests.figures.test_notebooks import NOTEBOOKS, literals_of
 from workbench.figures import PROFILES, find_figure, parameters_cell
 from workbench.figures.status import tasks
 from workbench.mechanisms.options import parameter_text, parse_parameter
-from workbench.widgets.figure_panel import _Editor
+from workbench.widgets.figure_subject import FigureSubject
 
 FIGURES = [id for id in NOTEBOOKS if "open_notebook" in NOTEBOOKS[id].read_text()]
 
@@ -28,13 +28,12 @@ def values(cls, name, f):
 def test_every_value_is_read_back_as_it_was_written(id):
     cls = find_figure(id)
     quick = cls.at("quick")
+    panel = FigureSubject(cls.id, Path())
     for name, f in cls.parameters().items():
-        editor = _Editor(f, getattr(quick, name), lambda: None)
         for x in values(cls, name, f):
             assert parse_parameter(f, parameter_text(x)) == x, (name, x)
-            editor.show(x)
             figure = replace(quick, **{name: x})
-            assert cls.at("paper", **{name: editor.value}) == replace(cls(), **{name: x})
+            assert panel.at(panel.settings(figure)) == figure
             for profile in PROFILES:
                 typed = shlex.split(figure.command(profile))
                 settings = [w for w in typed if "=" in w]

@@ -52,9 +52,7 @@ def test_nothing_of_a_private_table_reaches_the_screen():
         pd.testing.assert_frame_equal(a.rows, b.rows)
     bare = widgets.advice(one.domain, Bound(2, 3), **values)
     assert bare.view == a.view
-    assert (
-        widgets.panel(HighPassFilter, one).view == widgets.panel(HighPassFilter, other).view
-    )
+    assert widgets.panel(HighPassFilter, one).view == widgets.panel(HighPassFilter, other).view
 
 
 def test_only_domain_and_bound_are_read():

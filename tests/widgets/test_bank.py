@@ -1,14 +1,15 @@
-"""A bank under a line to type in, and its page for whoever asks: free, escaped, and without the table."""
+"""A bank under lists of its labels, and its page for others: free, escaped, and without the table."""
 
 import re
 import socket
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from html import unescape
 from http.client import HTTPConnection
 from urllib.error import HTTPError
-from urllib.parse import quote
+from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import numpy as np
@@ -24,6 +25,7 @@ from workbench import (
     SparseTable,
     widgets,
 )
+from workbench.owner import ledger
 from workbench.owner.price import Price
 from workbench.privacy import ZCDP
 from workbench.queries import Products, TableQueries, Together, labelled_queries
@@ -59,32 +61,76 @@ def page(path):
     thread.join(10)
 
 
-def got(page, question, error=""):
-    with urlopen(f"{page.address}?q={quote(question)}&error={error}", timeout=60) as answer:
+FEMALE_BY_AGE = {"a0": "=F", "a1": "*"}
+
+
+def got(page, **fields):
+    with urlopen(f"{page.address}?{urlencode(fields)}", timeout=60) as answer:
         return answer.read().decode()
 
 
-def test_the_page_recalls_by_label_and_spends_nothing(page, path):
+def asked(session, text, error="", owner=False):
+    return BankView(session, owner).answer(text, error)
+
+
+def test_the_page_recalls_what_is_chosen_and_spends_nothing(page, path):
     before = Session.open(path)
-    text = got(page, "age & sex in F & town=*")
-    values, _ = before.recall(
+    text = got(page, **FEMALE_BY_AGE)
+    values, errors = before.recall(
         labelled_queries(DOMAIN, [{"age": a, "sex": "F"} for a in range(30, 35)])
     )
     shown = re.findall(r'<td>(3\d)</td><td class="wbank-number">(\d+)</td>', text)
     assert [int(count) for _, count in shown] == values.round().tolist()
     assert [int(age) for age, _ in shown] == [*range(30, 35)]
-    assert "ε = 1 of" not in text and "What a better answer would cost" in text
+    bars = re.findall(r"M([\d.]+),8H([\d.]+).*?cx=\"([\d.]+)\"", text)
+    scale = [(float(right) - float(left)) / 2 for left, right, _ in bars]
+    assert np.ptp(scale / errors) < 0.1 * np.mean(scale / errors)  # drawn on one scale
+    assert all(float(a) < float(at) < float(b) for a, b, at in bars) and len(bars) == 5
+    assert "A better answer" in text and "data-spend" not in text
+    for chosen in ('value="=F" selected', 'value="*" selected'):
+        assert chosen in text  # what was asked stays chosen
     after = Session.open(path)
     assert after.remaining == before.remaining and len(after.ledger) == len(before.ledger) == 2
     assert not page.view.session.has_table
 
 
+def test_choices_are_the_question_that_they_look_like(path):
+    view = BankView(Session.open(path))
+    assert view.question({"a0": ["*"], "a2": ["=St. Gallen"]}) == 'sex & town="St. Gallen"'
+    assert view.question({"a1": ["=31"], "b1": ["=33"]}) == "age=31..33"
+    assert view.question({"a0": [""], "b1": ["=33"]}) == ""
+    assert "Choose a value" in view.ask({"a0": [""]}).html
+    both = view.ask({"a1": ["=31"], "b1": ["=33"], "a0": ["=F"]})
+    assert both.html == view.answer("age=31..33 & sex=F").html
+
+
+def test_it_says_whose_data_it_is(path, tmp_path):
+    assert "has not stated whose data" in BankView(Session.open(path)).summary()
+    with opened(tmp_path, DP(1.0), [(Marginals(1), {"epsilon": 0.1})], dataset="<riders>") as s:
+        assert "<dd>&lt;riders&gt;</dd>" in BankView(s).summary()
+
+
+def test_a_file_that_is_locked_is_said_beside_the_page(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "_WAIT", 0.1)
+    copy = tmp_path / "copied.session"
+    copy.write_bytes(path.read_bytes())
+    shown = widgets.bank(copy)
+    before = shown.ask({"a0": ["*"]})
+    db = sqlite3.connect(copy, isolation_level=None)
+    db.execute("BEGIN EXCLUSIVE")
+    shown.ask({"a0": ["=F"]})
+    assert "Nothing is lost: ask again" in shown.html and "wbank-map" in shown.html
+    assert "copied" not in shown.html and 'name="a0"' in shown.html
+    db.execute("ROLLBACK")
+    assert shown.ask({"a0": ["*"]}).html == before.html and "Nothing is lost" not in shown.html
+
+
 def test_nothing_of_the_owners_is_on_the_page(page, path):
-    for question in ("", "town", "<script>alert(1)</script>=1", "sex=<b>", "\x00", "é" * 3000):
-        text = got(page, question)
-        assert "<script" not in text and "<b>=" not in text
+    for label in ("", "*", "=<script>alert(1)</script>", "=<b>", "=\x00", "é" * 3000):
+        text = got(page, a2=label, error="<b>")
+        assert "<script" not in text and "<b>=" not in text and '"<b>' not in text
         assert "secret" not in text and str(path.parent.parent) not in text
-    assert "&lt;script&gt;alert(1)" in got(page, "town")
+    assert "&lt;script&gt;alert(1)" in got(page)
 
 
 def test_a_file_that_is_damaged_or_gone_is_not_named(tmp_path, path):
@@ -93,7 +139,7 @@ def test_a_file_that_is_damaged_or_gone_is_not_named(tmp_path, path):
     shown = BankPage(copy)
     copy.unlink()
     try:
-        text = shown.html("sex")
+        text = shown.html({"a0": ["*"]})
     finally:
         shown.server.server_close()
     assert "cannot be read now" in text and "copied" not in text
@@ -114,19 +160,18 @@ def test_who_does_not_know_the_address_sees_nothing(page):
 
 
 def test_several_people_ask_at_once(page):
-    questions = ["sex", "age", "town × sex", "sex=F & age in 31..33"] * 3
-    alone = [got(page, question) for question in questions]
+    questions = [{"a0": "*"}, {"a1": "*"}, {"a2": "*", "a0": "*"}, FEMALE_BY_AGE] * 3
+    alone = [got(page, **question) for question in questions]
     with ThreadPoolExecutor(6) as people:
-        assert [*people.map(lambda q: got(page, q), questions)] == alone
+        assert [*people.map(lambda q: got(page, **q), questions)] == alone
 
 
 def test_the_map_leads_to_every_pair(page):
-    text = got(page, "")
-    links = re.findall(r'<td class="wbank-(\w+)"[^>]*><a href="(\?q=[^"]+)#answer"', text)
-    assert len(links) == 3 and " •" in text
+    links = re.findall(r'<td class="wbank-(\w+)"><a href="(\?[^"]+)#answer"', got(page))
+    assert len(links) == 3 and " •" in got(page)
     for _, link in links:
-        with urlopen(page.address + link, timeout=60) as answer:
-            assert "Recalled, at no cost" in answer.read().decode()
+        with urlopen(page.address + unescape(link), timeout=60) as answer:
+            assert "Answer, at no cost" in answer.read().decode()
 
 
 @pytest.mark.parametrize(
@@ -144,8 +189,8 @@ def test_the_map_leads_to_every_pair(page):
     ],
 )
 def test_what_cannot_be_asked_is_a_sentence(path, question, error, said):
-    answered = BankView(Session.open(path)).answer(question, error)
-    assert said in unescape(answered.html) and answered.price is None
+    answered = asked(Session.open(path), question, error)
+    assert said in unescape(answered.html) and not answered.prices
 
 
 @contextmanager
@@ -160,14 +205,12 @@ def test_an_empty_bank_and_a_bank_of_one_answer(tmp_path):
     with Session.create(tmp_path / "b", DP(1.0), people="us", unit="a user") as empty:
         view = BankView(empty)
         assert "empty" in view.answer("sex").html and "Nothing was asked" in view.contents()
-        assert (
-            "us" in view.summary() and view.map() == view.attributes() == view.example() == ""
-        )
+        assert "us" in view.summary() and view.map() == view.form({}) == ""
     one = labelled_queries(DOMAIN, {"sex": "F"})
     with opened(tmp_path, DP(1.0), [(one, {"epsilon": 0.5})]) as session:
         view = BankView(session)
         said = view.answer("sex=F").html
-        assert "Recalled" in said and view.map("?q=")
+        assert "Answer, at no cost" in said and view.map()
         assert (
             "adds at most 1 to one cell. If the owner left out the rest, counts and bars"
             in said
@@ -194,7 +237,7 @@ def test_extreme_prices(tmp_path, epsilon):
     purchases = [(Marginals(1), {"epsilon": epsilon})]
     with opened(tmp_path, DP(2 * epsilon), purchases, total=PEOPLE) as session:
         view = BankView(session)
-        assert "Recalled" in view.answer("sex × age", "5").html and "wbank-map" in view.map()
+        assert "Answer" in view.answer("sex × age", "5").html and "wbank-map" in view.map()
 
 
 def test_a_price_of_nothing_does_not_deny_the_bar(path, monkeypatch):
@@ -217,49 +260,48 @@ def test_an_attribute_of_very_many_labels(tmp_path):
     ) as session:
         view = BankView(session)
         assert "at most 1,000 are answered at once" in view.answer("place").html
-        assert (
-            "Recalled" in view.answer("place=7..1007").html
-            and "0 .. 99999" in view.attributes()
-        )
+        typed = {"a0": ["7"], "b0": ["1007"]}
+        assert "Answer, at no cost" in view.ask(typed).html
+        form = view.form(typed)
+        assert 'value="1007"' in form and "0 .. 99999" in form and form.count("<option") == 4
         assert view.map().count("<td class") == 1
 
 
 def test_a_session_with_its_table_spends_what_the_button_says_and_once(tmp_path):
     with opened(tmp_path, ZCDP(1.0), [(Marginals(1), {"rho": 0.01})], total=PEOPLE) as session:
         shown = widgets.bank(session)
-        assert shown.spend.layout.display == "none"
-        shown.recall("sex × town", error="4")
-        price = shown.answered.price
-        assert shown.spend.layout.display == "" and "Spend ρ = " in shown.spend.description
+        assert "data-spend" not in shown.html
+        fields = urlencode({"a0": "*", "a2": "*", "error": "8"})
+        shown._on_message(None, {"fields": fields}, [])
+        ((error, price),) = shown.answered.prices.items()
+        assert error == 4.0 and 'data-spend="4.0">Spend ρ = ' in shown.html
         before = session.remaining
         for _ in range(2):
-            shown.spend.click()
+            shown._on_message(None, {"spend": error}, [])
         assert session.remaining == pytest.approx(before - price, rel=1e-9)
-        assert len(session.ledger) == 2 and "sex × town" in shown._map.value
-        assert shown.answered.price is None and "Recalled" in shown.answered.html
-        assert shown.spend.layout.display == "none"
+        assert len(session.ledger) == 2 and "data-spend" not in shown.html
+        assert "Answer, at no cost" in shown.answered.html
         shown.recall("age", error="1")
-        assert shown.spend.layout.display == ""
-        shown.question.value = "age × sex"  # the price was another question's
-        assert shown.spend.layout.display == "none" and shown.answered.html == ""
-        shown.spend.click()
+        assert "data-spend" in shown.html and 1.0 in shown.answered.prices
+        shown.ask({"a1": ["*"], "a0": ["*"]})  # the price was another question's
+        shown.spend(1.0)
         assert len(session.ledger) == 2
 
 
 @pytest.mark.slow
-def test_a_panel_of_made_up_people():
+def test_a_panel_of_synthetic_people():
     shown = widgets.bank()
-    assert "Education × Workclass" in shown._map.value and shown._map.value.count("•") == 2
+    assert "Education × Workclass" in shown.html and shown.html.count(" •</a>") == 2
     shown.recall("Marital by Gender=Female & Education=9", error="20")
-    assert "Widowed" in shown.answered.html and shown.spend.layout.display == ""
-    shown.spend.click()
+    assert "Widowed" in shown.answered.html
+    shown.spend(20.0)
     assert len(shown.session.ledger) == 3
 
 
 def test_without_its_table_a_panel_has_no_button(path):
     shown = widgets.bank(path)
     shown.recall("sex × town", error="4")
-    assert shown.answered.price and shown.spend.layout.display == "none"
-    shown.spend.click()
+    assert "further cost to the owner" in shown.html and "data-spend" not in shown.html
+    shown.spend(4.0)
     assert len(Session.open(path).ledger) == 2
     assert "workbench bank" in repr(shown)

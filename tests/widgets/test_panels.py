@@ -225,7 +225,9 @@ def test_numbers_on_the_screen_are_those_of_the_release():
 def test_two_mechanisms_are_drawn_on_shared_noise():
     table = GaussianSparse(1000, 0.5, 100.0).load()
     cells = Ranges(table.keys, table.keys + 1)
-    shown = widgets.panel(HighPassFilter, GaussianSparse(1000, 0.5, 100.0), compare="ThresholdSampling")
+    shown = widgets.panel(
+        HighPassFilter, GaussianSparse(1000, 0.5, 100.0), compare="ThresholdSampling"
+    )
     drawn = shown.subject.draw(shown.values, 0, True, None)
     noise = [r.answer(cells, weights="raw") - table.counts for r in drawn.releases]
     assert (noise[0] == noise[1]).all() and noise[0].std() > 0.5

@@ -29,8 +29,8 @@ def export(
         list[str],
         typer.Argument(
             metavar="NAME…",
-            help="Figures, panels or mechanisms: cormode2012_fig5, summaries, PrivTree. With one "
-            "name its settings may follow, name=value.",
+            help="Figures or mechanisms, for example cormode2012_fig5 or PrivTree. With one name its "
+            "settings may follow, name=value.",
         ),
     ],
     parameters: Annotated[
@@ -63,7 +63,7 @@ def export(
     chosen = [name for name in names if "=" not in name]
     settings = [name for name in names if "=" in name]
     if not chosen:
-        raise ValueError("name a figure, a panel or a mechanism")
+        raise ValueError("name a figure or a mechanism")
     if settings and len(chosen) > 1:
         raise ValueError(
             f"{settings[0]!r} is not allowed beside several names: say -p {settings[0]}"
@@ -84,15 +84,15 @@ def export(
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--to {folder} is a file: need a folder")
     if panels and any(isinstance(x, str) for x in found):
-        raise ValueError("--panels is for figures: a panel of the explorer is drawn whole")
+        raise ValueError("--panels is for figures: the panel of a mechanism is drawn whole")
     for one in chain.from_iterable(_exports(x, settings, profile, panels) for x in found):
         for path in write(one, folder, width=width, font=font, formats=kinds):
             screen.say(path)
 
 
 def _of_name(name: str) -> str | type[Figure]:
-    """What a name stands for: a panel, by its name, or a figure."""
-    from workbench import widgets
+    """What a name stands for: a mechanism, by its name, or a figure."""
+    from workbench import mechanisms, widgets
     from workbench.compiled import project_folder
     from workbench.figures import find_figure, find_notebooks
     from workbench.value import did_you_mean
@@ -103,12 +103,10 @@ def _of_name(name: str) -> str | type[Figure]:
         return find_figure(name)
     except ValueError:
         figures = find_notebooks(project_folder() / "notebooks")
-        near = did_you_mean(name, [*widgets.panel_names(), *figures])
+        near = did_you_mean(name, [*mechanisms.__all__, *figures])
         if not near.startswith("; did you mean"):
-            near = (
-                f"; there are the panels {', '.join(widgets.ALL)}, one a mechanism, and figures"
-            )
-        raise ValueError(f"no figure, panel or mechanism {name!r}{near}") from None
+            near = "; an example is cormode2012_fig5 or ThresholdSampling"
+        raise ValueError(f"no figure or mechanism {name!r}{near}") from None
 
 
 def _exports(

@@ -124,7 +124,8 @@ class BankPanel(anywidget.AnyWidget):
         except (ValueError, OSError) as e:
             self._show(refused(self.view.without_paths(e)))
             return
-        self._show(self.view.ask(self._fields) if self.view.question(self._fields) else _EMPTY)
+        asked = self.view.question(self._fields)
+        self._show(self.view.ask(self._fields, offer=False) if asked else _EMPTY)
 
     def _show(self, answered: Answered) -> Answered:
         self.answered = answered

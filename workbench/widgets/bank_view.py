@@ -142,12 +142,12 @@ class BankView:
                 conditions.append(f"{_typed(name)}={labels}")
         return " & ".join([*by, *conditions])
 
-    def ask(self, fields: Fields) -> Answered:
-        """What the bank says of the question of a form."""
+    def ask(self, fields: Fields, offer: bool = True) -> Answered:
+        """What the bank says of the question of a form, and, if it may `offer`, at which prices."""
         text = self.question(fields)
         if not text:
             return refused("Choose a value, or each value, of at least one attribute.")
-        return self.answer(text, _first(fields, "error"), errors_per_bar=2)
+        return self.answer(text, _first(fields, "error"), 2, offer)
 
     @property
     def sign(self) -> str:
@@ -235,7 +235,9 @@ class BankView:
             f'<p class="wbank-legend">{_legend()}</p>'
         )
 
-    def answer(self, text: str, error: str = "", errors_per_bar: int = 1) -> Answered:
+    def answer(
+        self, text: str, error: str = "", errors_per_bar: int = 1, offer: bool = True
+    ) -> Answered:
         """What the bank says of a question, and what a better answer would cost.
 
         Parameters
@@ -246,6 +248,8 @@ class BankView:
             The error that would do, in counts, as it is typed, whose price is wanted.
         errors_per_bar : int
             How many standard errors `error` spans.
+        offer : bool
+            Whether prices may have a button, for an owner with a table.
 
         Returns
         -------
@@ -264,7 +268,7 @@ class BankView:
                 values, errors = recalled
                 wanted = _number(error)
                 wanted = wanted and wanted / errors_per_bar
-                costs, prices = self._costs(question.queries, errors, wanted)
+                costs, prices = self._costs(question.queries, errors, wanted, offer)
         except (ValueError, OSError) as e:
             return refused(self.without_paths(e))
         except MemoryError:
@@ -286,7 +290,7 @@ class BankView:
         return f" {bound.in_words} If the owner left out the rest, counts and bars are about what was kept."
 
     def _costs(
-        self, queries: Selections, errors: np.ndarray, error: float | None
+        self, queries: Selections, errors: np.ndarray, error: float | None, offer: bool
     ) -> tuple[str, dict[float, Price]]:
         """What answers of less error would cost: of the one that was asked for, or of some shares."""
         largest = float(np.max(errors))
@@ -309,7 +313,7 @@ class BankView:
                 f"{self.sign} = {format_number(cost)} of {stated(self.session.remaining)} left"
             )
             button = ""
-            if cost and self.owner and self.session.has_table:
+            if cost and offer and self.owner and self.session.has_table:
                 prices[x] = cost
                 button = (
                     f'<button type="button" data-spend="{x!r}">Spend '
