@@ -175,9 +175,9 @@ def bank(
     browser: Browser = True,
     port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8876,
 ) -> None:
-    """Serve a page that answers questions by label from a session's bank, for nothing; Ctrl-C stops it.
+    """Serve a page that answers questions from a session's bank, for free; Ctrl-C stops it.
 
-    It cannot spend: what was paid for answers. It says what a better answer would cost.
+    Visitors choose attributes and values. The page cannot spend. It says what a better answer would cost.
     """
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such session")  # said before a page is loaded
@@ -185,7 +185,7 @@ def bank(
     from workbench.widgets import BankPage
 
     page = BankPage(file, free_port(port))
-    page.html()  # what is fitted once is fitted now
+    page.html({})  # what is fitted once is fitted now
     screen.say(f"The bank: {page.address}\nCtrl-C stops it.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if browser:

@@ -38,8 +38,8 @@ class AdviceSubject(Subject):
     bound: Bound
     why: str = ""
 
-    name: ClassVar[str] = "advice"  # type: ignore[misc]
-    title: ClassVar[str] = "Advice without a look at the table"  # type: ignore[misc]
+    name: ClassVar[str] = "advice"
+    title: ClassVar[str] = "Advice without a look at the table"
 
     @property
     def words(self) -> str:

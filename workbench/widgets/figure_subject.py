@@ -86,12 +86,12 @@ class FigureSubject(Subject):
 
     def settings(self, figure: Figure) -> dict[str, Any]:
         """The settings of the controls at which the figure is this one."""
-        settings = {}
+        settings: dict[str, Any] = {}
         for control in self.controls({}):
             x = getattr(figure, control.name)
-            settings[control.name] = x
             if control.kind == "several":
-                settings[control.name] = [page_value(one) for one in x]
+                x = [page_value(one) for one in x]
+            settings[control.name] = parameter_text(x) if control.kind == "text" else x
         return settings
 
     def check(self, values: Values) -> None:

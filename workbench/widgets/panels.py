@@ -28,6 +28,7 @@ import traitlets
 from workbench import figures
 from workbench.compiled import pd
 from workbench.estimates.files import temporary_folder
+from workbench.estimates.release import Release
 from workbench.figures import Export, plots
 from workbench.mechanisms.options import refuse_renamed
 from workbench.privacy import ZCDP, Receipt, compose, guarantee
@@ -183,7 +184,7 @@ class Panel(anywidget.AnyWidget):
         self.seed = 0
         self.seeds = 1
         self.rows = pd.DataFrame()
-        self.release = None
+        self.release: Release | None = None
         self._lock = threading.RLock()
         self._stopped = threading.Event()
         self._seq = 0  # the last question of the page that was taken up
