@@ -1,4 +1,4 @@
-"""The page of a bank in a real browser: by keys alone, on a narrow screen."""
+"""The page of a bank, and its panel, in a real browser: by keys alone, on a narrow screen."""
 
 import threading
 
@@ -17,7 +17,7 @@ pytestmark = [
 DOMAIN = Domain(("sex", "place"), (2, 3), (("F", "M"), ("Bern", "Genf", "<b>Chur</b>")))
 
 
-def test_a_question_is_typed_and_a_pair_is_followed(opened, tmp_path):
+def test_a_question_is_chosen_and_a_pair_is_followed(opened, tmp_path):
     table = SparseTable.from_keys(DOMAIN, range(6), np.full(6, 50), Bound())
     with Session.open(tmp_path / "x.session", table, DP(2.0), total=300) as session:
         session.ask(Marginals(1), 1.0)
@@ -28,13 +28,17 @@ def test_a_question_is_typed_and_a_pair_is_followed(opened, tmp_path):
         opened.set_viewport_size(dict(width=390, height=844))
         opened.emulate_media(color_scheme="dark")
         opened.goto(page.address)
-        opened.wait_for_function("document.activeElement.id === 'q'")
-        opened.keyboard.type("place & sex in F")
-        opened.keyboard.press("Enter")
+        place, sex = (opened.locator(f"select[name={name}]") for name in ("a1", "a0"))
+        place.focus()
+        opened.keyboard.press("ArrowDown")  # each value
+        sex.focus()
+        opened.keyboard.press("f")
+        opened.locator("input[name=error]").press("Enter")
         answer = opened.locator("#answer")
         answer.locator("text=<b>Chur</b>").wait_for()
         assert answer.locator("tbody").first.locator("tr").count() == 3
-        assert opened.locator("#q").input_value() == "place & sex in F"
+        assert answer.locator("svg").count() == 3
+        assert (place.input_value(), sex.input_value()) == ("*", "=F")
         assert opened.evaluate("document.documentElement.scrollWidth") <= 390
         assert (
             opened.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -42,7 +46,7 @@ def test_a_question_is_typed_and_a_pair_is_followed(opened, tmp_path):
         )
         opened.locator(".wbank-map a").focus()
         opened.keyboard.press("Enter")
-        opened.wait_for_function("document.querySelector('#q').value === 'sex × place'")
+        opened.wait_for_function("document.querySelector('select[name=a0]').value === '*'")
         assert answer.locator("tbody").first.locator("tr").count() == 6
         assert opened.locator("script").count() == 0 and opened.wrong == []
     finally:

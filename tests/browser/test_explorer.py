@@ -1,4 +1,4 @@
-"""The explorer in a real browser: JupyterLab, the dashboard, and the page that needs no kernel."""
+"""The explorer in a real browser: JupyterLab, and the dashboard, by light and in the dark."""
 
 import json
 import re
@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.conftest import CHROMIUM, served
-from workbench import widgets
 
 ROOT = Path(__file__).parents[2]
 FIRST = "01_explore.ipynb"
@@ -55,17 +54,17 @@ def drag(page, root, name, share, *, back=False):
 def used(page, root, tmp_path):
     """What a person does with the first panel, and what must come of it."""
     picture, status = root.locator(".wb-charts svg").first, root.locator(".wb-message")
-    assert command(root) == "workbench export summaries"
+    start = "workbench export ThresholdSampling compare=HighPassFilter tau=auto size=20"
+    assert command(root) == start
     before = picture.inner_html()
+    assert root.locator(".wb-top [data-name]").count() == 4
 
     drag(page, root, "epsilon", 0.9)
     settled(page, root, "epsilon=")
     assert picture.inner_html() != before
     told = float(re.search(r"epsilon=(\S+)", command(root)).group(1))
-    assert (
-        2 <= told <= 10
-        and f"DP(epsilon={told})" in root.locator(".wb-code").first.text_content()
-    )
+    code = root.locator(".wb-code").first.text_content()
+    assert 2 <= told <= 10 and code.count(f"DP(epsilon={told})") == 2
     assert f"{told:g}-DP" in root.locator(".wb-facts dl").text_content().replace(".0-DP", "-DP")
 
     asked, spoken = int(root.get_attribute("data-seq")), command(root)
@@ -89,12 +88,11 @@ def used(page, root, tmp_path):
     box = root.locator("[data-name=epsilon] .wb-box")
     box.fill("-1")
     box.press("Enter")
-    wrong = root.locator(".wb-error")
+    wrong = root.locator("[data-name=epsilon] .wb-error")
     wrong.wait_for(state="visible")
     assert "epsilon = -1.0 is not allowed" in wrong.inner_text()
     assert "Traceback" not in page.text_content("body")
     assert root.locator(".wb-charts.wb-old, .wb-facts.wb-old").count() == 2
-    assert status.inner_text() == ""
     box.fill("0.25")
     box.press("Enter")
     settled(page, root, "epsilon=0.25")
@@ -103,42 +101,48 @@ def used(page, root, tmp_path):
     box.press("Enter")
     assert box.input_value() == "0.25" and not wrong.is_visible()
 
+    root.locator(".wb-more summary").click()
+    drag(page, root, "tau", 0.7)  # which takes the place of the size
+    settled(page, root, "tau=")
+    assert "size=20" not in command(root)
+    assert root.locator("[data-name=size] .wb-box").input_value() == ""
+    root.locator("[data-name=compare] select").select_option("none")
+    settled(page, root, "tau=")
+    assert "other =" not in root.locator(".wb-code").first.text_content()
+
     root.locator("button", has_text="Draw again").click()
     settled(page, root, "seed=1")
     root.get_by_label("Copy the export command").click()
     assert page.evaluate("navigator.clipboard.readText()") == command(root)
+    root.get_by_label("Copy the link").click()
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert "#ThresholdSampling?epsilon%3D0.25&" in link and "token" not in link
 
     root.locator("button", has_text="Export").click()
-    link = status.locator("a")
-    link.wait_for()
+    saved = status.locator("a")
+    saved.wait_for()
     with page.expect_download() as coming:
-        link.click()
+        saved.click()
     coming.value.save_as(tmp_path / "figure.zip")
     shutil.unpack_archive(tmp_path / "figure.zip", tmp_path)
-    (folder,) = tmp_path.glob("summaries_*")
+    (folder,) = tmp_path.glob("ThresholdSampling_*")
     assert json.loads((folder / "manifest.json").read_text())["command"] == command(root)
     assert (folder / f"{folder.name}.pdf").read_bytes()[:4] == b"%PDF"
+    return link
 
 
 def stopped(page, root):
     """Stop ends long work, and what follows it works."""
-    density = root.locator("[data-name=density] .wb-box")
-    size = root.locator("[data-name=m] .wb-box")
-    for box, x in ((density, "0.5"), (size, "10000000")):
-        box.fill(x)
-        box.press("Enter")
-    settled(page, root, "m=10000000")
-    root.locator(".wb-bands input").check()
+    root.locator(".wb-chance input").check()
     stop = root.locator(".wb-stop")
     page.wait_for_function("b => !b.disabled", arg=stop.element_handle())
     stop.click()
     said = "root => /stopped after [0-9]+ of 20/.test(root.querySelector('.wb-message').textContent)"
     page.wait_for_function(said, arg=root.element_handle())
     assert stop.is_disabled()
-    root.locator(".wb-bands input").uncheck()
-    size.fill("2000000")
-    size.press("Enter")
-    settled(page, root, "m=2000000 ")
+    root.locator(".wb-chance input").uncheck()
+    root.locator("button", has_text="Reset").click()
+    settled(page, root, "export ThresholdSampling")
 
 
 def test_in_jupyterlab(opened, tmp_path):
@@ -153,7 +157,7 @@ def test_in_jupyterlab(opened, tmp_path):
         opened.wait_for_selector("text=Python 3 (ipykernel) | Idle")
         opened.click('li.lm-MenuBar-item:has-text("Run")')
         opened.click('li.lm-Menu-item:has-text("Run All Cells")')
-        root = opened.locator("[data-panel=summaries]").first
+        root = opened.locator("[data-panel=ThresholdSampling]").first
         root.locator(".wb-charts svg").first.wait_for()
         used(opened, root, tmp_path)
         stopped(opened, root)
@@ -168,12 +172,28 @@ def test_as_a_dashboard(opened, tmp_path):
             stranger.request("GET", path)
             assert stranger.getresponse().status in (302, 403)
         opened.goto(address)
-        root = opened.locator("[data-panel=summaries]")
+        root = opened.locator("[data-panel=ThresholdSampling]")
         root.locator(".wb-charts svg").first.wait_for()
         assert "import" not in opened.inner_text("body").split("from workbench import *")[0]
         assert opened.locator(".jp-InputArea-editor:visible, .highlight:visible").count() == 0
-        for name in widgets.ALL:
+        for name in ("HierarchicalHistogram", "PrivTree", "SRA", "StabilityHistogram"):
             opened.locator(f"[data-panel={name}] figure").first.wait_for()
-        used(opened, root, tmp_path)
+        opened.locator(".wbank-map").first.wait_for()
+        assert (
+            opened.locator("[data-panel=figures] option").first.inner_text()
+            == "choose a figure"
+        )
+        link = used(opened, root, tmp_path)
         stopped(opened, root)
+
+        opened.emulate_media(color_scheme="dark")
+        opened.wait_for_function(
+            "root => root.classList.contains('wb-dark')", arg=root.element_handle()
+        )
+        opened.set_viewport_size(dict(width=390, height=844))
+        opened.wait_for_function("document.documentElement.scrollWidth <= 390")
+
+        opened.goto("about:blank")
+        opened.goto(link)  # the cookie of the first visit lets it in
+        settled(opened, opened.locator("[data-panel=ThresholdSampling]"), "epsilon=0.25")
     assert opened.wrong == []

@@ -86,7 +86,9 @@ def test_every_slider_of_every_figure_can_be_moved(opened, tmp_path):
         moved = 0
         for i, id in enumerate(listed_figures(), 1):
             choice.select_option(index=i)
-            has = "([root, id]) => root.textContent.includes(id) && root.dataset.exact === 'true'"
+            has = (
+                "([root, id]) => root.textContent.includes(id) && root.dataset.exact === 'true'"
+            )
             opened.wait_for_function(has, arg=[root.element_handle(), f"reproduce {id}"])
             assert root.locator(".wb-error").count() == 0, id
             picture = root.locator(".wb-image img")

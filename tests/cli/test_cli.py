@@ -629,12 +629,18 @@ def test_export_writes_what_a_panel_shows(run, tmp_path):
 @pytest.mark.parametrize(
     "words, why",
     [
-        ("HighPasFilter", "no figure or mechanism 'HighPasFilter'; did you mean HighPassFilter?"),
+        (
+            "HighPasFilter",
+            "no figure or mechanism 'HighPasFilter'; did you mean HighPassFilter?",
+        ),
         ("../PrivTree", "no figure or mechanism '../PrivTree'"),
         ("PrivTree SRA epsilon=1", "beside several names: say -p epsilon=1"),
         ("HighPassFilter --width wide", "need column, page, slide, or a number of centimetres"),
         ("HighPassFilter --font Comic", "need one of sans, serif"),
-        ("HighPassFilter --format pdf,gif", "--format 'gif' is not allowed: need some of pdf,svg"),
+        (
+            "HighPassFilter --format pdf,gif",
+            "--format 'gif' is not allowed: need some of pdf,svg",
+        ),
         ("cormode2012_fig5 -p epsilo=1", "no parameter 'epsilo'; did you mean epsilon?"),
         ("cormode2012_fig5 --profile ../x", "profile = '../x' is not allowed"),
         ("SRA epsilon", "no figure or mechanism 'epsilon'; an example is cormode2012_fig5"),
@@ -654,7 +660,11 @@ def test_export_says_what_is_wrong_in_one_line(run, words, why, tmp_path):
 
 def recorded(path, **more):
     """A file that says that of itself."""
-    record = {"command": "workbench export HighPassFilter", "noise": "simulated", "rows": "x"} | more
+    record = {
+        "command": "workbench export HighPassFilter",
+        "noise": "simulated",
+        "rows": "x",
+    } | more
     path.write_text(files.comment("md", record))
     return path
 

@@ -101,7 +101,7 @@ def test_choices_are_the_question_that_they_look_like(path):
     assert view.question({"a0": [""], "b1": ["=33"]}) == ""
     assert "Choose a value" in view.ask({"a0": [""]}).html
     both = view.ask({"a1": ["=31"], "b1": ["=33"], "a0": ["=F"]})
-    assert both.html == view.answer("age=31..33 & sex=F").html
+    assert both.html == view.answer("sex=F & age=31..33").html
 
 
 def test_it_says_whose_data_it_is(path, tmp_path):
@@ -245,7 +245,7 @@ def test_a_price_of_nothing_does_not_deny_the_bar(path, monkeypatch):
     monkeypatch.setattr(Session, "price", lambda self, queries, error: nothing)
     view = BankView(Session.open(path))
     assert "knows it as well already; so it is" in view.answer("sex", "1e6").html
-    assert "the model&#x27;s error; so it is" in view.answer("sex", "1e-6").html
+    assert "the model&#x27;s error beyond it; so it is" in view.answer("sex", "1e-6").html
 
 
 def test_a_declared_total_that_cannot_be_is_told(tmp_path):

@@ -57,7 +57,7 @@ def test_every_stop_of_every_slider_is_a_figure_or_a_sentence(id):
 
 def test_what_is_not_allowed_is_said_and_the_rest_stays(shown):
     view = moved(shown, epsilon=0)
-    assert "epsilon = 0 is not allowed: need a number" in view["error"]
+    assert "epsilon = 0.0 is not allowed: need a number" in view["error"]
     assert view["at"] == "epsilon" and shown.values["epsilon"] == 0.1
     view = moved(shown, small="10,x")
     assert "small = 'x' is not allowed" in view["error"] and view["at"] == "small"
@@ -83,7 +83,7 @@ def test_the_list_has_figures_alone_and_brings_their_controls():
     until(lambda: started)
     assert started[0]["figure"] == ID and started[0]["epsilon"] == 0.1
     shown.values = started[0] | {"epsilon": 0.5}
-    moved(shown, rest=True, figure="hay2010_thm4")  # whose epsilon is its own
+    moved(shown, figure="hay2010_thm4")  # whose epsilon is its own
     until(lambda: len(started) > 1)
     assert started[1]["epsilon"] == 1.0 and "theta" not in started[1]
 

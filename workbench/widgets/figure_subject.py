@@ -180,10 +180,11 @@ def _table(rows: pd.DataFrame) -> str:
 
 def rough_figure(figure: Figure) -> Figure:
     """The figure with as little effort as a first picture needs."""
-    known = figure.parameters()
-    effort = {
-        name: min(x, getattr(figure, name)) for name, x in figure.rough.items() if name in known
-    }
+    effort = {}
+    for name, x in figure.rough.items():
+        own = getattr(figure, name, None)
+        if type(own) is type(x):  # a list of efforts stays as it is
+            effort[name] = min(x, own)
     return replace(figure, **effort)
 
 

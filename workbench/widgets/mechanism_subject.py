@@ -201,7 +201,7 @@ class MechanismSubject(Subject):
     def command(self, values: Values, words: Sequence[str]) -> str:
         """`workbench export`, where the class says all."""
         cls = type(self.mechanism)
-        if cls not in mechanisms.ALL or self != MechanismSubject.of(cls):
+        if cls not in mechanisms.ALL or self != _by_name(cls):
             return ""
         return " ".join(["workbench export", self.name, *map(quote, words)])
 
@@ -214,6 +214,12 @@ class MechanismSubject(Subject):
         if isinstance(self.dataset, GaussianSparse):
             return closed_form(self.dataset, mechanism, range_sizes(data.domain.size))
         return None
+
+
+@lru_cache(64)
+def _by_name(cls: type) -> MechanismSubject:
+    """What `workbench export` makes of a name."""
+    return MechanismSubject.of(cls)
 
 
 def find_mechanism(name: str) -> type:

@@ -129,10 +129,10 @@ async function render({ model, el, host }) {
   function ask(declared, rest) {
     state.rough = !rest;
     if (spec.slow && !rest) return;
-    let values = { ...state.values };
+    const values = { ...state.values };
     if (declared) { // the one that moved comes last: it wins, and errors are its own
       delete values[declared.name];
-      values = { ...(declared.resets ? {} : values), [declared.name]: state.values[declared.name] };
+      values[declared.name] = state.values[declared.name];
     }
     const message = { kind: "set", seq: ++seq, values, seed: state.seed, bands: state.bands, rest };
     if (waiting && performance.now() - waiting < PATIENCE) { queued = message; return; }

@@ -251,7 +251,10 @@ class Panel(anywidget.AnyWidget):
                 raise ValueError(f"no control {name!r}; there are: {', '.join(controls)}")
         moved = {n: x for n, x in given.items() if n in controls}
         moved = {n: x for n, x in moved.items() if n not in self.values or x != self.values[n]}
-        base = {} if any(controls[n].resets for n in moved) else self.values
+        resets = {name: x for name, x in moved.items() if controls[name].resets}
+        base = {} if resets else self.values
+        if resets and page:  # whose other settings are those of the subject before
+            given = moved = resets
         values = {name: base.get(name, c.value) for name, c in controls.items()}
         last = [*moved][-1:] or [""]
         try:
