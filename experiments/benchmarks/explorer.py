@@ -33,7 +33,8 @@ stops = next(c.stops for c in shown.subject.controls(shown.values) if c.name == 
 spent = []
 for seq, epsilon in enumerate([*stops, *stops[::-1]], 1):
     begun = time.perf_counter()
-    told = dict(kind="set", seq=seq, values=shown.values | dict(epsilon=epsilon), seed=0, bands=False, rest=False)
+    values = shown.values | dict(epsilon=epsilon)
+    told = dict(kind="set", seq=seq, values=values, seed=0, bands=False, rest=False)
     shown._on_message(None, told, [])
     json.dumps(shown.view)
     spent.append(time.perf_counter() - begun)

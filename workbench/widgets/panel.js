@@ -100,7 +100,7 @@ function copied(text, what, name = what) {
 function linkTo(name, words) {
   const place = new URL(location.href);
   place.searchParams.delete("token");
-  place.hash = words.length ? `${name}?${words.map(encodeURIComponent).join("&")}` : name;
+  place.hash = words.length ? `${name}?${words.map((w) => encodeURIComponent(w).replace("%3D", "=")).join("&")}` : name;
   return place.href;
 }
 
