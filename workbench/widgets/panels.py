@@ -143,14 +143,6 @@ worker = Worker()
 # Panel
 
 
-class Refused(ValueError):
-    """A setting that cannot be, and the control that caused it."""
-
-    def __init__(self, error: Exception, at: str):
-        super().__init__(str(error))
-        self.at = at
-
-
 class Panel(anywidget.AnyWidget):
     """A mechanism, a figure or advice under sliders, for JupyterLab and Voila.
 
@@ -188,6 +180,7 @@ class Panel(anywidget.AnyWidget):
         self._lock = threading.RLock()
         self._stopped = threading.Event()
         self._seq = 0  # the last question of the page that was taken up
+        self._moved = ""  # the control that was moved last
         super().__init__(drawing=shared_drawing())
         if subject.slow:  # in a batch nothing runs: no page says that it is ready
             self._show(self._read(values), 0, [self._saved(values)], exact=False)
@@ -235,16 +228,12 @@ class Panel(anywidget.AnyWidget):
             self._show(settings, seed, drawn, exact=True)
 
     def _read(self, given: Mapping[str, Any], page: bool = False) -> dict[str, Any]:
-        """All settings with those that are given; a Refused names the control that caused it.
+        """All settings with those that are given.
 
         A page may name a control that is gone since. Where two optional settings exclude each other, the
         one that is given wins.
         """
-        wanted = {**self.values, **given}
-        try:
-            controls = {c.name: c for c in self.subject.controls(wanted)}
-        except ValueError as e:
-            raise Refused(e, next(iter(given), "")) from None
+        controls = {c.name: c for c in self.subject.controls({**self.values, **given})}
         for name in given:
             refuse_renamed(name)
             if name not in controls and not page:
@@ -256,16 +245,11 @@ class Panel(anywidget.AnyWidget):
         if resets and page:  # whose other settings are those of the subject before
             given = moved = resets
         values = {name: base.get(name, c.value) for name, c in controls.items()}
-        last = [*moved][-1:] or [""]
-        try:
-            for name, x in given.items():
-                if name in controls:
-                    last = [name] if name in moved else last
-                    values[name] = controls[name].read(x)
-            return self._allowed(values, controls, moved)
-        except ValueError as e:
-            found = [n for n in re.findall(r"\b(\w+) = ", str(e)) if n in controls]
-            raise Refused(e, (found or last)[0]) from None
+        self._moved = ([*moved] or [""])[-1]
+        for name, x in given.items():
+            if name in controls:
+                values[name] = controls[name].read(x)
+        return self._allowed(values, controls, moved)
 
     def _allowed(
         self, values: dict[str, Any], controls: Mapping[str, Control], moved: Mapping[str, Any]
@@ -380,7 +364,7 @@ class Panel(anywidget.AnyWidget):
         elif kind == "export":
             self._answer(self._export, thread=self.subject.slow)
         elif kind == "link":
-            self._answer(lambda: self.set(**parse_words(self.subject, message["words"])))
+            self._answer(lambda: self._follow(message["words"]))
         elif kind == "set":
             self._answer(lambda: self._move(message))
 
@@ -401,38 +385,37 @@ class Panel(anywidget.AnyWidget):
         except Exception as e:
             if stopped in (None, self._stopped):
                 self.progress = {}
-                at = getattr(e, "at", "")
+                named = [n for n in re.findall(r"\b(\w+) = ", str(e)) if n in self.values]
+                at = [*named, self._moved][0]
                 self.view = self.view | dict(error=_sentence(e), at=at, seq=self._seq)
+
+    def _follow(self, words: Sequence[str]) -> None:
+        """Draw at the settings of a link."""
+        values = parse_words(self.subject, words)
+        own = {} if self.subject.slow else {"seed": values.pop("seed", 0)}
+        bands = not self.subject.slow and values.pop("seeds", 1) > 1
+        message = dict(seq=self._seq, values=values, bands=bands, rest=True, page=False)
+        self._move(message | {"seed": 0} | own)
 
     def _move(self, message: dict[str, Any]) -> None:
         with self._lock:
             self._seq = int(message["seq"])
             stopped = self._move_on()
-            values = self._read(message["values"], page=True)
+            values = self._read(message["values"], page=message.get("page", True))
             seed = int(message["seed"])
             seeds = BAND_SEEDS if message["bands"] else 1
             begun = time.perf_counter()
             if not self.subject.slow:
-                self._show(values, seed, [self._draw(values, seed)], exact=False)
+                rough = self.subject.draw(values, seed, False, None)
+                self._show(values, seed, [rough], exact=False)
             soon = time.perf_counter() - begun < SOON
             if not message["rest"] and not self.subject.slow:
                 return
             if soon and seeds == 1 and not self.subject.slow:
-                self._show(
-                    values, seed, [self.subject.draw(values, seed, True, None)], exact=True
-                )
-                return
+                exact = self.subject.draw(values, seed, True, None)
+                return self._show(values, seed, [exact], exact=True)
         refine = lambda: self._refine(values, seed, seeds, stopped)  # noqa: E731
         self._answer(refine, stopped, thread=True)
-
-    def _draw(self, values: dict[str, Any], seed: int) -> Drawn:
-        """A rough picture; what the mechanism refuses is said beside the control that was moved."""
-        try:
-            return self.subject.draw(values, seed, False, None)
-        except ValueError as e:
-            moved = [name for name, x in values.items() if x != self.values.get(name)]
-            named = [n for n in re.findall(r"\b(\w+) = ", str(e)) if n in values]
-            raise Refused(e, (named or moved or [""])[-1]) from None
 
     def _refine(
         self, values: dict[str, Any], seed: int, seeds: int, stopped: threading.Event
