@@ -182,6 +182,7 @@ class Panel(anywidget.AnyWidget):
         self._seq = 0  # the last question of the page that was taken up
         self._moved = ""  # the control that was moved last
         super().__init__(drawing=shared_drawing())
+        self.on_msg(self._on_message)
         if subject.slow:  # in a batch nothing runs: no page says that it is ready
             self._show(self._read(values), 0, [self._saved(values)], exact=False)
         else:
