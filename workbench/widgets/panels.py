@@ -37,7 +37,7 @@ from workbench.widgets.chart import charts, marker_paths, shared_drawing
 from workbench.widgets.controls import Control, in_places, page_value
 from workbench.widgets.subjects import Drawn, Subject
 
-SOON = 0.05  # seconds a rough picture may take for the exact one to be drawn here as well
+SOON = 0.25  # seconds a rough picture may take for the exact one to be drawn here as well
 PAUSE = 0.8  # seconds without a move before the full effort of a figure is spent
 BAND_SEEDS = 20  # releases behind a band
 STATED_DELTA = 1e-6  # at which a ρ is stated as an ε as well
