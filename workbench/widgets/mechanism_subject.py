@@ -132,11 +132,12 @@ class MechanismSubject(Subject):
             names[1] = type(made[1]).__name__
         releases = tuple(m(data, Aligned(seed)) for m in made)
         frames = []
-        for i, (name, release) in enumerate(zip(names, releases, strict=True)):
+        for name, mechanism, release in zip(names, made, releases, strict=True):
             rows = rows_of_views(_truth(data, release), release.estimate, name, exact)
-            frames.append(rows[rows.series != TRUTH] if i else rows)
+            rows = rows.assign(trial=repr(mechanism))
+            frames.append(rows[rows.series != TRUTH] if frames else rows)
         rows = pd.concat(frames, ignore_index=True).assign(
-            seed=seed, dataset=repr(self.dataset), truth_public=True, trial=repr(made)
+            seed=seed, dataset=repr(self.dataset), truth_public=True
         )
         facts = [("data", repr(self.dataset))]
         for name, release in zip(names, releases, strict=True):
