@@ -34,6 +34,14 @@ def settled(page, root, text):
     )
 
 
+def gone(page, root, text):
+    """Once no code and no command says so any more."""
+    page.wait_for_function(
+        "([root, text]) => ![...root.querySelectorAll('.wb-code')].some((c) => c.textContent.includes(text))",
+        arg=[root.element_handle(), text],
+    )
+
+
 def drag(page, root, name, share, *, back=False):
     """Take a slider's handle to a share of its way, as a hand does, and perhaps back again."""
     slider = root.locator(f"[data-name={name}] input[type=range]")
@@ -103,12 +111,12 @@ def used(page, root, tmp_path):
 
     root.locator(".wb-more summary").click()
     drag(page, root, "tau", 0.7)  # which takes the place of the size
-    settled(page, root, "tau=")
-    assert "size=20" not in command(root)
+    gone(page, root, "size=20")
+    assert "tau=" in command(root) and "tau=auto" not in command(root)
     assert root.locator("[data-name=size] .wb-box").input_value() == ""
     root.locator("[data-name=compare] select").select_option("none")
-    settled(page, root, "tau=")
-    assert "other =" not in root.locator(".wb-code").first.text_content()
+    gone(page, root, "other =")
+    assert "compare=" not in command(root)
 
     root.locator("button", has_text="Draw again").click()
     settled(page, root, "seed=1")
@@ -174,7 +182,10 @@ def test_as_a_dashboard(opened, tmp_path):
         opened.goto(address)
         root = opened.locator("[data-panel=ThresholdSampling]")
         root.locator(".wb-charts svg").first.wait_for()
-        assert "import mechanisms" not in opened.inner_text("body").split("from workbench import *")[0]
+        assert (
+            "import mechanisms"
+            not in opened.inner_text("body").split("from workbench import *")[0]
+        )
         assert opened.locator(".jp-InputArea-editor:visible, .highlight:visible").count() == 0
         for name in ("HierarchicalHistogram", "PrivTree", "SRA", "StabilityHistogram"):
             opened.locator(f"[data-panel={name}] figure").first.wait_for()

@@ -89,7 +89,7 @@ def test_the_advice_on_the_screen_is_that_of_advise():
     facts = dict(shown.view["facts"])
     assert set(facts) == set(shown.rows.series)
     assert facts["priority"].startswith("releases 1,000 cells; ranges of cells: ±")
-    assert "10,000 cells, more than the size asked for" in facts["geometric"]
+    assert "10,000 cells, more than the size" in facts["geometric, too large"]
     doubt = widgets.advice(Domain(("x",), (10**4,)), size=200)
     assert set(doubt.rows.metric) == {"WorstRMSE"}
     assert "worst case decides" in doubt.view["lead"]

@@ -16,7 +16,7 @@ from workbench.mechanisms.options import bound_text, numbers_text, release_optio
 from workbench.mechanisms.protocol import series_name
 from workbench.owner.advice import Advice, Option, advise
 from workbench.spaces import Domain
-from workbench.value import number, value
+from workbench.value import format_number, number, value
 from workbench.widgets.controls import Control, decades
 from workbench.widgets.subjects import Drawn, Subject, Values, public
 from workbench.widgets.views import range_sizes
@@ -86,7 +86,7 @@ class AdviceSubject(Subject):
         rows = []
         facts = []
         for option in _shown_options(advice):
-            name = series_name(option.mechanism)
+            name = series_name(option.mechanism) + ("" if option.fits else ", too large")
             errors = [e.error if believed else e.worst for e in option.query_errors]
             for query, error in zip(option.query_errors, errors, strict=True):
                 if np.isfinite(error):
@@ -154,7 +154,8 @@ def _option_text(option: Option, errors: Sequence[float]) -> str:
         cells += ", more than the size asked for"
     queries = option.query_errors
     off = [
-        f"±{errors[i]:.3g} on {number(queries[i].query)}" for i in sorted({0, len(queries) - 1})
+        f"±{format_number(errors[i])} on {number(queries[i].query)}"
+        for i in sorted({0, len(queries) - 1})
     ]
     return f"{cells}; ranges of cells: {', '.join(off)}"
 

@@ -152,7 +152,7 @@ def page_value(x: Any) -> Any:
 
 def label_of(name: str) -> str:
     """The name of a field in words."""
-    return SYMBOLS.get(name, name.replace("_", " "))
+    return SYMBOLS.get(name, name.replace("_", " ")) if name != "size" else name
 
 
 def decades(

@@ -30,7 +30,7 @@ from workbench.mechanisms.protocol import sensitivity, series_name
 from workbench.noise import Aligned
 from workbench.owner.advice import CountModel, Option, predict_errors
 from workbench.privacy import DP, LOCAL, ZCDP
-from workbench.value import value
+from workbench.value import counted, value
 from workbench.widgets.controls import Control, control_of_field, decades
 from workbench.widgets.subjects import Drawn, Subject, Values, loaded, qualified_text
 from workbench.widgets.views import CHARTS, COUNTS, RANGES, TRUTH, range_sizes, rows_of_views
@@ -159,7 +159,7 @@ class MechanismSubject(Subject):
             mechanism, mechanisms.PrioritySampling
         ):
             cut = mechanism.threshold(data.domain, data.bound.l1)
-            yield "τ" if hasattr(mechanism, "tau") else "θ", f"{cut:g} counts"
+            yield "τ" if hasattr(mechanism, "tau") else "θ", counted(cut, "count")
         if hasattr(mechanism, "decision_facts"):
             yield from mechanism.decision_facts(data.hierarchy, sensitivity(data)).items()
 
