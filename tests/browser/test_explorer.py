@@ -113,7 +113,8 @@ def used(page, root, tmp_path):
     drag(page, root, "tau", 0.7)  # which takes the place of the size
     gone(page, root, "size=20")
     assert "tau=" in command(root) and "tau=auto" not in command(root)
-    assert root.locator("[data-name=size] .wb-box").input_value() == ""
+    size = root.locator("[data-name=size] .wb-box")
+    page.wait_for_function("box => box.value === ''", arg=size.element_handle())
     root.locator("[data-name=compare] select").select_option("none")
     gone(page, root, "other =")
     assert "compare=" not in command(root)

@@ -5,9 +5,14 @@ import time
 
 def moved(shown, rest=False, bands=False, seed=0, **values):
     """The view once a slider has moved, as a page asks for it."""
-    message = dict(kind="set", seq=shown._seq + 1, values={**shown.values, **values}, seed=seed)
+    message = dict(kind="set", seq=shown._seq + 1, values=last(shown.values, values), seed=seed)
     shown._on_message(None, message | dict(bands=bands, rest=rest), [])
     return shown.view
+
+
+def last(values, moved):
+    """All settings, those that moved at the end, as a page sends them."""
+    return {name: x for name, x in values.items() if name not in moved} | moved
 
 
 def settled(shown, seconds=120.0):

@@ -152,6 +152,10 @@ def test_what_takes_a_rho_too_spends_what_its_list_says():
     pd.testing.assert_frame_equal(again.rows, shown.rows)
     started = widgets.panel(shown.release.mechanism)
     assert started.values["privacy"] == "rho" and started.values["rho"] == 0.02
+    tree = widgets.panel(mechanisms.HierarchicalHistogram)  # a page sends its noise as text
+    texts = tree.view["values"] | {"privacy": "rho"}
+    assert moved(tree, **texts)["error"] == ""
+    assert tree.release.mechanism == mechanisms.HierarchicalHistogram(ZCDP(0.5))
 
 
 def test_a_number_that_excludes_another_takes_its_place():
@@ -160,8 +164,9 @@ def test_a_number_that_excludes_another_takes_its_place():
     shown.set(size=20)
     assert shown.release.mechanism == ThresholdSampling(DP(1.0), size=20)
     assert shown.values["tau"] is None and "tau=auto" in shown.view["words"]
-    assert moved(shown, tau=5.0)["error"] == ""
-    assert shown.release.mechanism == ThresholdSampling(DP(1.0), tau=5.0)
+    for tau in (6.0, 5.0):  # a page still has the size while somebody drags
+        assert moved(shown, size=20, tau=tau)["error"] == ""
+        assert shown.release.mechanism == ThresholdSampling(DP(1.0), tau=tau)
     view = moved(shown, tau=None)
     assert "needs either tau or size" in view["error"] and view["at"] == "tau"
 

@@ -103,6 +103,8 @@ class Control:
         return int(x) if x == int(x) else x
 
     def _member(self, x: Any) -> Any:
+        if isinstance(x, str) and x == self.value:
+            return self.value  # which may know that nobody has stated it
         for stop in self.stops:
             if type(x) is type(stop) and x == stop or x == repr(stop):
                 return stop

@@ -250,10 +250,13 @@ class Panel(anywidget.AnyWidget):
         for name, x in given.items():
             if name in controls:
                 values[name] = controls[name].read(x)
-        return self._allowed(values, controls, moved)
+        # A page may send what was excluded since: the control that moved last decides.
+        return self._allowed(
+            values, controls, [self._moved] * bool(moved) if page else [*moved]
+        )
 
     def _allowed(
-        self, values: dict[str, Any], controls: Mapping[str, Control], moved: Mapping[str, Any]
+        self, values: dict[str, Any], controls: Mapping[str, Control], moved: Sequence[str]
     ) -> dict[str, Any]:
         try:
             self.subject.check(values)
