@@ -182,7 +182,7 @@ def rough_figure(figure: Figure) -> Figure:
     """The figure with as little effort as a first picture needs."""
     effort = {}
     for name, x in figure.rough.items():
-        own = getattr(figure, name, None)
+        own: Any = getattr(figure, name, None)
         if type(own) is type(x):  # a list of efforts stays as it is
             effort[name] = min(x, own)
     return replace(figure, **effort)

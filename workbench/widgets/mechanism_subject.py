@@ -131,7 +131,7 @@ class MechanismSubject(Subject):
         if len(names) == 2 and names[0] == names[1]:
             names[1] = type(made[1]).__name__
         releases = tuple(m(data, Aligned(seed)) for m in made)
-        frames = []
+        frames: list[pd.DataFrame] = []
         for name, mechanism, release in zip(names, made, releases, strict=True):
             rows = rows_of_views(_truth(data, release), release.estimate, name, exact)
             rows = rows.assign(trial=repr(mechanism))
@@ -201,7 +201,7 @@ class MechanismSubject(Subject):
 
     def command(self, values: Values, words: Sequence[str]) -> str:
         """`workbench export`, where the class says all."""
-        cls = type(self.mechanism)
+        cls: Any = type(self.mechanism)
         if cls not in mechanisms.ALL or self != _by_name(cls):
             return ""
         return " ".join(["workbench export", self.name, *map(quote, words)])
