@@ -366,7 +366,7 @@ def _with_fields(mechanism: Any, values: Values) -> Any:
         if hasattr(old, "budget"):
             new = _with_fields(old, values)
         elif f.name == "budget":
-            new = _budget(values, old)
+            new = _budget(values, old, getattr(mechanism, "spends_delta", False))
         elif f.name in values and _has_control(f):
             new = old if values[f.name] is None and f.default is not None else values[f.name]
         if new != old:  # 0 stays 0 where a slider says 0.0
@@ -386,9 +386,9 @@ def _as_far_as_possible(mechanism: Any, values: Values) -> Any:
     return _with_fields(mechanism, values)
 
 
-def _budget(values: Values, old: DP | ZCDP) -> DP | ZCDP:
+def _budget(values: Values, old: DP | ZCDP, spends_delta: bool) -> DP | ZCDP:
     """The budget that the controls say."""
-    delta = values.get("delta", old.delta)
+    delta = values.get("delta", old.delta) if spends_delta or old.delta else 0.0
     if values.get("privacy") == RHO or EPSILON not in values:
         return ZCDP(values[RHO], delta)
     return DP(values[EPSILON], delta)

@@ -112,7 +112,7 @@ function linked(name) {
 function isDark(root) {
   const probe = make("i", { style: "color: var(--jp-layout-color0, #fff)" });
   root.append(probe);
-  const [r, g, b] = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number);
+  const [r, g, b] = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? [255, 255, 255]).map(Number); // none off the page
   probe.remove();
   return r + g + b < 384;
 }
@@ -329,7 +329,7 @@ async function render({ model, el, host }) {
   draw();
   let width = pictures.clientWidth;
   const watch = new ResizeObserver(() => {
-    if (Math.abs(pictures.clientWidth - width) > 8) { width = pictures.clientWidth; draw(); }
+    if (Math.abs(pictures.clientWidth - width) > 8) { width = pictures.clientWidth; themed(); draw(); }
   });
   watch.observe(pictures);
   const scheme = matchMedia("(prefers-color-scheme: dark)"), theme = new MutationObserver(themed);
