@@ -22,7 +22,12 @@ from workbench.mechanisms import ThresholdSampling
 
 PAINT = 1.0  # seconds
 DRAG = 0.15
-NAMES = "ThresholdSampling", "HierarchicalHistogram", "PrivTree", "SRA"  # of the explorer's notebook
+NAMES = (
+    "ThresholdSampling",
+    "HierarchicalHistogram",
+    "PrivTree",
+    "SRA",
+)  # of the explorer's notebook
 OPEN = """
 import json, time
 from workbench import mechanisms, widgets
