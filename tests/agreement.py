@@ -21,6 +21,7 @@ import pytest
 from scipy import stats
 
 from workbench.mechanisms.laws import excess_probability
+from workbench.noise.source import Source
 
 RARE = 1e-9  # the false-alarm rate of a test on the system's randomness
 
@@ -100,3 +101,11 @@ def indistinguishable(p, q, n, epsilon, delta=0.0) -> bool:
     ε = 1 some 0.2 for the likeliest events.
     """
     return excess_probability(p, q, n, epsilon, delta) <= 0
+
+
+class Scripted(Source):
+    """A source of given words."""
+
+    def __init__(self, words):
+        super().__init__(None)
+        self.words = words

@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOUSE = ROOT / "workbench"
 ORDER = (
-    "value compiled privacy spaces queries data noise estimates inference mechanisms datasets trials "
-    "figures owner widgets cli"
+    "value compiled randomness privacy spaces queries data noise estimates inference mechanisms "
+    "datasets trials figures owner widgets cli"
 ).split()
 HARNESS = {HOUSE / "trials" / f"{name}.py" for name in "__init__ sweep running inputs".split()}
 LAWS = HOUSE / "mechanisms" / "laws.py"
@@ -104,6 +104,32 @@ def test_mechanisms_only_pass_rng_on():
                     assert told in ("np.random", "np.random.Generator"), (path.name, told)
             if isinstance(node, ast.Import | ast.ImportFrom):
                 assert "random" not in ast.unparse(node), f"{path.name} imports randomness"
+
+
+def test_random_bits_come_from_one_file():
+    """Others draw from a `Source`, or from a generator that somebody seeded to be replayed."""
+    bits = HOUSE / "randomness.py"
+    keys = {"word_source": {bits, HOUSE / "noise" / "source.py"}}
+    keys["Keystream"] = keys["word_source"]
+    names_files = {
+        HOUSE / f"{name}.py"
+        for name in "estimates/files owner/ledger owner/scale/spill cli/serving widgets/bank_panel".split()
+    }
+    for package, path, nodes in modules():
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                told = ast.unparse(node).split()
+                assert path in names_files or not {"secrets", "random"} & set(told), path.name
+            if not isinstance(node, ast.Name | ast.Attribute | ast.Call):
+                continue
+            told = ast.unparse(node)
+            assert path == bits or told not in ("os.urandom", "os.getrandom"), path.name
+            assert path in keys.get(told, {path}), f"{path.name} draws from {told}"
+            if told.startswith("np.random.default_rng(") and path not in (bits, LAWS):
+                assert told != "np.random.default_rng()", (
+                    f"{path.name}: a generator without a seed"
+                )
+                assert package not in ("noise", "data", "mechanisms"), path.name
 
 
 def test_only_the_door_writes_receipts():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.agreement import RARE, runs, same_law
+from tests.agreement import RARE, Scripted, runs, same_law
 from tests.reference import alp, count_sketch
 from workbench import (
     DP,
@@ -28,7 +28,7 @@ from workbench.estimates import Projection, Sketch
 from workbench.estimates.describing import cells_from_nothing
 from workbench.mechanisms import ALP, CountSketch
 from workbench.noise import hashes, response
-from workbench.noise.source import word_source as source
+from workbench.noise.source import Source
 
 B = DP(1.0)
 DOMAIN = Domain(("x",), (2**62,))
@@ -207,7 +207,7 @@ def test_noise_on_a_sketch_has_the_depths_share():
 def test_rounding_keeps_the_mean_and_goes_to_a_neighbour(rate):
     """By chance at most once in 10⁹ runs; sees a mean that is off by 0.016."""
     counts = np.repeat([0, 1, 2, 3, 2**50 + 1], 40_000)
-    got = response.randomised_rounding(counts, rate, source(None))
+    got = response.randomised_rounding(counts, rate, Source(None))
     for count in np.unique(counts).tolist():
         mine, exact = got[counts == count], count * rate
         assert set(mine.tolist()) <= {exact.__floor__(), exact.__ceil__()}
@@ -217,15 +217,15 @@ def test_rounding_keeps_the_mean_and_goes_to_a_neighbour(rate):
 
 def test_rounding_is_exact_where_floats_are_not():
     rate = Fraction(1, 3)
-    assert response.randomised_rounding(np.array([3 * 2**50]), rate, source(None))[0] == 2**50
+    assert response.randomised_rounding(np.array([3 * 2**50]), rate, Source(None))[0] == 2**50
     for high, up in ((0, 1), (2**64 - 1, 0)):  # the smallest and the largest uniform number
         fixed = lambda n, high=high: np.full(n, high, np.uint64)
-        assert response.randomised_rounding(np.array([1]), rate, fixed)[0] == up
+        assert response.randomised_rounding(np.array([1]), rate, Scripted(fixed))[0] == up
     edge = 2**64 // 3  # its cell holds 1/3: the next words decide
     for low, up in ((0, 1), (2**64 - 1, 0)):
         drawn = iter([edge])
         fixed = lambda n: np.array([next(drawn, low) for _ in range(n)], np.uint64)  # noqa: B023
-        assert response.randomised_rounding(np.array([1]), rate, fixed)[0] == up
+        assert response.randomised_rounding(np.array([1]), rate, Scripted(fixed))[0] == up
 
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0, 40.0])

@@ -6,6 +6,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
+from tests.agreement import Scripted
 from workbench.noise import discrete_gaussian, empty_cells, exponential, kernels, laws, response
 from workbench.noise.discrete_gaussian import DiscreteGaussian, HalfGaussian
 from workbench.noise.empty_cells import EmptyCell, GaussianCell, WeightedGeometric
@@ -135,6 +136,6 @@ def test_rounded_counts_stay_below_what_64_bits_hold():
     rounded = response.randomised_rounding(
         np.array([3, 2**62]),
         Fraction(4),
-        lambda n: words.integers(0, 2**64, n, dtype=np.uint64),
+        Scripted(lambda n: words.integers(0, 2**64, n, dtype=np.uint64)),
     )
     assert rounded.tolist() == [12, 2**62]

@@ -22,7 +22,7 @@ from tests.reference import (
     priority_sampling,
     threshold_sampling,
 )
-from workbench import DP, noise
+from workbench import DP, noise, randomness
 from workbench.noise import empty_cells, kernels, laws, parts, priorities, source
 from workbench.noise.empty_cells import EmptyCell, survivor_ranks
 from workbench.noise.law import Law
@@ -584,7 +584,7 @@ def test_what_a_byte_of_coin_settles_was_sure(ratio):
 def test_a_whole_number_below_n_is_uniform(n):
     words = source.word_source(np.random.default_rng(20))
     thirds = np.bincount(
-        [3 * source.uniform_below(n, words) // n for _ in range(6000)], minlength=3
+        [3 * randomness.uniform_below(n, words) // n for _ in range(6000)], minlength=3
     )
     expected = np.bincount([3 * k // n for k in range(n)]) if n < 9 else np.ones(3)
     assert fits_chances(thirds, expected / expected.sum()) > 1e-4

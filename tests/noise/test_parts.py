@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.agreement import RARE, fits, runs, same_runs
+from tests.agreement import RARE, Scripted, fits, runs, same_runs
 from tests.reference import geometric as literal
-from workbench import DP, noise
+from workbench import DP, noise, randomness
 from workbench.compiled import limited_threads
 from workbench.noise import laws, measurement, parts, priorities, source
 from workbench.noise.measurement import Measurement
@@ -159,7 +159,7 @@ def test_no_cell_is_left_out_or_drawn_twice():
 def test_a_part_never_says_its_key():
     part = Measurement(BLOCKS, UNEVEN, theta=1, rng=KEY).parts[0]
     assert repr(part) == "<Part of 35 cells>"
-    streams = [part.streams(i)(4).tolist() for i in (0, 0, 1)]
+    streams = [part.source.step(i).words(4).tolist() for i in (0, 0, 1)]
     assert streams[0] == streams[1] != streams[2]
     keys = {p.key for p in Measurement(BLOCKS, UNEVEN, theta=1).parts}
     assert len(keys) == 3 and all(len(key) == 32 for key in keys)
@@ -176,9 +176,9 @@ def test_refined_boundaries_change_as_one():
 
 
 def test_streams_of_one_key_never_meet():
-    first = source.Keystream(KEY, 0)(1000)
-    assert not np.isin(source.Keystream(KEY, 1)(1000), first).any()
-    again = source.Keystream(KEY)
+    first = randomness.Keystream(KEY, 0)(1000)
+    assert not np.isin(randomness.Keystream(KEY, 1)(1000), first).any()
+    again = randomness.Keystream(KEY)
     assert np.concatenate([again(10), again(990)]).tolist() == first.tolist()
 
 
@@ -213,17 +213,19 @@ def test_a_lowered_guess_is_drawn_by_words_of_its_own():
     measurement = Measurement([(2**12, 1, 0.5)], [[(0, 2**12)]], theta=1, size=9, rng=KEY)
     used = []
 
-    def recorded(step):
-        words = measurement.parts[0].streams(step)
+    class Recorded(source.Source):
+        def step(self, number):
+            words = super().step(number).words
 
-        def read(n):
-            drawn = words(n)
-            used.append(drawn.copy())
-            return drawn
+            def read(n):
+                drawn = words(n)
+                used.append(drawn.copy())
+                return drawn
 
-        return read
+            return Scripted(read)
 
-    drawn = Prioritised(measurement.parts[0], OCCUPIED, COUNTS, recorded)
+    part = measurement.parts[0]
+    drawn = Prioritised(part, OCCUPIED, COUNTS, Recorded(part.key))
     for tau in (30.0, 25.0, 22.0):
         drawn.extend(tau)
     assert all(len(pool.ranks) > 10 for pool in drawn.drawn)

@@ -39,12 +39,12 @@ class Draws(NamedTuple):
     @property
     def generator(self) -> np.random.Generator | None:
         """Where users draw in turn."""
-        return None if isinstance(self.rng, bytes) else self.rng
+        return self.rng if isinstance(self.rng, np.random.Generator) else None
 
     @property
-    def key(self) -> bytes | None:
-        """The given one, if any."""
-        return self.rng if isinstance(self.rng, bytes) else None
+    def key(self) -> bytes:
+        """The given one, or one that is drawn."""
+        return self.rng if isinstance(self.rng, bytes) else cut_key(rng=self.rng)
 
 
 class PairCounts(NamedTuple):
@@ -133,7 +133,7 @@ def _some_of_each(
     if draws.generator is not None:
         kernel(starts, *arguments, _replayed_state(draws.generator), *columns, *sample)
         return sample
-    key = cut_key(key=draws.key)
+    key = draws.key
     threads = thread_count() if len(columns.users) >= _RECORDS_FOR_THREADS else 1
     wanted = np.arange(2 * threads + 1) * (len(columns.users) / (2 * threads))
     users = np.searchsorted(starts, wanted)  # as many records for each thread
@@ -162,7 +162,7 @@ def _states(draws: Draws) -> UInt64[np.ndarray, "states 4"]:
     """A state for each user, of one key of the operating system; or one for all, of a seeded generator."""
     if draws.generator is not None:
         return _replayed_state(draws.generator)
-    return seeds(cut_key(key=draws.key), draws.ids)
+    return seeds(draws.key, draws.ids)
 
 
 def _replayed_state(rng: np.random.Generator) -> UInt64[np.ndarray, "1 4"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -12,13 +11,11 @@ import numpy as np
 from workbench.compiled import pa, pd, pl
 from workbench.data import user_kernels
 from workbench.data.sources import series_of
+from workbench.randomness import KEY_BYTES, system_key
 from workbench.spaces.rows import distinct
 from workbench.value import Bool, Int, UInt64, shown
 
-_KEY_BYTES = 32
-_SEED = int.from_bytes(
-    os.urandom(8)
-)  # of hashes: nobody can choose names that are slow to look up
+_SEED = int.from_bytes(system_key()[:8])  # of hashes: nobody can choose names that are slow to look up
 _PORTION = 2**16  # users whose seeds are drawn at a time
 _LONGEST_NAME = 60  # of a column, in what a release says
 
@@ -38,10 +35,10 @@ def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) ->
     if key is not None:
         return key
     if rng is None:
-        return os.urandom(_KEY_BYTES)
-    if not isinstance(rng, np.random.Generator):
+        return system_key()
+    if not hasattr(rng, "bytes"):
         raise ValueError(f"rng = {rng!r} is not allowed: need None or a numpy Generator")
-    return rng.bytes(_KEY_BYTES)
+    return rng.bytes(KEY_BYTES)
 
 
 def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, "users 4"]:
@@ -70,10 +67,8 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
     """
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-    if not isinstance(key, bytes) or len(key) != _KEY_BYTES:
-        raise ValueError(
-            f"key must be {_KEY_BYTES} bytes, as those of os.urandom({_KEY_BYTES})"
-        )
+    if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+        raise ValueError(f"key must be {KEY_BYTES} bytes, as those of os.urandom({KEY_BYTES})")
     cipher = Cipher(algorithms.AES(key), modes.ECB())  # every block is another: nothing repeats
     encryptor = cipher.encryptor()
     states = np.empty((len(ids), 4), np.uint64)

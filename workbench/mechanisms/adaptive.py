@@ -98,7 +98,13 @@ def refined(
     for level in range(levels):
         counts, threshold, epsilon = compare(frontier, level)
         passed, spawning, receipt = noise.noisy_threshold(
-            counts, frontier.empty_nodes, threshold=threshold, l1=l1, epsilon=epsilon, rng=rng
+            counts,
+            frontier.empty_nodes,
+            threshold=threshold,
+            l1=l1,
+            epsilon=epsilon,
+            rng=rng,
+            names=(frontier.nodes, frontier.empty),
         )
         ledger.append(receipt)
         frontier, ended = frontier.next_level(passed, spawning, discount)
@@ -169,7 +175,7 @@ class Discount:
                 if records.counts is not None:
                     keys = np.repeat(records.keys, records.counts, axis=1)
                     records = replace(records, keys=sealed(keys), counts=None)
-                words = noise.random_words(len(records), rng=rng)  # sorted once for all splits
+                words = noise.random_words(len(records), rng=rng, names=records.keys)
                 self.arrival = np.empty(len(records), np.int64)
                 self.arrival[np.argsort(words, kind="stable")] = np.arange(len(records))
             except MemoryError:  # whose own words would tell how many records there are

@@ -64,7 +64,6 @@ from workbench.noise.measurement import (
 from workbench.noise.parts import MAX_RELEASED_CELLS, Block, check_size
 from workbench.noise.response import alp_projection, randomised_response
 from workbench.noise.source import (
-    Aligned,
     by_theorem,
     random_words,
     uniform_keys,
@@ -72,3 +71,4 @@ from workbench.noise.source import (
     withdrawn,
 )
 from workbench.noise.stability import noisy_threshold, stability_histogram, stability_threshold
+from workbench.randomness import Aligned

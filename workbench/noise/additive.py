@@ -111,10 +111,11 @@ class PortionedGeometric:
         linf: float | Fraction | None = None,
         rng: np.random.Generator | None = None,
     ):
-        source = Source(rng)
+        source = Source.of(rng)
         ratio = decay(l1, epsilon)
         self._law = two_sided(ratio)
         self._source = source
+        self._l1 = l1
         rho = geometric_rho(ratio, l1, linf)
         self.receipt = source.receipt("geometric", epsilon, rho=rho)
 
@@ -122,7 +123,7 @@ class PortionedGeometric:
         """The noisy values of one portion."""
         check_counts(portion)
         noisy = np.array(portion, np.int64)
-        self._source.add_noise(self._law, noisy)
+        self._source.add(self._law, noisy, moved=self._l1)
         return sealed(noisy)
 
 
@@ -213,9 +214,9 @@ def laplace(
         rounded = values.size if l0 is None else l0
     moved = Fraction(l1) / Fraction(grid) + rounded
     most = None if linf is None else Fraction(linf) / Fraction(grid) + (rounded > 0)
-    source = Source(rng)
+    source = Source.of(rng)
     ratio = decay(moved, epsilon)
-    source.add_noise(two_sided(ratio), steps)
+    source.add(two_sided(ratio), steps, moved=moved)
     rho = geometric_rho(ratio, moved, most)
     return steps * grid, source.receipt("laplace", epsilon, rho=rho)
 

@@ -26,9 +26,10 @@ from workbench.noise import kernels
 from workbench.noise.arguments import check_counts, check_grid, gaussian_rate, grid_steps
 from workbench.noise.law import GAUSSIAN, Law
 from workbench.noise.laws import Geometric, Inversion, accept
-from workbench.noise.source import Source, Words, substream
+from workbench.noise.source import Source
 from workbench.privacy import Receipt
 from workbench.privacy.enclosures import Interval, exp_neg, root_above
+from workbench.randomness import Words, substream
 from workbench.value import Bool, Int, Num, sealed
 
 # Gaussian sums
@@ -313,6 +314,11 @@ class GaussianBlock(NamedTuple):
     rho: float
 
     @property
+    def moved(self) -> Fraction:
+        """How far one unit moves all of them, as `Source.add` asks for it."""
+        return self.l2_squared
+
+    @property
     def law(self) -> Law:
         """Of the noise on each of them."""
         return Law(GAUSSIAN, gaussian_rate(self.l2_squared, self.rho))
@@ -356,9 +362,9 @@ def gaussian(
     """
     check_counts(values)
     rate = gaussian_rate(l2_squared, rho)
-    source = Source(rng)
+    source = Source.of(rng)
     noisy = np.array(values, np.int64)
-    source.add_noise(discrete_gaussian(rate), noisy)
+    source.add(discrete_gaussian(rate), noisy, moved=l2_squared)
     return sealed(noisy), source.zcdp_receipt(GAUSSIAN, rho)
 
 

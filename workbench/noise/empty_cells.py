@@ -39,8 +39,8 @@ from workbench.noise.discrete_gaussian import (
 )
 from workbench.noise.law import GAUSSIAN, Law
 from workbench.noise.laws import Geometric, Inversion, accept, is_below
-from workbench.noise.source import Words, uniform_below
 from workbench.privacy.enclosures import Interval, Real, exp_neg
+from workbench.randomness import Words, uniform_below
 from workbench.value import Bool, Float, Int, Num
 
 # Empty cells

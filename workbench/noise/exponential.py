@@ -10,10 +10,11 @@ Source  McSherry & Talwar, FOCS 2007, section 3; inversion is classical, exp(−
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +22,10 @@ from workbench.noise import kernels
 from workbench.noise.additive import choice_rho
 from workbench.noise.arguments import capped, check_counts, check_grid, positive
 from workbench.noise.parts import merge_cells
-from workbench.noise.source import Source, Words
+from workbench.noise.source import Reads, Source
 from workbench.privacy import DP, REPLACE, Receipt
 from workbench.privacy.enclosures import Interval, exp_neg
+from workbench.randomness import Words
 from workbench.value import Bool, Int, Num, UInt64, sealed
 
 # Exponential
@@ -108,9 +110,25 @@ def exponential_mechanism(
     if not available.any(axis=1).all():
         raise ValueError("a row has no candidate available: need at least one in each")
     rate = positive("epsilon", epsilon) / (moved if monotone else 2 * moved)
-    source = Source(rng)
-    chosen = sample_candidates(scores, available, capped(rate), source.words)
+    source = Source.of(rng)
+    reads = Reads((scores, available), moved, distance=_scores_moved(monotone))
+    chosen = source.choose(sample_candidates, scores, available, capped(rate), reads=reads)
     return sealed(chosen), source.receipt("choice", epsilon, rho=choice_rho(epsilon))
+
+
+def _scores_moved(monotone: bool) -> Callable[[Any, Any], float]:
+    """How far scores are from others, given who is available: row by row the most, added up."""
+
+    def distance(one: Any, other: Any) -> float:
+        (scores, available), (others, also) = one, other
+        if scores.shape != others.shape or (available != also).any():
+            return inf
+        moved = np.where(available, scores.astype(float) - others.astype(float), 0)
+        if monotone and ((moved > 0).any(axis=1) & (moved < 0).any(axis=1)).any():
+            return inf
+        return float(np.abs(moved).max(axis=1, initial=0).sum())
+
+    return distance
 
 
 def _default_grid(sensitivity: Fraction) -> float:
@@ -271,8 +289,24 @@ def dirichlet_multinomial(
         If the counts are no whole numbers.
     """
     check_counts(counts)
-    source = Source(rng)
-    floats = source.floats
+    source = Source.of(rng)
+    reads = Reads(counts, 2, names=keys)
+    keys, counts = source.choose(
+        posterior_counts, keys, counts, size, alpha, records, reads=reads, idealised=True
+    )
+    receipt = source.receipt("dirichlet", cost.epsilon, cost.delta, relation=REPLACE)
+    return SyntheticCounts(keys, counts, receipt)
+
+
+def posterior_counts(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    size: int,
+    alpha: float,
+    records: int,
+    floats: np.random.Generator,
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    """Cells and how many records they get."""
     empty = size - len(keys)
     weights = floats.standard_gamma(np.append(empty * alpha, counts + alpha))
     weights /= (
@@ -291,6 +325,4 @@ def dirichlet_multinomial(
         ranks = np.empty(in_empty_cells, np.int64)
         kernels.urn(empty, empty * alpha, floats, ranks)
         ranks, values = np.unique(ranks, return_counts=True)
-    keys, counts = merge_cells(keys, drawn, drawn > 0, ranks, values)
-    receipt = source.receipt("dirichlet", cost.epsilon, cost.delta, relation=REPLACE)
-    return SyntheticCounts(keys, counts, receipt)
+    return merge_cells(keys, drawn, drawn > 0, ranks, values)

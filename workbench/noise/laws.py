@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.noise import kernels
-from workbench.noise.source import Words, substream
 from workbench.privacy.enclosures import Interval as Interval
 from workbench.privacy.enclosures import Real as Real
 from workbench.privacy.enclosures import exp_neg as exp_neg
+from workbench.randomness import Words, substream
 from workbench.value import Bool, Float, Int, sealed
 
 # Exact
@@ -222,6 +222,7 @@ class TwoSidedGeometric:
     """Pr[X = x] = (1 − α)/(1 + α) · α^|x|, α = exp(−decay) for a rational decay = ε/Δ."""
 
     def __init__(self, decay: Fraction):
+        self.rate = decay
         self.alpha = cache(lambda bits: exp_neg(decay, bits))
         self.inverse = None
         if decay < Fraction(1, 250):  # too wide for one table

@@ -50,7 +50,7 @@ from workbench.noise.parts import (
     sample,
     survivors,
 )
-from workbench.noise.source import CELLS_FOR_THREADS, Source, word_source
+from workbench.noise.source import CELLS_FOR_THREADS, Source
 from workbench.privacy import Receipt
 from workbench.value import Bool, Int, sealed
 
@@ -109,7 +109,7 @@ class Measurement:
         check_filter(theta, sides, tau)
         self.blocks = [as_block(block) for block in blocks]
         self.size = size
-        self._source = Source(rng)
+        self._source = Source.of(rng)
         check_ranges(ranges, sum(block.size for block in self.blocks))
         keys = keys_of_parts(rng, len(ranges))
         self.parts = tuple(
@@ -190,15 +190,14 @@ class Measurement:
         counts: Int[np.ndarray, " n"],
         threads: int,
     ) -> list[Any]:
-        """`function(part, keys, counts, streams)` of each part; a single one draws from `rng` in turn."""
+        """`function(part, keys, counts, source)` of each part; a single one draws from `rng` in turn."""
         if len(self.parts) == 1:
-            words = self._source.words
-            return [function(self.parts[0], keys, counts, lambda step: words)]
+            return [function(self.parts[0], keys, counts, self._source)]
 
         def of_part(part: Part) -> Any:
             low = cells_of_runs(keys, part.runs[:1])[0].start
             high = cells_of_runs(keys, part.runs[-1:])[0].stop
-            return function(part, keys[low:high], counts[low:high], part.streams)
+            return function(part, keys[low:high], counts[low:high], part.source)
 
         return on_threads(of_part, self.parts, threads)
 
@@ -337,7 +336,7 @@ def threshold_sample_public(
     bool[n]
         Whether each is kept.
     """
-    return passes_and_sampled(noisy, theta, sides, tau, word_source(rng))
+    return passes_and_sampled(noisy, theta, sides, tau, Source.of(rng))
 
 
 def priority_sample(
@@ -407,7 +406,7 @@ def priority_sample_public(
         τ_s.
     """
     kept = passes(noisy, max(ceil(theta), 1), sides)
-    candidates = priorities.Candidates(noisy[kept], word_source(rng))
+    candidates = priorities.Candidates(noisy[kept], Source.of(rng).places(noisy[kept], None))
     kept[kept], tau = priorities.largest_priorities([candidates], size)
     return kept, tau
 

@@ -13,11 +13,11 @@ and what is released tell the data: parts stay where the data is, and are never 
 from __future__ import annotations
 
 import hashlib
-import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate, pairwise
 from math import ceil
 from typing import Any, NamedTuple
@@ -30,10 +30,10 @@ from workbench.noise.additive import empty_cell, geometric_rho, sampler
 from workbench.noise.arguments import decay
 from workbench.noise.discrete_gaussian import GaussianBlock
 from workbench.noise.law import GEOMETRIC, Law
-from workbench.noise.laws import accept
-from workbench.noise.source import KEY_BYTES, Keystream, Source, Words
+from workbench.noise.source import Names, Source
 from workbench.privacy import Receipt
 from workbench.privacy.enclosures import Interval
+from workbench.randomness import KEY_BYTES, system_key
 from workbench.value import Bool, Float, Int, UInt64, sealed
 
 # Selection
@@ -56,6 +56,11 @@ class Block(NamedTuple):
     def law(self) -> Law:
         """Of the noise on each of them."""
         return Law(GEOMETRIC, decay(self.l1, self.epsilon))
+
+    @property
+    def moved(self) -> float | Fraction:
+        """How far one unit moves all of them, as `Source.add` asks for it."""
+        return self.l1
 
     def receipt(self, source: Source, name: str) -> Receipt:
         """Of a measurement of all of them."""
@@ -99,7 +104,12 @@ def passes(noisy: Int[np.ndarray, " n"], theta: int, sides: int) -> Bool[np.ndar
 
 
 def passes_and_sampled(
-    noisy: Int[np.ndarray, " n"], theta: float, sides: int, tau: float, words: Words
+    noisy: Int[np.ndarray, " n"],
+    theta: float,
+    sides: int,
+    tau: float,
+    source: Source,
+    names: Names = None,
 ) -> Bool[np.ndarray, " n"]:
     """Which values reach θ and, with τ > 0, are then drawn with probability min(|v|/τ, 1)."""
     if not tau > 0:
@@ -111,7 +121,7 @@ def passes_and_sampled(
     def exact(i: int, bits: int) -> Interval:
         return Interval.of(abs(int(noisy[below_tau[i]])) / Fraction(tau), bits)
 
-    kept[below_tau] = accept(chance, exact, words)
+    kept[below_tau] = source.toss(chance, exact, None if names is None else names[below_tau])
     return kept
 
 
@@ -134,7 +144,6 @@ def merge_cells(
 
 # Parts
 
-Streams = Callable[[int], Words]  # the words of a part's n-th step
 Ranges = Sequence[tuple[int, int]]  # first cell, and last + 1
 
 
@@ -162,9 +171,10 @@ class Part:
     def __repr__(self) -> str:
         return f"<Part of {sum(run.block.size for run in self.runs):,} cells>"
 
-    def streams(self, step: int) -> Words:
-        """The words of one of its steps, the same whenever they are drawn."""
-        return Keystream(self.key, step)
+    @property
+    def source(self) -> Source:
+        """What draws its steps, each the same whenever it is drawn."""
+        return Source(self.key)
 
     @property
     def everything(self) -> bool:
@@ -195,14 +205,14 @@ def balanced_ranges(
     return [[pair] for pair in pairwise(sorted(ends))]
 
 
-def keys_of_parts(rng: np.random.Generator | bytes | None, parts: int) -> list[bytes]:
+def keys_of_parts(rng: np.random.Generator | Source | bytes | None, parts: int) -> list[bytes]:
     """A secret key of each: of the operating system, or of the key from which all is replayed."""
-    if isinstance(rng, np.random.Generator):
+    if isinstance(rng, np.random.Generator | Source):
         if parts > 1:
             raise ValueError("a seeded generator is drawn in turn: need a single part")
         return [b""]
     if rng is None:
-        return [os.urandom(KEY_BYTES) for _ in range(parts)]
+        return [system_key() for _ in range(parts)]
     if not isinstance(rng, bytes) or len(rng) != KEY_BYTES:
         raise ValueError(f"rng must be None, a generator, or {KEY_BYTES} bytes")
     return [hashlib.sha256(rng + part.to_bytes(8)).digest() for part in range(parts)]
@@ -270,7 +280,7 @@ def survivors(
     NoisyPart
         Keys, sorted, and noisy values: the same whenever the same part is drawn.
     """
-    return NoisyPart(*merged(draw_survivors(part, keys, counts, part.streams)))
+    return NoisyPart(*merged(draw_survivors(part, keys, counts, part.source)))
 
 
 class Sample(NamedTuple):
@@ -293,7 +303,7 @@ def sample(part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"
     Sample
         Private.
     """
-    return Prioritised(part, keys, counts, part.streams).sample()
+    return Prioritised(part, keys, counts, part.source).sample()
 
 
 class Best(NamedTuple):
@@ -326,7 +336,7 @@ def best(
         Those cells, but no more than the `size` + 1 of the largest priorities and what floats cannot
         tell from these.
     """
-    drawn = Prioritised(part, keys, counts, part.streams)
+    drawn = Prioritised(part, keys, counts, part.source)
     for tau in taus:
         drawn.extend(tau)
     limit = 1 / taus[-1]
@@ -375,10 +385,10 @@ def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
 
 
 def draw_survivors(
-    part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], streams: Streams
+    part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], source: Source
 ) -> list[DrawnRun]:
     """Noise on all cells of a part, of which those are marked that pass."""
-    words = streams(0)
+    source = source.step(0)
     runs = []
     for (start, block), inside in zip(part.runs, cells_of_runs(keys, part.runs), strict=True):
         occupied = keys[inside]
@@ -388,13 +398,22 @@ def draw_survivors(
             dense[occupied - start] = noisy
             occupied = np.arange(start, start + block.size)
             noisy = dense
-        sampler(block.law).add(noisy, words)
-        kept = passes_and_sampled(noisy, part.theta, part.sides, part.tau, words)
+        source.add(sampler(block.law), noisy, moved=block.moved, names=occupied)
+        kept = passes_and_sampled(noisy, part.theta, part.sides, part.tau, source, occupied)
         cell = empty_cell(block.law, part.theta, part.sides, part.tau)
-        ranks, values = cell.survivors(block.size - kept.size, words)
+        ranks, values = source.survive(
+            cell, block.size - kept.size, partial(empty_keys, start, block.size, occupied)
+        )
         chosen = np.ones(len(ranks), bool)
         runs.append(DrawnRun(start, occupied, noisy, kept, ranks, values, chosen))
     return runs
+
+
+def empty_keys(
+    start: int, size: int, occupied: Int[np.ndarray, " n"], ranks: Any = slice(None)
+) -> Int[np.ndarray, " empty"]:
+    """The keys of a run's empty cells, or of some of them by rank."""
+    return np.setdiff1d(np.arange(start, start + size), occupied, assume_unique=True)[ranks]
 
 
 class Prioritised:
@@ -405,18 +424,21 @@ class Prioritised:
         part: Part,
         keys: Int[np.ndarray, " n"],
         counts: Int[np.ndarray, " n"],
-        streams: Streams,
+        source: Source,
     ):
         self.part = part
-        self.streams = streams
+        self.source = source
         self.own_keys = keys
         self.cells = cells_of_runs(keys, part.runs)
         self.noisy = np.array(counts, np.int64)
-        words = streams(0)
+        first = source.step(0)
         for run, inside in zip(part.runs, self.cells, strict=True):
-            sampler(run.block.law).add(self.noisy[inside], words)
+            law, moved = sampler(run.block.law), run.block.moved
+            first.add(law, self.noisy[inside], moved=moved, names=keys[inside])
         self.passing = passes(self.noisy, max(ceil(part.theta), 1), part.sides)
-        self.all_passing = priorities.Candidates(self.noisy[self.passing], words)
+        passing = self.noisy[self.passing]
+        words = first.places(passing, keys[self.passing])
+        self.all_passing = priorities.Candidates(passing, words)
         self.empty = [
             (run.block.size - len(self.noisy[inside]), run.block.law)
             for run, inside in zip(part.runs, self.cells, strict=True)
@@ -434,15 +456,28 @@ class Prioritised:
     def extend(self, tau: float) -> None:
         """List the occupied cells above τ; draw the empty ones above it, but not above the τ before."""
         self.places, self.occupied = self.all_passing.listed(tau)
-        words = self.streams(1 + len(self.taus))
+        source = self.source.step(1 + len(self.taus))
         above = self.taus[-1] if self.taus else None
         for run, (_, law) in enumerate(self.empty):
             cell = empty_cell(law, self.part.theta, self.part.sides, tau, above)
-            ranks, values = cell.survivors(self.free[run].left, words)
-            pool = priorities.Candidates(values, words, tau, np.inf if above is None else above)
-            taken = self.free[run].take(ranks)
+            free = self.free[run]
+            keys = partial(self._free_keys, run, free.taken)
+            ranks, values = source.survive(cell, free.left, keys)
+            before = np.inf if above is None else above
+            taken = free.take(ranks)
+            words = source.places(values, partial(self._empty_keys, run, taken), tau, before)
+            pool = priorities.Candidates(values, words, tau, before)
             self.drawn.append(priorities.EmptyCandidates(run, taken, pool))
         self.taus.append(tau)
+
+    def _empty_keys(self, run: int, ranks: Any = slice(None)) -> Int[np.ndarray, " empty"]:
+        """The keys of a run's empty cells, or of some of them by rank."""
+        start, block = self.part.runs[run]
+        return empty_keys(start, block.size, self.own_keys[self.cells[run]], ranks)
+
+    def _free_keys(self, run: int, taken: Int[np.ndarray, " k"]) -> Int[np.ndarray, " free"]:
+        """Those that earlier rounds left."""
+        return np.delete(self._empty_keys(run), taken)
 
     def listed_pools(
         self,

@@ -24,8 +24,8 @@ import numpy as np
 from workbench.noise import kernels
 from workbench.noise.law import GAUSSIAN, GEOMETRIC, Law
 from workbench.noise.laws import two_sided
-from workbench.noise.source import Words
 from workbench.privacy.enclosures import Interval
+from workbench.randomness import Words
 from workbench.value import Bool, Float, Int, UInt64
 
 _CHUNK = 2**14

@@ -14,9 +14,11 @@ Differs rounding and flips have exactly the stated probabilities; flips cost the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache, lru_cache
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +28,10 @@ from workbench.noise import hashes, kernels
 from workbench.noise.arguments import check_counts, decay
 from workbench.noise.empty_cells import survivor_ranks
 from workbench.noise.laws import accept
-from workbench.noise.source import Source, Words
+from workbench.noise.source import Names, Reads, Source
 from workbench.privacy import LOCAL, Receipt
 from workbench.privacy.enclosures import Interval, Real, exp_neg
+from workbench.randomness import Words
 from workbench.spaces import Domain
 from workbench.value import Int, UInt64, sealed
 
@@ -167,24 +170,29 @@ def randomised_response(
     check_counts(counts)
     randomised = sum(size > 1 for size in domain.shape)
     share = decay(1, epsilon) / max(1, randomised)
-    source = Source(rng)
+    source = Source.of(rng)
     codes = domain.codes(np.repeat(keys, counts))
     channel = _retention if law == "retention" else _flipping
-    reports, probabilities = channel(codes, domain, share, source.words)
+    reads = Reads(np.repeat(keys, counts), 1, distance=_tuples_moved)
+    reports, probabilities = channel(codes, domain, share, source, reads)
     return RandomisedReports(
         sealed(reports), probabilities, source.receipt(law, epsilon, relation=LOCAL)
     )
 
 
 def _retention(
-    codes: Int[np.ndarray, "tuples attributes"], domain: Domain, share: Fraction, words: Words
+    codes: Int[np.ndarray, "tuples attributes"],
+    domain: Domain,
+    share: Fraction,
+    source: Source,
+    reads: Reads,
 ) -> tuple[Int[np.ndarray, " tuples"], tuple[float, ...]]:
     """Keys of the reports, sorted, and the probability that each attribute is kept."""
     probabilities = []
     for k, size in enumerate(domain.shape):
         if size > 1:
             keep = retention_probability(share, size)
-            codes[:, k] = retain_or_replace(codes[:, k], size, keep, words)
+            codes[:, k] = source.choose(retain_or_replace, codes[:, k], size, keep, reads=reads)
             probabilities.append(float(keep(192)))
         else:
             probabilities.append(1.0)
@@ -192,13 +200,16 @@ def _retention(
 
 
 def _flipping(
-    codes: Int[np.ndarray, "tuples attributes"], domain: Domain, share: Fraction, words: Words
+    codes: Int[np.ndarray, "tuples attributes"],
+    domain: Domain,
+    share: Fraction,
+    source: Source,
+    reads: Reads,
 ) -> tuple[UInt64[np.ndarray, "tuples words"], tuple[float, ...]]:
     """Bits of the reports, rows sorted, and the probability that a bit is flipped."""
     starts, width = bit_layout(domain)
     flip = flip_probability(share)
-    bits = biased_bits(len(codes) * width, flip, words).reshape(len(codes), width)
-    flip_code_bits(bits, codes, starts)
+    bits = source.choose(flipped_codes, codes, starts, width, flip, reads=reads)
     if width:
         spare = 64 * width - sum(size for size in domain.shape if size > 1)
         bits[:, -1] &= np.uint64(2**64 - 1 >> spare)
@@ -229,6 +240,26 @@ def flip_probability(decay: Fraction) -> Real:
         return alpha / (Interval.of(1, bits) + alpha)
 
     return cache(chance)
+
+
+def _tuples_moved(one: Int[np.ndarray, " n"], other: Int[np.ndarray, " n"]) -> float:
+    """How many tuples are others, of as many."""
+    if len(one) != len(other):
+        return inf
+    return len(one) - sum((Counter(one.tolist()) & Counter(other.tolist())).values())
+
+
+def flipped_codes(
+    codes: Int[np.ndarray, "tuples attributes"],
+    starts: Int[np.ndarray, " attributes"],
+    width: int,
+    flip: Real,
+    words: Words,
+) -> UInt64[np.ndarray, "tuples words"]:
+    """One bit for each code of each attribute, all of them flipped with probability `flip`."""
+    bits = biased_bits(len(codes) * width, flip, words).reshape(len(codes), width)
+    flip_code_bits(bits, codes, starts)
+    return bits
 
 
 def retain_or_replace(
@@ -367,16 +398,18 @@ def alp_projection(
     if size < 64 or size.bit_count() > 1:
         raise ValueError(f"size = {size!r} is not allowed: need a power of two >= 64")
     levels_per_count = decay(l1, epsilon) / Fraction(alpha)
-    source = Source(rng)
-    levels = randomised_rounding(counts, levels_per_count, source.words)
-    bits = np.zeros(size // 64, np.uint64)
-    hashes.set_bits(keys, np.minimum(levels, len(hash_words)), hash_words, bits)
-    flip_bits(bits, Fraction(alpha), source.words)
+    source = Source.of(rng)
+    levels = randomised_rounding(counts, levels_per_count, source, keys)
+    levels = np.minimum(levels, len(hash_words))
+    reads = Reads(counts, l1, names=keys)
+    bits = source.choose(
+        unary_bits, keys, levels, hash_words, size, Fraction(alpha), reads=reads
+    )
     return sealed(bits), source.receipt("unary", epsilon)
 
 
 def randomised_rounding(
-    counts: Int[np.ndarray, " n"], rate: Fraction, words: Words
+    counts: Int[np.ndarray, " n"], rate: Fraction, source: Source, names: Names = None
 ) -> Int[np.ndarray, " n"]:
     """counts · rate, rounded up with exactly the probability of its fraction, or else down."""
     different, which = np.unique(counts, return_inverse=True)
@@ -388,8 +421,23 @@ def randomised_rounding(
     def exact(i: int, bits: int) -> Interval:
         return Interval.of(Fraction(rest[which[i]], rate.denominator), bits)
 
-    up = accept(chance[which], exact, words)
+    up = source.toss(chance[which], exact, names)
     return np.minimum(below, 2**62).astype(np.int64)[which] + up
+
+
+def unary_bits(
+    keys: Int[np.ndarray, " n"],
+    levels: Int[np.ndarray, " n"],
+    hash_words: UInt64[np.ndarray, "levels 3"],
+    size: int,
+    alpha: Fraction,
+    words: Words,
+) -> UInt64[np.ndarray, " words"]:
+    """Bits in which every key's first levels are set, each then flipped."""
+    bits = np.zeros(size // 64, np.uint64)
+    hashes.set_bits(keys, levels, hash_words, bits)
+    flip_bits(bits, alpha, words)
+    return bits
 
 
 def flip_bits(bits: UInt64[np.ndarray, " words"], alpha: Fraction, words: Words) -> None:

@@ -1,165 +1,22 @@
-"""Random bits of the operating system or of a seed, and the source that writes receipts."""
+"""What a measurement draws, and the receipts that it signs."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
-from itertools import count
 from math import inf
-from operator import index
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from workbench.compiled import on_threads, slices, thread_count
+from workbench.noise.laws import accept
 from workbench.privacy import ADD_REMOVE, DP, ZCDP, Receipt
-from workbench.value import Int, UInt64, sealed
-
-# Bits
-
-KEY_BYTES = 32
-_ZEROS = memoryview(bytes(2**22))  # what a keystream is added to
-Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
-
-
-def word_source(rng: np.random.Generator | bytes | None) -> Words:
-    """A source of uniform 64-bit words: fit to publish if and only if `rng` is None.
-
-    The system's source is the `Keystream` of a key drawn afresh by the operating system at every call,
-    so that forked or copied processes never share noise.
-    """
-    if isinstance(rng, Aligned):
-        return rng.measurement()
-    if isinstance(rng, bytes):
-        return Keystream(rng)
-    if rng is not None:
-        rng = generator(rng)
-        return lambda n: rng.integers(0, 2**64, n, dtype=np.uint64)
-    return Keystream(os.urandom(KEY_BYTES))
-
-
-class Keystream:
-    """Words that follow from a secret key alone: whoever draws them again draws the same.
-
-    They are the AES-256-CTR keystream from block `number`·2^64 on, so that streams of one key with
-    different numbers never meet.
-
-    Parameters
-    ----------
-    key : 32 bytes, of the operating system.
-    number : which of the key's streams, at least 0.
-    """
-
-    chunk = 2**19  # words at a time: threads wait for each other between calls
-
-    def __init__(self, key: bytes, number: int = 0):
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-        first_block = modes.CTR(number.to_bytes(8) + bytes(8))
-        self._stream = Cipher(algorithms.AES(key), first_block).encryptor()
-
-    def __call__(self, n: int) -> np.ndarray:
-        """n independent uniform uint64."""
-        zeros = _ZEROS[: 8 * n] if 8 * n <= len(_ZEROS) else bytes(8 * n)
-        return np.frombuffer(self._stream.update(zeros), np.uint64)
-
-
-class Aligned(np.random.Generator):
-    """A seeded generator under which noise stays with its cell while parameters move.
-
-    Every measurement, and every run of cells in it, draws from a stream of its own, so that how many
-    words another one needed moves nothing. The laws are the same, and as simulated as those of any
-    seed. It is made anew from its seed, and neither copied nor split: a copy would draw the same noise
-    again.
-
-    Parameters
-    ----------
-    seed : a whole number, or several.
-
-    Raises
-    ------
-    ValueError
-        If the seed is neither.
-    """
-
-    def __init__(self, seed: int | Sequence[int]):
-        numbers = [seed] if isinstance(seed, int | np.integer) else seed
-        try:
-            self._place = tuple(map(index, numbers))
-        except TypeError:
-            raise ValueError(
-                f"Aligned({seed!r}) is not allowed: need a whole number, or several"
-            ) from None
-        super().__init__(_stream((self._place,)).bit_generator)
-        self._measurements = count()
-
-    def measurement(self) -> Stream:
-        """The words of the next measurement."""
-        return Stream((self._place, next(self._measurements)))
-
-    def __reduce__(self) -> Any:
-        raise TypeError("Aligned is made anew from its seed, and not copied")
-
-    def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Refused: what draws in parts draws from `measurement`."""
-        raise ValueError("Aligned is not split: make others, of other seeds")
-
-
-def _stream(place: tuple[Any, ...]) -> np.random.Generator:
-    """A generator of its own for every place, and another than those of plain seeds."""
-    digest = hashlib.sha256(f"workbench.noise.Aligned {place!r}".encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest))
-
-
-class Stream:
-    """Words that depend on a seed and a place, and on nothing drawn elsewhere."""
-
-    def __init__(self, place: tuple[Any, ...]):
-        self._place = place
-        self._substreams = count()
-
-    @cached_property
-    def _generator(self) -> np.random.Generator:
-        return _stream(self._place)
-
-    def __call__(self, n: int) -> np.ndarray:
-        """n independent uniform uint64."""
-        return self._generator.integers(0, 2**64, n, dtype=np.uint64)
-
-    def substream(self) -> Stream:
-        """The words of the next place below this one; no two places are the same."""
-        return Stream((*self._place, next(self._substreams)))
-
-
-def substream(words: Words) -> Words:
-    """The words of the next part of a measurement: a `Stream` of its own, or else just `words`."""
-    return words.substream() if isinstance(words, Stream) else words
-
-
-def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
-    """`rng`, or one that the operating system seeds: for laws drawn with floats, never published."""
-    if rng is None:
-        return np.random.default_rng(int.from_bytes(os.urandom(32)))
-    if not isinstance(rng, np.random.Generator):
-        raise ValueError(f"rng = {rng!r} is not allowed: need None or a numpy Generator")
-    return rng
-
-
-def uniform_below(n: int, words: Words) -> int:
-    """One uniform whole number in [0, n), for n of any size."""
-    bits = (n - 1).bit_length()
-    mask = (1 << bits) - 1
-    while True:
-        drawn = 0
-        for word in words(max(1, -(-bits // 64))):
-            drawn = drawn << 64 | int(word)
-        drawn &= mask
-        if drawn < n:
-            return drawn
-
+from workbench.privacy.enclosures import Interval
+from workbench.randomness import Keystream, Words, generator, word_source
+from workbench.value import Bool, Float, Int, Num, UInt64, sealed
 
 # Source
 
@@ -167,36 +24,111 @@ def uniform_below(n: int, words: Words) -> int:
 # processor time of one at 10⁶ cells, so that they gained nothing, and 1.1 times at 4·10⁶.
 CELLS_FOR_THREADS = 2**22
 
+Names = (
+    Any  # of values, along the last axis of an array, or a function of it; None: their places
+)
+
 
 class AdditiveLaw(Protocol):
-    """A law of noise on whole numbers."""
+    """A law of noise, whose `rate` says how far values may move at which price."""
 
-    def add(self, out: Int[np.ndarray, " n"], words: Words) -> None:
+    rate: Fraction
+
+    def add(self, out: Any, words: Any) -> None:
         """Add an independent draw to every element of `out`, in place."""
 
 
-class Source:
-    """What one measurement draws, and what it signs, made from the one `rng` of its caller.
+class EmptyLaw(Protocol):
+    """A law of an empty cell: which of many survive, and their values."""
 
-    Its receipts say `simulated` if that `rng` can be replayed, and `idealised` once a law was drawn
-    with floating point: no argument of theirs can be forgotten.
+    def survivors(self, empty: int, words: Words) -> tuple[np.ndarray, np.ndarray]:
+        """Which of so many cells survive, as sorted ranks, and their values."""
+
+
+class Reads(NamedTuple):
+    """The private numbers that a choice depends on, and how far one unit may move them.
+
+    `distance` says how far two of them are from each other; without it the l1 norm does.
+    """
+
+    values: Any
+    moved: float | Fraction
+    names: Names = None
+    distance: Callable[[Any, Any], float] | None = None
+
+
+class Source:
+    """What one measurement draws and signs, made from the one `rng` of its caller.
+
+    All randomness of a release passes through its four verbs: `add` noise, which empty cells `survive`,
+    `choose` one of several outcomes, `toss` coins. `names` say what each draw is about where places
+    follow private data, so that a subclass can draw the same for the same cell of another table.
+
+    Receipts say `simulated` if that `rng` can be replayed, and `idealised` once a law was drawn with
+    floating point: no argument of theirs can be forgotten.
+
+    Parameters
+    ----------
+    rng : None for the bits of the operating system; a seeded generator; or 32 bytes, whose keystream is
+        drawn.
     """
 
     def __init__(self, rng: np.random.Generator | bytes | None):
         self._rng = rng
         self._idealised = False
 
+    @staticmethod
+    def of(rng: Any) -> Source:
+        """The source of the next measurement of whoever was given this `rng`, itself perhaps a source."""
+        return rng.measurement() if isinstance(rng, Source) else Source(rng)
+
+    def measurement(self) -> Source:
+        """The source of the next measurement."""
+        return Source(self._rng)
+
+    def step(self, number: int) -> Source:
+        """The source of a part's n-th step: of a key, the same whenever it is drawn."""
+        if not isinstance(self._rng, bytes):
+            return self
+        step = Source(self._rng)
+        step.words = Keystream(self._rng, number)
+        return step
+
     @cached_property
     def words(self) -> Words:
         """Uniform 64-bit words, for exact laws."""
         return word_source(self._rng)
 
-    def add_noise(self, law: AdditiveLaw, values: Int[np.ndarray, " n"]) -> None:
+    def bytes(self, length: int) -> bytes:
+        """Random bytes, for example the key that truncates users."""
+        return self.words(-(-length // 8)).tobytes()[:length]
+
+    # verbs
+
+    def add(
+        self,
+        law: AdditiveLaw,
+        values: Num[np.ndarray, " n"],
+        *,
+        moved: float | Fraction,
+        names: Names = None,
+    ) -> None:
         """Noise of the law on each of the values, in place.
 
         Without a generator many values are several parts, each on a thread and with words of its own:
         draws are independent, so that it makes no difference to their law.
+
+        Parameters
+        ----------
+        law : of the noise.
+        values : the exact values.
+        moved : how far one unit moves them together, which the law's scale was computed for: in the l1
+            norm, or of Gaussian noise the square of the l2 norm.
+        names : what each value is about, where places follow private data.
         """
+        if getattr(law, "idealised", False):
+            law.add(values, self.floats)
+            return
         threads = (
             thread_count() if self._rng is None and values.size >= CELLS_FOR_THREADS else 1
         )
@@ -204,13 +136,51 @@ class Source:
             law.add(values, self.words)
         else:
             parts = slices(values.size, 2 * threads)
-            on_threads(lambda part: law.add(values[part], word_source(None)), parts, threads)
+            on_threads(
+                lambda part: law.add(values[part], self.measurement().words), parts, threads
+            )
+
+    def survive(
+        self, law: EmptyLaw, empty: int, names: Names = None
+    ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+        """Which of so many empty cells survive, as sorted ranks, and their values."""
+        return law.survivors(empty, self.words)
+
+    def choose(
+        self, draw: Callable[..., Any], *arguments: Any, reads: Reads, idealised: bool = False
+    ) -> Any:
+        """`draw(*arguments, words)`, or with floats in place of words if it is `idealised`.
+
+        What comes out has a law that depends on nothing private but what it `reads`.
+        """
+        return draw(*arguments, self.floats if idealised else self.words)
+
+    def toss(
+        self,
+        chance: Float[np.ndarray, " n"],
+        exact: Callable[[int, int], Interval],
+        names: Names = None,
+    ) -> Bool[np.ndarray, " n"]:
+        """Coins: heads with probability exactly `exact(i, ·)`, of which `chance` is a float."""
+        return accept(chance, exact, self.words)
+
+    def places(
+        self, values: Int[np.ndarray, " n"], names: Names, tau: float = 0.0, above: float = inf
+    ) -> Words:
+        """The words of priorities between two thresholds: the first n for the values, further bits then."""
+        return self.words
+
+    def public_words(self, count: int, names: Names = None) -> UInt64[np.ndarray, " count"]:
+        """Words that a release may contain, or that sample rows which are so named."""
+        return self.words(count)
 
     @property
     def floats(self) -> np.random.Generator:
         """A generator, for laws that are drawn with floating point."""
         self._idealised = True
         return generator(self._rng)
+
+    # receipts
 
     def receipt(
         self,
@@ -332,7 +302,7 @@ def uniform_keys(
     int64[count]
         Different keys, sorted.
     """
-    words = word_source(rng)
+    words = Source.of(rng).words
     keys = np.empty(0, np.int64)
     if 2 * count > size:
         left_out = uniform_keys(size - count, size, rng=rng) if count < size else keys
@@ -347,18 +317,19 @@ def uniform_keys(
 
 
 def random_words(
-    count: int, *, rng: np.random.Generator | None = None
+    count: int, *, rng: np.random.Generator | None = None, names: Names = None
 ) -> UInt64[np.ndarray, " count"]:
-    """Random 64-bit words that a release may contain, as those of its hash functions.
+    """Random 64-bit words, for example those of a release's hash functions, or one for each row.
 
     Parameters
     ----------
     count : how many words.
     rng : a seeded generator for words that can be replayed, or None to publish.
+    names : whom or what each word is for, where there is one per private row.
 
     Returns
     -------
     uint64[count]
         Independent and uniform.
     """
-    return sealed(word_source(rng)(count))
+    return sealed(Source.of(rng).public_words(count, names))

@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, frexp, inf, nextafter
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,35 @@ from workbench.noise.empty_cells import EmptyCell, survivor_ranks
 from workbench.noise.law import GAUSSIAN, GEOMETRIC, Law
 from workbench.noise.laws import two_sided
 from workbench.noise.parts import keys_of_parts
-from workbench.noise.source import Keystream, Source
+from workbench.noise.source import Names, Source
 from workbench.privacy import Receipt
 from workbench.privacy.enclosures import Interval
+from workbench.randomness import Words
 from workbench.value import Bool, Int, Num, sealed
 
 # Threshold
+
+
+class FloatLaplace:
+    """Laplace noise in floating point, of scale l1/ε."""
+
+    idealised = True
+
+    def __init__(self, l1: float, epsilon: float):
+        self.scale = l1 / epsilon
+        self.rate = Fraction(epsilon) / Fraction(l1)
+
+    def add(self, out: Num[np.ndarray, " n"], floats: np.random.Generator) -> None:
+        """Add an independent draw to every element of `out`, in place."""
+        out += floats.laplace(0, self.scale, len(out))
+
+
+class PassingCell(EmptyCell):
+    """An empty cell of which only is asked whether it survives."""
+
+    def survivors(self, empty: int, words: Words) -> tuple[Any, Any]:
+        """Which of so many cells survive, as sorted ranks."""
+        return survivor_ranks(empty, self.survival, words), None
 
 
 class Comparisons(NamedTuple):
@@ -54,6 +77,7 @@ def noisy_threshold(
     l1: float,
     epsilon: float,
     rng: np.random.Generator | None = None,
+    names: tuple[Names, Names] = (None, None),
 ) -> Comparisons:
     """Which of `counts`, and of `zeros` further counts that are 0, reach `threshold` with noise on each.
 
@@ -69,6 +93,7 @@ def noisy_threshold(
     l1 : how far one unit moves all counts together.
     epsilon : what all comparisons cost together.
     rng : a seeded generator for noise that can be replayed, or None to publish.
+    names : what the counts are of, and the zeros, where it follows private data which of them are 0.
 
     Returns
     -------
@@ -81,11 +106,12 @@ def noisy_threshold(
     ValueError
         As `noise.decay`.
     """
-    source = Source(rng)
+    source = Source.of(rng)
     rho = None
     if counts.dtype.kind == "f":
-        noisy = source.floats.laplace(0, l1 / epsilon, len(counts) + zeros)
-        noisy[: len(counts)] += counts
+        noisy = np.append(counts, np.zeros(zeros))
+        every = None if names[0] is None else np.concatenate(names, axis=-1)
+        source.add(FloatLaplace(l1, epsilon), noisy, moved=l1, names=every)
         reached = noisy >= threshold
         reached_zeros = np.flatnonzero(reached[len(counts) :])
         reached = reached[: len(counts)]
@@ -93,17 +119,16 @@ def noisy_threshold(
         check_counts(counts)
         ratio = decay(l1, epsilon)
         rho = geometric_rho(ratio, l1)
-        words = source.words
         threshold = ceil(threshold)
         noisy = np.array(counts, np.int64)
-        source.add_noise(two_sided(ratio), noisy)
+        source.add(two_sided(ratio), noisy, moved=l1, names=names[0])
         reached = noisy >= threshold
         if threshold > 0:
-            survival = EmptyCell(two_sided(ratio).alpha, threshold, 1).survival
-            reached_zeros = survivor_ranks(zeros, survival, words)
+            cell = PassingCell(two_sided(ratio).alpha, threshold, 1)
+            reached_zeros, _ = source.survive(cell, zeros, names[1])
         else:
             noisy_zeros = np.zeros(zeros, np.int64)
-            source.add_noise(two_sided(ratio), noisy_zeros)
+            source.add(two_sided(ratio), noisy_zeros, moved=l1, names=names[1])
             reached_zeros = np.flatnonzero(noisy_zeros >= threshold)
     return Comparisons(reached, reached_zeros, source.receipt("passing", epsilon, rho=rho))
 
@@ -158,9 +183,10 @@ def stability_histogram(
     check_counts(counts)
     law = _law(bound, epsilon, rho)
     threshold, spent = stability_threshold(bound, epsilon=epsilon, rho=rho, delta=delta)
-    source = Source(rng)
+    source = Source.of(rng)
     noisy = np.array(counts, np.int64)
-    source.add_noise(sampler(law), noisy)
+    moved = bound.l1 if rho is None else bound.l2_squared
+    source.add(sampler(law), noisy, moved=moved, names=keys)
     kept = noisy >= threshold
     receipt = _receipt(source, bound, epsilon, rho, spent)
     return StableCells(sealed(keys[kept]), sealed(noisy[kept]), threshold, receipt)
@@ -179,6 +205,7 @@ class StablePart:
     """Some cells: its key and what is released tell their counts, so that it has no text."""
 
     law: Law
+    moved: float | Fraction
     threshold: int
     key: bytes
 
@@ -214,7 +241,9 @@ def stable_parts(
     law = _law(bound, epsilon, rho)
     keys = keys_of_parts(rng, parts)
     receipt = _receipt(Source(rng), bound, epsilon, rho, spent)
-    return StableParts(threshold, [StablePart(law, threshold, key) for key in keys], receipt)
+    moved = bound.l1 if rho is None else bound.l2_squared
+    drawn = [StablePart(law, moved, threshold, key) for key in keys]
+    return StableParts(threshold, drawn, receipt)
 
 
 def stable_cells(
@@ -234,7 +263,7 @@ def stable_cells(
         Keys and noisy values.
     """
     noisy = np.array(counts, np.int64)
-    sampler(part.law).add(noisy, Keystream(part.key))
+    Source(part.key).add(sampler(part.law), noisy, moved=part.moved, names=keys)
     kept = noisy >= part.threshold
     return keys[kept], noisy[kept]
 

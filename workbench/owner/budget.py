@@ -19,6 +19,7 @@ from workbench.data import ENFORCED, Interactions, Records, SparseTable, without
 from workbench.estimates.release import Release
 from workbench.inference import KernelPCA
 from workbench.mechanisms.protocol import refuse_other_data, sensitivity
+from workbench.noise.source import Source
 from workbench.owner import ledger
 from workbench.owner import ledger as session_file
 from workbench.owner.ledger import SessionFile, same_unit
@@ -254,13 +255,27 @@ class _FirstDraw(Exception):
     """Somebody wants a random bit."""
 
 
-class _Undrawn(np.random.Generator):
-    """A generator that stops whoever draws from it."""
+class _Undrawn(Source):
+    """A source that stops whoever draws from it."""
 
     def __init__(self) -> None:
-        super().__init__(np.random.default_rng(0).bit_generator)
+        super().__init__(None)
 
-    def __getattribute__(self, name: str) -> Any:
+    def measurement(self) -> Source:
+        """Itself."""
+        return self
+
+    @property
+    def words(self) -> Any:
+        """Stops."""
+        raise _FirstDraw
+
+    @property
+    def floats(self) -> Any:
+        """Stops."""
+        raise _FirstDraw
+
+    def __getattr__(self, name: str) -> Any:
         raise _FirstDraw
 
 

@@ -27,6 +27,7 @@ from workbench.owner.scale.counting import Dealt, Progress, read_users
 from workbench.owner.scale.rows import Rows
 from workbench.owner.scale.work import scratch_folder, tasks
 from workbench.queries import basis_of
+from workbench.randomness import KEY_BYTES
 from workbench.spaces import Domain
 from workbench.value import Int, sealed
 
@@ -152,7 +153,6 @@ def _by_user(
 _QUERIES = (LaplaceQueries, GaussianQueries)
 _IN_PARTS = (SparseSummary, StabilityHistogram, *_QUERIES, SRA, HPA, LPA)
 _NODES_A_CELL = 2  # bits of a range that a tree is narrower by
-_KEY_BYTES = 32
 
 
 def release(
@@ -275,7 +275,7 @@ def _why_not(mechanism: Any) -> str:
 
 def _key(rng: np.random.Generator | None) -> bytes | None:
     """From which the keys of parts follow, if they are to be replayed."""
-    return None if rng is None else rng.bytes(_KEY_BYTES)
+    return None if rng is None else rng.bytes(KEY_BYTES)
 
 
 class _Asked(NamedTuple):

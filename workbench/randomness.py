@@ -1,0 +1,161 @@
+"""Random bits of the operating system, of a key or of a seed: the one place that they come from.
+
+`Source` in `workbench.noise` draws from them, and `data` cuts users by a key of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import count
+from operator import index
+from typing import Any
+
+import numpy as np
+
+KEY_BYTES = 32
+_ZEROS = memoryview(bytes(2**22))  # what a keystream is added to
+Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
+
+
+def word_source(rng: np.random.Generator | bytes | None) -> Words:
+    """A source of uniform 64-bit words: fit to publish if and only if `rng` is None.
+
+    The system's source is the `Keystream` of a key drawn afresh by the operating system at every call,
+    so that forked or copied processes never share noise.
+    """
+    if isinstance(rng, Aligned):
+        return rng.measurement()
+    if isinstance(rng, bytes):
+        return Keystream(rng)
+    if rng is not None:
+        rng = generator(rng)
+        return lambda n: rng.integers(0, 2**64, n, dtype=np.uint64)
+    return Keystream(system_key())
+
+
+def system_key() -> bytes:
+    """32 bytes of the operating system, different at every call."""
+    return os.urandom(KEY_BYTES)
+
+
+class Keystream:
+    """Words that follow from a secret key alone: whoever draws them again draws the same.
+
+    They are the AES-256-CTR keystream from block `number`·2^64 on, so that streams of one key with
+    different numbers never meet.
+
+    Parameters
+    ----------
+    key : 32 bytes, of the operating system.
+    number : which of the key's streams, at least 0.
+    """
+
+    chunk = 2**19  # words at a time: threads wait for each other between calls
+
+    def __init__(self, key: bytes, number: int = 0):
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        first_block = modes.CTR(number.to_bytes(8) + bytes(8))
+        self._stream = Cipher(algorithms.AES(key), first_block).encryptor()
+
+    def __call__(self, n: int) -> np.ndarray:
+        """n independent uniform uint64."""
+        zeros = _ZEROS[: 8 * n] if 8 * n <= len(_ZEROS) else bytes(8 * n)
+        return np.frombuffer(self._stream.update(zeros), np.uint64)
+
+
+class Aligned(np.random.Generator):
+    """A seeded generator under which noise stays with its cell while parameters move.
+
+    Every measurement, and every run of cells in it, draws from a stream of its own, so that how many
+    words another one needed moves nothing. The laws are the same, and as simulated as those of any
+    seed. It is made anew from its seed, and neither copied nor split: a copy would draw the same noise
+    again.
+
+    Parameters
+    ----------
+    seed : a whole number, or several.
+
+    Raises
+    ------
+    ValueError
+        If the seed is neither.
+    """
+
+    def __init__(self, seed: int | Sequence[int]):
+        numbers = [seed] if isinstance(seed, int | np.integer) else seed
+        try:
+            self._place = tuple(map(index, numbers))
+        except TypeError:
+            raise ValueError(
+                f"Aligned({seed!r}) is not allowed: need a whole number, or several"
+            ) from None
+        super().__init__(_stream((self._place,)).bit_generator)
+        self._measurements = count()
+
+    def measurement(self) -> Stream:
+        """The words of the next measurement."""
+        return Stream((self._place, next(self._measurements)))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("Aligned is made anew from its seed, and not copied")
+
+    def spawn(self, n_children: int) -> list[np.random.Generator]:
+        """Refused: what draws in parts draws from `measurement`."""
+        raise ValueError("Aligned is not split: make others, of other seeds")
+
+
+def _stream(place: tuple[Any, ...]) -> np.random.Generator:
+    """A generator of its own for every place, and another than those of plain seeds."""
+    digest = hashlib.sha256(f"workbench.noise.Aligned {place!r}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest))
+
+
+class Stream:
+    """Words that depend on a seed and a place, and on nothing drawn elsewhere."""
+
+    def __init__(self, place: tuple[Any, ...]):
+        self._place = place
+        self._substreams = count()
+
+    @cached_property
+    def _generator(self) -> np.random.Generator:
+        return _stream(self._place)
+
+    def __call__(self, n: int) -> np.ndarray:
+        """n independent uniform uint64."""
+        return self._generator.integers(0, 2**64, n, dtype=np.uint64)
+
+    def substream(self) -> Stream:
+        """The words of the next place below this one; no two places are the same."""
+        return Stream((*self._place, next(self._substreams)))
+
+
+def substream(words: Words) -> Words:
+    """The words of the next part of a measurement: a `Stream` of its own, or else just `words`."""
+    return words.substream() if isinstance(words, Stream) else words
+
+
+def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
+    """`rng`, or one that the operating system seeds: for laws drawn with floats, never published."""
+    if rng is None:
+        return np.random.default_rng(int.from_bytes(system_key()))
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng = {rng!r} is not allowed: need None or a numpy Generator")
+    return rng
+
+
+def uniform_below(n: int, words: Words) -> int:
+    """One uniform whole number in [0, n), for n of any size."""
+    bits = (n - 1).bit_length()
+    mask = (1 << bits) - 1
+    while True:
+        drawn = 0
+        for word in words(max(1, -(-bits // 64))):
+            drawn = drawn << 64 | int(word)
+        drawn &= mask
+        if drawn < n:
+            return drawn
