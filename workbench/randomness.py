@@ -140,9 +140,9 @@ def substream(words: Words) -> Words:
 
 
 def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
-    """`rng`, or one that the operating system seeds: for laws drawn with floats, never published."""
-    if rng is None:
-        return np.random.default_rng(int.from_bytes(system_key()))
+    """`rng`, or one seeded by a key or the system: for laws drawn with floats, never published."""
+    if rng is None or isinstance(rng, bytes):
+        return np.random.default_rng(int.from_bytes(rng or system_key()))
     if not isinstance(rng, np.random.Generator):
         raise ValueError(f"rng = {rng!r} is not allowed: need None or a numpy Generator")
     return rng

@@ -256,8 +256,7 @@ class OfUsers:
 
     def _draws(self, rng: np.random.Generator | bytes | None) -> Draws:
         """Where the choice of what stays of each user comes from."""
-        codes = self.users[self._starts[:-1]]
-        return Draws(rng, Users(codes, self.user_ids).ids_of(codes))
+        return Draws(rng, self.ids_per_user())
 
     @cached_property
     def _starts(self) -> Int[np.ndarray, " users+1"]:
@@ -303,6 +302,11 @@ class OfUsers:
             self._columns, self._starts, min(limit, MOST_RECORDS), self._draws(rng)
         )
         return self._sampled(sample, limit, self.distinct)
+
+    def ids_per_user(self) -> UInt64[np.ndarray, "users 2"]:
+        """What identifies each user, in the order of their codes, of users with any records."""
+        codes = self.users[self._starts[:-1]]
+        return Users(codes, self.user_ids).ids_of(codes)
 
     def users_beyond(self, bound: Bound) -> int:
         """How many users have records that cannot all stay within a bound; private, as counts are.

@@ -15,10 +15,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from workbench.data import PUBLIC, Bound, Interactions, Public, Records, SparseTable
+from workbench.data import PUBLIC, UNBOUNDED, Bound, Interactions, Public, Records, SparseTable
 from workbench.estimates import Leaves, Summary
 from workbench.estimates.release import Release
 from workbench.mechanisms.protocol import Mechanism, amount
+from workbench.noise.replay import NoSensitivity, Replay
 from workbench.noise.source import Source
 from workbench.privacy import ADD_REMOVE, DP, REPLACE, ZCDP, Receipt, exact_rho
 from workbench.queries import RandomRanges, Ranges
@@ -27,6 +28,7 @@ from workbench.value import number
 
 # Subject
 
+_LARGE = Domain(("place", "hour"), (48, 48))
 DOMAIN = Domain(("home", "work"), (6, 8), (tuple("abcdef"), range(2000, 2008)))
 CELLS = Ranges(np.arange(48), np.arange(1, 49))
 
@@ -86,6 +88,40 @@ class Subject:
             items, contexts = table.domain.codes(places).T
             return Interactions.from_codes(table.domain, users, items, contexts, bound)
         return table
+
+    def large_pair(self) -> tuple[Any, Any]:
+        """Some thousand cells or users, and the same with one unit more: as much as a unit may bring."""
+        rng = seeded(4)
+        if self.cls.takes is Interactions:
+            users = np.repeat(np.arange(2000), rng.integers(1, 7, 2000))
+            rows = np.stack([users, *(rng.integers(0, 48, (2, len(users))) ** 2 // 48)])
+            unit = np.stack(
+                [np.full(90, 999), rng.integers(0, 30, 90), rng.integers(0, 48, 90)]
+            )
+            kept = rows[:, rows[0] != 999]
+            one, other = (
+                Interactions.from_codes(_LARGE, users, items, contexts, UNBOUNDED)
+                for users, items, contexts in (np.hstack([kept, unit]), kept)
+            )
+            return one, other
+        keys = np.sort(rng.choice(_LARGE.size, 900, replace=False))
+        empty = int(np.setdiff1d(np.arange(_LARGE.size), keys)[700])
+        counts = rng.geometric(0.1, len(keys))
+        more, bound = {int(keys[9]): 2, empty: 1}, Bound(2, 2, 3)
+        less: dict[int, int] = {}
+        if self.relation != ADD_REMOVE:
+            more, less, bound = {empty: 1}, {int(keys[9]): 1}, Bound()
+        sides: list[Any] = []
+        for moved in (more, less):
+            unit = np.array([*moved.items()], np.int64).reshape(-1, 2).T
+            cells, whole = np.hstack([(keys, counts), unit])
+            table = SparseTable.from_keys(_LARGE, cells, whole, bound)
+            if self.cls.takes is Records:
+                digits = table.keys.astype(np.uint64)
+                sides.append(Records(Quadtree(2, 6), digits, table.counts, bound))
+            else:
+                sides.append(table)
+        return sides[0], sides[1]
 
     def truth(self, table: SparseTable) -> Any:
         """What its answers are near."""
@@ -399,6 +435,66 @@ def excess_probability(
     return float(max(excesses))
 
 
+def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
+    """What a neighbour changes that no noise hides: a run on one is recorded, and replayed on the other.
+
+    Parameters
+    ----------
+    mechanism : called with data and an `rng`.
+    one, other : neighbours.
+
+    Returns
+    -------
+    list of str
+        Sentences, empty where all is well: every draw reads numbers that move by no more than it is paid
+        for, and with the same outcomes of all draws the release is the same.
+    """
+    replay = Replay()
+    first, again = _shown(mechanism, one, replay), _shown(mechanism, one, replay)
+    if first != again:
+        return ["it draws past its rng: the same draws of the same data give another release"]
+    second = _shown(mechanism, other, replay)
+    refused = [x for x in (first, second) if isinstance(x, str)]
+    if refused:
+        where = "for one neighbour only, " if len(refused) == 1 else ""
+        return [f"it raises {where}{refused[0]}"]
+    names = "a different estimate", "another ledger", "another bound", "other metadata"
+    found = [
+        f"under the same noise it releases {name}"
+        for name, x, y in zip(names, first, second, strict=True)
+        if x != y
+    ]
+    return [*replay.differences(), *found]
+
+
+def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
+    """All that a release of the next run shows; or, as text, why there is none."""
+    replay.again()
+    try:
+        release = mechanism(data, replay)
+    except NoSensitivity as e:
+        return str(e)
+    except Exception as e:  # somebody else's mechanism may raise anything
+        return f"{type(e).__name__}: {e}"
+    estimate = release.estimate
+    columns = estimate.to_arrow().to_pydict()
+    return repr(columns), tuple(release.ledger), release.bound, repr(estimate.metadata())
+
+
+def reads_what_it_pays_for(subject: Subject) -> None:
+    """Under the same noise a neighbour gives the same release, and moves what draws read as far as paid.
+
+    It is recorded on one table of some thousand cells or users, and replayed on its neighbour.
+    """
+    one, other = subject.large_pair()
+    example = subject.cls.example(subject.budget())
+    if subject.relation == REPLACE:
+        example = replace(example, total=one.total)
+    for pair in ((one, other), (other, one)):
+        differences = differences_in_replay(example, *pair)
+        demand(not differences, "; ".join(differences[:3]))
+
+
 def error_bars_fit(subject: Subject) -> None:
     """Error bars are as wide as the errors, within 30 %, or not given (seeded).
 
@@ -453,6 +549,7 @@ LAWS: tuple[Callable[[Subject], None], ...] = (
     error_vanishes,
     error_bars_fit,
     neighbours_are_alike,
+    reads_what_it_pays_for,
 )
 
 

@@ -478,8 +478,8 @@ class GS(contributions.Contributions):
     ) -> Interactions:
         records = data.records_per_user()
         last = int(Fraction(self.beta) * 2**64) - 1
-        users = np.unique(data.users)
-        chosen = noise.random_words(len(users), rng=rng, names=users) <= np.uint64(last)
+        words = noise.random_words(len(records), rng=rng, names=data.ids_per_user().T)
+        chosen = words <= np.uint64(last)
         rows = np.repeat(chosen, records)
         return Interactions(
             data.domain,

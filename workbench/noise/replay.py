@@ -1,0 +1,363 @@
+"""Record and replay: does anything follow private data past the noise?
+
+One run on one table is recorded: what each draw read, and what came out. A run on a neighbour then gets the
+same outcomes. It must ask for the same draws, each of which reads numbers that one unit may move so far, and
+it must release the same. By composition that is the guarantee, for these two tables and this noise, if each
+draw has the law that it states. Noise belongs to a cell's name rather than to its place, so that
+the empty cells of one table and the occupied ones of the other correspond.
+
+Source     Cebere et al., Privacy in Theory, Bugs in Practice, PETS 2026.
+Differs    noise on cells is recorded below the mechanisms' functions: filters, coins, priorities and empty
+           cells are run on the neighbour too, and not replayed as one outcome.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable
+from fractions import Fraction
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.noise.discrete_gaussian import DiscreteGaussian
+from workbench.noise.empty_cells import GaussianCell
+from workbench.noise.source import Names, Reads, Source
+from workbench.privacy import DP, ZCDP, Receipt
+from workbench.randomness import Keystream, Words
+from workbench.value import Bool, Float, Int, Num, UInt64
+
+_SLACK = 1 + 1e-9  # distances are added up in floats
+_GAUSSIAN = (DiscreteGaussian, GaussianCell)
+
+
+class NoSensitivity(Exception):
+    """Something is drawn that states no sensitivity."""
+
+
+class Added(NamedTuple):
+    """One call of `Source.add`: the names, the exact values, how far they may move, and the law."""
+
+    names: UInt64[np.ndarray, " n"]
+    exact: Num[np.ndarray, " n"]
+    moved: float | Fraction
+    law: tuple[str, Fraction]
+    is_named: bool
+
+
+class Chosen(NamedTuple):
+    """One call of `Source.choose`: its kind, its public numbers, what it read, and what came out."""
+
+    draw: str
+    numbers: tuple[Any, ...]
+    reads: Reads
+    outcome: Any
+
+
+class Replay(Source):
+    """A source whose first run is recorded, and whose later runs are given the same outcomes.
+
+    Parameters
+    ----------
+    seed : of the recorded noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from workbench import noise
+    >>> from workbench.noise.replay import Replay
+    >>> replay = Replay()
+    >>> first, _ = noise.geometric(np.array([3, 1]), l1=1, epsilon=1.0, rng=replay)
+    >>> replay.again()
+    >>> second, _ = noise.geometric(np.array([5, 1]), l1=1, epsilon=1.0, rng=replay)
+    >>> (first == second).all()
+    np.True_
+    >>> replay.differences()
+    ['measurement 1: values move by 2, and its noise is for 1', ...]
+    """
+
+    def __init__(self, seed: int = 0):
+        super().__init__(hashlib.sha256(f"workbench.noise.Replay {seed}".encode()).digest())
+        self._recorded: list[_Recorded] | None = None
+        self._run: list[_Recorded] = []
+
+    def again(self) -> None:
+        """Begin another run, which is given what the first one drew."""
+        if self._run and self._recorded is None:
+            self._recorded = self._run
+        self._run = []
+
+    def measurement(self) -> Source:
+        """The source of the next measurement."""
+        place = len(self._run)
+        recorded = self._recorded or []
+        earlier = recorded[place] if place < len(recorded) else None
+        self._run.append(
+            _Recorded(hashlib.sha256(self.key + place.to_bytes(8)).digest(), earlier)
+        )
+        return self._run[-1]
+
+    @property
+    def key(self) -> bytes:
+        """From which all noise follows."""
+        assert isinstance(self._rng, bytes)
+        return self._rng
+
+    def bytes(self, length: int) -> bytes:
+        """A key that truncates users, the same whether and whenever somebody has to be truncated."""
+        return Keystream(self.key, 1)(-(-length // 8)).tobytes()[:length]
+
+    def differences(self) -> list[str]:
+        """What the last run read or asked for that one unit may not change; empty where all is well."""
+        found = []
+        recorded = self._recorded or []
+        if len(self._run) != len(recorded):
+            found.append(
+                f"the number of its draws depends on data: {len(recorded)} measurements of one "
+                f"neighbour, {len(self._run)} of the other"
+            )
+        for place, (other, one) in enumerate(zip(self._run, recorded, strict=False), 1):
+            found += [f"measurement {place}: {words}" for words in one.differences(other)]
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np.random.Generator, name):
+            raise NoSensitivity(
+                f"it draws by rng.{name}, which states no sensitivity: use the functions of "
+                "workbench.noise"
+            )
+        raise AttributeError(name)
+
+
+class _Recorded(Source):
+    """One measurement; where there is an earlier one, its outcomes come again."""
+
+    def __init__(self, key: bytes, earlier: _Recorded | None):
+        super().__init__(key)
+        self._salt = int.from_bytes(key[:8])
+        self._earlier = earlier
+        self._noisy: dict[int, float] = {}  # by name, of cells with noise of their own
+        self._places = 0
+        self.added: list[Added] = []
+        self.chosen: list[Chosen] = []
+        self.receipts: list[Receipt] = []
+
+    def measurement(self) -> Source:
+        """Itself."""
+        return self
+
+    def step(self, number: int) -> Source:
+        """Itself: its noise belongs to cells."""
+        return self
+
+    # verbs
+
+    def add(
+        self,
+        law: Any,
+        values: Num[np.ndarray, " n"],
+        *,
+        moved: float | Fraction,
+        names: Names = None,
+    ) -> None:
+        """The recorded noisy values, or, where a cell had none, noise on its value."""
+        named = self._named(names, len(values))
+        exact = values.copy()
+        drawn = self._noise(law, named)
+        if self._earlier is None:
+            values += drawn.astype(values.dtype)
+            self._noisy.update(zip(named.tolist(), values.tolist(), strict=True))
+        else:
+            values[:] = self._earlier.noisy(named, drawn)
+        kind = (type(law).__name__, law.rate)
+        self.added.append(Added(named, exact, moved, kind, names is not None))
+
+    def survive(
+        self, law: Any, empty: int, names: Names = None
+    ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+        """The literal process: noise on each empty cell, of which some pass."""
+        named = self._named(names, empty)
+        values = self._noise(law, named).astype(np.int64)
+        if self._earlier is not None:
+            values = self._earlier.noisy(named, values).astype(np.int64)
+        size = values if law.sides == 1 else np.abs(values)
+        kept = size >= law.theta
+        if law.sampled:
+            coins = self._uniform(named, "coin")
+            kept &= coins < size / float(law.tau)
+            if law.above is not None:
+                kept &= coins >= size / float(law.above)
+        ranks = np.flatnonzero(kept)
+        return ranks, values[ranks]
+
+    def choose(
+        self, draw: Callable[..., Any], *arguments: Any, reads: Reads, idealised: bool = False
+    ) -> Any:
+        """The recorded outcome."""
+        place = len(self.chosen)
+        if self._earlier is not None and place < len(self._earlier.chosen):
+            outcome = copy.deepcopy(self._earlier.chosen[place].outcome)
+            self._idealised |= idealised
+        else:
+            outcome = super().choose(draw, *arguments, reads=reads, idealised=idealised)
+        numbers = tuple(x for x in arguments if isinstance(x, int | float | Fraction))
+        self.chosen.append(Chosen(draw.__name__, numbers, reads, copy.deepcopy(outcome)))
+        return outcome
+
+    def toss(
+        self, chance: Float[np.ndarray, " n"], exact: Any, names: Names = None
+    ) -> Bool[np.ndarray, " n"]:
+        """Coins of the names."""
+        return self._uniform(self._named(names, len(chance)), "coin") < chance
+
+    def places(
+        self,
+        values: Int[np.ndarray, " n"],
+        names: Names,
+        tau: float = 0.0,
+        above: float = np.inf,
+    ) -> Words:
+        """Words that say the same priority of a cell, whatever is known of it before."""
+        size = np.maximum(np.abs(values), 1).astype(float)
+        inverse = self._uniform(self._named(names, len(values)), "coin") / size
+        low = np.minimum(1 / above, 1 / size)
+        high = np.minimum(1 / tau if tau else np.inf, 1 / size)
+        part = np.clip((inverse - low) / (high - low), 0, 1 - 2.0**-53)
+        drawn = (part * 2.0**64).astype(np.uint64)
+        first, further = iter(drawn), self.words
+        return lambda n: np.fromiter(
+            (next(first, None) or further(1)[0] for _ in range(n)), np.uint64, n
+        )
+
+    def public_words(self, count: int, names: Names = None) -> UInt64[np.ndarray, " count"]:
+        """Words of the names."""
+        return self._mixed(self._named(names, count), "words")
+
+    def _signed(self, name: str, *arguments: Any, **options: Any) -> Receipt:
+        self.receipts.append(super()._signed(name, *arguments, **options))
+        return self.receipts[-1]
+
+    # names
+
+    def _named(self, names: Names, count: int) -> UInt64[np.ndarray, " count"]:
+        """64 bits for each name, and one more of the second of a name."""
+        if names is None:
+            start = self._places
+            self._places += count
+            return np.arange(start, start + count, dtype=np.uint64)
+        columns = np.atleast_2d(names() if callable(names) else names)
+        assert columns.shape[1] == count, "a name for each value"
+        named = np.zeros(count, np.uint64)
+        for column in columns:
+            named = _mix(named + column.astype(np.uint64))
+        _, which, times = np.unique(named, return_inverse=True, return_counts=True)
+        if len(times) < count:
+            order = np.argsort(which, kind="stable")
+            before = np.arange(count) - np.repeat(np.cumsum(times) - times, times)
+            nth = np.empty(count, np.uint64)
+            nth[order] = before
+            named = _mix(named + nth)
+        return named
+
+    def _mixed(self, named: UInt64[np.ndarray, " n"], about: str) -> UInt64[np.ndarray, " n"]:
+        salt = np.uint64(self._salt ^ int.from_bytes(about.encode()))
+        return _mix(_mix(named) ^ salt)
+
+    def _uniform(self, named: UInt64[np.ndarray, " n"], about: str) -> Float[np.ndarray, " n"]:
+        """Numbers between 0 and 1."""
+        return ((self._mixed(named, about) >> np.uint64(11)) + 0.5) * 2.0**-53
+
+    def _noise(self, law: Any, named: UInt64[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Noise that is about as wide as the law's."""
+        u = self._uniform(named, "noise")
+        if isinstance(law, _GAUSSIAN):
+            from scipy.special import ndtri
+
+            return np.rint(ndtri(u) / (2 * float(law.rate)) ** 0.5)
+        if getattr(law, "idealised", False):
+            return np.sign(u - 0.5) * -np.log(2 * np.minimum(u, 1 - u)) / float(law.rate)
+        rate = -log(max(float(law.alpha(192)), 1e-300))
+        return np.trunc(np.sign(u - 0.5) * -np.log(2 * np.minimum(u, 1 - u)) / rate)
+
+    def noisy(self, named: UInt64[np.ndarray, " n"], otherwise: Any) -> np.ndarray:
+        """The recorded noisy values of some names, or what they are otherwise."""
+        pairs = zip(named.tolist(), otherwise.tolist(), strict=True)
+        return np.array([self._noisy.get(name, x) for name, x in pairs], otherwise.dtype)
+
+    # comparison
+
+    def differences(self, other: _Recorded) -> list[str]:
+        """How another run differs by more than was paid for."""
+        found = []
+        costs = [[receipt.name, receipt.cost, receipt.relation] for receipt in self.receipts]
+        if costs != [[r.name, r.cost, r.relation] for r in other.receipts]:
+            found.append("its receipts depend on data")
+        if len(self.added) != len(other.added) or len(self.chosen) != len(other.chosen):
+            return [*found, "the number of its draws depends on data"]
+        epsilon = rho = 0.0
+        for one, two in zip(self.added, other.added, strict=True):
+            if one.law != two.law or one.moved != two.moved:
+                found.append("the scale of its noise depends on data")
+            if not one.is_named and len(one.exact) != len(two.exact):
+                found.append(
+                    f"how many values get noise depends on data: {len(one.exact)} and "
+                    f"{len(two.exact)}"
+                )
+                continue
+            gaussian = one.law[0] == DiscreteGaussian.__name__
+            distance = _distance(one.names, one.exact, two.names, two.exact, 1 + gaussian)
+            if distance > float(one.moved) * _SLACK:
+                found.append(f"values move by {distance:.6g}, and its noise is for {one.moved}")
+            epsilon += 0 if gaussian else distance * float(one.law[1])
+            rho += distance * float(one.law[1]) if gaussian else 0
+        paid = [receipt.cost for receipt in self.receipts]
+        for what, spent, cost in (
+            ("ε", epsilon, sum(x.epsilon for x in paid if isinstance(x, DP))),
+            ("ρ", rho, sum(x.rho for x in paid if isinstance(x, ZCDP))),
+        ):
+            if spent > cost * _SLACK:
+                found.append(
+                    f"its noise costs {what} = {spent:.6g}, and its receipts say {cost:.6g}"
+                )
+        for chosen in zip(self.chosen, other.chosen, strict=True):
+            found += _differences_of_choices(*chosen)
+        return found
+
+
+def _differences_of_choices(one: Chosen, two: Chosen) -> list[str]:
+    """How a choice differs from the recorded one by more than was paid for."""
+    if (one.draw, one.numbers, one.reads.moved) != (two.draw, two.numbers, two.reads.moved):
+        return ["what it chooses by depends on data"]
+    a, b = one.reads, two.reads
+    if a.distance is not None:
+        distance = a.distance(a.values, b.values)
+    else:
+        distance = _distance(_mix(a.names), a.values, _mix(b.names), b.values, 1)
+    if distance > float(a.moved) * _SLACK:
+        return [f"what it chooses by moves by {distance:.6g}, and is paid for {a.moved}"]
+    return []
+
+
+def _distance(
+    names: np.ndarray,
+    values: np.ndarray,
+    other_names: np.ndarray,
+    others: np.ndarray,
+    power: int,
+) -> float:
+    """Σ |a − b|^power over all names, 0 where there is none."""
+    every = np.unique(np.concatenate([names, other_names]))
+    difference = np.zeros(len(every), np.result_type(values, others))
+    np.add.at(difference, np.searchsorted(every, names), values)
+    np.subtract.at(difference, np.searchsorted(every, other_names), others)
+    return float((np.abs(difference).astype(float) ** power).sum())
+
+
+def _mix(x: np.ndarray) -> UInt64[np.ndarray, " n"]:
+    """A bijection of 64 bits (the finaliser of SplitMix64)."""
+    x = x.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
