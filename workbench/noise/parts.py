@@ -17,7 +17,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from itertools import accumulate, pairwise
 from math import ceil
 from typing import Any, NamedTuple
@@ -30,7 +29,7 @@ from workbench.noise.additive import empty_cell, geometric_rho, sampler
 from workbench.noise.arguments import decay
 from workbench.noise.discrete_gaussian import GaussianBlock
 from workbench.noise.law import GEOMETRIC, Law
-from workbench.noise.source import Names, Source
+from workbench.noise.source import EmptyLaw, Names, Source
 from workbench.privacy import Receipt
 from workbench.privacy.enclosures import Interval
 from workbench.randomness import KEY_BYTES, system_key
@@ -402,18 +401,26 @@ def draw_survivors(
         kept = passes_and_sampled(noisy, part.theta, part.sides, part.tau, source, occupied)
         cell = empty_cell(block.law, part.theta, part.sides, part.tau)
         ranks, values = source.survive(
-            cell, block.size - kept.size, partial(empty_keys, start, block.size, occupied)
+            cell,
+            block.size - kept.size,
+            None if part.everything else EmptyKeys(start, block.size, occupied),
         )
         chosen = np.ones(len(ranks), bool)
         runs.append(DrawnRun(start, occupied, noisy, kept, ranks, values, chosen))
     return runs
 
 
-def empty_keys(
-    start: int, size: int, occupied: Int[np.ndarray, " n"], ranks: Any = slice(None)
-) -> Int[np.ndarray, " empty"]:
-    """The keys of a run's empty cells, or of some of them by rank."""
-    return np.setdiff1d(np.arange(start, start + size), occupied, assume_unique=True)[ranks]
+class EmptyKeys(NamedTuple):
+    """The keys of a run's empty cells, which nobody lists unless they are asked for."""
+
+    start: int
+    size: int
+    occupied: Int[np.ndarray, " n"]
+
+    def __call__(self) -> Int[np.ndarray, " empty"]:
+        """All of them."""
+        every = np.arange(self.start, self.start + self.size)
+        return np.setdiff1d(every, self.occupied, assume_unique=True)
 
 
 class Prioritised:
@@ -460,24 +467,23 @@ class Prioritised:
         above = self.taus[-1] if self.taus else None
         for run, (_, law) in enumerate(self.empty):
             cell = empty_cell(law, self.part.theta, self.part.sides, tau, above)
-            free = self.free[run]
-            keys = partial(self._free_keys, run, free.taken)
-            ranks, values = source.survive(cell, free.left, keys)
             before = np.inf if above is None else above
-            taken = free.take(ranks)
-            words = source.places(values, partial(self._empty_keys, run, taken), tau, before)
-            pool = priorities.Candidates(values, words, tau, before)
-            self.drawn.append(priorities.EmptyCandidates(run, taken, pool))
+            self.drawn.append(self._entering(run, cell, source, tau, before))
         self.taus.append(tau)
 
-    def _empty_keys(self, run: int, ranks: Any = slice(None)) -> Int[np.ndarray, " empty"]:
-        """The keys of a run's empty cells, or of some of them by rank."""
+    def _entering(
+        self, run: int, cell: EmptyLaw, source: Source, tau: float, above: float
+    ) -> priorities.EmptyCandidates:
+        """The empty cells of a run that are above τ, of those that earlier rounds left."""
         start, block = self.part.runs[run]
-        return empty_keys(start, block.size, self.own_keys[self.cells[run]], ranks)
-
-    def _free_keys(self, run: int, taken: Int[np.ndarray, " k"]) -> Int[np.ndarray, " free"]:
-        """Those that earlier rounds left."""
-        return np.delete(self._empty_keys(run), taken)
+        keys = EmptyKeys(start, block.size, self.own_keys[self.cells[run]])
+        free = self.free[run]
+        before = free.taken
+        ranks, values = source.survive(cell, free.left, lambda: np.delete(keys(), before))
+        taken = free.take(ranks)
+        words = source.places(values, lambda: keys()[taken], tau, above)
+        pool = priorities.Candidates(values, words, tau, above)
+        return priorities.EmptyCandidates(run, taken, pool)
 
     def listed_pools(
         self,

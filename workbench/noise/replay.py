@@ -26,7 +26,7 @@ from workbench.noise.discrete_gaussian import DiscreteGaussian
 from workbench.noise.empty_cells import GaussianCell
 from workbench.noise.source import Names, Reads, Source
 from workbench.privacy import DP, ZCDP, Receipt
-from workbench.randomness import Keystream, Words
+from workbench.randomness import Words
 from workbench.value import Bool, Float, Int, Num, UInt64
 
 _SLACK = 1 + 1e-9  # distances are added up in floats
@@ -107,7 +107,7 @@ class Replay(Source):
 
     def bytes(self, length: int) -> bytes:
         """A key that truncates users, the same whether and whenever somebody has to be truncated."""
-        return Keystream(self.key, 1)(-(-length // 8)).tobytes()[:length]
+        return Source(self.key).step(1).bytes(length)
 
     def differences(self) -> list[str]:
         """What the last run read or asked for that one unit may not change; empty where all is well."""

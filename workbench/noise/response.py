@@ -209,9 +209,10 @@ def _flipping(
     """Bits of the reports, rows sorted, and the probability that a bit is flipped."""
     starts, width = bit_layout(domain)
     flip = flip_probability(share)
-    bits = source.choose(flipped_codes, codes, starts, width, flip, reads=reads)
+    size = sum(size for size in domain.shape if size > 1)
+    bits = source.choose(flipped_codes, codes, starts, size, flip, reads=reads)
     if width:
-        spare = 64 * width - sum(size for size in domain.shape if size > 1)
+        spare = 64 * width - size
         bits[:, -1] &= np.uint64(2**64 - 1 >> spare)
         bits = bits[np.lexsort(bits.T)]
     return bits, (float(flip(192)),)
@@ -252,11 +253,12 @@ def _tuples_moved(one: Int[np.ndarray, " n"], other: Int[np.ndarray, " n"]) -> f
 def flipped_codes(
     codes: Int[np.ndarray, "tuples attributes"],
     starts: Int[np.ndarray, " attributes"],
-    width: int,
+    size: int,
     flip: Real,
     words: Words,
 ) -> UInt64[np.ndarray, "tuples words"]:
-    """One bit for each code of each attribute, all of them flipped with probability `flip`."""
+    """One of `size` bits for each code of each attribute, all of them flipped with probability `flip`."""
+    width = -(-size // 64)
     bits = biased_bits(len(codes) * width, flip, words).reshape(len(codes), width)
     flip_code_bits(bits, codes, starts)
     return bits

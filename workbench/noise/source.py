@@ -302,7 +302,7 @@ def uniform_keys(
     int64[count]
         Different keys, sorted.
     """
-    words = Source.of(rng).words
+    words = Source.of(rng).public_words
     keys = np.empty(0, np.int64)
     if 2 * count > size:
         left_out = uniform_keys(size - count, size, rng=rng) if count < size else keys

@@ -88,15 +88,17 @@ class Cuts:
         if adaptive:  # which nodes a call is about depends on the noise before
             self.table = []
 
-    def constant(self, call: int, element: int) -> int:
+    def constant(self, call: int, element: int, exact: int) -> int:
         """What stands for a noisy value that neither input moves."""
-        values = self.runs[call].counts if self.of_cells else self.followed[call]
-        return int(values[element])
+        return exact if self.of_cells else int(self.followed[call][element])
 
-    def of(self, call: int, element: int, size: int) -> list[int]:
+    def of(
+        self, call: int, element: int, keys: Int[np.ndarray, " n"] | None, size: int
+    ) -> list[int]:
         """The lowest values of all parts but the first."""
         if self.of_cells:
-            return self.of_cells[call][int(self.runs[call].keys[element])]
+            assert keys is not None
+            return self.of_cells[call][int(keys[element])]
         if call < len(self.table) and len(self.table[call]) == size:
             return self.table[call][element]
         return self.everywhere

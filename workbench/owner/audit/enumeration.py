@@ -1,6 +1,6 @@
 """The law of a release, computed: the mechanism's own code runs once for every way its noise can fall.
 
-Which ways there are is in `replay`, how finely noise is told apart in `cuts`. All is a function of
+Which ways there are is in `ways`, how finely noise is told apart in `cuts`. All is a function of
 the exact noise, so that no loss above ε can come about if the noise pays for what it is charged. Where the
 output shows every noisy value the loss is that of the release itself; where later steps merge values, as
 least squares does, it says what is paid for, and runs say what is seen. Where Gaussian noise is told apart
@@ -29,8 +29,7 @@ from workbench.owner.audit.cuts import (
 )
 from workbench.owner.audit.outputs import Output, observe
 from workbench.owner.audit.pairs import Pair, public_threshold
-from workbench.owner.audit.replay import Replay, replayed
-from workbench.privacy import ADD_REMOVE, LOCAL
+from workbench.owner.audit.ways import Enumeration
 from workbench.value import Float
 
 _SECONDS = 60.0
@@ -104,23 +103,20 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     baselines = []
     shapes = []
     runs: list[list[Run]] = []
-    local = getattr(mechanism, "relation", ADD_REMOVE) == LOCAL
-    code_bits = sum(pair.one.domain.shape) if local else 0
-    with replayed(Replay(pair), cuts, code_bits) as replay:
-        for data in (pair.one, pair.other):
-            cuts.recording = []
-            cuts.is_recording = True
-            cuts.shapes = []
-            cuts.runs = []
-            replay.begin()
-            try:
-                mechanism(data, replay)
-            except Exception as e:
-                raise NotEnumerable(f"it refuses the pair: {e}") from None
-            baselines.append(cuts.recording)
-            shapes.append([*map(len, cuts.recording), *cuts.shapes])
-            runs.append(cuts.runs)
-            cuts.followed = cuts.recording
+    source = Enumeration(pair, cuts)
+    for data in (pair.one, pair.other):
+        cuts.recording = []
+        cuts.is_recording = True
+        cuts.shapes = []
+        source.begin()
+        try:
+            mechanism(data, source)
+        except Exception as e:
+            raise NotEnumerable(f"it refuses the pair: {e}") from None
+        baselines.append(cuts.recording)
+        shapes.append([*map(len, cuts.recording), *cuts.shapes])
+        runs.append(cuts.runs)
+        cuts.followed = cuts.recording
     cuts.is_recording = False
     extra = public_threshold(mechanism)
     unlike = False
@@ -145,7 +141,7 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
             cuts.everywhere = [extra]
         laws_of_output = []
         for data in (pair.one, pair.other):
-            law = _law(mechanism, data, pair, cuts, code_bits)
+            law = _law(mechanism, data, Enumeration(pair, cuts))
             if law is None:
                 break
             laws_of_output.append(law)
@@ -156,31 +152,28 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
 
 
 def _law(
-    mechanism: Callable[..., Any], data: Any, pair: Pair, cuts: Cuts, code_bits: int
+    mechanism: Callable[..., Any], data: Any, source: Enumeration
 ) -> dict[int, tuple[float, Output]] | None:
     """The probability of every output; None if there are too many ways."""
     probabilities: dict[int, list[float]] = defaultdict(list)
     shown: dict[int, Output] = {}
-    with replayed(Replay(pair), cuts, code_bits) as replay:
-        for run in itertools.count():
-            replay.begin()
-            cuts.runs = []
-            output = observe(lambda: mechanism(data, replay), _SECONDS)
-            if output.form and output.form[0].startswith("raises NotEnumerable"):
-                raise NotEnumerable(output.form[0].partition(": ")[2])
-            if not is_ours(type(mechanism)):
-                replay.begin()
-                cuts.runs = []
-                again = observe(lambda: mechanism(data, replay), _SECONDS)
-                if again.whole != output.whole:
-                    raise NotEnumerable("it gives another output when `rng` draws the same")
-            probabilities[output.whole].append(replay.probability)
-            shown.setdefault(output.whole, output)
-            ways = np.prod([float(x) for x in replay.options])
-            if run > MOST_RUNS or (run == 0 and ways > MOST_RUNS):
-                return None
-            if not replay.advance():
-                break
+    for run in itertools.count():
+        source.begin()
+        output = observe(lambda: mechanism(data, source), _SECONDS)
+        if output.form and output.form[0].startswith("raises NotEnumerable"):
+            raise NotEnumerable(output.form[0].partition(": ")[2])
+        if not is_ours(type(mechanism)):
+            source.begin()
+            again = observe(lambda: mechanism(data, source), _SECONDS)
+            if again.whole != output.whole:
+                raise NotEnumerable("it gives another output when `rng` draws the same")
+        probabilities[output.whole].append(source.probability)
+        shown.setdefault(output.whole, output)
+        ways = np.prod([float(x) for x in source.options])
+        if run > MOST_RUNS or (run == 0 and ways > MOST_RUNS):
+            return None
+        if not source.advance():
+            break
     return {whole: (fsum(p), shown[whole]) for whole, p in probabilities.items()}
 
 
