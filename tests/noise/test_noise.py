@@ -437,6 +437,19 @@ def test_whole_numbers_need_no_rounding_allowance():
     assert some.var() == pytest.approx(literal.variance(exp(-0.5)), rel=0.03)
 
 
+def test_what_is_no_number_lies_on_the_grid():
+    """A value that is NaN or infinite is not refused, since that would tell, and is cut."""
+    with np.errstate(invalid="ignore"):
+        noisy, _ = noise.laplace(
+            np.array([np.nan, inf, -inf]),
+            l1=1,
+            epsilon=50,
+            grid=1.0,
+            rng=np.random.default_rng(0),
+        )
+    assert noisy.tolist() == [0.0, 2.0**53, -(2.0**53)]
+
+
 @pytest.mark.parametrize("grid", [0.0, -1.0, 0.3, inf, float("nan")])
 def test_a_grid_is_a_power_of_two(grid):
     with pytest.raises(ValueError, match="grid"):

@@ -10,10 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.planted.judge import judge, load_libraries
-from tests.planted.mistakes import MISTAKES
-from tests.planted.newer import NEWER
-from tests.planted.sample import SAMPLE
-from tests.planted.unseen import UNSEEN
+from tests.planted.mistake import MISTAKES
 
 
 def main():
@@ -26,8 +23,8 @@ def main():
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, help="where the table goes, in Markdown")
     asked = parser.parse_args()
-    every = {mistake.name: mistake for mistake in (*UNSEEN, *NEWER, *MISTAKES)}
-    names = asked.names or (SAMPLE if asked.sample else [*every])
+    every = {mistake.name: mistake for mistake in MISTAKES}
+    names = asked.names or [m.name for m in MISTAKES if m.quick or not asked.sample]
     if other := [name for name in names if name not in every]:
         parser.error(f"no such mistake: {other}")
     mistakes = [every[name] for name in names]
@@ -51,14 +48,14 @@ def main():
 
 def row(mistake, verdict):
     """Name, package, what is wrong, by what it is caught, and in how many seconds."""
-    who = "read" if mistake in MISTAKES else "unseen"
-    cells = [mistake.name, mistake.where, who, mistake.why, f"`{mistake.test}`"]
+    number = "" if mistake.number is None else str(mistake.number)
+    cells = [mistake.name, mistake.where, mistake.by, number, mistake.why, f"`{mistake.test}`"]
     return " | ".join([*cells, f"{verdict.seconds:.0f}" if verdict.caught else "not"])
 
 
 def table(mistakes, verdicts):
     """All rows, in Markdown; a table has no bars in it."""
-    heads = ["mistake", "planted in", "tests", "what is wrong", "caught by", "seconds"]
+    heads = ["mistake", "planted in", "tests", "class", "what is wrong", "caught by", "seconds"]
     lines = [" | ".join(heads), " | ".join(["---"] * (len(heads) - 1) + ["---:"])]
     pairs = sorted(zip(mistakes, verdicts, strict=True), key=lambda pair: pair[0].where)
     lines += [row(*pair) for pair in pairs]
