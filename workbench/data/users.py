@@ -15,7 +15,9 @@ from workbench.randomness import KEY_BYTES, system_key
 from workbench.spaces.rows import distinct
 from workbench.value import Bool, Int, UInt64, shown
 
-_SEED = int.from_bytes(system_key()[:8])  # of hashes: nobody can choose names that are slow to look up
+_SEED = int.from_bytes(
+    system_key()[:8]
+)  # of hashes: nobody can choose names that are slow to look up
 _PORTION = 2**16  # users whose seeds are drawn at a time
 _LONGEST_NAME = 60  # of a column, in what a release says
 

@@ -112,7 +112,8 @@ function linked(name) {
 function isDark(root) {
   const probe = make("i", { style: "color: var(--jp-layout-color0, #fff)" });
   root.append(probe);
-  const [r, g, b] = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? [255, 255, 255]).map(Number); // none off the page
+  // there is none off the page
+  const [r, g, b] = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? [255, 255, 255]).map(Number);
   probe.remove();
   return r + g + b < 384;
 }

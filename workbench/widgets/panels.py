@@ -6,7 +6,6 @@ one is dropped.
 
 from __future__ import annotations
 
-import atexit
 import gc
 import json
 import re
@@ -36,6 +35,7 @@ from workbench.value import stated_at_most
 from workbench.widgets.chart import charts, marker_paths, shared_drawing
 from workbench.widgets.controls import Control, in_places, page_value
 from workbench.widgets.subjects import Drawn, Subject
+from workbench.widgets.worker import Ended, worker
 
 SOON = 0.25  # seconds a rough picture may take for the exact one to be drawn here as well
 PAUSE = 0.8  # seconds without a move before the full effort of a figure is spent
@@ -46,101 +46,6 @@ SEED = Control("seed", 0, (0, 1), doc="of the noise")
 SEEDS = Control("seeds", 1, (1, 20), doc="number of releases, by seed, seed + 1, …")
 HERE = Path(__file__).parent
 SCRIPT = "".join((HERE / name).read_text() for name in ("charts.js", "panel.js"))
-
-
-# Worker
-
-
-class Ended(Exception):
-    """The process was ended by Stop, or by the next move, before it was done."""
-
-
-class Worker:
-    """One process, which does one task at a time."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._turn = threading.Lock()
-        self._pool: Any = None
-        self._client = None  # for whom it works
-        self._since = 0.0  # since when
-        atexit.register(self._end)
-
-    def start(self) -> None:
-        """Have the process ready."""
-        with suppress(Ended, MemoryError):
-            self.run(None, threading.Event(), _warm)
-
-    def stop(self, client: Any, after: float = 0.0) -> None:
-        """End what it does for `client`, if that began more than `after` seconds ago."""
-        with self._lock:
-            ours = self._client is client and time.monotonic() - self._since >= after
-        if ours:
-            self._end()
-
-    def _end(self) -> None:
-        with self._lock:
-            pool = self._pool
-            self._pool = None
-        if pool is not None:
-            pool.shutdown(wait=False, kill_workers=True)
-
-    def run(
-        self, client: Any, stopped: threading.Event, task: Callable[..., Any], *args: Any
-    ) -> Any:
-        """Do `task(*args)` in the process, for `client`.
-
-        Raises
-        ------
-        Ended
-            If `stopped` is set first.
-        MemoryError
-            If the process died and nobody had ended it.
-        """
-        from concurrent.futures import BrokenExecutor, CancelledError
-
-        from joblib.externals.loky.process_executor import (
-            ProcessPoolExecutor,
-            ShutdownExecutorError,
-        )
-
-        gone = BrokenExecutor, CancelledError, ShutdownExecutorError
-        with self._turn:
-            if stopped.is_set():
-                raise Ended
-            for fresh in (False, True):  # one that died while it was idle is replaced
-                with self._lock:
-                    if fresh or self._pool is None:
-                        self._pool = ProcessPoolExecutor(1, timeout=600)
-                    pool = self._pool
-                    self._client = client
-                    self._since = time.monotonic()
-                with suppress(*gone):
-                    future = pool.submit(task, *args)
-                    break
-            else:
-                raise MemoryError("(no process starts)")
-            try:
-                return future.result()
-            except gone:
-                if stopped.is_set() or self._pool is not pool:
-                    raise Ended from None
-                self._end()
-                raise MemoryError("(the process that drew has died)") from None
-            finally:
-                with self._lock:
-                    self._client = None
-
-
-def _warm() -> None:
-    """Import what pictures need."""
-    import workbench.mechanisms  # noqa: F401
-
-
-worker = Worker()
-
-
-# Panel
 
 
 class Panel(anywidget.AnyWidget):
