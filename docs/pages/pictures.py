@@ -89,23 +89,16 @@ def markdown(cls: type) -> str:
 @cache
 def shown(cls: type) -> Shown:
     """One release of the small data, with noise from a seed."""
-    subject = Subject(cls)
-    mechanism = replace(cls.example(subject.budget()), **SMALL.get(cls.__name__, {}))
-    if cls.relation == REPLACE:
-        mechanism = replace(mechanism, total=table().total, records=table().total)
-    rng = np.random.default_rng(0)
+    mechanism, data = pictured(cls)
+    release = mechanism(data, np.random.default_rng(0))
     if cls.takes is Interactions:
-        users = interactions()
-        noisy = mechanism(users, rng).estimate.items.values
-        return Shown(mechanism, users.item_counts(), noisy, "Counts of sixteen items")
+        noisy = release.estimate.items.values
+        return Shown(mechanism, data.item_counts(), noisy, "Counts of sixteen items")
     if cls.takes is Records:
-        keys = table().keys.astype(np.uint64)
-        records = Records(Quadtree(2, 3), keys, table().counts, Bound())
-        noisy = mechanism(records, rng).answer(EACH)
+        truth = data.answer(EACH)
         return Shown(
-            mechanism, records.answer(EACH), noisy, "Counts of the 64 leaves of a tree"
+            mechanism, truth, release.answer(EACH), "Counts of the 64 leaves of a tree"
         )
-    release = mechanism(table(), rng)
     if cls.__name__ in ("GaussianQueries", "LaplaceQueries"):
         noisy = np.asarray(release.estimate.values)
         return Shown(mechanism, table().answer(EACH), noisy, "Answers to 64 queries")
@@ -115,6 +108,19 @@ def shown(cls: type) -> Shown:
             mechanism, sorted_table.answer(EACH), release.answer(EACH), "Sorted counts"
         )
     return Shown(mechanism, table().answer(EACH), release.answer(EACH), "Counts of 64 cells")
+
+
+def pictured(cls: type) -> tuple[Any, Any]:
+    """A mechanism with fields that suit small data, and the data."""
+    mechanism = replace(cls.example(Subject(cls).budget()), **SMALL.get(cls.__name__, {}))
+    if cls.relation == REPLACE:
+        mechanism = replace(mechanism, total=table().total, records=table().total)
+    if cls.takes is Interactions:
+        return mechanism, interactions()
+    if cls.takes is Records:
+        keys = table().keys.astype(np.uint64)
+        return mechanism, Records(Quadtree(2, 3), keys, table().counts, Bound())
+    return mechanism, table()
 
 
 @cache

@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from docs.pages.pictures import pictured
 from workbench import DP, ZCDP, Bound, Domain, Marginals, Release, SparseTable
 from workbench.cli import app
 from workbench.mechanisms import (
+    ALL,
+    DirichletSynthesis,
     GaussianHistogram,
     GeometricHistogram,
     HierarchicalHistogram,
@@ -163,6 +166,19 @@ def test_counts_are_left_as_they_are_where_the_owner_asks_for_it():
     release = released(HierarchicalHistogram(DP(1)))
     shown = published_tables(release, read_about(ABOUT | {"rounded": False}))["table.csv"]
     assert "count_for_sums" not in shown and (shown["count"] % 1 != 0).any()
+
+
+@pytest.mark.parametrize("cls", [cls for cls in ALL if cls is not DirichletSynthesis])
+def test_every_mechanism_can_be_published(cls, tmp_path):
+    """Dirichlet synthesis is drawn with floating point, and is never saved."""
+    mechanism, data = pictured(cls)
+    release = mechanism(data, np.random.default_rng(0))
+    folder = release.publish(tmp_path / "out", ABOUT, simulated=True)
+    shown = pd.read_csv(folder / "table.csv", encoding="utf-8-sig")
+    page = (folder / "README.md").read_text()
+    assert (
+        ("Is 12 different from 9?" in page) == ("sd" in shown) != ("No row is a count" in page)
+    )
 
 
 def test_the_notebook_runs(tmp_path, monkeypatch):

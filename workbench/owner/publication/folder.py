@@ -19,6 +19,7 @@ from workbench.compiled import load_nbformat
 from workbench.estimates.files import temporary_folder
 from workbench.owner.publication.about import About, read_about
 from workbench.owner.publication.sheet import Sheet
+from workbench.spaces import Domain
 from workbench.value import number
 
 if TYPE_CHECKING:
@@ -313,7 +314,7 @@ def _notebook(release: Release, about: About, has_picture: bool) -> str:
 def _questions(release: Release) -> list[str]:
     """Three questions by label: everything, the label of the first row, and two labels."""
     domain = getattr(release.estimate.domain, "domain", release.estimate.domain)
-    names = list(getattr(domain, "attributes", ()))[:2]
+    names = list(domain.attributes)[:2] if isinstance(domain, Domain) else []
     if not names or not release.estimate.rows_are_counts:
         return []
     first = {name: domain.decode(name, np.zeros(1, int))[0] for name in names}

@@ -10,6 +10,7 @@ import numpy as np
 
 from workbench import estimates
 from workbench.privacy import LOCAL, REPLACE, ZCDP
+from workbench.spaces import Domain
 from workbench.value import format_number, number
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ class Sheet:
         self.sd = float(noise.flat[0]) if noise.size and np.ptp(noise) == 0 else float("nan")
 
     @property
+    def are_counts(self) -> bool:
+        """Whether rows of the table are counts, and not reports, a sketch or synthetic records."""
+        return self.release.estimate.rows_are_counts and "sd" in self.table.columns
+
+    @property
     def facts(self) -> list[tuple[str, str]]:
         """Who publishes what, a line each."""
         about = self.about
@@ -117,15 +123,18 @@ class Sheet:
     @property
     def answers(self) -> list[Answer]:
         """All questions with their answers."""
-        return [
-            self._one_count(),
-            self._protected(),
-            self._missing(),
+        of_counts = [
             self._noise(),
             self._different(),
             self._sums(),
             self._empty(),
             self._not_to_conclude(),
+        ]
+        return [
+            self._one_count(),
+            self._protected(),
+            self._missing(),
+            *(of_counts if self.are_counts else ()),
             self._use(),
             self._citation(),
             self._contact(),
@@ -146,9 +155,14 @@ class Sheet:
         about = self.about
         says = about.one_count or f"One count is one {about.row}."
         counts = f"The table has {len(self.table):,} rows."
+        if not self.are_counts:
+            rows = self.release.estimate.contents
+            if self.release.estimate.rows_are_counts:
+                rows = "synthetic records, drawn from noisy counts"
+            counts += f" They are {rows}. No row is a count, and the notebook estimates counts from them."
         domain = getattr(self.release.estimate.domain, "domain", self.release.estimate.domain)
         points = []
-        for name in getattr(domain, "attributes", ()):
+        for name in domain.attributes if isinstance(domain, Domain) else ():
             size = domain.shape[domain.axis(name)]
             labels = [str(x) for x in domain.decode(name, np.arange(min(size, _LABELS)))]
             more = f" and {size - len(labels):,} more" if size > len(labels) else ""
