@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import workbench
-from docs.pages import api, audit, mathml, mechanisms, tutorials
+from docs.pages import api, audit, guarantee, mathml, mechanisms, tutorials
 from workbench import figures
 from workbench.figures import site
 
@@ -65,6 +65,7 @@ def write_pages(app):
         "mechanisms": mechanisms.write,
         "tutorials": partial(tutorials.write, results=results),
         "audit": audit.write,
+        "guarantee": guarantee.write,
         "api": api.write,
     }
     for name, write in writers.items():

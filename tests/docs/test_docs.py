@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from docs.pages import api, audit, mechanisms, text, tutorials
+from docs.pages import api, audit, guarantee, mechanisms, text, tutorials
 from workbench.cli import app
 from workbench.mechanisms import ALL
 
@@ -17,6 +17,7 @@ DOCS = ROOT / "docs"
 WRITTEN = (
     "api",
     "audit",
+    "guarantee",
     "mechanisms",
     "tutorials",
 )  # when the documentation is built
@@ -37,6 +38,7 @@ def will_be_written(path: Path) -> bool:
     names = {
         "api": [*(f"{package}.md" for package in api.PACKAGES), "command_line.md"],
         "audit": ["table.inc"],
+        "guarantee": ["odds.inc", "rho.inc"],
         "mechanisms": [f"{cls.__name__}.md" for cls in ALL] + ["table.inc"],
         "tutorials": [f"{tour}.ipynb" for tour in tutorials.TOURS],
     }
@@ -123,6 +125,14 @@ def test_docstrings_become_markdown_in_which_only_code_is_markup():
     assert text.markdown("the |v| of `a_b`\nx_1*y <z>") == r"the \|v\| of `a_b` x\_1\*y \<z\>"
     assert text.markdown("`one`  first\n`two`  second") == "- `one`: first\n- `two`: second"
     assert text.markdown("Two\n    `a`, `b`  x_y") == "```text\nTwo\n    `a`, `b`  x_y\n```"
+
+
+def test_the_page_on_guarantees_computes_its_numbers(tmp_path):
+    guarantee.write(tmp_path)
+    rows = (tmp_path / "odds.inc").read_text()
+    assert "| 1 | 2.72 | 73.1 % | 88.1 % |" in rows
+    # ρ + 2·sqrt(ρ·ln(1/δ)) is the usual bound, and the exact one is below
+    assert 0 < guarantee.epsilon_of_rho() < 0.1 + 2 * (0.1 * 13.8156) ** 0.5
 
 
 def test_every_paper_has_its_errata():
