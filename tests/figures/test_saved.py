@@ -72,7 +72,7 @@ def test_reads_back_what_was_saved(tmp_path):
 def test_the_same_figure_has_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     one, two = saved(tmp_path / "one"), saved(tmp_path / "two")
-    assert len(list(one.iterdir())) == 6
+    assert len(list(one.iterdir())) == 7
     for file in one.iterdir():
         assert file.read_bytes() == (two / file.name).read_bytes(), file.name
     assert json.loads((one / "manifest.json").read_text())["written"].startswith("2023-11-14")

@@ -113,7 +113,7 @@ def test_random_bits_come_from_one_file():
     keys["Keystream"] = keys["word_source"]
     names_files = {
         HOUSE / f"{name}.py"
-        for name in "estimates/files owner/ledger owner/scale/spill cli/serving widgets/bank_panel".split()
+        for name in "estimates/files owner/ledger owner/scale/spill cli/serving widgets/bank_page".split()
     }
     for package, path, nodes in modules():
         for node in nodes:

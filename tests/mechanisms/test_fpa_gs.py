@@ -101,8 +101,12 @@ class Measurements:
 
         return measure
 
-    def _words(self, size, *, rng=None):
-        return seeded(len(self.exact)).integers(0, 2**64, size, np.uint64)
+    def _words(self, size, *, rng=None, names=None):
+        if names is None:
+            return seeded(len(self.exact)).integers(0, 2**64, size, np.uint64)
+        each = ([len(self.exact), *map(int, np.ravel(name))] for name in np.transpose(names))
+        words = [np.random.default_rng(one).integers(0, 2**64, dtype=np.uint64) for one in each]
+        return np.array(words, np.uint64)
 
 
 @every

@@ -302,7 +302,14 @@ def test_it_is_exported_and_knows_no_table():
     assert len(files) > 1
     made_up = {  # these draw or build simulated tables, and no others may
         *("zipf_table", "made_up_records", "_words", "_items_moved"),
-        *("advise_marginals", "advise_rows", "_rmse", "advise_degrees", "advise_records"),
+        *(
+            "advise_marginals",
+            "advise_rows",
+            "_rmse",
+            "advise_degrees",
+            "advise_records",
+            "advise_bounds",
+        ),
     }
     found = set()
     for file in files:

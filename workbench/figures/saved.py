@@ -244,6 +244,7 @@ def save(
     target.mkdir(parents=True, exist_ok=True)
     (target / "manifest.json").unlink(missing_ok=True)
     sha256 = {}
+    (target / AGGREGATES).unlink(missing_ok=True)
     if fig is not None:
         plots.lay_out(fig)
         drawn = json.dumps(plots.aggregates(fig), ensure_ascii=False, separators=(",", ":"))

@@ -136,10 +136,14 @@ class Line:
     def is_about(self, where: Mapping[str, str]) -> bool:
         """Whether a panel shows rows that it is about."""
         rows = (self.points_at or {}).get("rows", {})
-        return all(
-            key not in rows or isinstance(rows[key], dict) or str(rows[key]) == x or "{" in str(rows[key])
-            for key, x in where.items()
-        )  # fmt: skip
+        return all(key not in rows or _holds(x, rows[key]) for key, x in where.items())
+
+
+def _holds(value: str, wanted: Any) -> bool:
+    """Whether a value is among those that a check selects; a range or what is swept may be any."""
+    if isinstance(wanted, list):
+        return any(_holds(value, each) for each in wanted)
+    return isinstance(wanted, Mapping) or "{" in str(wanted) or str(wanted) == value
 
 
 def _short(text: str, otherwise: str) -> str:
