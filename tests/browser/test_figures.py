@@ -76,6 +76,7 @@ def test_a_move_draws_the_figure_again_and_says_what_makes_the_same(opened, tmp_
         assert not opened.wrong
 
 
+@pytest.mark.long
 def test_every_slider_of_every_figure_can_be_moved(opened, tmp_path):
     with opened_at(opened, tmp_path, [RECORDED, "widgets.figures()"], 8973) as address:
         opened.goto(address)
