@@ -22,7 +22,9 @@ def test_what_costs_more_than_was_booked_is_not_saved():
 
     saved = []
     release = SimpleNamespace(save=lambda *_, **__: saved.append(1))
-    request = SimpleNamespace(out="x.parquet", simulated=False, seed=None, force=False)
+    request = SimpleNamespace(
+        folder=None, out="x.parquet", simulated=False, seed=None, force=False
+    )
     booking = SimpleNamespace(check=check, saving=nullcontext, confirm=lambda: None)
     with pytest.raises(ValueError, match="withheld"):
         publishing.save(request, release, booking)
