@@ -132,6 +132,7 @@ def test_advice_is_the_same_each_time():
 @pytest.mark.parametrize(
     "change, words",
     [
+        ({"epsilon": 0.0}, "epsilon = 0.0"),
         ({"users": 0}, "users = 0"),
         ({"per_user": 0.5}, "per_user = 0.5"),
         ({"per_user_spread": -1.0}, "per_user_spread = -1.0"),

@@ -127,7 +127,7 @@ def advise(
     data. Without beliefs the worst case decides. The last line is the command that releases it.
     """
     from workbench.owner.advice import TaskAdvice
-    from workbench.owner.advice.bounds import BoundAdvice, bound_in_words
+    from workbench.owner.advice.bounds import BoundAdvice
 
     task = "bounds" if bounds else task
     if task not in TASKS:
@@ -152,12 +152,7 @@ def advise(
         unit = "a user" if unit == "a row" else unit
     if task in ("cells", "ranges") and size is None:
         raise ValueError(f"--size is missing: about how many cells to release, for {task}")
-    if task == "users" and None in (users, per_user):
-        raise ValueError(
-            "--users and --per-user are missing: what you believe, and may say in public, of how many "
-            "users there are and how many records each has"
-        )
-    if task == "bounds" and None in (users, per_user):
+    if task in ("users", "bounds") and None in (users, per_user):
         raise ValueError(
             "--users and --per-user are missing. Give the number of people and the mean number of records of a "
             "person that you believe, from public knowledge. For example, --users 60000 --per-user 1.8"
@@ -183,12 +178,9 @@ def advise(
     table = advice.display_table()
     columns = list(table.columns)
     if isinstance(advice, BoundAdvice):
-        title, right, notes = (
-            f"Errors at ε = {value.stated(epsilon)}, in records",
-            columns,
-            advice.notes,
-        )
-        bound = bound_in_words(advice.bound)
+        title, right = f"Errors at ε = {value.stated(epsilon)}, in records", columns
+        notes = advice.notes
+        bound = ",".join(3 * [str(advice.bound)])
         user = user or "COLUMN"
     elif isinstance(advice, TaskAdvice):
         about = f"{TASKS[task][0].upper()}{TASKS[task][1:]}"

@@ -64,7 +64,7 @@ class Request(StatedSpace):
             "FOLDER it is FOLDER.parquet by default.",
             show_default=False,
         ),
-    ] = None  # type: ignore[assignment]
+    ] = None  # type: ignore[assignment]  # FOLDER.parquet, once the request is checked
     folder: Annotated[
         Path | None,
         typer.Option(

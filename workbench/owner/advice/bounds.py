@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import exp, isfinite, log, prod, sqrt
+from math import exp, inf, isfinite, log, prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from workbench.mechanisms import GeometricHistogram
 from workbench.owner.advice.advice import TaskAdvice, TaskOption
 from workbench.privacy import DP
 from workbench.spaces import Domain
-from workbench.value import Float, Int, format_number, number
+from workbench.value import Float, Int, format_number
 
 _GRID = (
     1,
@@ -147,6 +147,9 @@ def advise_bounds(
         If a belief is impossible or contradicts another, a bound is not an integer from 1, or marginals
         are too large.
     """
+    if not 0 < epsilon < inf:
+        raise ValueError(f"epsilon = {epsilon} is not allowed: need a finite number > 0")
+    budget = DP(epsilon)
     spread = per_user if per_user_spread is None else per_user_spread
     for name, x, least in (
         ("users", users, 1),
@@ -181,7 +184,7 @@ def advise_bounds(
     options = [
         TaskOption(
             f"{each.bound} records",
-            GeometricHistogram(DP(epsilon)),
+            GeometricHistogram(budget),
             "root mean square error of a count",
             each.error,
             "simulated",
@@ -274,8 +277,3 @@ def _variance(epsilon: float) -> float:
     """The variance of two-sided geometric noise."""
     ratio = exp(-epsilon)
     return 2 * ratio / (1 - ratio) ** 2
-
-
-def bound_in_words(bound: int) -> str:
-    """The bound as `release` takes it: all records may lie in as many cells, or in one."""
-    return ",".join([number(bound).replace(",", "")] * 3)

@@ -1,10 +1,10 @@
-"""The law of a release, computed: the mechanism's own code runs once for every way its noise can fall.
+"""The loss of a release, computed: the mechanism's own code runs once for every way its noise can fall.
 
-Which ways there are is in `ways`, how finely noise is told apart in `cuts`. All is a function of
-the exact noise, so that no loss above ε can come about if the noise pays for what it is charged. Where the
-output shows every noisy value the loss is that of the release itself; where later steps merge values, as
-least squares does, it says what is paid for, and runs say what is seen. Where Gaussian noise is told apart
-in ranges, what is computed is a lower bound, close to the loss.
+`ways` lists the ways, and `cuts` says how finely noise is distinguished. All outcomes are functions of the
+exact noise, so if the noise pays for what it is charged, no loss exceeds ε. Where the output shows every
+noisy value, the computed loss is that of the release. Where later steps merge values, for example by least
+squares, it is the loss that is paid for, and runs show the one that is seen. Where Gaussian noise is
+grouped in ranges, it is a lower bound close to the loss.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
-from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,8 @@ from workbench.estimates.files import temporary_folder
 from workbench.owner.publication.about import About, read_about
 from workbench.owner.publication.sheet import Sheet
 from workbench.spaces import Domain
-from workbench.value import number
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from workbench.estimates.release import Release
 
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip file can name: nothing in it depends on a clock
@@ -94,17 +90,16 @@ def publish(
         tables = published_tables(release, told)
         for name, table in tables.items():
             table.to_csv(draft / name, index=False, encoding="utf-8-sig", lineterminator="\n")
-        sheet = Sheet(release, told, next(iter(tables.values())))
+        sheet = Sheet(release, told, tables)
         picture = _picture(release)
         if picture:
             (draft / "picture.svg").write_text(picture, encoding="utf-8")
-        given = dict(sheet=sheet, about=told, picture=picture, tables=tables, release=release)
+        given = dict(sheet=sheet, about=told, picture=picture, release=release)
         files = {
-            "README.html": _environment().get_template("sheet.html").render(given),
-            "README.md": _markdown(sheet, tables, bool(picture)),
+            "README.html": _page(**given),
+            "README.md": _markdown(sheet, bool(picture)),
             "statement.txt": sheet.statement + "\n",
-            "metadata.json": json.dumps(metadata(sheet, tables), indent=1, ensure_ascii=False)
-            + "\n",
+            "metadata.json": json.dumps(metadata(sheet), indent=1, ensure_ascii=False) + "\n",
             "reproduce.ipynb": _notebook(release, told, bool(picture)),
             "commands.txt": (command or "release.publish(folder, about)") + "\n",
         }
@@ -155,31 +150,34 @@ def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
 
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with whole counts that are not negative, and with the unbiased ones for sums."""
-    names = {
-        name: f"{name}_" if f"{name}_" in frame else name
-        for name in ("count", "noisy", "low", "high")
-    }
-    count, low = names["count"], names["low"]
-    if count not in frame:
+    if "count" not in frame:
         return frame
-    single = frame[names["noisy"]] if names["noisy"] in frame else frame[count]
+    low = _column(frame, "low")
+    single = frame["noisy" if "noisy" in frame else "count"]
     attrs = frame.attrs
     frame = frame.assign(**{low: frame[low].clip(lower=0)})
-    frame.insert(frame.columns.get_loc(count) + 1, "count_for_sums", frame[count])
-    frame[count] = single.clip(lower=0).round().astype("int64")
+    frame.insert(frame.columns.get_loc("count") + 1, "count_for_sums", frame["count"])
+    frame["count"] = single.clip(lower=0).round().astype("int64")
     frame.attrs = attrs
     return frame
 
 
 def _few_digits(frame: pd.DataFrame) -> pd.DataFrame:
     """Errors to two digits beyond the first of the least deviation."""
-    columns = [name for name in _ERRORS if name in frame.columns]
-    deviations = frame["sd"].to_numpy(float) if "sd" in columns else np.zeros(0)
-    deviations = deviations[np.isfinite(deviations) & (deviations > 0)]
-    if not deviations.size:
+    columns = [_column(frame, name) for name in _ERRORS]
+    if columns[0] not in frame:
         return frame
-    digits = max(0, 2 - int(np.floor(np.log10(deviations.min()))))
+    deviations = frame[columns[0]].to_numpy(float)
+    least = deviations[np.isfinite(deviations) & (deviations > 0)].min(initial=np.inf)
+    if np.isinf(least):
+        return frame
+    digits = max(0, 2 - int(np.floor(np.log10(least))))
     return frame.assign(**{name: frame[name].round(digits) for name in columns})
+
+
+def _column(frame: pd.DataFrame, name: str) -> str:
+    """What a column of `Release.to_frame` is called, where an attribute may have its name."""
+    return f"{name}_" if f"{name}_" in frame else name
 
 
 def _picture(release: Release) -> str:
@@ -201,15 +199,13 @@ def _picture(release: Release) -> str:
     return text[text.index("<svg") :]
 
 
-def metadata(sheet: Sheet, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def metadata(sheet: Sheet) -> dict[str, Any]:
     """A Frictionless data package, with the guarantee in the terms of differential privacy.
 
     Parameters
     ----------
     sheet : Sheet
         The data sheet.
-    tables : mapping
-        The tables by their files.
     """
     about, release = sheet.about, sheet.release
     bound = release.bound
@@ -233,12 +229,12 @@ def metadata(sheet: Sheet, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]
                     "fields": [_field(table, column, about) for column in table.columns]
                 },
             }
-            for name, table in tables.items()
+            for name, table in sheet.tables.items()
         ],
         "differential_privacy": {
             "guarantee": str(release.privacy),
-            "epsilon": sheet.epsilon,
-            "delta": sheet.delta,
+            "epsilon": sheet.price.epsilon,
+            "delta": sheet.price.delta,
             "neighbours": release.relation,
             "unit": about.person,
             "bound": bound
@@ -260,7 +256,7 @@ def _field(table: pd.DataFrame, column: str, about: About) -> dict[str, str]:
     return {"name": column, "type": kind} | ({"description": meaning} if meaning else {})
 
 
-def _markdown(sheet: Sheet, tables: Mapping[str, pd.DataFrame], has_picture: bool) -> str:
+def _markdown(sheet: Sheet, has_picture: bool) -> str:
     """The data sheet as Markdown."""
 
     def table(head: Any, rows: Any) -> Iterator[str]:
@@ -283,10 +279,10 @@ def _markdown(sheet: Sheet, tables: Mapping[str, pd.DataFrame], has_picture: boo
             "![The largest counts with their noise](picture.svg)",
         ]
     parts += [
-        f"## The first rows of {next(iter(tables))}",
+        f"## The first rows of {next(iter(sheet.tables))}",
         "\n".join(table(sheet.head, sheet.first_rows)),
     ]
-    parts.append(f"Files: {', '.join(tables)} (UTF-8), release.parquet, metadata.json.")
+    parts.append(f"Files: {', '.join(sheet.tables)} (UTF-8), release.parquet, metadata.json.")
     return "\n\n".join(parts).replace("<", "&lt;") + "\n"
 
 
@@ -318,7 +314,7 @@ def _questions(release: Release) -> list[str]:
     if not names or not release.estimate.rows_are_counts:
         return []
     first = {name: domain.decode(name, np.zeros(1, int))[0] for name in names}
-    first = {name: x if isinstance(x, str) else number(x) for name, x in first.items()}
+    first = {name: x if isinstance(x, str) else x.item() for name, x in first.items()}
     asked = [{}, dict(list(first.items())[:1]), first]
     try:
         for question in asked:
@@ -336,15 +332,11 @@ def _zip(folder: Path, archive: Path) -> None:
             out.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
-@cache
-def _environment() -> Environment:
+def _page(**given: Any) -> str:
+    """The data sheet as HTML."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("workbench.owner", "publication")
-    return Environment(
-        loader=loader,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
+    how: dict[str, Any] = dict(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(loader=loader, undefined=StrictUndefined, **how)
+    return environment.get_template("sheet.html").render(given)
