@@ -9,6 +9,8 @@ INSTALL := $(PIP) install -c constraints.txt
 # Made-up inputs are the same at each run, so that a run judges the commit; plain pytest draws new ones.
 PYTEST := $(BIN)/python -m pytest --dist loadgroup
 SAME := --hypothesis-profile=ci
+# A test that hangs fails with the lines where its threads stand; the longest test of `test-all` runs every notebook.
+LIMIT = -o faulthandler_exit_on_timeout=true -o faulthandler_timeout=
 WORKERS ?= auto
 
 # Tests start Python hundreds of times: without stored bytecode each start compiles the package anew.
@@ -32,10 +34,10 @@ types: .venv/installed
 
 # Tests of one file share what they prepare, so one worker runs them all.
 quick-tests: .venv/installed
-	$(PYTEST) -n $(WORKERS) --dist loadfile $(SAME) -m 'not slow and not long'
+	$(PYTEST) -n $(WORKERS) --dist loadfile $(SAME) $(LIMIT)600 -m 'not slow and not long'
 
 test-all: .venv/installed
-	$(PYTEST) -n $(WORKERS) $(SAME) -m 'slow and not long'
+	$(PYTEST) -n $(WORKERS) $(SAME) $(LIMIT)2000 -m 'slow and not long'
 
 test-long: .venv/installed
 	$(PYTEST) -n $(WORKERS) -m long

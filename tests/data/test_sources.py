@@ -5,7 +5,9 @@ import gzip
 import io
 import sqlite3
 from collections import Counter
+from concurrent.futures import thread as executors
 from contextlib import closing
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 from workbench import Bound, Domain, SparseTable
 from workbench.data import database, sources
+from workbench.data.reading import row_batches
 
 LABELS = ("Bern", 'the "Hub", north', "Zürich", "東京", "two\nlines", "-1", "50", "x" * 300)
 DOMAIN = Domain(("place", "age", "day"), (len(LABELS), 100, 3), (LABELS, None, (1, 5, 50)))
@@ -116,6 +119,7 @@ def as_duckdb(folder, rows):
 
 
 FILES = [as_csv, as_gzip, as_zstandard, as_parquet, as_folder, as_glob, as_sqlite, as_duckdb]
+TABLES = {as_sqlite: 'odd " name', as_duckdb: 'odd " name'}
 
 
 @pytest.fixture(autouse=True)
@@ -134,8 +138,7 @@ def small_batches(monkeypatch):
 def test_every_file_is_counted_as_a_loop_counts_it(write, rows, has_counts, tmp_path):
     path = write(tmp_path, rows)
     count = "n" if has_counts else None
-    name = 'odd " name' if write in (as_sqlite, as_duckdb) else None
-    read = SparseTable.read(path, DOMAIN, Bound(), count=count, table=name)
+    read = SparseTable.read(path, DOMAIN, Bound(), count=count, table=TABLES.get(write))
     assert as_dict(read) == counted(rows, has_counts)
 
 
@@ -174,6 +177,22 @@ def test_batches_of_csv_may_end_anywhere(tmp_path, monkeypatch):
         monkeypatch.setattr(sources, "_BLOCK", block)
         read = SparseTable.read(path, DOMAIN, Bound(), count="n")
         assert as_dict(read) == counted(rows, True)
+
+
+@pytest.mark.parametrize("write", FILES)
+def test_rows_left_unread_are_closed_within_the_start_of_a_thread(write, tmp_path, monkeypatch):
+    """The garbage collector may close them there, in the thread that holds the lock of all executors."""
+    rows = row_batches(write(tmp_path, [("Bern", 1, 1, 1)] * 500), table=TABLES.get(write))
+    next(rows)
+
+    def collected():
+        with executors._global_shutdown_lock:
+            rows.close()
+
+    ends = Thread(target=collected, daemon=True)
+    ends.start()
+    ends.join(30)
+    assert not ends.is_alive()
 
 
 def test_users_are_cut_alike_wherever_their_rows_come_from(tmp_path):

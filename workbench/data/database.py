@@ -172,7 +172,7 @@ class SqliteTable(DatabaseTable):
         import sqlite3
 
         name = f"file:{quote(str(self.path.absolute()))}?mode=ro"
-        connection = sqlite3.connect(name, uri=True)
+        connection = sqlite3.connect(name, uri=True, check_same_thread=False)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
         return connection
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,14 +204,12 @@ def row_batches(
 
 def _read_ahead(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """The same batches, each read by another thread while the one before it is in use."""
-    with ThreadPoolExecutor(1) as thread:
-        try:
+    # Not closed by the thread: the collector may end this inside another `submit`, which holds the lock.
+    with closing(batches), ThreadPoolExecutor(1) as thread:  # type: ignore[type-var]
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
             coming = thread.submit(next, batches, None)
-            while (batch := coming.result()) is not None:
-                coming = thread.submit(next, batches, None)
-                yield batch
-        finally:
-            thread.submit(batches.close)  # type: ignore[attr-defined]
+            yield batch
 
 
 def counted_rows(
