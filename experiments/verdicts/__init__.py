@@ -22,14 +22,6 @@ COLUMNS = (
 README = ROOT / "README.md"
 PAPERS = ("cormode2012", "hay2010", "adaptive2009", "fan2015", "chen2012")
 GENERATED = re.compile(r"(<!-- summary -->\n).*?(\n<!-- end -->)", re.S)
-_ENDS = (
-    "reproduces",
-    "reproduces for some values",
-    "does not reproduce",
-    "needs more runs",
-    "needs data",
-)
-_TICKS = dict(zip(claims.COLUMNS.values(), map(claims.TICKS.get, claims.COLUMNS), strict=True))
 
 
 def collect(paper: str, results: Path | str = RESULTS, profile: str = "paper") -> pd.DataFrame:
@@ -95,34 +87,23 @@ def with_table(text: str) -> str:
 
 
 def summary_table() -> str:
-    """A line a paper: how its findings ended, with one that reproduces, and its statements by outcome."""
+    """One line per paper: a finding that reproduces, how many do, and how many statements hold."""
     lines = [
-        f"| paper | its findings | {' | '.join(_TICKS.values())} |",
-        f"|---|---|{'---:|' * len(_TICKS)}",
+        "| paper | one of its findings | that reproduce | statements that hold |",
+        "|---|---|---|---|",
     ]
-    total = dict.fromkeys(_TICKS, 0)
-    agree: list[str] = []
+    total = dict.fromkeys(claims.DECIDED, 0)
     for paper in PAPERS:
         found = findings(paper)
-        ends = [end.partition(":")[0].partition(" of ")[0] for _, end in found]
-        told = [
-            f"{ends.count(end)} {_plural(end, ends.count(end))}" for end in _ENDS if end in ends
-        ]
-        says = next(each.says for each, end in found if end == "reproduces")
+        agree = [each.says for each, end in found if end == "reproduces"]
         counts = claims.count_outcomes(committed(paper))
-        total = {name: total[name] + n for name, n in counts.items()}
-        agree += [paper] * (not counts["contradicted"])
+        total = {name: total[name] + counts[name] for name in total}
+        decided = sum(counts[name] for name in claims.DECIDED)
         link = f"[{paper}](notebooks/{paper}/index.ipynb)"
-        numbers = " | ".join(map(str, counts.values()))
-        lines.append(f"| {link} | *{says}* {', '.join(told)} | {numbers} |")
-    told = f"{claims.share_that_holds(total)}. Nothing in {', '.join(agree)} is contradicted."
+        numbers = f"{len(agree)} of {len(found)} | {counts['holds']} of {decided}"
+        lines.append(f"| {link} | {agree[0]} | {numbers} |")
+    told = f"{claims.share_that_holds(total)}, and {total['contradicted']} are contradicted."
     return "\n".join([*lines, "", told])
-
-
-def _plural(end: str, n: int) -> str:
-    verb, space, rest = end.partition(" ")
-    verb = {"does": "do"}.get(verb, verb.removesuffix("s")) if n > 1 else verb
-    return f"{verb}{space}{rest}"
 
 
 def contradictions(quick: figures.SavedFigure) -> list[str]:
