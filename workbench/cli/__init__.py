@@ -118,8 +118,8 @@ app = typer.Typer(
     cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
-    help="A workbench for publishing data under differential privacy. With --with MODULE, "
-    "mechanisms, datasets and figures of that module are known by their names too.",
+    help="Publish data under differential privacy. Use --with MODULE with any command to add "
+    "the mechanisms, datasets and figures of your own module.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(reproduce.reproduce)

@@ -23,42 +23,46 @@ def audit(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]…",
-            help="Mechanisms, as HighPassFilter or module:Class, an instance with its own fields and "
-            "budget as module:name, or a function of a table as module:function.",
-            show_default="all of ours",
+            help="Mechanisms, for example HighPassFilter or module:Class. Use module:name for an instance with "
+            "its own fields and budget, or for a function of a table.",
+            show_default="all built in",
         ),
     ] = None,
     epsilon: Annotated[
-        str, typer.Option(metavar="E,E,…", help="At which privacy losses ε.")
+        str, typer.Option(metavar="E,E,…", help="Privacy losses ε to test.")
     ] = "0.3,1,3",
     runs: Annotated[
         int | None,
         typer.Option(
-            help="Calls with either neighbour.", show_default="as many as time allows"
+            help="Releases to draw from each neighbour.", show_default="as many as time allows"
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="The limit of one call.")] = 10.0,
+    seconds: Annotated[float, typer.Option(help="Time limit of one audit, in seconds.")] = 10.0,
     thorough: Annotated[
         bool,
-        typer.Option("--thorough", help="All pairs and all choices of fields: hours."),
+        typer.Option(
+            "--thorough", help="Test all pairs and all choices of fields. Takes hours."
+        ),
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes.", show_default="one a core")
+        int | None,
+        typer.Option(min=1, help="Number of worker processes.", show_default="one per core"),
     ] = None,
     scheduler: cluster.Scheduler = None,
     insecure: cluster.Insecure = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Where the rows are written too (CSV), as they come; what it holds already, from a "
-            "run that was broken off, is not measured again."
+            help="CSV file to which rows are also written as they come. Rows that it already holds are not "
+            "measured again."
         ),
     ] = None,
 ) -> None:
-    """Look for outputs that tell two made-up neighbours apart better than ε allows. No table is
-    needed. A line for each mechanism, pair and ε: the loss computed over all outputs where that is
-    possible, a lower bound from runs, and how much of ε they reach. Exit code 1 if more is lost than
-    is stated, or if something cannot be audited.
+    """Test whether mechanisms lose more privacy than they state.
+
+    No table is needed. Each line shows a mechanism, a pair of neighbouring tables and ε: the privacy
+    loss over all outputs where it can be computed, a lower bound from runs, and their share of ε.
+    The exit code is 1 if a mechanism loses more than it states or cannot be audited.
     """
     from workbench.mechanisms.options import parse_numbers
 
@@ -206,10 +210,14 @@ def _end_with_parent() -> None:
 
 def laws(
     name: Annotated[
-        str, typer.Argument(metavar="MODULE:CLASS", help="Or one of ours, as HighPassFilter.")
+        str,
+        typer.Argument(
+            metavar="MODULE:CLASS",
+            help="Mechanism to check, for example my_module:MyHistogram.",
+        ),
     ],
 ) -> None:
-    """Run the laws of mechanisms on one class: a line each, and exit code 1 if one is broken."""
+    """Check one mechanism against every law. The exit code is 1 if it breaks one."""
     cls = _named(name)
     if not hasattr(cls, "takes") or not hasattr(cls, "example"):
         raise ValueError(f"{name} is no mechanism: need a class derived from `Mechanism`")
@@ -229,7 +237,7 @@ def laws(
 
 # New
 
-app = typer.Typer(no_args_is_help=True, help="Begin a file of one's own.")
+app = typer.Typer(no_args_is_help=True, help="Start a file for your own mechanism.")
 
 _ABOUT = '"""{name}: what it does, in one sentence in the field\'s words."""'
 _PROMISES = """Guarantee  ε-DP per unit; which part of the budget pays for what.
@@ -258,14 +266,16 @@ from workbench.mechanisms.protocol import (
 
 @app.callback()
 def new() -> None:
-    """Begin a file of one's own."""
+    """Start a file for your own mechanism."""
 
 
 @app.command()
 def mechanism(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its class, as in MyHistogram.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the class, for example MyHistogram.")
+    ],
 ) -> None:
-    """Write NAME's file into the current folder: a mechanism that works, to be changed into yours.
+    """Write a working mechanism to the current folder, for you to change.
 
     It is our shortest one, noise on every count, under your name; `workbench laws` says whether what you
     make of it still obeys what every mechanism must.

@@ -20,44 +20,55 @@ if TYPE_CHECKING:
 
 _SIGNS = {"epsilon": "ε", "rho": "ρ"}
 
-app = typer.Typer(no_args_is_help=True, help="One budget over many releases: new, show.")
-File = Annotated[Path, typer.Argument(help="The budget file.")]
+app = typer.Typer(
+    no_args_is_help=True, help="Create and show a budget that many releases share."
+)
+File = Annotated[Path, typer.Argument(help="Budget file.")]
 
 
 @app.command()
 def new(
     file: File,
     people: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose data: 'customers of shop X'.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="People that it covers, for example 'customers of shop X'.",
+        ),
     ],
     unit: Annotated[
-        str, typer.Option(metavar="TEXT", help="What is protected: 'a user', 'a trip'.")
+        str,
+        typer.Option(
+            metavar="TEXT", help="What is protected, for example 'a user' or 'a trip'."
+        ),
     ],
     epsilon: Annotated[
-        float | None, typer.Option(help="Privacy loss ε; this or --rho is required.")
+        float | None, typer.Option(help="Privacy loss ε. Required unless you give --rho.")
     ] = None,
     rho: Annotated[
         float | None,
         typer.Option(
-            help="Privacy loss ρ, which many releases with Gaussian noise share best."
+            help="Privacy loss ρ, under which many releases with Gaussian noise add up to less."
         ),
     ] = None,
     delta: Annotated[float, typer.Option(help="Failure probability δ.")] = 0.0,
     epsilon_is_meant: options.EpsilonIsMeant = False,
     relation: Annotated[
         str,
-        typer.Option(help="Which neighbours: add-remove-one-unit, replace-one-unit or local."),
+        typer.Option(
+            help="Neighbouring relation: add-remove-one-unit, replace-one-unit or local."
+        ),
     ] = "add-remove-one-unit",
     counter: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A small file that knows an older copy; best where no backup restores both.",
+            help="Counter file that detects an older copy. Keep it where no backup restores both.",
             show_default="FILE.count",
         ),
     ] = None,
 ) -> None:
-    """Begin a budget for people. Data are never hashed: next month's export spends from it as well."""
+    """Create a budget for a group of people, from which every table about them spends."""
     from workbench.owner import Session
     from workbench.privacy import DP, ZCDP
 
@@ -83,10 +94,10 @@ def show(
     file: File,
     delta: Annotated[
         float | None,
-        typer.Option(help="Say a budget of ρ, and what is spent of it, as an ε too."),
+        typer.Option(help="Also show a budget of ρ as an ε at this failure probability δ."),
     ] = None,
 ) -> None:
-    """Show what was spent on what, and what is left."""
+    """Show what was spent, on what, and what remains."""
     session = _opened(file)
     budget = session.budget
     ledger = session.ledger

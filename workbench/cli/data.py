@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _SHORT = 60  # characters
 _LABELS = 8  # of an attribute that are shown one by one
-Name = Annotated[str, typer.Argument(help="A dataset, as `workbench data list` names it.")]
+Name = Annotated[str, typer.Argument(help="Name of a dataset in `workbench data list`.")]
 
-app = typer.Typer(no_args_is_help=True, help="Published datasets: list, fetch, path, verify.")
+app = typer.Typer(no_args_is_help=True, help="List, fetch and verify published datasets.")
 
 
 @app.command("list")
 def list_() -> None:
-    """Every published file, and where it is; datasets of others; and what data each figure uses now."""
+    """List published datasets, where their files are, and which data each figure uses now."""
     from workbench import compiled
     from workbench.datasets import published
     from workbench.figures.figure import data_in_use
@@ -54,10 +54,10 @@ def list_() -> None:
 def fetch(
     name: Name,
     force: Annotated[
-        bool, typer.Option("--force", help="Fetch again what is already there.")
+        bool, typer.Option("--force", help="Fetch files again that are already there.")
     ] = False,
 ) -> None:
-    """Bring a dataset's files from their publisher into data/raw/."""
+    """Download a dataset from its publisher to data/raw/."""
     from workbench.datasets import published
 
     for path in published.fetch(name, force=force):
@@ -66,7 +66,7 @@ def fetch(
 
 @app.command()
 def path(name: Name) -> None:
-    """Where a dataset's files are, one a line."""
+    """Print the paths of a dataset's files."""
     from workbench.datasets import published
 
     for file in published.path(name):
@@ -76,10 +76,10 @@ def path(name: Name) -> None:
 @app.command()
 def verify(
     name: Annotated[
-        str | None, typer.Argument(help="One dataset; all, if none is named.")
+        str | None, typer.Argument(help="Dataset to verify. All by default.")
     ] = None,
 ) -> None:
-    """Read files and compare them with the recorded sha256; 1 if one differs."""
+    """Compare files with their recorded sha256. The exit code is 1 if one differs."""
     from workbench.datasets import published
 
     rows = published.verify(name)
@@ -123,7 +123,9 @@ This tells about the data: it is for your eyes alone. Labels that are added to t
 stand here would make the domain private, and publishing it would tell that they occur: say
 "other": "label" (or "drop"), and the same of "missing", instead."""
 
-domain_app = typer.Typer(no_args_is_help=True, help="Which cells there can be: new, check.")
+domain_app = typer.Typer(
+    no_args_is_help=True, help="Draft and check a domain, the list of possible cells."
+)
 
 
 @domain_app.command()
@@ -132,12 +134,12 @@ def new(
         Path, typer.Option("--from", metavar="FILE", help="CSV, Parquet, DuckDB or SQLite.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The domain file to write; without it, print it.")
+        Path | None, typer.Option(help="Domain file to write. Printed by default.")
     ] = None,
     name: options.TableName = None,
     force: options.Force = False,
 ) -> None:
-    """Draft a domain from a file's columns: their names and types, never their values."""
+    """Draft a domain from the column names and types of a file, without reading values."""
     import json
 
     from workbench.data import draft_domain
@@ -161,22 +163,24 @@ def new(
 
 @domain_app.command()
 def check(
-    domain: Annotated[Path, typer.Argument(help="The domain file.")],
+    domain: Annotated[Path, typer.Argument(help="Domain file.")],
     table: Annotated[
-        list[Path] | None, typer.Argument(metavar="[TABLE...]", help="As `release` takes them.")
+        list[Path] | None,
+        typer.Argument(metavar="[TABLE...]", help="Table to check against the domain."),
     ] = None,
     count: options.Count = None,
     user: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Whose each row is.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column that names the user of each row."),
     ] = None,
     user_type: options.UserType = None,
     name: options.TableName = None,
     look: Annotated[
         bool,
-        typer.Option("--look", help="Count rows, users and cells too: not for publication."),
+        typer.Option("--look", help="Also count rows, users and cells. Not for publication."),
     ] = False,
 ) -> None:
-    """Show the attributes of a domain, and what a release of a table would refuse.
+    """Show a domain, and the rows of a table that a release would refuse.
 
     What is said of the table is for its owner's eyes; nothing is written.
     """

@@ -112,7 +112,7 @@ def _overview(command: str) -> str:
         f"Usage: {command} MECHANISM TABLE... --out FILE [OPTIONS]",
         "",
         "Release a table of counts, records or interactions under differential privacy.",
-        "Each mechanism has a page of its own:",
+        "For the options of a mechanism, name it, for example:",
         f"  {command} HighPassFilter --help",
         "",
     ]
@@ -122,17 +122,12 @@ def _overview(command: str) -> str:
     if others:
         families["of --with"] = others
     by_name = {cls.__name__: cls for cls in ours if not getattr(cls, "idealised", False)}
-    for family, names in families.items():
-        for name in names:
-            if name in by_name:
-                said = (by_name[name].__doc__ or "").splitlines()[0]
-                line = f" {family.partition('_')[0]:14}{name:26}{said}"
-                lines.append(line if len(line) <= 79 else f"{line[:78].rstrip()}…")
-                family = ""
+    for name in (name for names in families.values() for name in names if name in by_name):
+        lines.append(f" {name:26}{(by_name[name].__doc__ or '').splitlines()[0]}")
     lines += [
         "",
-        "--with MODULE adds the mechanisms of a module of your own.",
-        "A file that is called as a mechanism is written ./NAME.",
+        "Use --with MODULE to add the mechanisms of your own module.",
+        "Write ./NAME for a file that has the name of a mechanism.",
     ]
     return "\n".join(lines)
 

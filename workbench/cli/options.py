@@ -24,7 +24,7 @@ Scheduler = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS|FILE",
-        help="A Dask cluster that does the work: its scheduler's address, or the file that it wrote.",
+        help="Dask cluster to run on: the address of its scheduler, or its scheduler file.",
         rich_help_panel="Many machines",
     ),
 ]
@@ -32,8 +32,8 @@ Insecure = Annotated[
     bool,
     typer.Option(
         "--insecure",
-        help="Accept a tcp:// scheduler on another machine: private rows then cross the network in the "
-        "clear.",
+        help="Accept a tcp:// scheduler on another machine, although private rows then cross the network "
+        "unencrypted.",
         rich_help_panel="Many machines",
     ),
 ]
@@ -52,13 +52,14 @@ def connected(scheduler: str, insecure: bool) -> Cluster:
 
 TableName = Annotated[
     str | None,
-    typer.Option("--table", metavar="NAME", help="The table of a DuckDB or SQLite file."),
+    typer.Option("--table", metavar="NAME", help="Table of a DuckDB or SQLite file."),
 ]
 EpsilonIsMeant = Annotated[
-    bool, typer.Option("--epsilon-is-meant", help="Allow ε above 10, which protects little.")
+    bool,
+    typer.Option("--epsilon-is-meant", help="Allow ε above 10, although it protects little."),
 ]
 Count = Annotated[
-    str | None, typer.Option(help="The column of counts; without it each row counts one.")
+    str | None, typer.Option(help="Column of counts. By default each row counts one.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
 
@@ -67,7 +68,7 @@ SPACE = "Points, strings or codes (DirectSynthesis, PrivTree, adaptive histogram
 UserType = Annotated[
     Literal["text"] | None,
     typer.Option(
-        help="Read users as text: 7 and 007 are then two people. By default 007 is refused."
+        help="Read user identifiers as text, so that 7 and 007 are two people. By default 007 is refused."
     ),
 ]
 
@@ -82,21 +83,23 @@ class StatedSpace:
         str | None,
         _of_space(
             metavar="X=LOW..HIGH,Y=…",
-            help="Columns of coordinates, and the box that they lie in.",
+            help="Columns of coordinates and the range of each.",
         ),
     ] = None
-    levels: Annotated[int, _of_space(min=1, max=52, help="How often a box is halved.")] = 20
-    strings: Annotated[str | None, _of_space(metavar="COLUMN", help="A column of strings.")] = (
+    levels: Annotated[
+        int, _of_space(min=1, max=52, help="Number of times a box is halved.")
+    ] = 20
+    strings: Annotated[str | None, _of_space(metavar="COLUMN", help="Column of strings.")] = (
         None
     )
     length: Annotated[
-        int, _of_space(min=1, max=128, help="The longest string, in symbols.")
+        int, _of_space(min=1, max=128, help="Largest length of a string, in symbols.")
     ] = 20
     alphabet: Annotated[
         str | None,
         _of_space(
             metavar="SYMBOLS",
-            help="Of the strings, in order.",
+            help="Symbols of the strings, in order.",
             show_default="a–z, 0–9, full stop and space",
         ),
     ] = None
@@ -104,12 +107,14 @@ class StatedSpace:
         Path | None,
         _of_space(
             metavar="FILE",
-            help="Codes, each with the code that it belongs to: CSV of two columns, the second empty at the "
-            "top.",
+            help="CSV file of codes, each with the code that it belongs to (empty at the top).",
         ),
     ] = None
     code: Annotated[
-        str, _of_space(metavar="COLUMN", help="The column of codes of a taxonomy.")
+        str,
+        _of_space(
+            metavar="COLUMN", help="Column of the table that holds codes of the taxonomy."
+        ),
     ] = "code"
 
     def __post_init__(self) -> None:

@@ -59,7 +59,7 @@ def synthesize(
         str,
         typer.Option(
             metavar="N|paid",
-            help="How many records: a public number, or `paid`, which buys a noisy count of the table's.",
+            help="Number of records: a public number, or `paid` to buy a noisy count of the table's.",
         ),
     ],
     marginals: Annotated[
@@ -71,8 +71,7 @@ def synthesize(
         ),
     ],
 ) -> None:
-    """Make synthetic records under differential privacy: noisy counts of marginals are bought, and records
-    are drawn from the model of maximum entropy that has about these.
+    """Make synthetic records: buy noisy marginals, and draw records from the maximum entropy model.
 
     Marginals and number are stated: nothing is chosen by looking at the table.
     """

@@ -84,19 +84,19 @@ _PICTURES = (".png", ".svg", ".pdf")
 
 
 def show(
-    file: Annotated[Path, typer.Argument(help="A release, as `workbench release` writes it.")],
-    top: Annotated[int, typer.Option(min=0, help="How many of its largest cells.")] = 10,
+    file: Annotated[Path, typer.Argument(help="Release file.")],
+    top: Annotated[int, typer.Option(min=0, help="Number of largest cells to show.")] = 10,
     picture: Annotated[
         Path | None,
-        typer.Option(help="Draw it into this file: .png, .svg or .pdf."),
+        typer.Option(help="Picture to write (.png, .svg or .pdf)."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
     delta: Annotated[
         float | None,
-        typer.Option(help="Say what it costs as an ε at this failure probability δ."),
+        typer.Option(help="Failure probability δ at which to show the cost as an ε."),
     ] = None,
 ) -> None:
-    """Show a release: its guarantee in words, what paid for it, its size and its largest cells.
+    """Show a release: its guarantee, receipts, size and largest cells.
 
     All of it comes from the file alone.
     """
@@ -152,27 +152,28 @@ def _draw(release: Release, file: Path, path: Path) -> None:
 
 
 def answer(
-    file: Annotated[Path, typer.Argument(help="A release, as `workbench release` writes it.")],
+    file: Annotated[Path, typer.Argument(help="Release file.")],
     queries: Annotated[
         list[str],
         typer.Argument(
             metavar="QUERY...",
-            help="'origin=Bern hour=7..9': labels, ranges of which both ends belong to it, sets as "
+            help="For example 'origin=Bern hour=7..9': labels, ranges with both ends included, sets such as "
             "Bern|Genf; '*' is everything. Quotes around labels with spaces or any of = .. | ,",
         ),
     ],
     error: Annotated[
-        bool, typer.Option("--error", help="Say how far each answer may be off.")
+        bool, typer.Option("--error", help="Show the error of each answer.")
     ] = False,
     belief: Annotated[
         str | None,
         typer.Option(
-            help="`empty`: what was not released is taken to be empty; needs --error."
+            help="With `empty`, treat cells that were not released as empty. Needs --error."
         ),
     ] = None,
 ) -> None:
-    """Answer queries by label from a release file. It costs nothing, however often: what spends is `ask`
-    of a session, which looks at the data.
+    """Answer queries from a release file, at no cost.
+
+    Nothing is spent because only the release is read.
     """
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such release file")

@@ -38,60 +38,68 @@ def _use_cluster(scheduler: str, insecure: bool) -> None:
 
 def reproduce(
     figures: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIGURE]…", help="All, if none is named.")
+        list[str] | None,
+        typer.Argument(metavar="[FIGURE]…", help="Figures to run. All by default."),
     ] = None,
     profile: Annotated[
-        str, typer.Option(help="quick (minutes) or paper (the papers' own sizes).")
+        str,
+        typer.Option(help="Size of the runs: quick (minutes) or paper (as printed, hours)."),
     ] = "quick",
     parameters: Annotated[
         list[str] | None,
         typer.Option(
             "-p",
             metavar="NAME=VALUE",
-            help="A figure's parameter; commas between several values (semicolons between lists) run each.",
+            help="Parameter of a figure. Commas between values run each (semicolons between lists).",
         ),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Another dataset of its kind; the same as -p data=NAME.")
+        str | None, typer.Option(help="Dataset to use instead, same as -p data=NAME.")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Start even more than 200 runs without asking.")
+        bool, typer.Option("--yes", help="Start more than 200 runs without asking.")
     ] = False,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of notebooks at once.", show_default="one per core"),
+        typer.Option(
+            min=1, help="Number of notebooks that run at once.", show_default="one per core"
+        ),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Folder of results.", show_default="experiments/results")
+        Path | None,
+        typer.Option(help="Folder for results.", show_default="experiments/results"),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Run up-to-date figures too, and draw rows again.")
+        bool,
+        typer.Option(
+            "--force", help="Run figures again that are up to date, with all their rows."
+        ),
     ] = False,
     only_failed: Annotated[
-        bool, typer.Option("--only-failed", help="Run only figures that failed last time.")
+        bool, typer.Option("--only-failed", help="Run only the figures that failed last time.")
     ] = False,
     changed: Annotated[
         bool,
         typer.Option(
             "--changed",
-            help="Run only figures whose own notebook, modules or data changed, not any source.",
+            help="Run only figures whose own notebook, modules or data changed.",
         ),
     ] = False,
     timeout: Annotated[
         float | None,
         typer.Option(
             min=0.1,
-            help="Longest time of a cell, in seconds.",
+            help="Time limit of one notebook cell, in seconds.",
             show_default="600; paper: 6 hours",
         ),
     ] = None,
     scheduler: options.Scheduler = None,
     insecure: options.Insecure = False,
     notebooks: Annotated[
-        Path | None, typer.Option(help="Folder of notebooks.", show_default="notebooks")
+        Path | None, typer.Option(help="Folder with the notebooks.", show_default="notebooks")
     ] = None,
 ) -> None:
-    """Reproduce figures: pictures, rows and verdicts, and one report of all of them.
+    """Reproduce figures of the papers, and write one report.
 
     A figure that has not changed since it last ran is not run again, and finished trials are kept, so
     a run that was stopped continues. `--force` draws all anew. The exit code is 1 if a notebook fails.

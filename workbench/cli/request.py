@@ -78,11 +78,11 @@ class Request(StatedSpace):
         typer.Option(
             "--about",
             metavar="FILE",
-            help="What --publish says about the table (JSON): title, publisher, contact, licence.",
+            help="Title, publisher, contact and licence for --publish (JSON).",
         ),
     ] = Path("publication.json")
     epsilon: Annotated[
-        float | None, typer.Option(help="Privacy loss ε; this or --rho is required.")
+        float | None, typer.Option(help="Privacy loss ε. Required unless you give --rho.")
     ] = None
     rho: Annotated[
         float | None,
@@ -94,14 +94,15 @@ class Request(StatedSpace):
     table_name: options.TableName = None
     count: options.Count = None
     domain_file: Annotated[
-        Path | None, typer.Option("--domain", help="Which cells there can be (JSON); required.")
+        Path | None,
+        typer.Option("--domain", help="Domain file (JSON) with the possible cells. Required."),
     ] = None
     bound_text: Annotated[
         str | None,
         typer.Option(
             "--bound",
             metavar="L0,LINF[,L1]",
-            help="How far one unit moves the table; required.",
+            help="Largest change of the table by one unit: number of cells, per cell, in all. Required.",
         ),
     ] = None
     delta: Annotated[
@@ -110,15 +111,13 @@ class Request(StatedSpace):
     epsilon_is_meant: options.EpsilonIsMeant = False
     budget_file: Annotated[
         Path | None,
-        typer.Option(
-            "--budget", metavar="FILE", help="Spend from this file of `workbench budget new`."
-        ),
+        typer.Option("--budget", metavar="FILE", help="Budget file to spend from."),
     ] = None
     user: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Whose each row is: each user is cut to the bound, at random.",
+            help="Column that names each row's user. Users are truncated to the bound at random.",
         ),
     ] = None
     user_type: options.UserType = None
@@ -126,21 +125,21 @@ class Request(StatedSpace):
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="What is protected, as 'a trip'; needed without --user, and then the bound is believed.",
+            help="What is protected, for example 'a trip'. Needed without --user; the bound is then believed",
         ),
     ] = None
     report_cut: Annotated[
         float | None,
         typer.Option(
             metavar="EPS",
-            help="Also release how many users lost anything to the bound, for this ε more.",
+            help="Also release how many users were truncated. Costs this much more ε.",
         ),
     ] = None
     item: Annotated[
         str | None,
         _of_people(
             metavar="COLUMN[,…]",
-            help="An attribute of the domain, or several, which are crossed.",
+            help="Attribute of the domain, or several, which are crossed.",
             show_default="its first",
         ),
     ] = None
@@ -148,7 +147,7 @@ class Request(StatedSpace):
         str | None,
         _of_people(
             metavar="COLUMN[,…]",
-            help="Another attribute of the domain, or several.",
+            help="Second attribute of the domain, or several.",
             show_default="its second",
         ),
     ] = None
@@ -157,30 +156,34 @@ class Request(StatedSpace):
         _of_large(
             min=1,
             metavar="N",
-            help="Deal rows out to scratch files, and work on so many processes.",
+            help="Number of processes. Rows go to scratch files, so the table may be larger than memory.",
         ),
     ] = None
     scratch: Annotated[
         Path | None,
         _of_large(
             metavar="FOLDER",
-            help="Deal rows out to scratch files here: a private folder that is removed in any case.",
+            help="Folder for scratch files, in which a private folder is made and always removed.",
         ),
     ] = None
     scheduler: options.Scheduler = None
     insecure: options.Insecure = False
     choose_epsilon: Annotated[
-        float | None, typer.Option(help="What the choice costs, beside --epsilon.")
+        float | None, typer.Option(help="Privacy loss of the choice, in addition to --epsilon.")
     ] = None
     force: options.Force = False
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Replayable noise; needs --simulated.")
+        int | None,
+        typer.Option(min=0, help="Seed for noise that can be replayed. Needs --simulated."),
     ] = None
     simulated: Annotated[
-        bool, typer.Option("--simulated", help="Save a release that is not for publication.")
+        bool, typer.Option("--simulated", help="Allow a release that is not for publication.")
     ] = False
     domain_from_data: Annotated[
-        bool, typer.Option("--domain-from-data", help="Voids the guarantee.")
+        bool,
+        typer.Option(
+            "--domain-from-data", help="Read the domain from the data. Voids the guarantee."
+        ),
     ] = False
 
     def __post_init__(self) -> None:

@@ -90,18 +90,20 @@ def _answers(port: int) -> bool:
 # Lab
 
 FIRST = "01_explore.ipynb"
-Browser = Annotated[bool, typer.Option(help="Open it in a browser.")]
-Notebooks = Annotated[Path | None, typer.Option(help="Where.", show_default="notebooks")]
+Browser = Annotated[bool, typer.Option(help="Open the page in a browser.")]
+Notebooks = Annotated[
+    Path | None, typer.Option(help="Folder with the notebooks.", show_default="notebooks")
+]
 
 
 def lab(
     browser: Browser = True,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8888,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")] = 8888,
     notebooks: Notebooks = None,
 ) -> None:
-    """Open JupyterLab on the notebooks, at the explorer; Ctrl-C stops it.
+    """Open JupyterLab with the notebooks.
 
-    Notebooks are saved without outputs, as they are committed; results hold executed copies.
+    Press Ctrl-C to stop it. Notebooks are saved without outputs. Executed copies are in the results folder.
     """
     top = notebooks_folder(notebooks)
     page = f"/lab/tree/{FIRST}" if (top / FIRST).is_file() else "/lab"
@@ -141,12 +143,12 @@ def notebooks_folder(notebooks: Path | None) -> Path:
 
 def explore(
     browser: Browser = True,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8866,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")] = 8866,
     notebooks: Notebooks = None,
 ) -> None:
-    """Open the explorer as a dashboard: sliders on every mechanism, no code; Ctrl-C stops it.
+    """Open a page with sliders for every mechanism.
 
-    Its noise is simulated and compares with public truths: nothing in it is a release to publish.
+    Press Ctrl-C to stop it. Noise is simulated on public data, so nothing on the page is a release to publish.
     """
     notebook = notebooks_folder(notebooks) / FIRST
     if not notebook.is_file():
@@ -171,13 +173,17 @@ def explore(
 
 
 def bank(
-    file: Annotated[Path, typer.Argument(help="A session's file; its table is not opened.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="Budget file with a bank of answers. Its table is not opened."),
+    ],
     browser: Browser = True,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The first port to try.")] = 8876,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")] = 8876,
 ) -> None:
-    """Serve a page that answers questions from a session's bank, for free; Ctrl-C stops it.
+    """Serve a page that answers questions from a bank of paid answers.
 
-    Visitors choose attributes and values. The page cannot spend. It says what a better answer would cost.
+    Press Ctrl-C to stop it. Visitors choose attributes and values. The page cannot spend, and shows
+    what a better answer would cost.
     """
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such session")  # said before a page is loaded
@@ -206,10 +212,10 @@ _IGNORED = "data/raw/\nexperiments/results/\n.ipynb_checkpoints/\n__pycache__/\n
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where; it must not be there, or be empty.")
+        Path, typer.Argument(metavar="DIR", help="Folder to create, or an empty one.")
     ],
 ) -> None:
-    """Lay out a project: notebooks, specs and a folder for data, in which `reproduce`, `lab`, … work."""
+    """Create a project folder with notebooks, figures and a place for data."""
     from workbench.compiled import template_folder
 
     target = folder.resolve()

@@ -35,25 +35,30 @@ def export(
     ],
     parameters: Annotated[
         list[str] | None,
-        typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A setting; repeatable."),
+        typer.Option(
+            "--parameter", "-p", metavar="NAME=VALUE", help="Parameter to set. Can be repeated."
+        ),
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option(help="The folder.", show_default="experiments/results/exported"),
+        typer.Option(help="Folder to write to.", show_default="experiments/results/exported"),
     ] = None,
     width: Annotated[
-        str, typer.Option(metavar="WIDTH", help="column, page, slide, or centimetres.")
+        str,
+        typer.Option(
+            metavar="WIDTH", help="Width of pictures: column, page, slide, or centimetres."
+        ),
     ] = "page",
     panels: Annotated[
-        str, typer.Option(metavar="LETTERS", help="Panels of a figure to draw, for example ac.")
+        str, typer.Option(metavar="LETTERS", help="Panels to draw, for example ac.")
     ] = "",
-    font: Annotated[str, typer.Option(help="serif or sans.")] = "sans",
+    font: Annotated[str, typer.Option(help="Font: serif or sans.")] = "sans",
     formats: Annotated[
-        str, typer.Option("--format", help="Some of pdf,svg,png,csv,tex,md.")
+        str, typer.Option("--format", help="Formats to write, some of pdf,svg,png,csv,tex,md.")
     ] = "pdf,svg,png,csv,tex,md",
-    profile: Annotated[str, typer.Option(help="quick or paper, of figures.")] = "quick",
+    profile: Annotated[str, typer.Option(help="Size of the run: quick or paper.")] = "quick",
 ) -> None:
-    """Write figures for a paper: pictures, rows, LaTeX and Markdown, each saying how it was made.
+    """Export figures for your paper: pictures, rows, LaTeX and Markdown.
 
     Finished trials are taken from the results; noise is simulated. The same command gives the same
     bytes, and `workbench whereis FILE` says which command it was.
@@ -136,13 +141,13 @@ _BEYOND = ("--budget", "--scheduler", "--insecure", "--scratch", "--with")
 
 def whereis(
     file: Annotated[
-        Path, typer.Argument(help="A picture, a table, a release, or a saved figure's folder.")
+        Path, typer.Argument(help="Picture, table, release, or folder of a saved figure.")
     ],
     check: Annotated[
-        bool, typer.Option("--check", help="Run it again: do its rows agree?")
+        bool, typer.Option("--check", help="Run it again and compare its rows.")
     ] = False,
 ) -> None:
-    """Say how a file was made, and print the command that makes it again.
+    """Show how a file was made, and the command that makes it again.
 
     The exit code of --check is 1 if rows differ. What was made with system noise is never run again:
     that would spend privacy once more.

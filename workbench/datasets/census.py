@@ -101,11 +101,11 @@ class Adult(RealFile):
     cite: ClassVar[str] = "becker1996"
 
     attributes: tuple[str, ...] = parameter(
-        SEVEN, check=subset_of(ADULT_LABELS), doc="which of the attributes"
+        SEVEN, check=subset_of(ADULT_LABELS), doc="attributes to keep"
     )
-    missing: str = parameter("keep", choices=("keep", "drop"), doc='what to do with "?"')
+    missing: str = parameter("keep", choices=("keep", "drop"), doc='treatment of "?"')
     part: str = parameter(
-        "both", choices=("both", "training"), doc="`adult.data` alone, or both"
+        "both", choices=("both", "training"), doc="files: both, or `adult.data` alone"
     )
 
     @property
@@ -231,11 +231,9 @@ class CensusIncome(RealFile):
     schema = (FILE,)
 
     attributes: tuple[str, ...] = parameter(
-        tuple(LABELS), check=subset_of(LABELS), doc="which of the attributes"
+        tuple(LABELS), check=subset_of(LABELS), doc="attributes to keep"
     )
-    age_band: int = parameter(
-        1, choices=(1, 5), unit="years", doc="years that one code of age covers"
-    )
+    age_band: int = parameter(1, choices=(1, 5), unit="years", doc="years per code of age")
 
     @property
     def domain(self) -> Domain:

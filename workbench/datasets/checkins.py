@@ -59,7 +59,7 @@ class Foursquare(RealFile):
 
     cite: ClassVar[str] = "yang2015"
 
-    city: str = parameter("nyc", choices=tuple(FORMS), doc="which city")
+    city: str = parameter("nyc", choices=tuple(FORMS), doc="city")
 
     @property
     def domain(self) -> Domain:
@@ -189,9 +189,7 @@ class Gowalla(RealFile):
 
     cite: ClassVar[str] = "cho2011"
 
-    version: str = parameter(
-        "lglmf", choices=("lglmf", "snap", "austin"), doc="which published file"
-    )
+    version: str = parameter("lglmf", choices=("lglmf", "snap", "austin"), doc="published file")
 
     @property
     def domain(self) -> Domain:

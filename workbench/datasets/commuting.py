@@ -80,10 +80,14 @@ class OnTheMap(RealFile):
 
     cite: ClassVar[str] = "lodes7"
 
-    states: tuple[str, ...] = parameter(("ri",), check=subset_of(FIPS), doc="postal codes")
-    year: int = parameter(2019, 2002, integer=True, doc="of the jobs")
-    part: str = parameter("main", choices=("main", "aux"), doc="home in the state, or outside")
-    level: str = parameter("block", choices=tuple(DIGITS), doc="what a location is")
+    states: tuple[str, ...] = parameter(
+        ("ri",), check=subset_of(FIPS), doc="postal codes of states"
+    )
+    year: int = parameter(2019, 2002, integer=True, doc="year of the jobs")
+    part: str = parameter(
+        "main", choices=("main", "aux"), doc="home in the state (main) or outside (aux)"
+    )
+    level: str = parameter("block", choices=tuple(DIGITS), doc="size of a location")
 
     @cached_property
     def domain(self) -> Domain:
@@ -256,7 +260,7 @@ class CommutePoints(OverHierarchy, RealFile):
 
     cite: ClassVar[str] = "lodes7"
 
-    dataset: Any = parameter(check=_pairs_of_blocks, doc="the jobs: an OnTheMap")
+    dataset: Any = parameter(check=_pairs_of_blocks, doc="OnTheMap dataset of jobs")
     depth: int = parameter(16, 1, 32, integer=True, unit="levels")
 
     @cached_property

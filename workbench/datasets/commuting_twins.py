@@ -66,7 +66,9 @@ class OnTheMapTwin(Twin):
     }
     cite: ClassVar[str] = "cormode2012"
 
-    attributes: bool = parameter(False, choices=(False, True), doc="age, salary, industry too")
+    attributes: bool = parameter(
+        False, choices=(False, True), doc="also generate age, salary and industry"
+    )
     seed: int = seed_field()
 
     @property
@@ -184,9 +186,11 @@ class CommuteTwin(OverHierarchy, Twin):
     cite: ClassVar[str] = "adaptive2009"
 
     records: int = parameter(
-        10_000_000, 1, 10**9, integer=True, unit="people", doc="how many people"
+        10_000_000, 1, 10**9, integer=True, unit="people", doc="number of people"
     )
-    depth: int = parameter(16, 1, 16, integer=True, unit="levels", doc="of the tree of places")
+    depth: int = parameter(
+        16, 1, 16, integer=True, unit="levels", doc="depth of the tree of places"
+    )
     seed: int = seed_field()
 
     @property
@@ -292,11 +296,11 @@ class Towns(OverHierarchy, Dataset):
     cite: ClassVar[str] = "adaptive2009"
 
     records: int = parameter(
-        100_000, 1, 10**7, integer=True, unit="people", doc="how many people"
+        100_000, 1, 10**7, integer=True, unit="people", doc="number of people"
     )
-    towns: int = parameter(20, 1, 10_000, integer=True, doc="how many towns")
-    spread: float = parameter(2.0, 0, unit="km", doc="of homes around the centre of a town")
-    depth: int = parameter(10, 1, 32, integer=True, unit="levels", doc="of halving the square")
+    towns: int = parameter(20, 1, 10_000, integer=True, doc="number of towns")
+    spread: float = parameter(2.0, 0, unit="km", doc="spread of homes around a town's centre")
+    depth: int = parameter(10, 1, 32, integer=True, unit="levels", doc="depth of the quadtree")
     seed: int = seed_field()
 
     @property

@@ -66,7 +66,7 @@ class SnapDegrees(RealFile):
     cite: ClassVar[str] = "leskovec2014"
     schema = tuple(FILES.values())
 
-    graph: str = parameter("ca-GrQc", choices=tuple(SNAP), doc="which graph")
+    graph: str = parameter("ca-GrQc", choices=tuple(SNAP), doc="graph")
 
     @property
     def domain(self) -> Domain:

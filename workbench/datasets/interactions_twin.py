@@ -180,29 +180,35 @@ class InteractionsTwin(Twin):
     }
     cite: ClassVar[str] = "fan2015"
 
-    users: int = parameter(45_289, 2, 2**31 - 1, integer=True, doc="how many users")
-    items: int = parameter(17_967, 1, 2**31 - 1, integer=True, doc="how many items")
-    records: int = parameter(1_276_988, 2, 2**40, integer=True, doc="how many records in all")
+    users: int = parameter(45_289, 2, 2**31 - 1, integer=True, doc="number of users")
+    items: int = parameter(17_967, 1, 2**31 - 1, integer=True, doc="number of items")
+    records: int = parameter(1_276_988, 2, 2**40, integer=True, doc="number of records")
     max_per_user: int = parameter(
         1303,
         1,
         2**31 - 1,
         integer=True,
         unit="records",
-        doc="records of the user with the most",
+        doc="records of the most active user",
     )
     min_per_user: int = parameter(
-        1, 1, 2**31 - 1, integer=True, unit="records", doc="records of the user with the fewest"
+        1, 1, 2**31 - 1, integer=True, unit="records", doc="records of the least active user"
     )
-    exponent: float = parameter(1.25, 0, 10, strict=True, doc="how unequal users are")
-    popularity: float = parameter(0.6, 0, 10, doc="how unequal items are")
-    flat: float = parameter(0.0, 0, 1e9, doc="how many of the most popular items are alike")
-    once: bool = parameter(False, choices=(False, True), doc="no item twice for a user")
-    returning: float = parameter(0.4, 0, 1, doc="chance to return to an item; without `once`")
-    contexts: str = parameter("check-in week", choices=tuple(PROFILES), doc="what contexts are")
-    alike: float = parameter(
-        20.0, 0, 1e9, strict=True, doc="how much items resemble each other"
+    exponent: float = parameter(
+        1.25, 0, 10, strict=True, doc="skew of users; higher is more unequal"
     )
+    popularity: float = parameter(0.6, 0, 10, doc="skew of items; higher is more unequal")
+    flat: float = parameter(0.0, 0, 1e9, doc="number of equally popular top items")
+    once: bool = parameter(
+        False, choices=(False, True), doc="at most one record per user and item"
+    )
+    returning: float = parameter(
+        0.4, 0, 1, doc="probability of returning to an item, without `once`"
+    )
+    contexts: str = parameter(
+        "check-in week", choices=tuple(PROFILES), doc="meaning of contexts"
+    )
+    alike: float = parameter(20.0, 0, 1e9, strict=True, doc="similarity of items")
     seed: int = seed_field()
 
     @property

@@ -115,4 +115,4 @@ def remarks_on(dataset: Any) -> tuple[str, ...]:
 
 def seed_field() -> Any:
     """The field that makes a generator replayable."""
-    return parameter(0, 0, integer=True, doc="of the generator: the same seed, the same data")
+    return parameter(0, 0, integer=True, doc="seed of the generator")

@@ -64,8 +64,8 @@ class MovieLens(RealFile):
     cite: ClassVar[str] = "harper2015"
     papers: ClassVar[tuple[str, ...]] = ("fan2015",)  # that use it
 
-    version: str = parameter("1m", choices=("1m",), doc="which published file")
-    context: str = parameter(None, choices=("group", "weekday"), doc="what contexts are")
+    version: str = parameter("1m", choices=("1m",), doc="published file")
+    context: str = parameter(None, choices=("group", "weekday"), doc="meaning of contexts")
 
     @property
     def domain(self) -> Domain:

@@ -55,7 +55,9 @@ class RetailHours(RealFile):
     cite: ClassVar[str] = "onlineretail2015"
     schema = (RETAIL,)
 
-    most: int = parameter(10, 1, integer=True, unit="lines", doc="of one customer")
+    most: int = parameter(
+        10, 1, integer=True, unit="lines", doc="largest number of lines per customer"
+    )
     seed: int = seed_field()
 
     @property

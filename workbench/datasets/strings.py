@@ -99,9 +99,9 @@ class QueryLogTwin(OverHierarchy, Twin):
     }
     cite: ClassVar[str] = "adaptive2009"
 
-    queries: int = parameter(90_000_000, 1, 10**10, integer=True, doc="how many queries")
+    queries: int = parameter(90_000_000, 1, 10**10, integer=True, doc="number of queries")
     distinct: int | None = parameter(
-        None, 1, 20_000_000, integer=True, unit="strings", doc="how many different strings"
+        None, 1, 20_000_000, integer=True, unit="strings", doc="number of different strings"
     )
     depth: int = parameter(
         LONGEST, 1, LONGEST, integer=True, unit="symbols", doc="longest string"
@@ -289,14 +289,14 @@ class Surnames(RealFile):
     cite: ClassVar[str] = "census2016surnames"
     schema = (FILE,)
 
-    year: int = parameter(2010, choices=(2010,), doc="of the census")
+    year: int = parameter(2010, choices=(2010,), doc="year of the census")
     n: int = parameter(
         20_000,
         1,
         NAMES,
         integer=True,
         unit="names",
-        doc="how many of the most frequent surnames",
+        doc="number of most frequent surnames",
     )
 
     @property
@@ -334,7 +334,7 @@ class SurnameStrings(OverHierarchy, RealFile):
     cite: ClassVar[str] = "census2016surnames"
     schema = (FILE,)
 
-    year: int = parameter(2010, choices=(2010,), doc="of the census")
+    year: int = parameter(2010, choices=(2010,), doc="year of the census")
     depth: int = parameter(15, 1, integer=True, unit="letters", doc="longest name")
 
     @property

@@ -39,17 +39,17 @@ class GaussianSparse(Dataset):
     papers: ClassVar[tuple[str, ...]] = ("cormode2012",)  # that use it
 
     m: int = parameter(
-        10**6, 1, MAX_CELLS, unit="cells", doc="size of the domain", integer=True
+        10**6, 1, MAX_CELLS, unit="cells", doc="number of cells of the domain", integer=True
     )
     density: float = parameter(0.1, 0, 1, doc="share of cells that are not empty")
-    mean: float = parameter(100.0, unit="counts", doc="of the cells, before rounding")
-    std: float = parameter(20.0, 0, unit="counts", doc="of the cells, before rounding")
+    mean: float = parameter(100.0, unit="counts", doc="mean count of a cell, before rounding")
+    std: float = parameter(20.0, 0, unit="counts", doc="standard deviation, before rounding")
     placement: str = parameter(
-        "uniform", choices=("uniform", "skewed"), doc="where cells that are not empty lie"
+        "uniform", choices=("uniform", "skewed"), doc="placement of the non-empty cells"
     )
     seed: int = seed_field()
     regions: int = parameter(
-        10, 1, 2**20, doc='where placement="skewed" has cells', integer=True
+        10, 1, 2**20, doc='number of clusters with placement="skewed', integer=True
     )
 
     @property
@@ -135,7 +135,7 @@ class IPUMSTwin(Twin):
     cite: ClassVar[str] = "chen2012"
 
     records: int = parameter(
-        500_000, 1, 10**8, integer=True, unit="people", doc="how many people"
+        500_000, 1, 10**8, integer=True, unit="people", doc="number of people"
     )
     seed: int = seed_field()
 
@@ -279,7 +279,7 @@ class Ranked(OfDataset):
     as far as it moves the counts; whether the truth is public is as `dataset` says.
     """
 
-    dataset: Any = parameter(check=check_dataset, doc="whose counts are sorted")
+    dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are sorted")
 
     @property
     def domain(self) -> Domain:
@@ -302,10 +302,10 @@ class Projected(OfDataset):
     `dataset` says.
     """
 
-    dataset: Any = parameter(check=check_dataset, doc="whose counts are added up")
+    dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are added up")
     attributes: tuple[str, ...] = parameter(
         check=lambda x: None if isinstance(x, tuple) and x else "need a tuple of attributes",
-        doc="those that are kept",
+        doc="attributes to keep",
     )
 
     @property

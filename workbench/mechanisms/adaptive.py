@@ -36,7 +36,7 @@ class StructureBudgets(NamedTuple):
 
 def measure_field() -> Any:
     """The field that says how much of ε is left for the leaves."""
-    return parameter(0.5, 0.01, 0.99, doc="share of ε for the leaves' counts")
+    return parameter(0.5, 0.01, 0.99, doc="share of ε for the counts of the leaves")
 
 
 def refuse_depth_above(mechanism: Any, depth: int) -> None:
@@ -268,7 +268,9 @@ def _smallest_caps(
 
 @value
 class BasicAdaptiveHistogram(AdaptiveHistogram):
-    """Split the nodes with noisy counts >= `threshold`, down to `depth`; measure what is left.
+    """Split nodes with large noisy counts, then measure.
+
+    Nodes are split while their noisy count is at least `threshold`, down to `depth`.
 
     Guarantee  ε-DP per unit; a share 1 − `measure` of ε pays for `depth` levels of decisions, as much each
                (the nodes of a level hold disjoint records), the rest for the counts of the leaves.
@@ -280,8 +282,12 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
     """
 
     budget: DP = pure_budget()
-    threshold: float = parameter(low=0, high=2**50, strict=True, unit="records", doc="splits b")
-    depth: int = parameter(low=1, high=128, integer=True, unit="levels", doc="at most, B")
+    threshold: float = parameter(
+        low=0, high=2**50, strict=True, unit="records", doc="count b from which a node is split"
+    )
+    depth: int = parameter(
+        low=1, high=128, integer=True, unit="levels", doc="largest depth B of the tree"
+    )
     measure: float = measure_field()
     cite = "adaptive2009"
     title = "basic adaptive histogram"
@@ -339,7 +345,9 @@ class _Scale(NamedTuple):
 
 @value
 class PrivTree(StructuredHistogram):
-    """Split v iff max(θ − δ, c(v) − δ·level) + noise > θ; measure the leaves.
+    """Split nodes by biased noisy counts, then measure.
+
+    Node v is split if max(θ − δ, c(v) − δ·level) + noise > θ.
 
     Guarantee  ε-DP per unit; a share 1 − `measure` of ε pays for the tree, whatever its depth, the rest for
                the counts of its leaves.
@@ -356,7 +364,9 @@ class PrivTree(StructuredHistogram):
     budget: DP = pure_budget(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
-    threshold: int = parameter(0, 0, 2**50, integer=True, unit="records", doc="θ")
+    threshold: int = parameter(
+        0, 0, 2**50, integer=True, unit="records", doc="count θ from which a node is split"
+    )
     measure: float = measure_field()
     cite = "zhang2016"
     title = "PrivTree"
@@ -413,7 +423,9 @@ _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes lo
 
 @value
 class ImprovedAdaptiveHistogram(StructuredHistogram):
-    """Split the nodes with noisy counts >= `threshold`, less `discount` records; measure the leaves.
+    """Split nodes by discounted counts, then measure.
+
+    Nodes are split while their noisy count, less `discount` records, is at least `threshold`.
 
     Guarantee  ε-DP per unit; the structure costs 2ε_s, ε_s = (1 − `measure`)·ε/2, whatever its depth, and
                the share `measure` pays for the counts of the leaves, of all records. With
@@ -439,11 +451,20 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
     budget: DP = pure_budget(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
-    threshold: float = parameter(low=0, high=2**50, strict=True, unit="records", doc="splits b")
-    discount: int | None = parameter(
-        None, 1, 2**51, integer=True, unit="records", doc="t; ⌈b + ln 2·l1/ε_s⌉ if not given"
+    threshold: float = parameter(
+        low=0, high=2**50, strict=True, unit="records", doc="count b from which a node is split"
     )
-    strategy: str = parameter("skip", choices=STRATEGIES, doc="which records are discarded")
+    discount: int | None = parameter(
+        None,
+        1,
+        2**51,
+        integer=True,
+        unit="records",
+        doc="discount t of each count; ⌈b + ln 2·l1/ε_s⌉ by default",
+    )
+    strategy: str = parameter(
+        "skip", choices=STRATEGIES, doc="rule that chooses the discarded records"
+    )
     measure: float = measure_field()
     cite = "adaptive2009"
     title = "improved adaptive histogram"

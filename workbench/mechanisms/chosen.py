@@ -39,9 +39,10 @@ def _check_candidate_l(candidates: Any) -> str | None:
 
 @value
 class ChosenContributions(Mechanism):
-    """Choose l (of SRA and HPA) or the bound (of LPA) among `candidates`, then release with it.
+    """Choose l, or the bound of LPA, from the data.
 
-    `mechanism` says all else, its own budget too; its l or bound is not used.
+    It chooses l (of SRA and HPA) or the bound (of LPA) among `candidates`. `mechanism` gives everything else,
+    including the budget of the release. Its own l or bound is not used.
 
     Guarantee  ε-DP per user: `epsilon` for the choice, and the mechanism's own budget for the release with what
                was chosen, whichever it was.
@@ -69,11 +70,11 @@ class ChosenContributions(Mechanism):
     the release is an ε'-DP mechanism for each candidate: adaptive composition gives ε + ε'.
     """
 
-    mechanism: Any = parameter(check=_check_sampling, doc="what is released")
+    mechanism: Any = parameter(check=_check_sampling, doc="mechanism whose field is chosen")
     candidates: tuple[Any, ...] = parameter(
-        check=_check_candidate_l, unit="records", doc="of each user"
+        check=_check_candidate_l, unit="records", doc="candidate numbers of records per user"
     )
-    epsilon: float = parameter(low=0, strict=True, doc="of the choice")
+    epsilon: float = parameter(low=0, strict=True, doc="privacy loss ε of the choice")
     takes = Interactions
     cite = "mcsherry2007"
     title = "chosen contributions"
@@ -169,9 +170,10 @@ def _check_candidate_theta(candidates: Any) -> str | None:
 
 @value
 class ChosenThreshold(Mechanism):
-    """Choose θ of a filter among `candidates`, then release with it.
+    """Choose θ of a filter from the data.
 
-    `mechanism` says all else, its own budget too; its theta is not used.
+    It chooses among `candidates`. `mechanism` gives everything else, including the budget of the release.
+    Its own θ is not used.
 
     Guarantee  ε-DP per unit; `epsilon` for the choice, and the mechanism's own budget for the release with what
                was chosen, whichever it was.
@@ -194,11 +196,11 @@ class ChosenThreshold(Mechanism):
     composition adds the mechanism's own ε.
     """
 
-    mechanism: Any = parameter(check=_check_filter, doc="what is released")
+    mechanism: Any = parameter(check=_check_filter, doc="mechanism whose field is chosen")
     candidates: tuple[Any, ...] = parameter(
-        check=_check_candidate_theta, unit="counts", doc="cut-offs θ"
+        check=_check_candidate_theta, unit="counts", doc="candidate thresholds θ"
     )
-    epsilon: float = parameter(low=0, strict=True, doc="of the choice")
+    epsilon: float = parameter(low=0, strict=True, doc="privacy loss ε of the choice")
     takes = SparseTable
     cite = "mcsherry2007"
     title = "chosen threshold"

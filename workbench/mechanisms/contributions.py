@@ -39,7 +39,9 @@ def split_field() -> Any:
         good = good and abs(fsum(split) - 1) < 1e-9
         return None if good else "need two shares > 0 that add up to 1, (items, edges)"
 
-    return parameter((0.5, 0.5), check=wrong, doc="shares of the budget: items, edges")
+    return parameter(
+        (0.5, 0.5), check=wrong, doc="shares of the budget for items and for edges"
+    )
 
 
 def item_edge_budgets(total: float, split: tuple[float, float]) -> tuple[float, float]:
@@ -63,7 +65,12 @@ def l2_squared(data: Interactions, domain: Domain) -> Fraction:
 def bound_field() -> Any:
     """The field M of a mechanism whose noise is in proportion to it."""
     return parameter(
-        None, 1, 2**53, integer=True, unit="records", doc="M, of each user; public, enforced"
+        None,
+        1,
+        2**53,
+        integer=True,
+        unit="records",
+        doc="M, largest number of records per user; public and enforced",
     )
 
 
@@ -75,7 +82,7 @@ def sampling_factor_field() -> Any:
         good = (whole and 1 <= factor <= 2**53) or factor == "suggested"
         return None if good else "need a whole number >= 1, or 'suggested'"
 
-    return parameter(check=wrong, unit="records", doc="at most so many records of each user")
+    return parameter(check=wrong, unit="records", doc="largest number of records per user")
 
 
 def public_number_field(doc: str) -> Any:
@@ -93,7 +100,9 @@ def popularity_field() -> Any:
         return None if good else "need Zipf's exponent, or a tuple of weights, one an item"
 
     return parameter(
-        None, check=wrong, doc="a public guess: Zipf's exponent, or an item's weight each"
+        None,
+        check=wrong,
+        doc="public belief about items: Zipf's exponent, or a weight per item",
     )
 
 
@@ -109,14 +118,18 @@ def _is_number(x: Any) -> bool:
 def consistent_counts_field() -> Any:
     """The field that makes items the sums of their edges."""
     return parameter(
-        False, choices=(False, True), doc="items are the sums of their edges: least squares"
+        False, choices=(False, True), doc="make items the sums of their edges, by least squares"
     )
 
 
 def total_field() -> Any:
     """The field that scales all counts to a number of records."""
     return parameter(
-        None, 0, strict=True, unit="records", doc="public or paid for: scale all counts to it"
+        None,
+        0,
+        strict=True,
+        unit="records",
+        doc="number of records to which all counts are scaled; public or paid for",
     )
 
 
@@ -286,7 +299,7 @@ class SampledContributions(Contributions):
 
 @value
 class SRA(SampledContributions):
-    """Counts of items and edges from at most `l` records of each user, drawn at random.
+    """Count at most `l` random records per user.
 
     They are low by what was dropped, by design, unless `total` says by which common factor to scale
     them; standard errors are NaN where records may have been dropped (the `noise` of answers tells those of
@@ -342,7 +355,7 @@ def _check_scores(scores: Any) -> str | None:
 
 @value
 class HPA(SampledContributions):
-    """Counts of items and edges from `l` records of each user: those of the most popular items.
+    """Count `l` records per user, of popular items first.
 
     Every user keeps the same popular items, so that the others are counted low. Of the l records,
     `random_share` are drawn at random first, from all that the user has. A `score` of your own for
@@ -364,13 +377,21 @@ class HPA(SampledContributions):
     budget: DP | ZCDP = pure_budget(zcdp=True)
     l: int | str = sampling_factor_field()  # noqa: E741
     d: int | None = parameter(
-        None, 1, integer=True, unit="records", doc="of each user, for the popularity; public"
+        None,
+        1,
+        integer=True,
+        unit="records",
+        doc="records per user that measure popularity; public",
     )
-    popularity_share: float = parameter(0.1, 0, 1, strict=True, doc="of the budget")
-    random_share: float = parameter(0.0, 0, 1, doc="of the l records, drawn at random")
+    popularity_share: float = parameter(
+        0.1, 0, 1, strict=True, doc="share of the budget for popularity"
+    )
+    random_share: float = parameter(
+        0.0, 0, 1, doc="share of the l records that are drawn at random"
+    )
     split: tuple[float, float] = split_field()
     score: tuple[Any, ...] | None = parameter(
-        None, check=_check_scores, doc="your own, one an item"
+        None, check=_check_scores, doc="your own popularity score per item"
     )
     consistent: bool = consistent_counts_field()
     total: float | None = total_field()
@@ -462,7 +483,9 @@ class HPA(SampledContributions):
 
 @value
 class LPA(Contributions):
-    """Counts of items and edges from at most `bound` records of each user, with noise for as many.
+    """Count at most `bound` records per user.
+
+    Noise is scaled to `bound` records.
 
     Standard errors are NaN where records may have been dropped, as in SRA.
 

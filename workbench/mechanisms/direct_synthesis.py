@@ -232,7 +232,9 @@ class _Nodes(NamedTuple):
 
 @value
 class DirectSynthesis(Mechanism):
-    """`records` synthetic records, allotted level by level down to `depth`.
+    """Draw synthetic records level by level down a tree.
+
+    It allots `records` records to nodes, from the root down to `depth`.
 
     `split` = "exponential" chooses at every node which attribute to refine next, one with a large part
     (hierarchies over several attributes). `stop` = "count" publishes a node and its count where fewer
@@ -253,12 +255,21 @@ class DirectSynthesis(Mechanism):
     budget: DP = pure_budget(
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
-    depth: int = parameter(low=1, high=128, integer=True, unit="levels", doc="maxdepth")
-    records: int = parameter(
-        None, 1, 2**28, integer=True, unit="records", doc="to synthesise; bought if not given"
+    depth: int = parameter(
+        low=1, high=128, integer=True, unit="levels", doc="largest depth of the tree"
     )
-    split: str = parameter(None, choices=(None, "exponential"), doc="what to refine next")
-    stop: str = parameter(None, choices=(None, "count"), doc="where signal ends")
+    records: int = parameter(
+        None,
+        1,
+        2**28,
+        integer=True,
+        unit="records",
+        doc="number of synthetic records; bought by default",
+    )
+    split: str = parameter(
+        None, choices=(None, "exponential"), doc="rule that chooses the next node to refine"
+    )
+    stop: str = parameter(None, choices=(None, "count"), doc="rule that ends refinement")
     takes = Records
     cite = "adaptive2009"
     title = "direct synthesis"

@@ -117,7 +117,9 @@ _BLOCK_WIDTH = 1 / 512  # of a block's counts; below its inverse each count is i
 
 @value
 class DirichletSynthesis(Mechanism):
-    """Synthetic records: p ~ Dirichlet(α + counts), then `records` records from p.
+    """Draw synthetic records from a Dirichlet posterior.
+
+    It draws p ~ Dirichlet(α + counts), then `records` records from p.
 
     Guarantee  (ε, δ)-probabilistic DP, hence (ε, δ)-DP, under replacing one record of a table of exactly
                `total` records; pure ε-DP where α >= records/(e^ε − 1), which is what δ = 0 chooses.
@@ -135,10 +137,18 @@ class DirichletSynthesis(Mechanism):
 
     budget: DP = approximate_budget(pure=True)
     records: int = parameter(
-        low=1, high=2**28, integer=True, unit="records", doc="synthetic records to draw"
+        low=1,
+        high=2**28,
+        integer=True,
+        unit="records",
+        doc="number of synthetic records to draw",
     )
     total: int = parameter(
-        low=0, high=2**53, integer=True, unit="records", doc="the table's public total"
+        low=0,
+        high=2**53,
+        integer=True,
+        unit="records",
+        doc="public number of records in the table",
     )
     alpha: float | None = parameter(
         None,
@@ -146,10 +156,12 @@ class DirichletSynthesis(Mechanism):
         2**64,
         strict=True,
         unit="records",
-        doc="prior weight α of a cell; chosen if not given",
+        doc="prior weight α of a cell; chosen by default",
     )
     notion: str = parameter(
-        "probabilistic", choices=("probabilistic", "approximate"), doc="what δ bounds"
+        "probabilistic",
+        choices=("probabilistic", "approximate"),
+        doc="definition of δ: probabilistic or approximate",
     )
     cite = "machanavajjhala2008"
     title = "Dirichlet synthesis"

@@ -48,7 +48,9 @@ def _check_branching(k: Any) -> str | None:
 
 @value
 class HierarchicalHistogram(Mechanism):
-    """Release a consistent histogram (H̄), or the noisy tree itself (H̃, `consistent` = False).
+    """Release a tree of consistent noisy counts.
+
+    This is H̄, or the noisy tree itself, H̃, with `consistent` = False.
 
     Guarantee  ε-DP per unit, or ρ-zCDP; a count that moves by one moves one node a level, so that every level
                has ε/ℓ for ℓ levels, or ρ/ℓ; inference is post-processing.
@@ -65,16 +67,20 @@ class HierarchicalHistogram(Mechanism):
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
     branching: int | str = parameter(
-        2, check=_check_branching, doc="k, or the one that suits ranges best"
+        2, check=_check_branching, doc="children per node k; by default the best for ranges"
     )
-    consistent: bool = parameter(True, choices=(True, False), doc="least squares over the tree")
+    consistent: bool = parameter(
+        True,
+        choices=(True, False),
+        doc="make parents the sums of their children, by least squares",
+    )
     nonnegative: bool = parameter(
-        True, choices=(True, False), doc="zero what is below 0, with it all below"
+        True, choices=(True, False), doc="set nodes below 0 to zero, with their descendants"
     )
     ranges: str = parameter(
         "nodes",
         choices=("nodes", "leaves"),
-        doc="what answers ranges once zeroing has made them differ",
+        doc="level that answers ranges after nodes are set to zero",
     )
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
@@ -192,7 +198,9 @@ def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
 
 @value
 class UnattributedHistogram(Mechanism):
-    """Release the counts in ascending order: S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded), S̃ ("noisy").
+    """Release the counts in ascending order.
+
+    The estimate is S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded) or S̃ ("noisy").
 
     Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the sorted counts, sorting and inference
                afterwards are post-processing.
@@ -206,7 +214,9 @@ class UnattributedHistogram(Mechanism):
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
     estimator: str = parameter(
-        "isotonic", choices=("isotonic", "sorted", "noisy"), doc="what is made of S̃"
+        "isotonic",
+        choices=("isotonic", "sorted", "noisy"),
+        doc="estimate: isotonic, sorted or noisy",
     )
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()

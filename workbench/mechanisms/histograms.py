@@ -82,7 +82,7 @@ class FullTable(Mechanism):
 
 @value
 class LaplaceHistogram(Mechanism):
-    """Release every count with independent noise.
+    """Release every cell with independent noise.
 
     Guarantee  ε-DP per unit; all of ε pays for the counts.
     Assumes    the table's bound; a domain that fits in memory.
@@ -120,7 +120,9 @@ class LaplaceHistogram(Mechanism):
 
 @value
 class GeometricHistogram(FullTable):
-    """The full noisy table that every compact summary is measured against.
+    """Release every cell with geometric noise.
+
+    Compact summaries are compared with this full noisy table.
 
     Guarantee  ε-DP per unit; all of ε pays for the counts. A count that moves by one moves ⌈log₂m⌉ + 1
                nodes of a `transform`, which share ε.
@@ -149,7 +151,9 @@ class GeometricHistogram(FullTable):
 
 @value
 class GaussianHistogram(FullTable):
-    """The full noisy table, with noise whose price is a ρ.
+    """Release every cell with Gaussian noise.
+
+    Its cost is a ρ of zero-concentrated privacy.
 
     Guarantee  ρ-zCDP per unit; all of ρ pays for the counts. What a unit moves of the nodes of a `transform`,
                in the l2 norm, is added up level by level.
@@ -177,7 +181,9 @@ class GaussianHistogram(FullTable):
 
 @value
 class Privelet(Mechanism):
-    """Release a histogram whose ranges have errors of polylogarithmic size.
+    """Release a histogram by noisy wavelet coefficients.
+
+    The error of a range grows polylogarithmically with the domain.
 
     Guarantee  ε-DP per unit, or ρ-zCDP; a count that moves by one moves the total and one difference a level,
                log₂m + 1 in all: each gets noise at l1·(log₂m + 1)/ε, or of variance l1²·(log₂m + 1)/(2ρ)

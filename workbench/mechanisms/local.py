@@ -20,7 +20,7 @@ from workbench.value import value
 
 @value
 class RetentionReplacement(Mechanism):
-    """Publish each tuple with some of its values replaced.
+    """Publish each record with some values replaced.
 
     Guarantee  ε-DP for each tuple by itself (relation local: its report tells its values apart by e^ε at
                most, whoever collects it). The attributes of two codes and more share ε equally.
@@ -66,7 +66,7 @@ class RetentionReplacement(Mechanism):
 
 @value
 class Flipping(Mechanism):
-    """Publish each tuple as bits, each of them flipped at random.
+    """Publish each record as randomly flipped bits.
 
     Guarantee  ε-DP for each tuple by itself (relation local): two tuples differ in two bits of each
                attribute at most. The attributes of two codes and more share ε equally.

@@ -31,7 +31,9 @@ def _check_marginals(marginals: Any) -> str | None:
 
 @value
 class MaximumEntropySynthesis(Mechanism):
-    """Records drawn from the model of least assumptions that has about the noisy `marginals`.
+    """Draw records from a maximum entropy model.
+
+    The model agrees with noisy `marginals` up to their noise, and assumes nothing else.
 
     `rows` is how many, public; where it is not given, the number of records is bought. Attributes that no
     marginal names are uniform and independent of all others. The model is `MaximumEntropy`'s, in which a
@@ -49,12 +51,28 @@ class MaximumEntropySynthesis(Mechanism):
     """
 
     budget: DP = pure_budget()
-    marginals: Recipe = parameter(check=_check_marginals, doc="the counts that are bought")
-    rows: int | None = parameter(
-        None, 1, _MOST_ROWS, integer=True, unit="records", doc="public; bought if not given"
+    marginals: Recipe = parameter(
+        check=_check_marginals, doc="marginals whose counts are bought"
     )
-    total_share: float = parameter(0.05, 0.001, 0.999, doc="of ε, for the number of records")
-    weight: float = parameter(3.0, 0, 1000, strict=True, unit="nats", doc="of a count, at most")
+    rows: int | None = parameter(
+        None,
+        1,
+        _MOST_ROWS,
+        integer=True,
+        unit="records",
+        doc="public number of records; bought by default",
+    )
+    total_share: float = parameter(
+        0.05, 0.001, 0.999, doc="share of ε for the number of records"
+    )
+    weight: float = parameter(
+        3.0,
+        0,
+        1000,
+        strict=True,
+        unit="nats",
+        doc="largest weight of a single count; higher values follow the noisy counts more closely",
+    )
     cite = "chen2012"
     title = "maximum-entropy synthesis"
     converges = False  # records are drawn, and what no marginal says is not learnt

@@ -276,7 +276,7 @@ def pure_budget(
         pure = "this mechanism is pure: it spends no delta, so ask for none"
         return _no_finite_budget(x) or (pure if x.delta else None)
 
-    return parameter(check=wrong, doc="what the release may cost")
+    return parameter(check=wrong, doc="privacy budget of the release")
 
 
 def approximate_budget(
@@ -307,7 +307,7 @@ def approximate_budget(
             fails if x.delta == 1 or not (x.delta or pure) else None
         )
 
-    return parameter(check=wrong, doc="what the release may cost, δ included")
+    return parameter(check=wrong, doc="privacy budget of the release, with δ")
 
 
 def _wrong_zcdp(
@@ -344,7 +344,7 @@ def gaussian_budget() -> Any:
             return _wrong_zcdp(x, True, "")
         return "this mechanism draws Gaussian noise: need a ZCDP, such as ZCDP.within(DP(1.0, 1e-9))"
 
-    return parameter(check=wrong, doc="what the release may cost")
+    return parameter(check=wrong, doc="privacy budget of the release")
 
 
 class _Unstated(str):
@@ -368,7 +368,11 @@ def noise_law_field(*, zcdp: bool = False) -> Any:
     """
     choices = ("laplace", "geometric")
     if not zcdp:
-        return parameter("laplace", choices=choices, doc="geometric: whole counts")
+        return parameter(
+            "laplace",
+            choices=choices,
+            doc="distribution of the noise; geometric gives integers",
+        )
     doc = "of ε; geometric: whole counts; of ρ it is gaussian"
     return parameter(
         _LAPLACE,
@@ -404,17 +408,27 @@ def settle_noise(mechanism: Any) -> None:
 
 def memory_field() -> Any:
     """The field of a mechanism that holds every cell of its domain."""
-    return parameter(2**32, 1, integer=True, unit="bytes", doc="refuse larger domains")
+    return parameter(
+        2**32,
+        1,
+        integer=True,
+        unit="bytes",
+        doc="largest memory to use; larger domains are refused",
+    )
 
 
 def transform_field() -> Any:
     """The field of a mechanism that can work in another basis."""
-    return parameter(None, choices=(None, *TRANSFORMS), doc="of the table, before noise")
+    return parameter(
+        None, choices=(None, *TRANSFORMS), doc="transform of the table before noise is added"
+    )
 
 
 def consistent_field() -> Any:
     """The field of a mechanism that can drop nodes below absent ones."""
-    return parameter(False, choices=(False, True), doc="drop nodes below absent ones (Dyadic)")
+    return parameter(
+        False, choices=(False, True), doc="drop nodes below absent nodes (dyadic transform)"
+    )
 
 
 # Mechanism

@@ -52,7 +52,9 @@ def check_workload(workload: Any) -> str | None:
 
 @value
 class LaplaceQueries(Mechanism):
-    """Release noisy answers to a workload, which is public: products, tables, marginals or ranges.
+    """Answer a public workload with Laplace noise.
+
+    The workload consists of products, tables, marginals or ranges.
 
     `noise` is the law on answers that are whole numbers; others have Laplace's.
 
@@ -70,7 +72,7 @@ class LaplaceQueries(Mechanism):
     """
 
     budget: DP = pure_budget(refused="which GaussianQueries spends")
-    workload: Recipe = parameter(check=check_workload, doc="the queries")
+    workload: Recipe = parameter(check=check_workload, doc="queries to answer")
     noise: str = noise_law_field()
     cite = "chen2012"
     title = "Laplace queries"
@@ -170,7 +172,9 @@ def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
 
 @value
 class GaussianQueries(Mechanism):
-    """Release noisy answers to a workload, which is public: products, tables, marginals or ranges.
+    """Answer a public workload with Gaussian noise.
+
+    The workload consists of products, tables, marginals or ranges.
 
     Guarantee  ρ-zCDP per unit, all answers together.
     Assumes    the table's bound. How far a tuple moves the answers in the l2 norm is the largest column of the
@@ -182,7 +186,7 @@ class GaussianQueries(Mechanism):
     """
 
     budget: ZCDP = gaussian_budget()
-    workload: Recipe = parameter(check=check_workload, doc="the queries")
+    workload: Recipe = parameter(check=check_workload, doc="queries to answer")
     cite = "canonne2020"
     title = "Gaussian queries"
     accepts_zcdp = True

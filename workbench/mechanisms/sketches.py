@@ -28,7 +28,9 @@ from workbench.value import parameter, value
 
 @value
 class CountSketch(Mechanism):
-    """Release `depth` rows of `width` noisy buckets; a cell's count is estimated from its buckets.
+    """Release rows of noisy hash buckets.
+
+    There are `depth` rows of `width` buckets, and a cell's count is estimated from its buckets.
 
     Guarantee  ε-DP per unit, or ρ-zCDP; a unit moves each of `depth` rows by at most l1, so every row has
                ε/depth, or ρ/depth at an l2 norm of l1.
@@ -44,10 +46,14 @@ class CountSketch(Mechanism):
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
-    width: int = parameter(low=1, high=2**28, integer=True, unit="buckets", doc="a row's size")
-    depth: int = parameter(1, 1, 2**10, integer=True, unit="rows", doc="hash functions")
+    width: int = parameter(
+        low=1, high=2**28, integer=True, unit="buckets", doc="buckets per row"
+    )
+    depth: int = parameter(
+        1, 1, 2**10, integer=True, unit="rows", doc="number of hash functions"
+    )
     estimate: str = parameter(
-        "mean", choices=("mean", "median"), doc="joins the rows; the mean is unbiased"
+        "mean", choices=("mean", "median"), doc="how rows are combined; the mean is unbiased"
     )
     cite = "cormode2012"
     title = "count sketch"
@@ -117,7 +123,7 @@ _MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 
 @value
 class ALP(Mechanism):
-    """Release a noisy bit array that is small, and from which any cell is read in no time.
+    """Release a noisy bit array that answers for any cell.
 
     Guarantee  ε-DP per unit; all of ε pays for the bits (`noise.unary` has the proof, which holds for every
                ε and α). The hash functions are public, and drawn without looking at the data.
@@ -134,14 +140,20 @@ class ALP(Mechanism):
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     largest: int = parameter(
-        low=1, high=2**53, integer=True, unit="counts", doc="β: caps a cell"
+        low=1, high=2**53, integer=True, unit="counts", doc="β, largest count of a cell"
     )
     total: int = parameter(
-        low=1, high=2**53, integer=True, unit="counts", doc="public bound on all counts"
+        low=1,
+        high=2**53,
+        integer=True,
+        unit="counts",
+        doc="public bound on the sum of all counts",
     )
-    alpha: float = parameter(3.0, 0, 2**20, strict=True, doc="flips a bit with chance 1/(α+2)")
+    alpha: float = parameter(
+        3.0, 0, 2**20, strict=True, doc="α; a bit is flipped with probability 1/(α+2)"
+    )
     size_factor: float = parameter(
-        50, 0, 2**20, strict=True, unit="bits", doc="bits a level of all counts"
+        50, 0, 2**20, strict=True, unit="bits", doc="bits per level and count"
     )
     cite = "aumuller2021"
     title = "approximate Laplace projection"

@@ -76,7 +76,9 @@ def _check_odd(k: Any) -> str | None:
 
 @value
 class FPA(contributions.Contributions):
-    """Release items and edges by their k lowest Fourier coefficients, in the order of their keys.
+    """Release items and edges by `k` Fourier coefficients.
+
+    The lowest frequencies are kept, over counts in the order of their keys.
 
     A table of fewer than k counts keeps all of its coefficients.
 
@@ -97,17 +99,22 @@ class FPA(contributions.Contributions):
     budget: DP | ZCDP = pure_budget(zcdp=True)
     bound: int = contributions.bound_field()
     k: int | None = parameter(
-        None, check=_check_odd, unit="coefficients", doc="None: chosen privately"
+        None,
+        check=_check_odd,
+        unit="coefficients",
+        doc="number of Fourier coefficients to keep; chosen privately by default",
     )
     split: tuple[float, float] = contributions.split_field()
-    once: bool = parameter(False, choices=(False, True), doc="one record of a user and item")
+    once: bool = parameter(
+        False, choices=(False, True), doc="count at most one record per user and item"
+    )
     largest: int = parameter(
         2**24,
         1,
         2**32,
         integer=True,
         unit="records",
-        doc="cuts a count, so that rounding is bounded",
+        doc="largest count, so that rounding errors are bounded",
     )
     memory: int = memory_field()
     cite = "rastogi2010"
@@ -268,7 +275,9 @@ class _Sample(NamedTuple):
 
 @value
 class GS(contributions.Contributions):
-    """Release items and edges as the noisy means of groups of about `width` counts.
+    """Release items and edges as noisy means of groups.
+
+    A group has about `width` counts.
 
     Groups are runs of counts in ascending order of noisy counts of a sample. `grouping` says which:
 
@@ -291,14 +300,24 @@ class GS(contributions.Contributions):
     budget: DP = pure_budget()
     bound: int = contributions.bound_field()
     width: int | None = parameter(
-        None, 1, integer=True, unit="counts", doc="None: from the noisy sample"
+        None,
+        1,
+        integer=True,
+        unit="counts",
+        doc="counts per group; chosen from the noisy sample by default",
     )
     grouping: str = parameter(
-        "onesample", choices=("onesample", "rowsample", "noisysort", "random"), doc="the order"
+        "onesample",
+        choices=("onesample", "rowsample", "noisysort", "random"),
+        doc="order in which counts are grouped",
     )
-    beta: float = parameter(0.5, 2.0**-30, 1, doc="a user's chance in rowsample")
+    beta: float = parameter(
+        0.5, 2.0**-30, 1, doc="probability with which rowsample draws a user"
+    )
     split: tuple[float, float] = contributions.split_field()
-    once: bool = parameter(False, choices=(False, True), doc="one record of a user and item")
+    once: bool = parameter(
+        False, choices=(False, True), doc="count at most one record per user and item"
+    )
     memory: int = memory_field()
     cite = "kellaris2013"
     title = "GS"

@@ -20,7 +20,9 @@ from workbench.value import not_allowed, parameter, value
 
 @value
 class UniformSampling(Mechanism):
-    """Sampling without looking at the counts: on sparse data it finds almost only empty cells.
+    """Sample cells at random, whatever their counts.
+
+    On sparse data almost all sampled cells are empty.
 
     Guarantee  ε-DP per unit; all of ε pays for the counts, which cells are sampled is public.
     Assumes    the table's bound.
@@ -30,7 +32,9 @@ class UniformSampling(Mechanism):
     """
 
     budget: DP = pure_budget()
-    size: int = parameter(low=1, high=2**28, integer=True, unit="cells", doc="cells to release")
+    size: int = parameter(
+        low=1, high=2**28, integer=True, unit="cells", doc="number of cells to release"
+    )
     cite = "cormode2012"
     title = "uniform sampling"
     series = "uniform"
@@ -67,7 +71,9 @@ class UniformSampling(Mechanism):
 
 @value
 class Laborious(Mechanism):
-    """The same release as `mechanism`, in law, by way of the full noisy table.
+    """Release a summary by way of the full noisy table.
+
+    The release has the same distribution as that of `mechanism`.
 
     Guarantee  ε-DP per unit, or ρ-zCDP, as the mechanism it runs; the second step is post-processing.
     Assumes    the table's bound; a domain that fits in memory.

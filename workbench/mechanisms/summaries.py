@@ -39,12 +39,16 @@ from workbench.value import not_allowed, parameter, value
 
 def sides_field() -> Any:
     """The field that says which noisy values a filter compares with θ."""
-    return parameter(2, choices=(1, 2), doc="2 keeps large negatives too, 1 is M'₊")
+    return parameter(
+        2, choices=(1, 2), doc="2 also keeps large negative counts, 1 keeps positive ones only"
+    )
 
 
 def filter_field() -> Any:
     """The field θ of a sample that is drawn of what passes a filter."""
-    return parameter(0, 0, 2**50, unit="counts", doc="filter before sampling")
+    return parameter(
+        0, 0, 2**50, unit="counts", doc="threshold of the filter before sampling; 0 for none"
+    )
 
 
 def threshold_size_field(symbol: str) -> Any:
@@ -157,7 +161,9 @@ class SparseSummary(Mechanism):
 
 @value
 class HighPassFilter(SparseSummary):
-    """Release the cells whose noisy count v has |v| >= θ (`sides` = 2) or v >= θ (`sides` = 1).
+    """Release the cells whose noisy count passes θ.
+
+    A noisy count v passes if |v| >= θ (`sides` = 2) or v >= θ (`sides` = 1).
 
     Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, the filter is post-processing.
                A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
@@ -171,7 +177,9 @@ class HighPassFilter(SparseSummary):
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
-    theta: float = parameter(None, 0, 2**50, unit="counts", doc="cut-off θ")
+    theta: float = parameter(
+        None, 0, 2**50, unit="counts", doc="threshold θ; higher values keep fewer cells"
+    )
     sides: int = sides_field()
     size: int = threshold_size_field("θ")
     transform: Dyadic | Haar | None = transform_field()
@@ -259,7 +267,9 @@ class HighPassFilter(SparseSummary):
 
 @value
 class ThresholdSampling(SparseSummary):
-    """Release each noisy cell with a probability proportional to its size, up to τ.
+    """Sample noisy cells in proportion to their size.
+
+    The probability is proportional to the size up to τ, and 1 above it.
 
     Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, sampling is post-processing.
                A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
@@ -276,7 +286,11 @@ class ThresholdSampling(SparseSummary):
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
     tau: float = parameter(
-        None, 0, 2**50, unit="counts", doc="cells of at least τ are all kept"
+        None,
+        0,
+        2**50,
+        unit="counts",
+        doc="size τ from which every cell is kept; higher values keep fewer cells",
     )
     theta: float = filter_field()
     sides: int = sides_field()
@@ -371,7 +385,9 @@ def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], .
 
 @value
 class PrioritySampling(SparseSummary):
-    """Release exactly `size` cells (or all that pass θ), favouring large noisy counts without bias.
+    """Release `size` cells, favouring large noisy counts.
+
+    Estimates are unbiased. It releases fewer cells if fewer pass θ.
 
     Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, sampling is post-processing.
                A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
@@ -388,7 +404,9 @@ class PrioritySampling(SparseSummary):
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
-    size: int = parameter(low=1, high=2**28, integer=True, unit="cells", doc="cells to release")
+    size: int = parameter(
+        low=1, high=2**28, integer=True, unit="cells", doc="number of cells to release"
+    )
     theta: float = filter_field()
     sides: int = sides_field()
     transform: Dyadic | Haar | None = transform_field()
@@ -444,7 +462,7 @@ class PrioritySampling(SparseSummary):
 
 @value
 class StabilityHistogram(Mechanism):
-    """Release the non-empty cells whose noisy count reaches the cut that δ asks for.
+    """Release non-empty cells above a threshold set by δ.
 
     Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP; ε, or ρ, pays for the counts, δ for
                the chance that a cell shows which one unit alone fills. An empty cell is never released.

@@ -166,10 +166,10 @@ class First:
     2
     """
 
-    count: int = parameter(low=1, integer=True, unit="queries", doc="how many are asked")
+    count: int = parameter(low=1, integer=True, unit="queries", doc="number of queries")
     workload: Recipe = parameter(
         check=lambda x: None if hasattr(x, "on") else "need a workload or a recipe of one",
-        doc="the list",
+        doc="list of queries",
     )
 
     def on(self, domain: Domain) -> Linear:

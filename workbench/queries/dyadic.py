@@ -34,8 +34,10 @@ class Dyadic:
     more of the fine nodes than a range does); of ρ it is √2 times as much.
     """
 
-    dims: int = parameter(1, choices=(1, 2), doc="2: boxes over two attributes")
-    split: str = parameter("uniform", choices=("uniform", "geometric"), doc="of ε by level")
+    dims: int = parameter(1, choices=(1, 2), doc="number of attributes; 2 gives boxes")
+    split: str = parameter(
+        "uniform", choices=("uniform", "geometric"), doc="share of ε per level"
+    )
 
     @property
     def series(self) -> str:

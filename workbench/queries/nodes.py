@@ -76,7 +76,9 @@ class Nodes:
 class Level:
     """All nodes of a level of a hierarchy, in the order of keys; of at most 2²² nodes."""
 
-    level: int = parameter(low=0, high=128, integer=True, doc="0 is the root")
+    level: int = parameter(
+        low=0, high=128, integer=True, doc="level of the tree, with 0 for the root"
+    )
 
     def on(self, domain: Hierarchy) -> Nodes:
         """The nodes of the level.

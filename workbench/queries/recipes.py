@@ -28,9 +28,9 @@ class RandomRanges:
     5
     """
 
-    size: int = parameter(low=1, integer=True, unit="cells", doc="cells a query covers")
-    count: int = parameter(200, 1, integer=True, unit="queries", doc="how many are asked")
-    seed: int = parameter(0, 0, integer=True, doc="of the draw")
+    size: int = parameter(low=1, integer=True, unit="cells", doc="cells per query")
+    count: int = parameter(200, 1, integer=True, unit="queries", doc="number of queries")
+    seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Ranges:
         """The ranges on a domain.
@@ -57,9 +57,9 @@ class RandomRanges:
 class RandomSubsets:
     """`count` subsets of `size` cells, each uniform among all subsets of its size."""
 
-    size: int = parameter(low=1, integer=True, unit="cells", doc="cells a query covers")
-    count: int = parameter(200, 1, integer=True, unit="queries", doc="how many are asked")
-    seed: int = parameter(0, 0, integer=True, doc="of the draw")
+    size: int = parameter(low=1, integer=True, unit="cells", doc="cells per query")
+    count: int = parameter(200, 1, integer=True, unit="queries", doc="number of queries")
+    seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Windows:
         """The subsets on a domain.
@@ -109,10 +109,10 @@ class RandomBoxes:
     shape: tuple[int, ...] = parameter(
         check=_wrong_box_shape,
         unit="cells",
-        doc="codes a query covers along each attribute",
+        doc="codes per attribute that a query covers",
     )
-    count: int = parameter(200, 1, integer=True, unit="queries", doc="how many are asked")
-    seed: int = parameter(0, 0, integer=True, doc="of the draw")
+    count: int = parameter(200, 1, integer=True, unit="queries", doc="number of queries")
+    seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Boxes:
         """The boxes on a domain.
@@ -162,9 +162,9 @@ class RandomMarginalRanges:
     5
     """
 
-    count: int = parameter(5000, 1, integer=True, unit="queries", doc="how many are asked")
-    dims: int = parameter(2, 1, integer=True, unit="attributes", doc="of each range")
-    seed: int = parameter(0, 0, integer=True, doc="of the draw")
+    count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
+    dims: int = parameter(2, 1, integer=True, unit="attributes", doc="attributes per range")
+    seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Products:
         """The ranges on a domain.
@@ -204,9 +204,9 @@ class RandomMarginalRanges:
 class RandomTables:
     """`count` arbitrary queries on k attributes: a uniform set of them, a fair coin for every cell."""
 
-    count: int = parameter(5000, 1, integer=True, unit="queries", doc="how many are asked")
-    k: int = parameter(2, 1, integer=True, unit="attributes", doc="of each table")
-    seed: int = parameter(0, 0, integer=True, doc="of the draw")
+    count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
+    k: int = parameter(2, 1, integer=True, unit="attributes", doc="attributes per table")
+    seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> TableQueries:
         """The tables on a domain.
@@ -253,7 +253,7 @@ class Marginals:
     26
     """
 
-    k: int = parameter(low=0, integer=True, unit="attributes", doc="of each marginal")
+    k: int = parameter(low=0, integer=True, unit="attributes", doc="attributes per marginal")
 
     def on(self, domain: Domain) -> Products:
         """The cells on a domain.

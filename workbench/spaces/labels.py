@@ -112,9 +112,11 @@ class Map(Rule):
 
     map: tuple[tuple[str, str], ...] = parameter(
         check=lambda x: None if isinstance(x, Mapping | list | tuple) and x else "need a map",
-        doc="from values to labels",
+        doc="map from values to labels",
     )
-    labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="in the order of codes")
+    labels: tuple[str, ...] | None = parameter(
+        None, check=is_list, doc="labels in the order of codes"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -173,9 +175,11 @@ class Cross(Rule):
     ('F / 0', 'F / 1', 'M / 0', 'M / 1')
     """
 
-    cross: tuple[Rule, ...] = parameter(check=is_list, doc="rules, each of one column")
-    separator: str = parameter(" / ", check=is_text, doc="between two labels")
-    labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="of all combinations")
+    cross: tuple[Rule, ...] = parameter(check=is_list, doc="rules to cross, each of one column")
+    separator: str = parameter(" / ", check=is_text, doc="text between two labels")
+    labels: tuple[str, ...] | None = parameter(
+        None, check=is_list, doc="labels of all combinations"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -263,15 +267,21 @@ class Bins(Rule):
     ('over 0 to 18', 'over 18 to 65')
     """
 
-    edges: tuple[float, ...] | None = parameter(None, check=is_list, doc="of all bins")
+    edges: tuple[float, ...] | None = parameter(None, check=is_list, doc="edges of all bins")
     low: float | None = _edge("the first edge")
     high: float | None = _edge("the last edge")
-    width: float | None = parameter(None, 0, _LARGEST, strict=True, doc="of each bin")
-    bins: int | None = parameter(None, 1, MAX_LABELS, integer=True, doc="how many")
-    closed: str = parameter("left", choices=("left", "right"), doc="edge that is in the bin")
-    below: str = parameter("other", choices=_ENDS, doc="what numbers before the first bin are")
-    above: str = parameter("other", choices=_ENDS, doc="what numbers after the last bin are")
-    labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="one a bin")
+    width: float | None = parameter(None, 0, _LARGEST, strict=True, doc="width of each bin")
+    bins: int | None = parameter(None, 1, MAX_LABELS, integer=True, doc="number of bins")
+    closed: str = parameter(
+        "left", choices=("left", "right"), doc="edge that belongs to the bin"
+    )
+    below: str = parameter(
+        "other", choices=_ENDS, doc="treatment of numbers below the first bin"
+    )
+    above: str = parameter(
+        "other", choices=_ENDS, doc="treatment of numbers above the last bin"
+    )
+    labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="one label per bin")
 
     def __post_init__(self) -> None:
         super().__post_init__()

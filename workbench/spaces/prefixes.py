@@ -64,7 +64,7 @@ class Prefixes(Hierarchy):
         ),
         doc="the symbols, in the order of keys",
     )
-    depth: int = parameter(20, check=wrong_unless_positive, doc="longest string")
+    depth: int = parameter(20, check=wrong_unless_positive, doc="largest length of a string")
     attribute: str = "string"
 
     def __post_init__(self) -> None:

@@ -268,12 +268,16 @@ class Rule:
     """
 
     _: KW_ONLY
-    column: str | None = parameter(None, check=is_text, doc="if it is not the attribute's name")
-    other: str = parameter("refuse", choices=_ACTIONS, doc="what happens to values outside")
-    missing: str = parameter("refuse", choices=_ACTIONS, doc="what happens to missing values")
-    missing_values: tuple[str, ...] = parameter((), check=_are_texts, doc="that mean missing")
-    other_label: str = parameter("other", check=is_text, doc="of values outside")
-    missing_label: str = parameter("missing", check=is_text, doc="of missing values")
+    column: str | None = parameter(
+        None, check=is_text, doc="column, if it differs from the attribute's name"
+    )
+    other: str = parameter("refuse", choices=_ACTIONS, doc="treatment of values outside")
+    missing: str = parameter("refuse", choices=_ACTIONS, doc="treatment of missing values")
+    missing_values: tuple[str, ...] = parameter(
+        (), check=_are_texts, doc="texts that mean missing"
+    )
+    other_label: str = parameter("other", check=is_text, doc="label of values outside")
+    missing_label: str = parameter("missing", check=is_text, doc="label of missing values")
 
     def __post_init__(self) -> None:
         texts = tuple(dict.fromkeys(map(str, self.missing_values)))

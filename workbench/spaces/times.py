@@ -77,16 +77,18 @@ class TimePart(Rule):
     ('Monday', 'Tuesday')
     """
 
-    time: str = parameter(choices=(*_PARTS, *_SPANS), doc="which part")
-    format: str | None = parameter(None, check=is_text, doc="how text is written")
-    zone: str | None = parameter(None, check=is_text, doc="in which the part is told")
-    recorded_in: str | None = parameter(None, check=is_text, doc="zone of times that name none")
-    labels: tuple[Any, ...] | range | None = parameter(
-        None, check=is_list, doc="names, in their order"
+    time: str = parameter(choices=(*_PARTS, *_SPANS), doc="part of the time")
+    format: str | None = parameter(None, check=is_text, doc="format of text")
+    zone: str | None = parameter(None, check=is_text, doc="time zone of the part")
+    recorded_in: str | None = parameter(
+        None, check=is_text, doc="time zone of times without one"
     )
-    first: str | int | None = parameter(None, check=_is_end, doc="of a span")
-    last: str | int | None = parameter(None, check=_is_end, doc="of a span")
-    date_only: bool = parameter(False, choices=(False, True), doc="dates as midnight UTC")
+    labels: tuple[Any, ...] | range | None = parameter(
+        None, check=is_list, doc="labels, in order"
+    )
+    first: str | int | None = parameter(None, check=_is_end, doc="first label of a span")
+    last: str | int | None = parameter(None, check=_is_end, doc="last label of a span")
+    date_only: bool = parameter(False, choices=(False, True), doc="read midnight UTC as a date")
 
     def __post_init__(self) -> None:
         super().__post_init__()

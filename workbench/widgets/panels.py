@@ -42,8 +42,8 @@ PAUSE = 0.8  # seconds without a move before the full effort of a figure is spen
 BAND_SEEDS = 20  # releases behind a band
 STATED_DELTA = 1e-6  # at which a ρ is stated as an ε as well
 SIMULATED = "Simulated: the seed replays this noise, so never publish it."
-SEED = Control("seed", 0, (0, 1), doc="of the noise")
-SEEDS = Control("seeds", 1, (1, 20), doc="number of releases, by seed, seed + 1, …")
+SEED = Control("seed", 0, (0, 1), doc="seed of the noise")
+SEEDS = Control("seeds", 1, (1, 20), doc="number of releases, with seeds seed, seed + 1, …")
 HERE = Path(__file__).parent
 SCRIPT = "".join((HERE / name).read_text() for name in ("charts.js", "panel.js"))
 

@@ -40,7 +40,7 @@ def _counts(data: Any, of: str) -> Float[np.ndarray, "..."]:
 
 def _of() -> Any:
     """The field of a metric that is about one of two tables."""
-    return parameter("items", choices=("items", "edges"), doc="which counts are compared")
+    return parameter("items", choices=("items", "edges"), doc="counts to compare")
 
 
 class _CountMetric:
@@ -104,9 +104,11 @@ class KLDivergence(_CountMetric):
     direction: str = parameter(
         "released_given_original",
         choices=("released_given_original", "original_given_released"),
-        doc="which of the two is p, and which is given",
+        doc="direction of the divergence",
     )
-    floor: float = parameter(0.01, 0, strict=True, unit="records", doc="of counts <= 0")
+    floor: float = parameter(
+        0.01, 0, strict=True, unit="records", doc="value that replaces counts <= 0"
+    )
 
     def _compare(
         self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
@@ -134,7 +136,7 @@ class TopPrecision(_CountMetric):
     either side, the metric is its mean if they were put in random order, independently on both sides.
     """
 
-    k: int = parameter(low=1, integer=True, doc="at most all items")
+    k: int = parameter(low=1, integer=True, doc="number of top items")
     of: str = _of()
 
     def _compare(
@@ -164,7 +166,7 @@ class ContextShare:
     Of the truth itself, given as the estimate, it is the true fraction.
     """
 
-    context: int = parameter(low=0, integer=True, doc="the context's code")
+    context: int = parameter(low=0, integer=True, doc="code of the context")
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
         """The share of one context; the truth only says whether it may be shown.

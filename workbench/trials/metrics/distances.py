@@ -26,8 +26,10 @@ class EarthMover:
     level, at least the sum of the distances that records must move. `seed` places points in leaves.
     """
 
-    depth: int = parameter(low=0, high=52, integer=True, unit="levels", doc="the finest cells")
-    seed: int = parameter(0, 0, integer=True, doc="of the points")
+    depth: int = parameter(
+        low=0, high=52, integer=True, unit="levels", doc="depth of the finest cells"
+    )
+    seed: int = parameter(0, 0, integer=True, doc="seed that draws the points")
 
     def __call__(self, truth: Records, estimate: Any) -> float:
         """The sum over all levels.
@@ -207,7 +209,7 @@ class CommuteDistances:
     latitude: float = parameter(low=-90, high=90, unit="degrees")
     longitude: float = parameter(low=-180, high=180, unit="degrees")
     radius: float = parameter(low=0, high=20_100, strict=True, unit="km")
-    seed: int = parameter(0, 0, integer=True, doc="of the points")
+    seed: int = parameter(0, 0, integer=True, doc="seed that draws the points")
 
     def __call__(self, truth: Records, estimate: Any) -> float:
         """Compare the distribution functions of both sides.
