@@ -96,7 +96,7 @@ def observed_domain(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Domain:
-    """The values that occur in all columns but some, as text; they are not public knowledge."""
+    """Return the values that occur in some columns, as text. They are not public knowledge."""
     texts: dict[str, set[str]] = {}
     for batch in row_batches(data, table=table, progress=progress):
         for name in set(batch.frame.columns) - set(but):
@@ -114,7 +114,7 @@ _EXAMPLES = 5  # different values of a column that are shown
 
 @dataclass
 class RefusedColumn:
-    """What is refused in one column.
+    """Values that are refused in one column.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class RefusedColumn:
 
 @dataclass
 class TableCheck:
-    """What a release of a table would refuse. It tells about the data, and is not to be published.
+    """Values of a table that a release would refuse. They describe private data, so do not publish them.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def check_table(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> TableCheck:
-    """Which rows of a table a release would refuse, all at once; nothing is kept of it.
+    """Find all values of a table that a release would refuse, without keeping any.
 
     Labels that are added to a domain because of what this says make the domain private: better say what
     becomes of other values.

@@ -51,16 +51,16 @@ class Frontier:
 
     @property
     def counts(self) -> Int[np.ndarray, " n"]:
-        """How many records `nodes` hold."""
+        """Return the number of records in `nodes`."""
         return np.maximum(self.stop - self.start, 0)
 
     @property
     def empty_nodes(self) -> int:
-        """How many nodes are empty."""
+        """Number of empty nodes."""
         return self.empty.shape[1]
 
     def where(self, rows: Bool[np.ndarray, " n"]) -> Frontier:
-        """Some of the occupied nodes, and none of the empty ones."""
+        """Return some of the occupied nodes, without empty ones."""
         return replace(
             self,
             nodes=self.nodes[:, rows],
@@ -71,7 +71,7 @@ class Frontier:
         )
 
     def children(self) -> Children:
-        """Its occupied children."""
+        """Return the occupied children."""
         return self.records.occupied_children(
             self.level, self.nodes, self.start, self.stop, self.ends
         )

@@ -35,7 +35,7 @@ from workbench.value import Float, Int, UInt64, not_allowed, read_only, sealed
 
 @dataclass(frozen=True, eq=False)
 class Interactions(OfUsers):
-    """Records (user, item, context), sorted by user; a unit is a user with all their records.
+    """Records (user, item, context), sorted by user. A unit is a user with all their records.
 
     What samples the records cuts users to a stated bound, and believes no more than it has cut or
     checked.
@@ -174,7 +174,7 @@ class Interactions(OfUsers):
         truth_public: bool = False,
         user_type: str | None = None,
     ) -> Interactions:
-        """From a DataFrame by naming its columns; one row a record.
+        """Make interactions from a DataFrame with one row per record, by naming its columns.
 
         Items, and contexts, may be several columns each, which are crossed: an item is then a combination
         of labels, such as an origin and a destination.
@@ -303,7 +303,7 @@ class Interactions(OfUsers):
         return sealed(counts)
 
     def edge_counts(self) -> Int[np.ndarray, "items contexts"]:
-        """How many records each item has in each context."""
+        """Return the number of records per item and context."""
         return self._edge_counts
 
     def table(
@@ -349,7 +349,7 @@ class Interactions(OfUsers):
         )
 
     def item_counts(self) -> Int[np.ndarray, " items"]:
-        """How many records each item has."""
+        """Return the number of records per item."""
         return self._edge_counts.sum(axis=1)
 
     def answer(self, workload: Recipe, of: str = "edges") -> Float[np.ndarray, " queries"]:

@@ -148,7 +148,7 @@ def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
 
 
 class CountedRows(NamedTuple):
-    """Some rows: the cell of each, what it counts (None: one), and whose it is (None: not asked)."""
+    """Rows as keys of cells, with their counts (None: one each) and users (None: not requested)."""
 
     keys: Int[np.ndarray, " rows"]
     counts: Int[np.ndarray, " rows"] | None = None

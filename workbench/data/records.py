@@ -431,7 +431,7 @@ class Records(OverHierarchy):
 
     @property
     def total(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return len(self) if self.counts is None else int(self.counts.sum())
 
     def __repr__(self) -> str:
@@ -440,7 +440,7 @@ class Records(OverHierarchy):
         return f"<Records {total}in {self.hierarchy!r}, {self.bound!r}>"
 
     def ends(self) -> Int[np.ndarray, " n"]:
-        """How many records there are up to each key; empty where every key is one record."""
+        """Number of records up to each key, or empty if every key is one record."""
         return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
 
     def _records_before(self, places: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
@@ -472,7 +472,7 @@ class Records(OverHierarchy):
         return Children(*out[:, :size])
 
     def node_counts(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Int[np.ndarray, " n"]:
-        """How many records lie in each node; nodes in the order of keys, none in another."""
+        """Return the number of records in each node, for nodes that are in the order of keys."""
         first = searchsorted_keys(self.keys, nodes)
         last = searchsorted_keys(
             self.keys, self.hierarchy.digits.highest_keys(levels, nodes), after=True
@@ -481,7 +481,7 @@ class Records(OverHierarchy):
         return before_last - before_first
 
     def counts_between(self, keys: Keys) -> Int[np.ndarray, " n"]:
-        """How many records lie from each of some sorted keys up to the next one."""
+        """Return the number of records from each sorted key up to the next one."""
         return np.diff(
             self._records_before(np.append(searchsorted_keys(self.keys, keys), len(self)))
         )
@@ -493,7 +493,7 @@ class Records(OverHierarchy):
         return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """The exact answers.
+        """Return the exact answers.
 
         Parameters
         ----------
@@ -516,7 +516,7 @@ class Records(OverHierarchy):
         return np.bincount(queries, before_last - before_first, len(workload))
 
     def to_frame(self) -> Any:
-        """One row a key: its value, and `count`.
+        """Return a table with one row per key: its value and `count`.
 
         Returns
         -------

@@ -39,7 +39,7 @@ _LONGEST_UNIT = 300  # characters
 
 @dataclass(frozen=True)
 class Bound:
-    """How far one unit moves a table: at most `l0` cells, each by at most `linf`, `l1` in all.
+    """Largest change of a table by one unit: at most `l0` cells, each by at most `linf`, and `l1` in all.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Bound:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
 
     def of(self, unit: str) -> Bound:
-        """The same bound of a unit in words, which nobody enforces: beyond 1, 1 it is only believed.
+        """Return the same bound for a unit in words. Beyond (1, 1) it is only believed, and not enforced.
 
         Parameters
         ----------
@@ -119,16 +119,18 @@ class Bound:
         return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
 
     def believed(self, unit: str) -> Bound:
-        """The same bound of a unit that nobody has cut to it, nor said that a row is one."""
+        """Return the same bound, marked as believed: no unit was truncated, and no row is stated to be a
+        unit.
+        """
         return replace(self, unit=unit, status=BELIEVED)
 
     def enforced(self, unit: str) -> Bound:
-        """The same bound, to which each unit was cut."""
+        """Return the same bound, marked as enforced: each unit was truncated to it."""
         return replace(self, unit=unit, status=ENFORCED)
 
     @property
     def in_words(self) -> str:
-        """What one unit adds at most, in a sentence, and what was done about it."""
+        """Return a sentence that says what one unit adds at most, and how that was ensured."""
         limit = f"{number(self.linf)} to one cell"
         if self.l0 != 1:
             limit = f"{number(self.linf)} to each of {number(self.l0)} cells"
@@ -150,7 +152,7 @@ class Bound:
 
     @property
     def counts_what(self) -> str:
-        """What counts and error bars are about where units were truncated to the bound; else ""."""
+        """Sentence about truncated units that counts and error bars refer to, or "" without truncation."""
         return self.in_words if self.status == ENFORCED else ""
 
     @property
@@ -182,7 +184,7 @@ class Bound:
 
 
 class Public:
-    """What a table says instead of a bound when it is public: nothing is left to protect."""
+    """Marker for a table that is public, which takes the place of a bound."""
 
     def __repr__(self) -> str:
         return "PUBLIC"
@@ -195,7 +197,7 @@ PUBLIC = Public()
 
 
 class Unbounded:
-    """What interactions say instead of a bound: a user has any number of records, and is one unit."""
+    """Marker for interactions in which a user has any number of records and is one unit."""
 
     def __repr__(self) -> str:
         return "UNBOUNDED"
@@ -437,7 +439,7 @@ class SparseTable:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
-        """From a frame (pandas, polars or Arrow) with the columns of its domain; `count` names the counts.
+        """Count the rows of a frame (pandas, polars or Arrow), or add up its column `count`.
 
         A domain is public and is never learnt from the data.
 
@@ -541,7 +543,7 @@ class SparseTable:
         return len(self) / self.domain.size
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
-        """The exact answers.
+        """Return the exact answers.
 
         Parameters
         ----------
@@ -622,11 +624,11 @@ class SparseTable:
         )
 
     def dense(self) -> Int[np.ndarray, "..."]:
-        """The full array, of the domain's shape; only for small domains."""
+        """Return the full array in the domain's shape. For small domains only."""
         array = np.zeros(self.domain.size, np.int64)
         array[self.keys] = self.counts
         return array.reshape(self.domain.shape)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a non-empty cell: the attributes' labels and `count`."""
+        """Return a table with one row per non-empty cell: the attributes' labels and `count`."""
         return self.domain.frame(self.keys).assign(count=self.counts)

@@ -122,7 +122,7 @@ class Adult(RealFile):
         return FILES if self.part == "both" else FILES[:1]
 
     def load(self) -> SparseTable:
-        """The table of its parts; a value that is not in the lists is a ValueError."""
+        """Load the table. Raises ValueError for a value that is not in the lists."""
         domain = self.domain
         dropped = 0
 
@@ -245,7 +245,7 @@ class CensusIncome(RealFile):
         return _domain(self.attributes, labels)
 
     def load(self) -> SparseTable:
-        """The table; a value that is not in the lists is a ValueError."""
+        """Load the table. Raises ValueError for a value that is not in the lists."""
         domain = self.domain
         by_year = _domain(self.attributes, LABELS)
         is_age = np.array([a == "Age" for a in self.attributes])

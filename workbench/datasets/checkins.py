@@ -63,12 +63,12 @@ class Foursquare(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Venues by identifier, and days of the week; reads the file."""
+        """Venues by identifier × days of the week. Reads the file."""
         _, venues = self._check_ins
         return Domain(("item", "context"), (len(venues), 7), (venues, WEEKDAYS))
 
     def files(self) -> tuple[File, ...]:
-        """The check-ins."""
+        """File with the check-ins."""
         name = FORMS[self.city].name
         how = f"save {_ARCHIVE}.zip of {_SITE} in a folder foursquare; it need not be unpacked"
         also = (f"{_ARCHIVE}/{name}",)
@@ -77,7 +77,7 @@ class Foursquare(RealFile):
         return (File("foursquare", name, also=also, how=how, archives=zips, layout=layout),)
 
     def load(self) -> Interactions:
-        """The records; a bad row, or too few of them, is a ValueError that says where."""
+        """Load the records. Raises ValueError for a bad row or too few rows, with its place."""
         records, _ = self._check_ins
         return reading.interactions([records], self.domain, UNBOUNDED)
 
@@ -193,7 +193,7 @@ class Gowalla(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Places by number, and regions or days of the week; reads the file of SNAP's."""
+        """Places by number × regions or days of the week. Reads SNAP's file."""
         if self.version == "lglmf":
             places: range | tuple[int, ...] = range(PLACES)
             contexts = tuple(REGIONS)
@@ -203,20 +203,20 @@ class Gowalla(RealFile):
         return Domain(("item", "context"), (len(places), len(contexts)), (places, contexts))
 
     def files(self) -> tuple[File, ...]:
-        """Three parts and the places; or SNAP's one file."""
+        """Three parts and the places, or SNAP's one file."""
         if self.version == "lglmf":
             return tuple(_file(part) for part in _SHA256)
         return (_SNAP_FILE,)
 
     def load(self) -> Interactions:
-        """The records; a bad row, or a part of another size, is a ValueError that says where."""
+        """Load the records. Raises ValueError for a bad row or a part of another size, with its place."""
         if self.version == "lglmf":
             return self._lglmf()
         records, _ = self._check_ins
         return reading.interactions([records], self.domain, UNBOUNDED)
 
     def remarks(self) -> tuple[str, ...]:
-        """How "austin" differs from the collection of Fan & Jin, by their Table 4."""
+        """Differences between "austin" and the collection of Fan & Jin in their Table 4."""
         if self.version != "austin":
             return ()
         data = self.load()

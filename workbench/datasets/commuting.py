@@ -55,7 +55,7 @@ _SHA256 = {  # of version 7
 
 @value
 class OnTheMap(RealFile):
-    """All jobs (JT00) of a year by location of work and of home.
+    """All jobs (JT00) of one year by locations of work and home.
 
     `part="main"` holds the jobs of people who live in the state they work in, `part="aux"`
     those of people who live in another state. Locations are census blocks or prefixes of their
@@ -91,7 +91,7 @@ class OnTheMap(RealFile):
 
     @cached_property
     def domain(self) -> Domain:
-        """Work × home; reads the crosswalks, and nothing else."""
+        """Work × home. Reads only the crosswalks."""
         # Prefixes, not the crosswalk's columns, which have the tracts of a later geography.
         blocks = (
             block for crosswalk in self._crosswalks.values() for block in crosswalk.blocks
@@ -101,7 +101,7 @@ class OnTheMap(RealFile):
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
 
     def files(self) -> tuple[File, ...]:
-        """What the publisher has for these states and this year: main, aux and crosswalk."""
+        """Published files of these states and this year: main, aux and crosswalk."""
         files = []
         for state in self.states:
             version = _version_to_fetch(state, self.year)
@@ -110,7 +110,7 @@ class OnTheMap(RealFile):
         return tuple(files)
 
     def load(self) -> SparseTable:
-        """The table; a file of another state, part or year, or a bad row, is a ValueError."""
+        """Load the table. Raises ValueError for a file of another state, part or year, or for a bad row."""
         return table(self.domain, self._jobs(), Bound(1))
 
     def _jobs(self) -> Iterator[tuple[Any, Any]]:
@@ -138,7 +138,7 @@ class OnTheMap(RealFile):
         return {crosswalk.file: crosswalk.field for crosswalk in self._crosswalks.values()}
 
     def points(self, depth: int = 16) -> CommutePoints:
-        """The same jobs as points: where people live and work, in degrees."""
+        """Return the same jobs as points, with homes and workplaces in degrees."""
         return CommutePoints(self, depth)
 
     @cached_property
@@ -246,7 +246,7 @@ def _pairs_of_blocks(x: Any) -> str | None:
 
 @value
 class CommutePoints(OverHierarchy, RealFile):
-    """Where the people of OnTheMap's jobs live and work: points in degrees, in four dimensions.
+    """Homes and workplaces of OnTheMap's jobs, as points in degrees in four dimensions.
 
     A point is the centroids of two census blocks, home first, each as latitude and longitude
     in the crosswalk. The box that is halved, the same for home and work, is the smallest that
@@ -265,7 +265,7 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @cached_property
     def hierarchy(self) -> Quadtree:
-        """The box of all blocks, home × work, in degrees; reads the crosswalks, and nothing else."""
+        """Box of all blocks, home × work, in degrees. Reads only the crosswalks."""
         centroids = self._geography.select("latitude", "longitude")
         low = centroids.min().row(0)
         high = centroids.max().row(0)
@@ -273,14 +273,14 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @property
     def blocks(self) -> pd.DataFrame:
-        """All blocks of the crosswalks, public: `block`, `place`, `latitude`, `longitude`, in degrees.
+        """All public blocks of the crosswalks: `block`, `place`, `latitude`, `longitude`, in degrees.
 
         `place` is the county subdivision, such as "Newport city (Newport, RI)", or None.
         """
         return self._frame(self._geography.drop("code"))
 
     def places(self) -> pd.DataFrame:
-        """Public places to ask about, the most populous first; all county subdivisions of the states.
+        """Public places for queries, the most populous first: all county subdivisions of the states.
 
         `place` as in `blocks`; `population` by the 2010 census, in people, known here for Rhode
         Island and missing elsewhere; how many `blocks` there are; and the mean of their centroids,
@@ -304,11 +304,11 @@ class CommutePoints(OverHierarchy, RealFile):
         return self._frame(frame.select(order)).astype({"population": "Int64"})
 
     def files(self) -> tuple[File, ...]:
-        """Those of `dataset`."""
+        """Files of `dataset`."""
         return self.dataset.files()
 
     def load(self) -> Records:
-        """The points, equal ones counted; a bad row is a ValueError."""
+        """Load the points with equal ones counted. Raises ValueError for a bad row."""
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them
@@ -398,7 +398,7 @@ class CommutingFlows(RealFile):
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
 
     def load(self) -> SparseTable:
-        """The table; a county that is not in the list is a ValueError."""
+        """Load the table. Raises ValueError for a county that is not in the list."""
         return table(self.domain, self._flows(), Bound(1))
 
     def _flows(self) -> Iterator[tuple[Any, Any]]:

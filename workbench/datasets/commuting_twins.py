@@ -213,7 +213,7 @@ class CommuteTwin(OverHierarchy, Twin):
         )
 
     def load(self) -> Records:
-        """The points, the same for the same parameters; at another depth the same in other cells."""
+        """Generate the points. The same parameters give the same points, at any depth."""
         rng = np.random.default_rng(self.seed)
         tree = self.hierarchy
         centres = _cities(rng)
@@ -305,11 +305,11 @@ class Towns(OverHierarchy, Dataset):
 
     @property
     def hierarchy(self) -> Quadtree:
-        """The square; cells of level 6 are 1 km² large."""
+        """Square of the region, whose cells at level 6 measure 1 km²."""
         return Quadtree(2, self.depth, (0.0, 0.0), (SIDE, SIDE), ("east", "north"))
 
     def load(self) -> Records:
-        """The points, the same for the same parameters; at another depth the same in other cells."""
+        """Generate the points. The same parameters give the same points, at any depth."""
         rng = np.random.default_rng(self.seed)
         centres = rng.uniform(0, SIDE, (self.towns, 2))
         shares = 1 / np.arange(1, self.towns + 1)

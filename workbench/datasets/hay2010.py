@@ -74,7 +74,7 @@ class SnapDegrees(RealFile):
         return Domain(("node",), (SNAP[self.graph][0],))
 
     def load(self) -> SparseTable:
-        """The table; a graph of another number of nodes, or a bad line, is a ValueError."""
+        """Load the table. Raises ValueError for another number of nodes or a bad line."""
         edges = [np.empty((0, 2), np.int64)]
         for batch in FILES[self.graph].rows((LINE,)):
             ids = batch.frame[LINE].str.extract_groups(r"^(\d+)\s+(\d+)$").struct.unnest()

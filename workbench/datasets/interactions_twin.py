@@ -137,7 +137,7 @@ ORIGINALS = {
 
 @value
 class InteractionsTwin(Twin):
-    """Users, items, records and the most records of a user exactly as printed; the rest made up.
+    """Synthetic stand-in whose numbers of users, items, records and most records per user are as printed.
 
     Matched: how many `users` there are, how many `items` (each with a record at least), how many
     `records`, and that the most active user has `max_per_user` and the least active
@@ -213,7 +213,7 @@ class InteractionsTwin(Twin):
 
     @property
     def original(self) -> str:
-        """The row of Table 4 that it is, told by the number of items, and how to get that data."""
+        """Row of Table 4 that it stands for, found by its number of items, and how to get that data."""
         return ORIGINALS.get(self.items, "data of your own: it is no row of Table 4")
 
     def __post_init__(self) -> None:
@@ -237,12 +237,12 @@ class InteractionsTwin(Twin):
 
     @classmethod
     def foursquare(cls, seed: int = 0) -> InteractionsTwin:
-        """Check-ins, February to July 2012; most users have fewer than ten."""
+        """Make check-ins from February to July 2012. Most users have fewer than ten."""
         return cls(seed=seed)
 
     @classmethod
     def netflix(cls, seed: int = 0) -> InteractionsTwin:
-        """Ratings of the Netflix Prize; few users have more than 2,000."""
+        """Make ratings like the Netflix Prize. Few users have more than 2,000."""
         return cls(
             480_189, 17_700, 100_480_507, 17_000, exponent=0.6, popularity=2.5, flat=400.0,
             once=True, contexts="rating week", seed=seed,
@@ -250,14 +250,14 @@ class InteractionsTwin(Twin):
 
     @classmethod
     def movielens(cls, seed: int = 0) -> InteractionsTwin:
-        """Ratings of MovieLens 1M, with the user's gender and age; everyone has 20 or more."""
+        """Make ratings like MovieLens 1M, with gender and age. Everyone has at least 20."""
         return cls(
             6040, 3706, 1_000_209, 2314, 20, exponent=1.0, popularity=2.0, flat=400.0,
             once=True, contexts="gender and age", alike=5.0, seed=seed,
         )  # fmt: skip
 
     def slice(self, users: int) -> InteractionsTwin:
-        """The same with so many users, and records in proportion, for quick profiles.
+        """Return the same with this many users and records in proportion, for quick profiles.
 
         Items stay as they are as long as they have ten records each on average, else there are
         as many as then have; the most active user keeps a tenth of all records at most.
@@ -323,7 +323,7 @@ class InteractionsTwin(Twin):
         )
 
     def sizes(self) -> Int[np.ndarray, " users"]:
-        """How many records each user has, most active first; they sum to `records` exactly."""
+        """Return the number of records per user, most active first. They add up to `records`."""
         low = self.min_per_user
         high = self.max_per_user
         total = self.records - low * self.users - (high - low)  # above low, without the first

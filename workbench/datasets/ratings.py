@@ -81,7 +81,7 @@ class MovieLens(RealFile):
         return tuple(map(self._file, names))
 
     def titles(self) -> dict[int, str]:
-        """What the films are called, by their numbers."""
+        """Titles of the films by number."""
         titles: dict[int, str] = {}
         for batch in self._rows("movies.dat"):
             numbers = 1 + reading.codes(batch, "movieId", FILMS)
@@ -89,13 +89,13 @@ class MovieLens(RealFile):
         return titles
 
     def load(self) -> Interactions:
-        """The records; a bad row is a ValueError that says where."""
+        """Load the records. Raises ValueError for a bad row, with its place."""
         path = self._file("ratings.dat").find()
         bound = Bound(len(FILMS), 1)
         return reading.interactions(self._records(), self.domain, bound, once_in=path)
 
     def remarks(self) -> tuple[str, ...]:
-        """How the file differs from what is published of it; nothing if it does not."""
+        """Differences between the file and what is published about it, if any."""
         data = self.load()
         ours = {"users": len(np.unique(data.users)), "ratings": len(data)}
         return differences(ours, {"users": USERS, "ratings": RATINGS})
@@ -197,7 +197,7 @@ class NetflixPrize(RealFile):
         return tuple(_part(k) for k in range(len(PARTS)))
 
     def load(self) -> Interactions:
-        """The records; a bad line, or a file that is cut, is a ValueError."""
+        """Load the records. Raises ValueError for a bad line or an incomplete file."""
         bound = Bound(self.domain.shape[0], 1)
         return reading.interactions(_ratings(), self.domain, bound, once_in=_part(0).find())
 

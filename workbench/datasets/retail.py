@@ -66,7 +66,7 @@ class RetailHours(RealFile):
         return Domain(("bin",), ((_END - _START).days * 24,))
 
     def load(self) -> SparseTable:
-        """The table; a time that cannot be read, or outside the period, is a ValueError."""
+        """Load the table. Raises ValueError for a time that is unreadable or outside the period."""
         need = f"a time as {_WRITTEN} from {_START:%Y-%m-%d} to before {_END:%Y-%m-%d}"
         frames = [pl.DataFrame(schema={"customer": pl.String, "bin": pl.Int64})]
         for batch in RETAIL.rows(("InvoiceDate", "CustomerID")):
@@ -104,7 +104,7 @@ CUSTOMERS = range(12_346, 18_288)  # numbers of customers, most of them someone'
 
 @value
 class OnlineRetail(RealFile):
-    """406,829 lines of invoices: customer, stock code, day of the week; a year to December 2011.
+    """406,829 lines of invoices in the year to December 2011: customer, stock code, day of the week.
 
     All 541,909 lines are read, cancellations among them; 135,080 name no customer and are left
     out, because no bound could hold for whom they belong to (`without_customer()` counts them).
@@ -128,16 +128,16 @@ class OnlineRetail(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Stock codes in the order of their text, and days of the week; reads the file."""
+        """Stock codes in the order of their text × days of the week. Reads the file."""
         _, codes, _ = self._lines
         return Domain(("item", "context"), (len(codes), 7), (codes, WEEKDAYS))
 
     def without_customer(self) -> int:
-        """How many lines name no customer and are left out."""
+        """Number of lines without a customer, which are left out."""
         return self._lines[2]
 
     def load(self) -> Interactions:
-        """The records; a bad line, or too few of them, is a ValueError that says where."""
+        """Load the records. Raises ValueError for a bad line or too few lines, with the place."""
         return reading.interactions([self._lines[0]], self.domain, UNBOUNDED)
 
     @cached_property

@@ -305,7 +305,7 @@ class Surnames(RealFile):
         return Domain(("rank",), (self.n,), (range(1, self.n + 1),))
 
     def load(self) -> SparseTable:
-        """The table; a bad count, or a list that is too short, is a ValueError."""
+        """Load the table. Raises ValueError for a bad count or a list that is too short."""
         counts = np.concatenate([counts_of(batch, "count") for batch in _names()])
         first = -np.sort(-counts)[: self.n]
         if len(first) < self.n:
@@ -339,11 +339,11 @@ class SurnameStrings(OverHierarchy, RealFile):
 
     @property
     def hierarchy(self) -> Prefixes:
-        """All strings of small letters."""
+        """All strings of lower-case letters."""
         return Prefixes(LETTERS, self.depth, "name")
 
     def load(self) -> Records:
-        """The records; a bad count, or no name, is a ValueError."""
+        """Load the records. Raises ValueError for a bad count or an empty file."""
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them

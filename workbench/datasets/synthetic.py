@@ -18,7 +18,7 @@ from workbench.value import Float, Int, parameter, value
 
 @value
 class GaussianSparse(Dataset):
-    """round(density·m) cells of `m` hold round(N(mean, std²)), at least 1; the rest are empty.
+    """Table of `m` cells, of which round(density·m) hold round(N(mean, std²)), at least 1.
 
     `placement="uniform"` chooses the cells uniformly without replacement. The paper also has
     them "skewed and concentrated in particular regions" and does not print the law. Ours, for
@@ -54,7 +54,7 @@ class GaussianSparse(Dataset):
 
     @property
     def domain(self) -> Domain:
-        """One attribute, `cell`, in the order of the keys."""
+        """One attribute, `cell`, in the order of keys."""
         return Domain(("cell",), (self.m,))
 
     def load(self) -> SparseTable:
@@ -273,7 +273,7 @@ class OfDataset:
 
 @value
 class Ranked(OfDataset):
-    """What an unattributed histogram is about: all counts of `dataset`, its empty cells too, sorted.
+    """All counts of `dataset` in sorted order, with empty cells, for unattributed histograms.
 
     Metrics then compare a release over ranks with a truth over ranks. One unit moves the sorted counts
     as far as it moves the counts; whether the truth is public is as `dataset` says.
@@ -287,7 +287,7 @@ class Ranked(OfDataset):
         return Domain(("rank",), (self.dataset.domain.size,))
 
     def load(self) -> SparseTable:
-        """The sorted counts."""
+        """Return the sorted counts."""
         return self.dataset.load().ranked()
 
 
@@ -310,9 +310,9 @@ class Projected(OfDataset):
 
     @property
     def domain(self) -> Domain:
-        """That of `dataset`, projected."""
+        """Domain of `dataset`, projected."""
         return self.dataset.domain.project(self.attributes)
 
     def load(self) -> SparseTable:
-        """The marginal."""
+        """Return the marginal."""
         return self.dataset.load().project(self.attributes)

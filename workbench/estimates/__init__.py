@@ -26,7 +26,7 @@ def summary_in_basis(
     tau: float = 0.0,
     sides: int = 2,
 ) -> Summary:
-    """What was released of a noisy table in a basis: a summary of cells, or of its nodes."""
+    """Make a summary of cells, or of nodes, from what was released of a noisy table in a basis."""
     if isinstance(basis, Cells):
         return Summary(basis.domain, keys, values, law, theta, tau, sides)
     return TransformedSummary(

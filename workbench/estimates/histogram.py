@@ -34,7 +34,7 @@ from workbench.value import Float, Int, Num, sealed
 
 @dataclass(frozen=True, eq=False)
 class Histogram(Estimate):
-    """Values of all keys, in their order; `variance` is that of independent noise on each, or None.
+    """Values of all keys in order. `variance` is that of independent noise on each, or None.
 
     Any workload is answered; ranges cost O(1) each after one prefix sum. The standard error is
     sqrt(cells · variance). Where the noise of cells is not independent, `noise` says how it came to be,
@@ -79,7 +79,7 @@ class Histogram(Estimate):
         return answers, np.sqrt(queries.cells(self.domain) * variance)
 
     def deviations(self) -> Float[np.ndarray, " cells"] | float:
-        """The standard deviation of the noise on each value; NaN where it is not known."""
+        """Return the standard deviation of the noise per value, NaN where it is unknown."""
         if self.noise is not None:
             return cell_deviations(self.noise, self.domain)
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
@@ -95,7 +95,7 @@ class Histogram(Estimate):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """All values as a table.
+        """Return all values as a table.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class Histogram(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class HierarchicalSums(Estimate):
-    """Values of all nodes, level by level from the root down; each level ends at the last cell.
+    """Values of all nodes, level by level from the root. Each level ends at the last cell.
 
     `variance` is that of the independent noise on every node; None where they are not independent, and
     standard errors NaN. Ranges are answered, and what is made of ranges.
@@ -169,7 +169,7 @@ class HierarchicalSums(Estimate):
         return np.bincount(which, sums, len(queries)), errors
 
     def deviations(self) -> float:
-        """The standard deviation of the noise on each node; NaN where they are not independent."""
+        """Return the standard deviation of the noise per node, NaN where noise is not independent."""
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
 
     @property
@@ -183,7 +183,7 @@ class HierarchicalSums(Estimate):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """All nodes as a table.
+        """Return all nodes as a table.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class HierarchicalSums(Estimate):
         return pd.concat(frames, ignore_index=True)
 
     def to_arrow(self) -> pa.Table:
-        """The same table for a Parquet file.
+        """Return all nodes as a table for a Parquet file.
 
         Returns
         -------
@@ -239,7 +239,7 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def domain(self) -> Domain:
-        """The edges' domain."""
+        """Domain of the edges."""
         return self.edges.domain
 
     def __len__(self) -> int:
@@ -297,12 +297,12 @@ class ItemEdgeCounts(Estimate):
         return Answers(answers, noise + dropped, noise, absent=dropped)
 
     def deviations(self) -> Float[np.ndarray, " edges"] | float:
-        """The standard deviation of the noise on each edge."""
+        """Return the standard deviation of the noise per edge."""
         return self.edges.deviations()
 
     @property
     def why_unknown(self) -> str:
-        """What is not noise."""
+        """Reason for errors other than noise."""
         reasons = []
         if self.sampled:
             reasons.append("records beyond what a user may contribute were dropped")
@@ -332,7 +332,7 @@ class ItemEdgeCounts(Estimate):
         return pairs + np.bincount(pieces // items, covered * (covered - 1), len(workload))
 
     def consistent(self) -> Self:
-        """Each item the sum of its edges: the weighted least squares of both tables.
+        """Make each item the sum of its edges, by weighted least squares over both tables.
 
         An item is known twice, as itself and as the sum of its h edges: y of variance v and e of
         variance h·w. Their mean, weighted inversely, is x = (h·w·y + v·e)/(v + h·w), and each edge
@@ -398,7 +398,7 @@ class ItemEdgeCounts(Estimate):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """All edges as a table; `items.to_frame()` is that of the items.
+        """Return all edges as a table. Use `items.to_frame()` for the items.
 
         Returns
         -------
@@ -414,12 +414,12 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def variances(self) -> tuple[float | None, float | None]:
-        """Of items and of edges."""
+        """Variances of items and of edges."""
         return self.items.variance, self.edges.variance
 
     @property
     def noise(self) -> tuple[LinearNoise | None, LinearNoise | None]:
-        """Of items and of edges, where it is not independent."""
+        """Noise of items and of edges, where it is not independent."""
         return self.items.noise, self.edges.noise
 
     @classmethod

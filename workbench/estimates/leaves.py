@@ -71,7 +71,7 @@ class Leaves(OverHierarchy, Estimate):
         return f"<Leaves of {self.hierarchy!r}: {len(self):,} nodes>"
 
     def counts(self) -> Int[np.ndarray, " n"]:
-        """How many synthetic records each node gets.
+        """Return the number of synthetic records per node.
 
         Many noisy zeros then sum to more than nothing; `answer` adds them up as they are, and
         `inference.project_to_simplex` keeps their sum.
@@ -85,7 +85,7 @@ class Leaves(OverHierarchy, Estimate):
 
     @property
     def total(self) -> int:
-        """How many synthetic records there are."""
+        """Number of synthetic records."""
         return int(self.counts().sum())
 
     def _few_counts(self) -> Int[np.ndarray, " n"]:
@@ -171,7 +171,7 @@ class Leaves(OverHierarchy, Estimate):
         return float(self.law.variance * share.sum() / nodes_of_level[level])
 
     def coarsened(self, level: int) -> Self:
-        """The same counts, those of leaves below a level added up to the nodes there that hold them.
+        """Return the counts with leaves below a level added up to their nodes there.
 
         Standard errors have no closed form any more.
 
@@ -193,7 +193,7 @@ class Leaves(OverHierarchy, Estimate):
         return replace(self, levels=levels[first], keys=keys[:, first], values=values, law=None)
 
     def synthetic(self, seed: int = 0) -> Records:
-        """The synthetic records: anywhere in their nodes; beginnings of strings as they stand.
+        """Draw the synthetic records, uniformly in their nodes. Prefixes of strings stay as they are.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Leaves(OverHierarchy, Estimate):
         return self.hierarchy.points(levels, keys, np.random.default_rng(seed))
 
     def to_frame(self, seed: int = 0) -> pd.DataFrame:
-        """The synthetic records.
+        """Return the synthetic records as a table.
 
         Parameters
         ----------
@@ -253,7 +253,7 @@ class Leaves(OverHierarchy, Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Within a node counts are spread evenly; where their noise has no one law, all is unknown."""
+        """Reason for errors other than noise: counts are spread evenly within a node."""
         if self.law is None:
             return "counts of nodes were divided among those below them, which depends on the noise"
         return (
@@ -261,7 +261,7 @@ class Leaves(OverHierarchy, Estimate):
         )
 
     def nodes(self) -> pd.DataFrame:
-        """The released nodes.
+        """Return the released nodes.
 
         Returns
         -------
@@ -319,7 +319,7 @@ class Microdata(Estimate):
 
     @cached_property
     def table(self) -> SparseTable:
-        """How many records each cell has."""
+        """Return the number of records per cell."""
         counts = np.ones(len(self), np.int64)
         return SparseTable.from_keys(self.domain, self.keys, counts, PUBLIC)
 

@@ -114,7 +114,7 @@ class NoisyAnswers(Estimate):
         )
 
     def without_repeats(self) -> NoisyAnswers:
-        """Each different query once, in the order of their first answers.
+        """Return each distinct query once, in the order of first answers.
 
         Returns
         -------
@@ -130,7 +130,7 @@ class NoisyAnswers(Estimate):
 
     @property
     def deviations_in_counts(self) -> Float[np.ndarray, " queries"]:
-        """Standard deviations of the noise; of weighted sums over their largest weights, to compare."""
+        """Standard deviations of the noise, divided by the largest weight of a weighted sum."""
         weights = largest_weights(self.workload)
         return np.sqrt(self.variances) / np.where(weights > 0, weights, 1.0)
 
@@ -194,7 +194,7 @@ class NoisyAnswers(Estimate):
         return self._merged.means[at], np.sqrt(self._merged.variances[at])
 
     def to_frame(self) -> pd.DataFrame:
-        """All answers as a table.
+        """Return all answers as a table.
 
         Returns
         -------
@@ -214,7 +214,7 @@ class NoisyAnswers(Estimate):
         return pd.DataFrame(columns | {"noisy": self.values})
 
     def deviations(self) -> Float[np.ndarray, " queries"]:
-        """The standard deviation of the noise on each answer."""
+        """Return the standard deviation of the noise per answer."""
         return np.sqrt(self.variances)
 
     def _columns(self) -> dict[str, Any]:

@@ -223,7 +223,7 @@ class Reports(RandomisedReports):
 
     @property
     def total(self) -> int:
-        """How many reports there are, as many as tuples."""
+        """Number of reports, one per tuple."""
         return len(self.keys)
 
     @cached_property
@@ -345,7 +345,7 @@ class BitReports(RandomisedReports):
 
     @property
     def total(self) -> int:
-        """How many reports there are, as many as tuples."""
+        """Number of reports, one per tuple."""
         return len(self.bits)
 
     def __len__(self) -> int:
@@ -443,7 +443,7 @@ class BitReports(RandomisedReports):
             yield evidence
 
     def to_frame(self) -> pd.DataFrame:
-        """All reports as a table.
+        """Return all reports as a table.
 
         Returns
         -------

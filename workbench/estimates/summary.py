@@ -71,7 +71,7 @@ class Summary(Estimate):
         return replace(self, keys=self.keys[mask], values=self.values[mask], **changes)
 
     def weights(self, kind: str = "unbiased") -> Float[np.ndarray, " cells"]:
-        """What each released cell counts for.
+        """Return the count that each released cell stands for.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class Summary(Estimate):
         return max(self.theta, self.tau)
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:
-        """The standard deviation of each released weight, in counts."""
+        """Return the standard deviation of each released weight, in counts."""
         law = filled_law or self.law
         if law is None:
             return np.full(len(self), np.nan)
@@ -215,7 +215,7 @@ class Summary(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """What a uniform sample left out, nobody has seen."""
+        """Reason for errors other than noise: a uniform sample leaves cells out unseen."""
         if self.scale == 1:
             return ""
         return (
@@ -225,11 +225,11 @@ class Summary(Estimate):
 
     @property
     def absent_cells(self) -> int:
-        """How many cells (nodes, of a tree) were not released."""
+        """Number of cells (or nodes of a tree) that were not released."""
         return self.domain.size - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """What each absent cell holds at most, in counts: the cut and three deviations of noise."""
+        """Return the largest likely count of an absent cell: the threshold and three deviations of noise."""
         law = filled_law or self.law
         if law is None or self.scale != 1:
             return np.nan
@@ -394,16 +394,16 @@ class TransformedSummary(Summary):
         return np.array([most, [moment.mean for moment in moments], spread])
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " nodes"]:
-        """The standard deviation of each released weight, in counts."""
+        """Return the standard deviation of each released weight, in counts."""
         return np.sqrt(self._noise[self._part(self.keys)] + self._sampling)
 
     @property
     def absent_cells(self) -> int:
-        """How many nodes were not released."""
+        """Number of nodes that were not released."""
         return self._nodes - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """What each absent node holds at most, in counts, where noise is widest."""
+        """Return the largest likely count of an absent node, where noise is widest."""
         return max(law.absent_at_most(self.cut, self.sides) for law in self._laws)
 
     def _find(self, nodes: Int[np.ndarray, " k"]) -> tuple[np.ndarray, np.ndarray]:
@@ -464,7 +464,7 @@ class TransformedSummary(Summary):
 
 @dataclass(frozen=True, eq=False)
 class Sketch(Estimate):
-    """Rows of noisy buckets; a cell adds its count, with its sign, to one bucket a row.
+    """Rows of noisy buckets. Each cell adds its count, with a sign, to one bucket per row.
 
     `hash_parameters` are those of the rows' hash functions, for buckets and for signs, `law` is that of
     the noise on every bucket, and `estimate` says whether rows are joined by their mean or
@@ -517,7 +517,7 @@ class Sketch(Estimate):
         return answers, np.sqrt(per_cell + together)
 
     def deviations(self) -> float:
-        """The standard deviation of the noise on each bucket."""
+        """Return the standard deviation of the noise per bucket."""
         return float(np.sqrt(self.law.variance))
 
     def _columns(self) -> dict[str, Any]:

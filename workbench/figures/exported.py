@@ -238,7 +238,7 @@ _PROFILES = {"quick": "Reduced size (quick profile)", "paper": "Size of the pape
 
 @dataclass(frozen=True)
 class Export:
-    """What is written of one figure or panel.
+    """Files of one figure or panel.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ SUPPLEMENT = "_supplement"  # follows the name of such a picture
 
 
 def results_folder() -> Path:
-    """Where the project's results are."""
+    """Return the folder of the project's results."""
     return project_folder() / "experiments" / "results"
 
 
@@ -50,7 +50,7 @@ def find_notebooks(folder: Path) -> dict[str, Path]:
 
 
 def figure_id(path: Path, folder: Path) -> str:
-    """The id of the figure whose file stands at `path`, in `folder` or in a paper's folder in it.
+    """Return the id of the figure whose file is `path`, in `folder` or a paper's folder in it.
 
     >>> figure_id(Path("notebooks/cormode2012/fig5.ipynb"), Path("notebooks"))
     'cormode2012_fig5'
@@ -196,7 +196,7 @@ _LONGEST = 120  # characters of a folder's name
 
 
 class Figure:
-    """A figure of a paper; a subclass, made a value by `@value`, declares its parameters as fields.
+    """Figure of a paper. A subclass with `@value` declares its parameters as fields.
 
     Each field is a `parameter(…)` with the paper's value as default and one of `KINDS`. Whatever
     follows from them (theory, titles, thresholds) is computed in methods, never when the file is
@@ -278,7 +278,7 @@ class Figure:
     # ---- what a subclass gives
 
     def sweeps(self) -> dict[str, Sweep]:
-        """What is run, by the name of the panel that shows it."""
+        """Return the sweeps to run, by the panel that shows them."""
         raise NotImplementedError(f"{type(self).__name__} gives neither sweeps nor rows")
 
     def rows(self, store: str | Path) -> pd.DataFrame:
@@ -301,16 +301,16 @@ class Figure:
         return rows
 
     def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
-        """The drawing without a heading; None where the result is a table."""
+        """Draw the figure without a heading, or return None if the result is a table."""
         drawn, every = self._layout(rows)
         return self._grid(drawn, every, self._chosen(every, panels))
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The numbers that the paper prints, beside ours, at the paper's setting."""
+        """Compare the numbers that the paper prints with ours, at the paper's setting."""
         raise NotImplementedError(f"{type(self).__name__} compares nothing with its paper")
 
     def example_trial(self) -> Trial:
-        """One of its trials: the whole configuration, which can be pasted and run."""
+        """Return one of its trials, the whole configuration that you can paste and run."""
         sweep = next(iter(self.sweeps().values()))
         return next(sweep.trials())
 
@@ -373,7 +373,7 @@ class Figure:
             raise ValueError(f"{cls.id}: {message}") from None
 
     def off_paper(self) -> dict[str, Any]:
-        """The settings that are not the paper's; only without any are claims judged."""
+        """Settings that differ from the paper's. Statements are judged only if there are none."""
         settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
         moved = [f for f in settings if getattr(self, f.name) != f.default]
         return {f.name: getattr(self, f.name) for f in moved}
@@ -395,7 +395,7 @@ class Figure:
         return f"{name[: _LONGEST - 8]}~{sha256(name.encode()).hexdigest()[:7]}"
 
     def command(self, profile: str) -> str:
-        """What makes it on the command line."""
+        """Command that makes the figure."""
         from shlex import quote
 
         words = ["workbench", "reproduce", self.id, "--profile", profile]
@@ -435,7 +435,7 @@ class Figure:
         return drawing
 
     def drawings(self, rows: pd.DataFrame, panels: str = "") -> dict[str, Drawing]:
-        """All its pictures, by what follows its name in the name of a file.
+        """Return all its pictures by the suffix of their file names.
 
         Without `panels` the picture and the supplement, for which a column has no room. On a slide the
         picture in parts, each with as many panels as a slide has room for.
@@ -455,7 +455,7 @@ class Figure:
         return {name: drawing for name, drawing in drawn.items() if drawing is not None}
 
     def supplement(self, rows: pd.DataFrame) -> Drawing | None:
-        """The panels that are not in the picture; None if it has all."""
+        """Draw the panels that are not in the picture, or return None."""
         from workbench.figures import plots
 
         if not self._has_panels:
@@ -533,7 +533,7 @@ class Figure:
         return plots.grid(drawn, panels, columns, **how)
 
     def compare_with_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The numbers that the paper prints, beside ours; off its path one line that says so."""
+        """Compare printed numbers with ours, or say in one line why not."""
         import pandas as pd
 
         off = self.off_paper()
@@ -613,7 +613,7 @@ class Figure:
         return [replace(self, seeds=look) for look in self.looks() if look >= least]
 
     def rows_of_seeds(self, rows: pd.DataFrame, seeds: int) -> pd.DataFrame:
-        """The rows of its first seeds, as a look sees them; those without a seed belong to all."""
+        """Return the rows of the first seeds, and all rows without a seed."""
         return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
     def datasets_used(self) -> list[Any]:
@@ -624,12 +624,12 @@ class Figure:
         return list(dict.fromkeys(map(unwrapped, used)))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
-        """Whether rows rest on a published file: on that class of `datasets`, or on one around it."""
+        """Return whether rows rest on a published file of one of `datasets`, or of one around it."""
         used = rows.dataset.dropna().unique() if "dataset" in rows else []
         return any(re.search(rf"\b{name}\(", configuration) for configuration in used)
 
     def judge(self, rows: pd.DataFrame) -> list[Verdict]:
-        """A verdict on each statement; off the paper's path none is judged.
+        """Return a verdict per statement. At other settings than the paper's none is judged.
 
         Each is decided by the first look that decides it, on the rows of that look's seeds alone.
         """
@@ -682,7 +682,7 @@ def _claims(figure: type[Figure]) -> tuple[Claim, ...]:
 
 
 def describe(values: Mapping[str, Any]) -> str:
-    """Parameters in words.
+    """Describe parameters in words.
 
     >>> describe({"epsilon": 0.5, "theta": (10, 20)})
     'epsilon = 0.5, theta = 10, 20'

@@ -61,7 +61,7 @@ class FigureRun:
 
     @property
     def store(self) -> Path:
-        """Where finished trials are, of all figures and settings."""
+        """Folder of finished trials of all figures and settings."""
         return self.results / "store"
 
     @property
@@ -70,7 +70,7 @@ class FigureRun:
         return self.figure.name(self.profile)
 
     def outcomes(self, verdicts: Sequence[Verdict]) -> Styler:
-        """What was found of the paper's statements, for a notebook.
+        """Return the outcomes of the paper's statements, for a notebook.
 
         A paper run shows its own verdicts. A quick run judges nothing: it shows the committed verdicts of
         the paper profile, and whether it agrees with each.
@@ -90,7 +90,7 @@ class FigureRun:
     def save(
         self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
     ) -> SavedFolder:
-        """Write pictures, rows, verdicts and manifest; off the usual values to a folder of their own."""
+        """Write pictures, rows, verdicts and manifest. Other settings get a folder of their own."""
         folder = save(
             fig,
             rows,
@@ -103,7 +103,7 @@ class FigureRun:
 
 
 def committed_verdicts(paper: str) -> pd.DataFrame:
-    """What paper-profile runs of a paper's figures found, as it is committed; no rows where nothing is."""
+    """Return the committed outcomes of a paper's figures, or no rows."""
     import pandas as pd
 
     file = project_folder() / "experiments" / "verdicts" / f"{paper}.csv"

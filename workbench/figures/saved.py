@@ -114,7 +114,7 @@ class SavedFigure:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """What is drawn: read when it is asked for, since it may be large."""
+        """Rows of the figure, read when they are needed because they can be large."""
         import pandas as pd
 
         return pd.read_csv(
@@ -123,7 +123,7 @@ class SavedFigure:
 
     @property
     def images(self) -> dict[str, Path]:
-        """The pictures by kind: pdf, svg, png; empty where the result is a table."""
+        """Pictures by kind (pdf, svg, png), or empty if the result is a table."""
         return self._images("")
 
     @property
@@ -145,7 +145,7 @@ class SavedFigure:
 
 @dataclass(frozen=True)
 class Description:
-    """What the files of a figure say of it, where it is not a `Figure`.
+    """Description of a figure's files where it is not a `Figure`.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Description:
 
 
 def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
-    """Where one figure lives; a ValueError if there is no such profile, or `stem` is not one name."""
+    """Return the folder of one figure. Raises ValueError for an unknown profile or a bad `stem`."""
     if profile not in FOLDERS:
         raise ValueError(f"profile = {profile!r} is not allowed: need one of {FOLDERS}")
     if not stem or stem == ".." or PureWindowsPath(stem).name != stem:  # `/`, `\` and drives
@@ -354,7 +354,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
-    """Let `fill` write a temporary file, then give it its name; returns its sha256.
+    """Let `fill` write a temporary file, then rename it, and return its sha256.
 
     A reader sees the old file or the new one, never half of one.
     """
@@ -371,7 +371,7 @@ def write_atomically(path: Path, fill: Callable[[Path], Any]) -> str:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """The same of a dictionary, as JSON."""
+    """Write a dictionary as JSON in the same way."""
     text = json.dumps(content, indent=1, ensure_ascii=False)
     write_atomically(path, lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
 

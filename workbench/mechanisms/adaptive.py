@@ -300,11 +300,11 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
         return split_epsilon(self.budget.epsilon, [*levels, share])
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
+        """Return p(0), the probability that an empty node is split, α^b/(1+α)."""
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """What its closed forms say of its decisions, as a panel has it."""
+        """Return facts about decisions in closed form, for a panel."""
         chance = self.empty_split_probability(tree, l1)
         return {
             "noise of a level": f"ε = {self.budgets()[0]:.3g}",
@@ -379,7 +379,7 @@ class PrivTree(StructuredHistogram):
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """What its closed forms say of its decisions, as a panel has it."""
+        """Return facts about decisions in closed form, for a panel."""
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
 
@@ -484,7 +484,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.budgets().structure / 2
 
     def effective_discount(self, l1: float = 1) -> int:
-        """t: as given, or the least that Theorem 3 allows, ⌈b + ln 2·l1/ε_s⌉; less is a ValueError."""
+        """Discount t: as given, or the least that Theorem 3 allows, ⌈b + ln 2·l1/ε_s⌉."""
         epsilon = self._decision_epsilon()
         noise.decay(l1, epsilon)  # refuses what is too small to compute with
         least = ceil(self.threshold + log(2) * l1 / epsilon)
@@ -496,12 +496,12 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.discount or least
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """p(0), the chance that an empty node is split: α^b/(1+α); a ValueError if that never ends."""
+        """Return p(0), the probability that an empty node is split, α^b/(1+α)."""
         decay = float(noise.decay(l1, self._decision_epsilon()))
         return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """What its closed forms say of its decisions, as a panel has it."""
+        """Return facts about decisions in closed form, for a panel."""
         theorem = replace(self, discount=None)
         discards = (
             f"{self.effective_discount(l1):,} records a split; "
@@ -551,7 +551,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         )
 
     def worst_case_loss(self, l1: float = 1) -> float:
-        """The exact worst-case loss of the structure for one unit, at most 2ε_s; see the function."""
+        """Exact worst-case loss of the structure for one unit, at most 2ε_s."""
         epsilon = self._decision_epsilon() / l1
         discount = self.effective_discount(l1)
         return l1 * structural_loss(epsilon, self.threshold, discount, law="geometric")

@@ -86,18 +86,18 @@ class ChosenContributions(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Of the choice and the release together; not less than their exact sum."""
+        """Budget of the choice and the release together, at least their exact sum."""
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
 
     @property
     def chosen_field(self) -> str:
-        """What is chosen: a field of the mechanism."""
+        """Field of the mechanism that is chosen."""
         return _CHOSEN_FIELD[type(self.mechanism)]
 
     @property
     def score_sensitivity(self) -> int:
-        """How far one user moves any score, and all in one direction."""
+        """Largest change of any score by one user, in one direction for all."""
         return max(self.candidates) - min(self.candidates)
 
     def with_count(self, count: int) -> Mechanism:
@@ -144,7 +144,7 @@ class ChosenContributions(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """SRA with one record of each user, or three; half of ε for the choice."""
+        """Make SRA with one or three records per user. Half of ε pays for the choice."""
         half = budget.epsilon / 2
         return cls(SRA(DP(half), 1), (1, 3), half)
 
@@ -208,12 +208,12 @@ class ChosenThreshold(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Of the choice and the release together; not less than their exact sum."""
+        """Budget of the choice and the release together, at least their exact sum."""
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
 
     def noise_that_passes(self, theta: int, cells: int, l1: float) -> int:
-        """m·E(|X|; |X| >= θ): what an empty table would release, in counts, on one side or two."""
+        """Return m·E(|X|; |X| >= θ), the counts that an empty table would release."""
         law = Law("geometric", self.mechanism.budget.epsilon / l1)
         one_side = law.empty_cell(theta, sides=1).mean
         return min(round(self.mechanism.sides * cells * one_side), 2**60)
@@ -243,7 +243,7 @@ class ChosenThreshold(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """A cut of two noise scales, or eight; half of ε for the choice."""
+        """Make a filter at two or eight noise scales. Half of ε pays for the choice."""
         half = budget.epsilon / 2
         scale = max(1, round(1 / half))
         return cls(HighPassFilter(DP(half), scale), (2 * scale, 8 * scale), half)

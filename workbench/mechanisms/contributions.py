@@ -335,12 +335,12 @@ class SRA(SampledContributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """The sampled records, as private as the data; with the same seed, those of the release."""
+        """Return the sampled records, as private as the data. The same seed gives those of the release."""
         return data.bounded(self.sampling_factor(data.domain.shape[0]), rng)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """As in the paper."""
+        """Make the paper's setting."""
         return cls(budget, 10)
 
 
@@ -432,7 +432,7 @@ class HPA(SampledContributions):
     def scores(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> tuple[Int[np.ndarray, " items"], tuple[Receipt, ...]]:
-        """A public score of each item, its noisy count in d records a user or your own; its price."""
+        """Return a public score per item and its cost: a noisy count in d records per user, or your own."""
         if self.score is not None:
             return np.array(self.score), ()
         assert self.d is not None  # as there is no score
@@ -451,7 +451,7 @@ class HPA(SampledContributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """The picked records, as private as the data; with the same seed, those of the release."""
+        """Return the picked records, as private as the data. The same seed gives those of the release."""
         scores, _ = self.scores(data, rng)
         return self._pick(data, scores, rng)
 
@@ -474,7 +474,7 @@ class HPA(SampledContributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """As in the paper, where everyone has a record at least."""
+        """Make the paper's setting, in which everyone has at least one record."""
         return cls(budget, 10, 1)
 
 
@@ -511,5 +511,5 @@ class LPA(Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """For users with a hundred records at most."""
+        """Make an instance for at most a hundred records per user."""
         return cls(budget, 100)

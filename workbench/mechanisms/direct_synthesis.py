@@ -297,7 +297,7 @@ class DirectSynthesis(Mechanism):
         return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """What its closed forms say of its decisions, as a panel has it."""
+        """Return facts about decisions in closed form, for a panel."""
         return {"noise of a level": f"ε = {self.budgets()[2][0]:.3g}"}
 
     def __call__(self, records: Records, rng: np.random.Generator | None = None) -> Release:

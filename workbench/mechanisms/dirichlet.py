@@ -237,7 +237,7 @@ class DirichletSynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """As many synthetic records as true ones."""
+        """Make an instance with as many synthetic records as true ones."""
         return cls(budget, records=100, total=100)
 
 

@@ -65,7 +65,7 @@ class Subject:
         self.relation = getattr(cls, "relation", ADD_REMOVE)
 
     def budget(self, epsilon: float = 1.0) -> DP | ZCDP:
-        """With a δ where the class spends one; of a ρ, ε²/8."""
+        """Budget with a δ where the class spends one. A ρ is ε²/8."""
         delta = 1e-6 if getattr(self.cls, "spends_delta", False) else 0.0
         return ZCDP(epsilon**2 / 8, delta) if self.zcdp else DP(epsilon, delta)
 
@@ -90,7 +90,7 @@ class Subject:
         return table
 
     def large_pair(self) -> tuple[Any, Any]:
-        """Some thousand cells or users, and the same with one unit more: as much as a unit may bring."""
+        """Return a table of some thousand cells or users, and its neighbour with one largest unit more."""
         rng = seeded(4)
         if self.cls.takes is Interactions:
             users = np.repeat(np.arange(2000), rng.integers(1, 7, 2000))
@@ -124,7 +124,7 @@ class Subject:
         return sides[0], sides[1]
 
     def truth(self, table: SparseTable) -> Any:
-        """What its answers are near."""
+        """Return the values that its answers approximate."""
         return table.ranked() if getattr(self.cls, "ranked", False) else self.given(table)
 
     def example(self, table: SparseTable, epsilon: float = 1.0) -> Mechanism:
@@ -144,7 +144,7 @@ class Subject:
         return self.example(table, epsilon)(self.given(table), rng)
 
     def rebuilt(self, **changed: Any) -> Any:
-        """The example with some fields replaced; of what it wraps, where it wraps another."""
+        """Return the example with some fields replaced, also in a mechanism that it wraps."""
         example = self.cls.example(self.budget())
         if "budget" not in {f.name for f in fields(self.cls)}:
             return self.cls(replace(example.mechanism, **changed))
@@ -152,7 +152,7 @@ class Subject:
 
 
 def answers(release: Release) -> np.ndarray:
-    """The answers of every cell, and the items' counts where they are released beside them."""
+    """Return the answers of every cell, and of items if they are released as well."""
     items = getattr(release.estimate, "items", None)
     return np.append(release.answer(CELLS), [] if items is None else items.values)
 
@@ -161,7 +161,7 @@ def answers(release: Release) -> np.ndarray:
 
 
 def frozen_value(subject: Subject) -> None:
-    """It is a frozen value: equal to its like, hashable, and the same when copied."""
+    """Check that it is a frozen value: equal to its like, hashable, and unchanged by copying."""
     mechanism = subject.cls.example(subject.budget())
     same = subject.cls.example(subject.budget())
     demand(mechanism == same and hash(mechanism) == hash(same), "two examples differ")
@@ -176,7 +176,7 @@ def frozen_value(subject: Subject) -> None:
 
 
 def refuses_budgets(subject: Subject) -> None:
-    """It refuses budgets that cannot be spent: ε of 0 or without end, a δ it has no use for."""
+    """Check that it refuses budgets that cannot be spent: an ε of 0 or ∞, or a δ that it cannot use."""
     delta = subject.budget().delta
     wrong: list[DP | ZCDP] = [ZCDP(1.0, 0.0 if delta else 1e-6)]
     if not subject.zcdp:
@@ -234,7 +234,7 @@ def costs_its_budget(subject: Subject) -> None:
 
 
 def randomness_is_the_rngs(subject: Subject) -> None:
-    """All randomness comes from `rng`: the same seed, the same release, and no global state moves."""
+    """Check that all randomness comes from `rng`, and that no global state changes."""
     before = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
     table = subject.table([90, 10, 40, 400, 70])
     one, same, other = (answers(subject.release(table, seeded(s))) for s in (0, 0, 1))
@@ -270,7 +270,7 @@ def estimate_is_public(subject: Subject) -> None:
 
 
 def cells_are_released_once(subject: Subject) -> None:
-    """No cell is released twice, or from outside the domain."""
+    """Check that no cell is released twice or lies outside the domain."""
     full = SparseTable.from_keys(DOMAIN, range(48), [9] * 48, Bound())
     for table in (full, subject.table([9] * 10), subject.table([])):
         estimate = subject.release(table, seeded(), 0.5).estimate
@@ -280,7 +280,7 @@ def cells_are_released_once(subject: Subject) -> None:
 
 
 def saved_is_loaded(subject: Subject) -> None:
-    """What is saved is what is loaded, to the last bit; idealised noise is not saved."""
+    """Check that a saved release loads bit by bit, and that idealised noise is not saved."""
     release = subject.release(subject.table(COUNTS))
     for name in ("x.parquet", "x.csv"):
         _demand_saved_is_loaded(release, name)
@@ -349,7 +349,7 @@ def error_vanishes(subject: Subject) -> None:
 
 
 def price_is_fixed(subject: Subject) -> None:
-    """Where its price is said to be fixed, receipts say the same of any data."""
+    """Check that receipts are the same for any data if the cost is said to be fixed."""
     if not getattr(subject.cls, "fixed_price", False):
         return
     prices = {
@@ -423,7 +423,7 @@ def neighbours_are_alike(
 def excess_probability(
     p: np.ndarray, q: np.ndarray, runs: int, epsilon: float, delta: float = 0.0, errors: int = 5
 ) -> float:
-    """By how much frequencies of events, of `runs` releases of either neighbour, exceed (ε, δ)-DP.
+    """Return by how much event frequencies over `runs` releases of either neighbour exceed (ε, δ)-DP.
 
     Above 0 only where so many standard errors of both do not explain it, of an event or of its opposite.
     """
@@ -436,7 +436,7 @@ def excess_probability(
 
 
 def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
-    """What a neighbour changes that no noise hides: a run on one is recorded, and replayed on the other.
+    """Find what a neighbour changes that no noise hides, by recording one run and replaying it on the other.
 
     Parameters
     ----------
@@ -555,14 +555,14 @@ LAWS: tuple[Callable[[Subject], None], ...] = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one law: `broken` says how it does not hold, and is empty where it does."""
+    """Outcome of one law. `broken` says how it fails, and is empty if it holds."""
 
     law: str
     broken: str = ""
 
 
 def check_laws(cls: Any) -> Iterator[Outcome]:
-    """Run every law on a class of mechanisms; each outcome comes as soon as it is there.
+    """Run every law on a class of mechanisms and yield each outcome as it comes.
 
     Parameters
     ----------

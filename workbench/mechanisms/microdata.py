@@ -110,5 +110,5 @@ class MaximumEntropySynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """All counts of two attributes."""
+        """Make an instance with all counts of two attributes."""
         return cls(budget, Marginals(2))

@@ -56,7 +56,7 @@ def private_bound(table: Any) -> Bound:
 
 
 def sensitivity(table: Any) -> float:
-    """How far one unit moves all counts together: the l1 of `private_bound`."""
+    """Return the largest change of all counts by one unit, the l1 of `private_bound`."""
     return private_bound(table).l1
 
 
@@ -97,7 +97,7 @@ def amount(budget: DP | ZCDP) -> float:
 
 
 def inverse_scale(budget: DP | ZCDP) -> float:
-    """One over the scale of the noise that it buys for one count.
+    """Return one over the scale of noise for a sensitivity of one count.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
 
 
 def as_bound(bound: Bound | float) -> Bound:
-    """A bound as it is; of a number the widest that it allows, all of it in one cell.
+    """Return a bound unchanged, and turn a number into the widest bound that it allows.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def as_bound(bound: Bound | float) -> Bound:
 def blocks_within(
     basis: Basis, bound: Bound, budget: DP | ZCDP
 ) -> list[noise.Block] | list[noise.GaussianBlock]:
-    """What noise is put on, of the kind that the budget pays for, and what each part of it costs.
+    """Return the blocks that get noise, of the kind that the budget pays for, with the cost of each.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
 def noise_blocks(
     basis: Basis, *, l1: float, epsilon: float, linf: float | None = None
 ) -> list[noise.Block]:
-    """What noise is put on: sizes, sensitivities, and shares of ε that add up to it.
+    """Return the blocks that get noise: sizes, sensitivities and shares of ε that add up to it.
 
     `linf` is how far a unit moves a cell; any node that is a sum of cells, or a difference of two such
     sums, moves by l1 at most.
@@ -499,7 +499,7 @@ class Mechanism(Protocol):
 
     @classmethod
     def example(cls, budget: Any) -> Self:
-        """One sensible instance, for laws, audits and widgets; unless said otherwise its defaults.
+        """Make one sensible instance for laws, audits and widgets, by default with the default fields.
 
         Its budget is of the class's kind: a class that takes a `DP` alone says so where it overrides this.
         """
@@ -562,14 +562,14 @@ def _refusing_other_data(call: Callable[..., Release]) -> Callable[..., Release]
 
 
 def promises_of(cls: type) -> str:
-    """The docstring of a mechanism from its guarantee on; empty where it states none."""
+    """Return a mechanism's docstring from its guarantee on, or "" if it states none."""
     doc = cleandoc(cls.__doc__ or "")
     start = doc.find("Guarantee  ")
     return doc[start:] if start >= 0 else ""
 
 
 def series_name(mechanism: Any) -> str:
-    """What figures call a mechanism: its `series`, or its class; its transform, and "consistent" if it is.
+    """Return a mechanism's name in figures: its `series` or class, its transform, and "consistent".
 
     Of a ρ, where another budget would buy other noise, "Gaussian" too.
 

@@ -79,7 +79,7 @@ class LaplaceQueries(Mechanism):
     fixed_price = True
 
     def query_sensitivity(self, domain: Domain) -> float:
-        """How far one tuple moves all answers together, in their units."""
+        """Return the l1 sensitivity of all answers together, in their units."""
         return workload_sensitivity(self.workload, domain)
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
@@ -149,7 +149,7 @@ class LaplaceQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """All counts of two attributes."""
+        """Ask all counts of two attributes."""
         return cls(budget, Marginals(2))
 
 
@@ -193,7 +193,7 @@ class GaussianQueries(Mechanism):
     accepts_dp = False
 
     def query_sensitivity(self, domain: Domain) -> float:
-        """How far one tuple moves all answers together in the l2 norm, in their units."""
+        """Return the l2 sensitivity of all answers together, in their units."""
         return sqrt(workload_l2_squared(self.workload, domain))
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
@@ -228,5 +228,5 @@ class GaussianQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: ZCDP) -> Self:
-        """All counts of two attributes."""
+        """Ask all counts of two attributes."""
         return cls(budget, Marginals(2))

@@ -70,7 +70,7 @@ class CountSketch(Mechanism):
             )
 
     def variance(self, others: float, l1: float) -> float:
-        """Of a single cell's mean; `others` is the sum of the other cells' squared counts.
+        """Return the variance of one cell's mean. `others` is the sum of the other cells' squared counts.
 
         (others/width + σ²)/depth with σ² = 2α/(1−α)², α = exp(−ε/(depth·l1)), or σ² = depth·l1²/(2ρ):
         another cell shares the bucket of a row with probability 1/width, and its sign relative to ours

@@ -124,7 +124,7 @@ class FPA(contributions.Contributions):
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
     def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
-        """How far a unit moves the first k of n coefficients: min(√k·Δ₂, k·Δ₁/√n).
+        """Return the sensitivity of the first k of n coefficients, min(√k·Δ₂, k·Δ₁/√n).
 
         An orthonormal transform keeps the l2 norm, and k numbers have an l1 norm of at most √k times
         theirs. And a record adds 1/√n to the mean and at most √(2/n)·(|cos| + |sin|) <= 2/√n to a
@@ -133,7 +133,7 @@ class FPA(contributions.Contributions):
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
     def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
-        """How far a unit moves the first k of n coefficients, in the l2 norm: min(Δ₂, Δ₁·√(k/n)).
+        """Return the l2 sensitivity of the first k of n coefficients, min(Δ₂, Δ₁·√(k/n)).
 
         A record adds 1/√n to the mean and √(2/n)·(cos, sin) to each frequency, of squares 1/n and 2/n, so
         that k coefficients, whole frequencies, move by √(k/n); several records by no more than their sum.
@@ -141,7 +141,7 @@ class FPA(contributions.Contributions):
         return np.minimum(bound.l2, bound.l1 * np.sqrt(k / n)) * _UP
 
     def rounding_error(self, n: int, units: float = 0) -> float:
-        """How far the computed coefficients of n counts may lie from the exact ones, in the l2 norm.
+        """Return a bound on the l2 rounding error of the coefficients of n counts.
 
         A fast transform is right to a small multiple of log₂ n units in the last place of its input's
         l2 norm (Higham 2002, section 24.1), here at most largest·√n; 64 leaves room for sizes that are
@@ -151,13 +151,13 @@ class FPA(contributions.Contributions):
         return float(units * np.finfo(_REAL).eps * self.largest * sqrt(n)) * _UP
 
     def candidates(self, n: int) -> Int[np.ndarray, " candidates"]:
-        """What k=None chooses from: 1, 3, 5, … and n."""
+        """Return the values among which k=None chooses: 1, 3, 5, … and n."""
         return np.unique(np.append(np.arange(1, n + 1, 2), n))
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """What is counted, as private as the data; with the same seed, that of the release."""
+        """Return the truncated records, as private as the data. The same seed gives those of the release."""
         once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
         bounded = (data.one_per_item(rng) if once else data).bounded(self.bound, rng)
         sensitivity(bounded)
@@ -332,7 +332,7 @@ class GS(contributions.Contributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """What is counted, as private as the data; with the same seed, that of the release."""
+        """Return the truncated records, as private as the data. The same seed gives those of the release."""
         bounded = (data.one_per_item(rng) if self.once else data).bounded(self.bound, rng)
         sensitivity(bounded)
         return bounded
@@ -344,11 +344,11 @@ class GS(contributions.Contributions):
         return max(epsilon, log1p(expm1(epsilon) / self.beta) * (1 - 2.0**-48))
 
     def group_starts(self, n: int, width: int) -> Int[np.ndarray, " groups"]:
-        """Where the groups of n counts start: runs of `width`, the last one with what remains."""
+        """Return where groups of n counts start: runs of `width`, and the rest in the last one."""
         return np.arange(max(1, n // width)) * min(width, n)
 
     def candidate_widths(self, n: int) -> list[int]:
-        """What width=None chooses from: 1, 2, 4, … and n."""
+        """Return the values among which width=None chooses: 1, 2, 4, … and n."""
         return [1 << i for i in range((n - 1).bit_length())] + [n]
 
     def suggested_width(
@@ -512,7 +512,7 @@ class GS(contributions.Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """A user has at most three records; groups of four."""
+        """Make an instance for at most three records per user, with groups of four."""
         return cls(budget, bound=3, width=4)
 
 

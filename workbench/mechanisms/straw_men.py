@@ -62,7 +62,7 @@ class UniformSampling(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Ten cells."""
+        """Make an instance with ten cells."""
         return cls(budget, size=10)
 
 
@@ -114,5 +114,5 @@ class Laborious(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Of a filter."""
+        """Make an instance around a filter."""
         return cls(HighPassFilter.example(budget))

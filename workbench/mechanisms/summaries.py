@@ -207,7 +207,7 @@ class HighPassFilter(SparseSummary):
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """θ in counts: as given, or the smallest whole number >= 1 with Σ m·p_θ <= size.
+        """θ in counts: as given, or the smallest integer >= 1 with Σ m·p_θ <= size.
 
         One block of m cells: sides·m·α^θ/(1+α) = size, solved for θ; several blocks: bisection between
         the θ that suffices for each alone with its share. n does not enter, so θ reveals nothing. Of a
@@ -319,7 +319,7 @@ class ThresholdSampling(SparseSummary):
         return noise.empty_cell(law, self.theta, self.sides, tau).chance
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """τ in counts: as given, or where Σ m·p_θτ = size; 0 where the filter alone suffices.
+        """τ in counts: as given, or where Σ m·p_θτ = size, or 0 if the filter alone suffices.
 
         Of a ρ `l1` is the whole bound of a unit.
         """
@@ -484,7 +484,7 @@ class StabilityHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
-        """T, the smallest whole number >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
+        """T, the smallest integer >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
 
         The product is over cells that one unit newly fills with c_j counts, at its largest within the
         bound. Where one unit fills one cell with one count, T = 1 + ln(1/(δ(1+α)))/ε, rounded up.
@@ -494,7 +494,7 @@ class StabilityHistogram(Mechanism):
 
     @property
     def price(self) -> dict[str, float]:
-        """What `noise` is told that it may spend."""
+        """Budget that `noise` may spend."""
         kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
         return {kind: amount(self.budget), "delta": self.budget.delta}
 

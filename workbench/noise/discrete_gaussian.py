@@ -307,7 +307,7 @@ def _steps(decay: Fraction) -> Geometric:
 
 
 class GaussianBlock(NamedTuple):
-    """Consecutive cells with one Gaussian law: a unit moves them by √l2_squared in the l2 norm; ρ pays."""
+    """Consecutive cells with one Gaussian distribution and an l2 sensitivity of √l2_squared, paid for in ρ."""
 
     size: int
     l2_squared: Fraction
@@ -315,16 +315,16 @@ class GaussianBlock(NamedTuple):
 
     @property
     def moved(self) -> Fraction:
-        """How far one unit moves all of them, as `Source.add` asks for it."""
+        """Sensitivity of the block to one unit, in the form that `Source.add` takes."""
         return self.l2_squared
 
     @property
     def law(self) -> Law:
-        """Of the noise on each of them."""
+        """Distribution of the noise on each cell."""
         return Law(GAUSSIAN, gaussian_rate(self.l2_squared, self.rho))
 
     def receipt(self, source: Source, name: str) -> Receipt:
-        """Of a measurement of all of them."""
+        """Return the receipt for measuring the block."""
         return source.zcdp_receipt(name, self.rho)
 
 

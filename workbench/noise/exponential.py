@@ -45,7 +45,7 @@ def exponential_mechanism(
     available: Bool[np.ndarray, "rows candidates"] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " rows"], Receipt]:
-    """One candidate of each row: i with probability ∝ exp(ε·score_i / (2·sensitivity)). ε-DP.
+    """Choose one candidate per row: i with probability ∝ exp(ε·score_i / (2·sensitivity)). ε-DP.
 
     Rows are disjoint parts of the data, all of them paid for by one ε. With `monotone` a unit that is
     added moves all scores of its row up, or all of them down, and ∝ exp(ε·score_i / sensitivity) will

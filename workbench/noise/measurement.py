@@ -324,7 +324,7 @@ def threshold_sample_public(
     tau: float = 0.0,
     rng: np.random.Generator | None = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Which of some public noisy values pass the filter and threshold sampling.
+    """Choose the public noisy values that pass the filter and threshold sampling.
 
     Parameters
     ----------
@@ -391,7 +391,7 @@ def priority_sample_public(
     sides: int = 2,
     rng: np.random.Generator | None = None,
 ) -> tuple[Bool[np.ndarray, " n"], float]:
-    """Which of some public noisy values have the `size` largest priorities.
+    """Choose the `size` public noisy values with the largest priorities.
 
     Parameters
     ----------

@@ -53,16 +53,16 @@ class Block(NamedTuple):
 
     @property
     def law(self) -> Law:
-        """Of the noise on each of them."""
+        """Distribution of the noise on each cell."""
         return Law(GEOMETRIC, decay(self.l1, self.epsilon))
 
     @property
     def moved(self) -> float | Fraction:
-        """How far one unit moves all of them, as `Source.add` asks for it."""
+        """Sensitivity of the block to one unit, in the form that `Source.add` takes."""
         return self.l1
 
     def receipt(self, source: Source, name: str) -> Receipt:
-        """Of a measurement of all of them."""
+        """Return the receipt for measuring the block."""
         rho = geometric_rho(decay(self.l1, self.epsilon), self.l1, self.linf)
         return source.receipt(name, self.epsilon, rho=rho)
 

@@ -79,7 +79,7 @@ def noisy_threshold(
     rng: np.random.Generator | None = None,
     names: tuple[Names, Names] = (None, None),
 ) -> Comparisons:
-    """Which of `counts`, and of `zeros` further counts that are 0, reach `threshold` with noise on each.
+    """Find the `counts`, and which of `zeros` further counts of 0, that reach `threshold` with noise.
 
     Comparisons cost no more than the noisy counts. The zeros that pass are i.i.d. choices, at a cost
     of how many there are.

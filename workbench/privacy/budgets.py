@@ -127,7 +127,7 @@ def _from_zero_below_one(x: Any) -> str | None:
 
 @value
 class DP:
-    """(ε, δ)-differential privacy; pure when δ = 0, and no promise at all when ε = ∞.
+    """(ε, δ)-differential privacy: pure when δ = 0, and no promise when ε = ∞.
 
     >>> DP(0.5) + DP(0.5, delta=1e-6)
     DP(epsilon=1.0, delta=1e-06)
@@ -157,7 +157,7 @@ class DP:
         )
 
     def covers(self, spent: DP | ZCDP) -> bool:
-        """Whether a budget of this size pays for `spent`, of a `ZCDP` at the ε that it implies."""
+        """Return whether a budget of this size pays for `spent` (for a `ZCDP`, at the ε that it implies)."""
         if isinstance(spent, ZCDP):
             if spent.delta >= self.delta:
                 return False
@@ -167,7 +167,7 @@ class DP:
 
 @value
 class ZCDP:
-    """ρ-zero-concentrated differential privacy; δ-approximately where δ > 0.
+    """ρ-zero-concentrated differential privacy, which is δ-approximate where δ > 0.
 
     Of every order α > 1 the Rényi divergence between the outputs on two neighbours is at most α·ρ. It
     says nothing of one ε: `at` gives the ε that it implies at a δ.
@@ -262,7 +262,7 @@ class ZCDP:
         return f"{stated_at_most(self.delta)}-approximate {text}" if self.delta else text
 
     def covers(self, spent: DP | ZCDP) -> bool:
-        """Whether a budget of this size pays for `spent`, of a `DP` at the ρ that it implies."""
+        """Return whether a budget of this size pays for `spent` (for a `DP`, at the ρ that it implies)."""
         if isinstance(spent, DP):
             if spent.epsilon == inf:
                 return False

@@ -33,7 +33,7 @@ WITHDRAWN = "(as printed, guarantee withdrawn)"
 
 @value
 class Receipt:
-    """One measurement of private data and its price; made by `workbench.noise` alone.
+    """One measurement of private data and its cost. Only `workbench.noise` makes receipts.
 
     `part` names a cell of a declared partition of the units, as (partition, part): measurements of
     different parts of one partition compose in parallel (under add-or-remove only). `simulated` marks

@@ -17,7 +17,7 @@ from workbench.value import Float, Int, Num
 
 
 def level_sizes(leaves: int, branching: int) -> list[int]:
-    """How many nodes each level of a k-ary tree over `leaves` has, from the root down.
+    """Return the number of nodes per level of a k-ary tree over `leaves`, from the root down.
 
     A tree that is not complete ends at its last leaf: what would lie beyond does not exist.
     """
@@ -99,7 +99,7 @@ class Basis(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """Whose counts it transforms."""
+        """Domain whose counts it transforms."""
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
@@ -108,7 +108,7 @@ class Basis(Protocol):
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Sorted nodes and values of the counts; nodes that are left out have the value 0."""
+        """Return the sorted nodes and values of counts. Nodes that are left out have the value 0."""
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
         """Runs of the nodes of 2^`bits` cells from `start`, a multiple of so many: first, and last + 1."""
@@ -131,7 +131,7 @@ class TransformBasis(Basis, Protocol):
         """The pieces that `terms` can answer, and which query each belongs to."""
 
     def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
-        """Every node that a piece needs, once a piece; a term names a piece at most once."""
+        """Return every node that a piece needs. A term names a piece at most once."""
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
         """Columns that say where nodes lie: level, and first and last + 1 of their cells."""
@@ -139,36 +139,36 @@ class TransformBasis(Basis, Protocol):
 
 @dataclass(frozen=True)
 class Cells:
-    """No transform: every node is a cell."""
+    """Identity transform, in which every node is a cell."""
 
     domain: Domain
     transform: ClassVar[None] = None
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """All cells in one."""
+        """Return all cells as one block."""
         return (NodeBlock(self.domain.size, 1, Fraction(1)),)
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The counts themselves."""
+        """Return the counts."""
         return keys, counts
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """The cells."""
+        """Return the cells."""
         return [(start, min(start + (1 << bits), self.domain.size))]
 
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The counts themselves."""
+        """Return the counts."""
         return keys, counts
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """There is none."""
+        """Return no nodes, because there are none above cells."""
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 

@@ -103,7 +103,7 @@ class Together(Linear):
         object.__setattr__(self, "parts", tuple(parts))
 
     def on(self, domain: Domain) -> Together:
-        """All of them as linear queries on the domain."""
+        """Return all of them as linear queries on the domain."""
         parts = tuple(linear_queries(part, domain) for part in self.parts)
         same = all(a is b for a, b in zip(parts, self.parts, strict=True))
         return self if same else Together(parts)
@@ -130,21 +130,21 @@ class Together(Linear):
 
     @property
     def max_term(self) -> float:
-        """No term is larger at any tuple."""
+        """Upper bound on a term at any tuple."""
         return max((p.max_term for p in self.parts), default=0.0)
 
     @property
     def max_query(self) -> float:
-        """No query is larger at any tuple."""
+        """Upper bound on a query at any tuple."""
         return max((p.max_query for p in self.parts), default=0.0)
 
     @property
     def integer_valued(self) -> bool:
-        """Whether all answers on whole counts are whole numbers."""
+        """Whether all answers on integer counts are integers."""
         return all(p.integer_valued for p in self.parts)
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Each query's mean over a product prior."""
+        """Return each query's mean over a product prior."""
         return np.concatenate([np.empty(0), *(p.means(domain, prior) for p in self.parts)])
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
@@ -173,7 +173,7 @@ class First:
     )
 
     def on(self, domain: Domain) -> Linear:
-        """Those queries on a domain.
+        """Return those queries on a domain.
 
         Parameters
         ----------

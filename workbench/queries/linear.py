@@ -32,7 +32,7 @@ class Linear(ABC):
 
     @abstractmethod
     def on(self, domain: Domain) -> Linear:
-        """The same queries on a domain."""
+        """Return the same queries on a domain."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -45,21 +45,21 @@ class Linear(ABC):
     @property
     @abstractmethod
     def max_term(self) -> float:
-        """No term is larger at any tuple."""
+        """Upper bound on a term at any tuple."""
 
     @property
     @abstractmethod
     def max_query(self) -> float:
-        """No query is larger at any tuple."""
+        """Upper bound on a query at any tuple."""
 
     @property
     @abstractmethod
     def integer_valued(self) -> bool:
-        """Whether all answers on whole counts are whole numbers."""
+        """Whether all answers on integer counts are integers."""
 
     @abstractmethod
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Each query's mean over a product prior."""
+        """Return each query's mean over a product prior."""
 
     @abstractmethod
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
@@ -82,7 +82,7 @@ class Linear(ABC):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Σ f · `values`, in time of keys and queries; exact where all of it is whole."""
+        """Return Σ f · `values`, in time of keys and queries. It is exact where everything is an integer."""
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
     def grid_units(
@@ -124,7 +124,7 @@ class Margins(ABC):
 
 
 class TableMargins(Margins):
-    """Those of values at sorted keys; columns are made once."""
+    """Marginals of values at sorted keys. Each column is made once."""
 
     def __init__(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
@@ -148,7 +148,7 @@ class TableMargins(Margins):
         return cells
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """Exact below 2⁵³."""
+        """Return the marginal as an array, exact below 2⁵³."""
         shape = [self.domain.shape[k] for k in axes]
         if prod(shape) > min(MAX_DENSE_CELLS, max(2**16, 8 * len(self.values))):
             return None

@@ -19,7 +19,7 @@ _MAX_NODES = 2**22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nodes:
-    """How many records lie below each of a list of nodes of a hierarchy.
+    """Numbers of records below each of a list of nodes of a hierarchy.
 
     Parameters
     ----------
@@ -40,7 +40,9 @@ class Nodes:
 
     @classmethod
     def of(cls, tree: Prefixes, texts: Sequence[str]) -> Nodes:
-        """The strings that begin with each of the texts; what is not in the space is a ValueError."""
+        """Make queries for the strings that begin with each text. Raises ValueError for text outside the
+        space.
+        """
         keys, why = tree.encode(texts)
         if why.any():
             i = int((why > 0).argmax())
@@ -67,14 +69,14 @@ class Nodes:
         return digest_text(self, self.levels, self.keys)
 
     def cells(self, domain: Hierarchy) -> Float[np.ndarray, " queries"]:
-        """How many keys lie below each."""
+        """Return the number of keys below each node."""
         radices = domain.digits.radices
         return np.array([1.0 * prod(radices[i:]) for i in range(len(radices) + 1)])[self.levels]
 
 
 @value
 class Level:
-    """All nodes of a level of a hierarchy, in the order of keys; of at most 2²² nodes."""
+    """All nodes of one level of a hierarchy, in the order of keys (at most 2²² nodes)."""
 
     level: int = parameter(
         low=0, high=128, integer=True, doc="level of the tree, with 0 for the root"
@@ -111,7 +113,7 @@ class Level:
 
 
 def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
-    """The concrete queries over a hierarchy; a ValueError where it has no boxes."""
+    """Return the concrete queries over a hierarchy. Raises ValueError where it has no boxes."""
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
     return workload.on(tree)
@@ -126,7 +128,7 @@ class KeyRuns(NamedTuple):
 
 
 def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
-    """What concrete queries over a hierarchy are made of."""
+    """Return the runs of keys that concrete queries over a hierarchy consist of."""
     if isinstance(workload, Nodes):
         highest = tree.digits.highest_keys(workload.levels, workload.keys)
         return KeyRuns(np.arange(len(workload)), workload.keys, highest)

@@ -169,7 +169,9 @@ class Products(Linear):
         hi: Int[np.ndarray, "terms attributes"],
         offsets: Int[np.ndarray, " queries+1"] | None = None,
     ) -> Products:
-        """Half-open intervals of codes, one an attribute; of several boxes a query if `offsets` say."""
+        """Make queries from half-open intervals of codes per attribute. `offsets` groups several boxes per
+        query.
+        """
         boxes = Boxes(lo, hi).on(domain)
         which = np.zeros(boxes.lo.shape, np.int64)
         factors = []
@@ -189,9 +191,7 @@ class Products(Linear):
 
     @classmethod
     def moments(cls, domain: Domain, powers: Sequence[Mapping[str, int]]) -> Products:
-        """SUM(Π x^power): {"age": 1, "income": 2} of each; x is the label where it is a number, or the
-        code.
-        """
+        """Make SUM(Π x^power) for each {"age": 1, "income": 2}, where x is the number or the code."""
         queries = []
         for query in powers:
             term = {}
@@ -214,7 +214,7 @@ class Products(Linear):
 
     @classmethod
     def wavelets(cls, domain: Domain, attributes: Sequence[str]) -> Products:
-        """All products of Haar wavelets of these attributes: 1, or ±1 on halves of a dyadic interval.
+        """Make all products of Haar wavelets of these attributes: 1, or ±1 on halves of a dyadic interval.
 
         An attribute of n codes has its wavelets over the next power of two; those that are 0 on all
         codes are left out.
@@ -228,7 +228,7 @@ class Products(Linear):
         return cls.of(domain, queries)
 
     def on(self, domain: Domain) -> Products:
-        """The same queries over a domain that has the attributes that they use, with as many codes."""
+        """Return the same queries over a domain whose attributes have as many codes."""
         sizes = tuple(f.shape[1] for f in self.factors)
         if self.attributes == domain.attributes and sizes == domain.shape:
             return self
@@ -259,7 +259,7 @@ class Products(Linear):
 
     @cached_property
     def used(self) -> Bool[np.ndarray, " attributes"]:
-        """Which attributes any term uses."""
+        """Attributes that any term uses."""
         return sealed(self.which.any(axis=0))
 
     @cached_property
@@ -298,17 +298,17 @@ class Products(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """No term is larger at any tuple."""
+        """Upper bound on a term at any tuple."""
         return float(self.max_terms.max(initial=0.0))
 
     @cached_property
     def max_query(self) -> float:
-        """No query is larger at any tuple."""
+        """Upper bound on a query at any tuple."""
         return float(np.bincount(self.query, self.max_terms, len(self)).max(initial=0.0))
 
     @cached_property
     def integer_valued(self) -> bool:
-        """Whether all answers on whole counts are whole numbers, of terms up to 2²⁷ a tuple."""
+        """Whether all answers on integer counts are integers, for terms up to 2²⁷ per tuple."""
         arrays = (*self.factors, self.times)
         whole = all((a == np.rint(a)).all() for a in arrays)
         return whole and bool((self._largest_partial_products <= MAX_INTEGER_TERM).all())
@@ -327,7 +327,7 @@ class Products(Linear):
             yield block, values
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Each query's mean over a product prior, term by term."""
+        """Return each query's mean over a product prior, term by term."""
         terms = self.times.copy()
         for k, f in enumerate(self.factors):
             if self.used[k]:

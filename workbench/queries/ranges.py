@@ -23,13 +23,13 @@ class Workload(Protocol):
     """Queries that know how to sum a sparse vector."""
 
     def on(self, domain: Domain) -> Workload:
-        """The concrete queries on `domain`; a ValueError if they do not fit it."""
+        """Return the concrete queries on `domain`. Raises ValueError if they do not fit."""
 
     def __len__(self) -> int:
         """How many queries."""
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """How many cells of the domain each query covers."""
+        """Return the number of cells of the domain that each query covers."""
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
@@ -41,10 +41,10 @@ class Workload(Protocol):
 
 
 class Recipe(Protocol):
-    """What makes queries on a domain; concrete queries are their own."""
+    """Object that makes queries on a domain. Concrete queries return themselves."""
 
     def on(self, domain: Any) -> Any:
-        """The queries on a domain, or a hierarchy; a ValueError if they do not fit it."""
+        """Return the queries on a domain or hierarchy. Raises ValueError if they do not fit."""
 
 
 def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
@@ -131,7 +131,7 @@ class Ranges:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """One prefix sum and one sorted search for all queries."""
+        """Answer all queries with one prefix sum and one sorted search."""
         return self.sums_of_prefix(keys, prefix_sums(values))
 
     def sums_of_prefix(
@@ -144,11 +144,11 @@ class Ranges:
         return (prefix[last] - prefix[first]).astype(float)
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " queries"], Ranges]:
-        """Themselves."""
+        """Return the ranges."""
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Over two attributes: part of a row, whole rows, part of a row; and whose they are."""
+        """Split each range over two attributes into part of a row, whole rows and part of a row."""
         width = domain.shape[1]
         first = -(-self.lo // width)  # the whole rows are first … last − 1
         last = self.hi // width
@@ -169,7 +169,7 @@ class Ranges:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subsets:
-    """Arbitrary sets of cells; `Subsets.of` makes them from sets of keys.
+    """Arbitrary sets of cells. Use `Subsets.of` to make them from sets of keys.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class Subsets:
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> Subsets:
-        """From an iterable of iterables of keys; a key named twice in a set counts once."""
+        """Make queries from an iterable of iterables of keys. A key named twice in a set counts once."""
         members = [np.unique(np.asarray(list(s), np.int64)) for s in sets]
         offsets = np.cumsum([0, *map(len, members)])
         return cls(offsets, np.concatenate([*members, np.empty(0, np.int64)]).astype(np.int64))

@@ -289,7 +289,7 @@ def _check_sets(sets: Any) -> str | None:
 
 @value
 class NamedMarginals:
-    """All cells of stated marginals, one after another.
+    """All cells of the stated marginals, one marginal after the other.
 
     >>> len(NamedMarginals((("a",), ("b", "c"))).on(Domain(("a", "b", "c"), (2, 3, 4))))
     14

@@ -33,11 +33,11 @@ class CodeSets(NamedTuple):
 
     @property
     def sizes(self) -> Int[np.ndarray, " sets"]:
-        """How many codes each set has."""
+        """Number of codes of each set."""
         return np.add.reduceat(self.hi - self.lo, self.offsets[:-1])
 
     def members(self, i: int) -> Bool[np.ndarray, " codes"]:
-        """Whether each code is in set i."""
+        """Return whether each code is in set i."""
         runs = slice(self.offsets[i], self.offsets[i + 1])
         inside = np.zeros(int(self.hi[0]), bool)
         for lo, hi in zip(self.lo[runs], self.hi[runs], strict=True):
@@ -46,13 +46,13 @@ class CodeSets(NamedTuple):
 
     @classmethod
     def singles(cls, n: int) -> CodeSets:
-        """All of n codes, and each by itself."""
+        """Make sets of all n codes and of each code alone."""
         codes = np.arange(n)
         return cls(np.append(0, codes), np.append(n, codes + 1), np.arange(n + 2))
 
     @classmethod
     def of(cls, n: int, sets: Sequence[Sequence[tuple[int, int]]]) -> CodeSets:
-        """All of n codes, and sets that are given by their runs."""
+        """Make sets of all n codes and of given runs of codes."""
         runs = [(0, n), *(run for runs in sets for run in runs)]
         lo, hi = np.array(runs, np.int64).T
         return cls(lo, hi, np.cumsum([0, 1, *map(len, sets)]))
@@ -85,7 +85,7 @@ class Selections:
 
     @classmethod
     def cells_of(cls, domain: Domain, attributes: tuple[str, ...]) -> Selections:
-        """Each cell of some attributes, whatever the others are; the last varies fastest."""
+        """Select each cell of some attributes, whatever the others are, with the last one fastest."""
         axes = [domain.axis(name) for name in attributes]
         shape = [domain.shape[k] for k in axes]
         if prod(shape) > MAX_MARGINAL_CELLS:
@@ -103,7 +103,7 @@ class Selections:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many codes each attribute has."""
+        """Number of codes per attribute."""
         return tuple(int(sets.hi[0]) for sets in self.sets)
 
     def on(self, domain: Domain) -> Selections:
@@ -144,7 +144,7 @@ class Selections:
         return query, Boxes(np.stack(lo, axis=1), np.stack(hi, axis=1))
 
     def summed(self, answers: Any, error: bool) -> Any:
-        """The answers to `boxes`, added up by query; with `error`, and its independent errors."""
+        """Add up the answers to `boxes` by query, and with `error` their independent errors."""
         query, _ = self.boxes
         if not error:
             return np.bincount(query, answers, len(self))

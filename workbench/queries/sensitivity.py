@@ -34,7 +34,7 @@ _KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDict
 
 
 def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_REMOVE) -> float:
-    """How far one tuple, added or replaced, moves all answers together; exact or proven from above.
+    """Return the l1 sensitivity to one added or replaced tuple, exact or a proven upper bound.
 
     Replaced: the smaller of twice that and Σ (max f_i − min f_i), or exactly where tuples are few.
     """
@@ -52,7 +52,7 @@ def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_R
 
 
 def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
-    """How far one tuple, added, moves all answers together in the l2 norm, squared: max_t Σ_i f_i(t)².
+    """Return the squared l2 sensitivity to one added tuple, max_t Σ_i f_i(t)².
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class TableQueries(Linear):
         return cls(groups, order.astype(np.int64))
 
     def on(self, domain: Domain) -> TableQueries:
-        """The same queries, if the domain has the attributes with as many codes; axes in its order."""
+        """Return the same queries on a domain whose attributes have as many codes, with axes in its order."""
         groups = []
         for names, tables in self.groups:
             axes = axes_in_domain(domain, names, tables.shape[1:])
@@ -153,22 +153,22 @@ class TableQueries(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """No query is larger at any tuple."""
+        """Upper bound on a query at any tuple."""
         return max((float(np.abs(t).max(initial=0.0)) for _, t in self.groups), default=0.0)
 
     @property
     def max_query(self) -> float:
-        """No query is larger at any tuple."""
+        """Upper bound on a query at any tuple."""
         return self.max_term
 
     @cached_property
     def integer_valued(self) -> bool:
-        """Whether all answers on whole counts are whole numbers."""
+        """Whether all answers on integer counts are integers."""
         whole = all((t == np.rint(t)).all() for _, t in self.groups)
         return whole and self.max_term <= MAX_INTEGER_TERM
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Each query's mean over a product prior, table by table."""
+        """Return each query's mean over a product prior, table by table."""
         means = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
             means[queries] = prior_margin(tables, [prior[domain.axis(a)] for a in names], ())

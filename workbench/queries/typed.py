@@ -211,7 +211,7 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
 
 
 def as_workload(domain: Domain | None, queries: Any) -> Recipe:
-    """Queries by label as a workload over the domain; a workload, or a recipe of one, as it is."""
+    """Turn queries by label into a workload over the domain. Workloads and recipes stay as they are."""
     if hasattr(queries, "on"):
         recipe: Recipe = queries
         return recipe
@@ -230,7 +230,7 @@ class _Named(NamedTuple):
 
 
 def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
-    """Each combination of labels of some attributes, the last varying fastest.
+    """Make a query for each combination of labels of some attributes, with the last one fastest.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
 
 
 class TypedQuestion(NamedTuple):
-    """What was asked in one line: a query for each combination of labels of some attributes.
+    """Question typed in one line, with a query per combination of labels of some attributes.
 
     `by` names these attributes, and `labels` has those of each query; one query of no labels, where the
     text names no attribute by itself.

@@ -83,7 +83,7 @@ MAX_CELLS = 2**63 - 1  # keys are int64
 
 @value
 class Domain:
-    """A finite product of attributes; public knowledge, never learnt from the data.
+    """Finite product of attributes. It is public knowledge and never learnt from the data.
 
     A cell is a row of codes, one an attribute; its *key* numbers the cells row by row, the last
     attribute fastest.
@@ -175,7 +175,7 @@ class Domain:
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
-        """For each attribute the rule by which its labels follow from a row."""
+        """Rule per attribute that turns a row into a label."""
         stated = self.preparation or (None,) * len(self.shape)
         labels = self.labels or (None,) * len(self.shape)
         return {
@@ -222,7 +222,7 @@ class Domain:
         return row_keys(self.rules, columns, refusal)
 
     def refusals(self, columns: Mapping[str, Any]) -> tuple[list[Refusal], int]:
-        """What `row_keys` would refuse, by column, and how many rows it would leave out.
+        """Return the values that `row_keys` would refuse per column, and the number of rows it would drop.
 
         For the owner's eyes alone: it tells about the data.
         """
@@ -230,12 +230,12 @@ class Domain:
 
     @property
     def size(self) -> int:
-        """How many cells the domain has."""
+        """Number of cells of the domain."""
         return prod(self.shape)
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """How far a key moves when one attribute's code moves by one."""
+        """Step of a key when one attribute's code grows by one."""
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def axis(self, attribute: str) -> int:
@@ -245,7 +245,7 @@ class Domain:
         return self.attributes.index(attribute)
 
     def keys(self, codes: Int[np.ndarray, "cells attributes"]) -> Int[np.ndarray, " cells"]:
-        """Cells to keys.
+        """Return the keys of cells.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class Domain:
     def column(
         self, keys: Int[np.ndarray, " cells"], attribute: str
     ) -> Int[np.ndarray, " cells"]:
-        """One attribute's codes."""
+        """Return the codes of one attribute."""
         axis = self.axis(attribute)
         high = keys // self.strides[axis] if self.strides[axis] > 1 else keys
         return high % self.shape[axis] if axis else high
@@ -304,7 +304,7 @@ class Domain:
         return {}
 
     def encode(self, attribute: str, values: Any) -> Int[np.ndarray, " cells"]:
-        """Labels to codes.
+        """Return the codes of labels.
 
         Labels are compared as text where the column and the labels are of different kinds, so that
         a CSV file read as text fits a range of whole numbers.
@@ -338,7 +338,7 @@ class Domain:
         return np.append(codes, -1)[kinds].astype(np.int64)
 
     def decode(self, attribute: str, codes: Int[np.ndarray, " cells"]) -> np.ndarray:
-        """Codes to labels."""
+        """Return the labels of codes."""
         labels = self.labels and self.labels[self.axis(attribute)]
         if labels is None:
             return np.asarray(codes)
@@ -351,7 +351,7 @@ class Domain:
         return pd.DataFrame({a: self.decode(a, self.column(keys, a)) for a in self.attributes})
 
     def to_dict(self) -> dict[str, Any]:
-        """What `from_dict` reads: attribute → number of values, whole-number range, labels, or rule."""
+        """Return what `from_dict` reads: number of values, integer range, labels or rule per attribute."""
         attributes: dict[str, Any] = {}
         rules = self.preparation or (None,) * len(self.shape)
         for i, (name, n) in enumerate(zip(self.attributes, self.shape, strict=True)):

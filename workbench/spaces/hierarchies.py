@@ -23,21 +23,21 @@ def child_digits(counts: Int[np.ndarray, " nodes"]) -> Int[np.ndarray, " childre
 
 
 def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
-    """What sorts the keys."""
+    """Return the order that sorts the keys."""
     if len(keys) == 1:
         return np.argsort(keys[0])
     return np.lexsort((keys[1], keys[0]))
 
 
 def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """How many of the sorted keys lie below each of the sorted `wanted`, or (`after`) not above it."""
+    """Count the sorted keys below each sorted `wanted` key, or (`after`) up to it."""
     counts = np.empty(wanted.shape[1], np.int64)
     _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # one word: it twice
     return counts
 
 
 def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """The same where `wanted` is in any order."""
+    """Search as `searchsorted_keys` does, for `wanted` in any order."""
     order = argsort_keys(wanted)
     counts = np.empty(len(order), np.int64)
     counts[order] = searchsorted_keys(keys, wanted[:, order], after)
@@ -45,7 +45,7 @@ def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.nda
 
 
 def keys_above(keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
-    """Whether each key is above the other."""
+    """Return whether each key is above the other."""
     above = keys[-1] > others[-1]
     if len(keys) == 2:
         above = (keys[0] > others[0]) | ((keys[0] == others[0]) & above)
@@ -114,23 +114,23 @@ class Digits:
 
     @property
     def size(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return prod(self.radices)
 
     @cached_property
     def first_word_levels(self) -> int:
-        """How many levels the first word holds."""
+        """Number of levels that the first word holds."""
         levels = range(1, self.depth + 1)
         return max(n for n in levels if prod(self.radices[:n]) <= WORD or n == 1)
 
     @property
     def word_count(self) -> int:
-        """1 or 2."""
+        """Number of words of a key: 1 or 2."""
         return 1 + (self.first_word_levels < self.depth)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """By how much the word of a level grows when its digit does, level by level."""
+        """Step of a level's word when its digit grows by one, for each level."""
         first = self.radices[: self.first_word_levels]
         second = self.radices[self.first_word_levels :]
         return (*_products_after(first), *_products_after(second))
@@ -145,7 +145,7 @@ class Digits:
         return [first, second][: self.word_count]
 
     def word_of_level(self, level: int) -> int:
-        """Which word holds the digit that a node at `level` is split by."""
+        """Return which word holds the digit that splits a node at `level`."""
         return int(level >= self.first_word_levels)
 
     def root(self) -> Keys:
@@ -173,7 +173,7 @@ class Digits:
         return ends
 
     def contains(self, keys: Keys) -> bool:
-        """Whether no key is above the highest."""
+        """Return whether no key is above the highest one."""
         highest = self.highest_keys(np.zeros(1, np.int64), self.root())
         words = zip(keys, highest, strict=True)
         return all(word.max(initial=0) <= high[0] for word, high in words)
@@ -197,7 +197,7 @@ class Digits:
     def fraction_below(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False
     ) -> Float[np.ndarray, " n"]:
-        """Which part of each node's keys lies below a key, or (`after`) below the next one.
+        """Return the share of each node's keys below a key, or (`after`) below the next one.
 
         Exactly 0 before the first and 1 after the last key, 1 beyond the node, between them else.
         """
@@ -251,18 +251,18 @@ class Hierarchy(Protocol):
 
     @property
     def size(self) -> int:
-        """How many keys there can be."""
+        """Number of possible keys."""
         return self.digits.size
 
     def encode(self, values: Any) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """The keys of those values that lie in the space; for each value 0, or 1 + its reason."""
+        """Return the keys of values in the space, and for each value 0 or 1 + its reason."""
 
     def contains(self, keys: Keys) -> bool:
-        """Whether these are keys of the hierarchy."""
+        """Return whether these are keys of the hierarchy."""
         return self.digits.contains(keys)
 
     def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
-        """Whether there are nodes of these levels with these keys, their lowest."""
+        """Return whether nodes with these levels and lowest keys exist."""
         if not len(levels):
             return True
         if not (0 <= levels.min() <= levels.max() <= self.digits.depth and self.contains(keys)):
@@ -272,14 +272,14 @@ class Hierarchy(Protocol):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """A value below each node, any with the same chance; beginnings of strings are values."""
+        """Draw a value below each node, uniformly. Prefixes of strings are values."""
         return self.digits.random_keys(levels, nodes, rng)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """How many children each node of a level has: 0 where it cannot be split."""
+        """Return the number of children of each node of a level, 0 where it cannot be split."""
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """One row a node, with its labels."""
+        """Return a table with one row per node and its labels."""
 
 
 class OverHierarchy:
@@ -293,7 +293,7 @@ class OverHierarchy:
 
     @property
     def domain(self) -> Hierarchy:
-        """The hierarchy."""
+        """Hierarchy of the records."""
         return self.hierarchy
 
 

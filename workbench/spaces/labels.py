@@ -67,12 +67,12 @@ class Labels(Rule):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it says nothing beside the labels, so that the domain's labels say it all."""
+        """Whether the labels alone describe the rule."""
         return all(getattr(self, f.name) == f.default for f in fields(Rule))
 
     @property
     def need(self) -> str:
-        """Which labels."""
+        """Allowed labels, for an error."""
         labels = self.labels
         if not isinstance(labels, range):
             return f"a value of the domain ({some(labels)})"
@@ -87,7 +87,7 @@ class Labels(Rule):
         return Texts(texts)
 
     def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Places of labels."""
+        """Return the places of labels."""
         if not isinstance(self.labels, range):
             return self._texts.places(values)
         return places_in_range(values, self.labels)
@@ -141,7 +141,7 @@ class Map(Rule):
 
     @property
     def need(self) -> str:
-        """Which values."""
+        """Allowed values, for an error."""
         return f"a value of the map ({some([source for source, _ in self.map])})"
 
     @cached_property
@@ -157,7 +157,7 @@ class Map(Rule):
 
 @value
 class Cross(Rule):
-    """All combinations of the labels of several rules as one list of labels, the last rule fastest.
+    """All combinations of the labels of several rules as one list, with the last rule fastest.
 
     Each rule names its column and says what happens to its other and missing values.
 
@@ -205,7 +205,7 @@ class Cross(Rule):
 
     @property
     def size(self) -> int:
-        """How many combinations there are."""
+        """Number of combinations."""
         return prod(len(rule.all_labels) for rule in self.cross)
 
     @property
@@ -214,7 +214,7 @@ class Cross(Rule):
         return self.cross
 
     def combined(self, codes: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"]:
-        """Codes of combinations."""
+        """Return the codes of combinations."""
         combined = codes[0]
         for rule, more in zip(self.cross[1:], codes[1:], strict=True):
             combined = combined * len(rule.all_labels) + more
@@ -352,7 +352,7 @@ class Bins(Rule):
         return " ".join(["a number", " and ".join(limits)]).strip()
 
     def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Places of bins; text that is no number is outside, and infinity is beyond all bins."""
+        """Return the bin of each number. Text that is not a number is outside, and infinity beyond all bins."""
         is_text = values.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null)
         if not is_text and not values.dtype.is_numeric():
             raise ValueError(

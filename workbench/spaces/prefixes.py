@@ -26,7 +26,7 @@ SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789. "  # of adaptive2009
 
 @value
 class Prefixes(Hierarchy):
-    """Strings of at most `depth` symbols, refined one by one; that a string ends is a symbol too.
+    """Strings of at most `depth` symbols, refined symbol by symbol. The end of a string is a symbol too.
 
     A string that is longer, or has a symbol that is not in the alphabet, is not in the space: upper and
     lower case differ, and nothing is cut or replaced.
@@ -73,7 +73,7 @@ class Prefixes(Hierarchy):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The one column."""
+        """Name of the one column."""
         return (self.attribute,)
 
     @cached_property
@@ -83,18 +83,18 @@ class Prefixes(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """How many children a node may have that can be split further: ended strings cannot."""
+        """Largest number of children of a node that can be split further. Ended strings cannot."""
         return len(self.alphabet)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """One a symbol and one for the end; none after an end."""
+        """Return one child per symbol and one for the end, or none after an end."""
         many = np.full(nodes.shape[1], len(self.alphabet) + 1 if level < self.depth else 0)
         if level:
             many[self.digits.digit(level - 1, nodes) == 0] = 0
         return many
 
     def encode(self, strings: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """The keys of the strings that fit; numpy, pandas, polars, Arrow, or any sequence of text."""
+        """Return the keys of strings that fit, from numpy, pandas, polars, Arrow or any sequence of text."""
         ascii = self.alphabet.isascii()
         codes, width, starts = _symbols(strings, None if ascii else self.depth + 1)
         if codes.dtype == np.uint8 and not ascii:

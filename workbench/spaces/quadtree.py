@@ -96,7 +96,7 @@ class Quadtree(Hierarchy):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The same, a dimension."""
+        """Number of parts per dimension."""
         return (2**self.depth,) * self.dims
 
     @property
@@ -106,7 +106,7 @@ class Quadtree(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """How many children a node may have that can be split further."""
+        """Largest number of children of a node that can be split further."""
         return 2**self.dims
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
@@ -142,7 +142,7 @@ class Quadtree(Hierarchy):
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """How often, and in how many parts, each dimension can be split on its own."""
+        """Number of splits and of parts per dimension."""
         return ((2,) * self.depth,) * self.dims
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
@@ -179,7 +179,7 @@ class Quadtree(Hierarchy):
         lo: Int[np.ndarray, "queries dims"],
         hi: Int[np.ndarray, "queries dims"],
     ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
-        """Σ of values in boxes of finest cells, by volume where a box cuts a node; and if it cuts."""
+        """Sum values in boxes of finest cells, by volume where a box crosses a node, and say where it does."""
         sums = np.zeros(len(lo))
         cut = np.zeros(len(lo), bool)
         sides = 2 ** (self.depth - levels.astype(np.int64))

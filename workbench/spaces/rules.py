@@ -249,7 +249,7 @@ def _are_texts(x: Any) -> str | None:
 
 @value
 class Rule:
-    """How the codes of one attribute follow from a column, row by row.
+    """Rule that turns one column, row by row, into the codes of one attribute.
 
     Nothing but the rule and the row decides a code, or that a row is dropped: a unit's rows move
     what they would move alone, so a bound on the rows of a unit still holds.
@@ -299,12 +299,12 @@ class Rule:
 
     @property
     def leaves(self) -> tuple[Rule, ...]:
-        """The rules of single columns; the rule itself, if it has one."""
+        """Rules of single columns, or the rule itself if it has one column."""
         return (self,)
 
     @property
     def need(self) -> str:
-        """What a value has to be, for an error."""
+        """Allowed values, for an error."""
         raise NotImplementedError
 
     def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:

@@ -31,7 +31,7 @@ from workbench.value import Int, Num, UInt8, value
 
 @value
 class Taxonomy(Hierarchy):
-    """A list of codes, each with the code that it belongs to; leaves are values.
+    """List of codes, each with the code that it belongs to. Leaves are values.
 
     Codes above leaves are not values: records that are on_level no better are not in the space. Children
     are in the order of the list.
@@ -123,7 +123,7 @@ class Taxonomy(Hierarchy):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The one column."""
+        """Name of the one column."""
         return (self.attribute,)
 
     @cached_property
@@ -143,7 +143,7 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """The places among siblings; 0 below a leaf."""
+        """Return places among siblings, 0 below a leaf."""
         radices: dict[int, int] = {}
         for path, node in self._nodes.items():
             if node.children:
@@ -175,7 +175,7 @@ class Taxonomy(Hierarchy):
         return levels
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """As many as the list has."""
+        """Return the number of children in the list."""
         on_level = self._levels[level]
         return on_level.children[search_unsorted(on_level.keys, nodes)]
 
@@ -197,13 +197,13 @@ class Taxonomy(Hierarchy):
         return self._leaves.keys[:, places[places >= 0]], (places < 0).astype(np.uint8)
 
     def contains(self, keys: Keys) -> bool:
-        """Whether all are keys of leaves."""
+        """Return whether all keys are leaves."""
         leaves = self._leaves.keys
         places = np.minimum(search_unsorted(leaves, keys), leaves.shape[1] - 1)
         return bool((leaves[:, places] == keys).all())
 
     def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
-        """Whether these are leaves, or above them on the levels where the list has a code."""
+        """Return whether these are leaves, or codes above leaves on the levels of the list."""
         if not super().has_nodes(levels, keys):
             return False
         leaves = self._leaves
@@ -306,35 +306,35 @@ class Attributes(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """The codes."""
+        """Return the codes of keys."""
         return Digits(self.domain.shape)
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Those of the domain."""
+        """Attributes of the domain."""
         return self.domain.attributes
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The same, an attribute."""
+        """Number of values per attribute."""
         return self.domain.shape
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
-        """Each attribute that has several values can be split once, into all of them."""
+        """Splits per attribute: one split into all values, if there are several."""
         return tuple((n,) if n > 1 else () for n in self.domain.shape)
 
     @property
     def branching(self) -> int:
-        """How many children a node may have that can be split further."""
+        """Largest number of children of a node that can be split further."""
         return max(self.domain.shape[:-1], default=0)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """As many as the attribute has values."""
+        """Return the number of values of the attribute."""
         return np.full(nodes.shape[1], (*self.domain.shape, 0)[level])
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """The keys of rows that lie in the domain; a column an attribute."""
+        """Return the keys of rows in the domain, from one column per attribute."""
         if self.domain.preparation is not None:
             raise ValueError(
                 "the domain says how its labels follow from columns: need SparseTable.from_frame, then "
@@ -360,7 +360,7 @@ class Attributes(Hierarchy):
         lo: Int[np.ndarray, "boxes attributes"],
         hi: Int[np.ndarray, "boxes attributes"],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Σ of the values in boxes of cells, by volume where a box cuts a node; and if it cuts."""
+        """Sum values in boxes of cells, by volume where a box crosses a node, and say where it does."""
         low, high = self._node_boxes(levels, nodes)
         sums = np.zeros(len(lo))
         cut = np.zeros(len(lo), bool)
@@ -387,7 +387,7 @@ class Attributes(Hierarchy):
     def boxes_to_frame(
         self, lo: Int[np.ndarray, "boxes attributes"], hi: Int[np.ndarray, "boxes attributes"]
     ) -> pd.DataFrame:
-        """One row a box: a label of each attribute, or "*" for all of it."""
+        """Return a table with one row per box: a label per attribute, or "*" for all of it."""
         frame = self.domain.frame(self.domain.keys(lo)).astype(object)
         wide = (hi - lo > 1) & (np.array(self.shape) > 1)
         mixed = {
@@ -412,7 +412,7 @@ def to_dict(tree: Hierarchy) -> dict[str, Any]:
 
 
 def from_dict(record: dict[str, Any]) -> Hierarchy:
-    """A hierarchy of `to_dict`; lists of lists, as JSON has them, are fine."""
+    """Make a hierarchy from the output of `to_dict`, also after JSON turned tuples into lists."""
     if record["kind"] == "Attributes":
         return Attributes(Domain.from_dict(record["domain"], folder=None))
     values = {name: _tuples(x) for name, x in record.items() if name != "kind"}

@@ -184,11 +184,11 @@ class TimePart(Rule):
 
     @property
     def need(self) -> str:
-        """How times are written."""
+        """Allowed form of times, for an error."""
         return "a time" if self.format is None else f"a time written as {self.format}"
 
     def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Places in `labels`."""
+        """Return the places of times in `labels`."""
         missing = values.is_null()
         parts = self._part(self._clock(values))
         if self.time in _SPANS:

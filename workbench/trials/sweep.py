@@ -82,7 +82,7 @@ Estimator = Callable[[Any], Any]  # public in, better public out
 
 
 def first_available(*datasets: Dataset | None) -> Dataset | None:
-    """The first dataset all of whose files are found here; None if there is none.
+    """Return the first dataset whose files are all available, or None.
 
     A dataset without `files()` needs none; None stands for nothing and is taken last.
     """
@@ -99,7 +99,7 @@ def first_available(*datasets: Dataset | None) -> Dataset | None:
 
 @dataclass(frozen=True)
 class Trial:
-    """One mechanism on one dataset with one seed; its text is its configuration.
+    """One mechanism on one dataset with one seed. Its text is its configuration.
 
     Parameters
     ----------
@@ -154,10 +154,10 @@ class Sweep:
             raise ValueError(f"Sweep.seeds = {self.seeds} is not allowed: need at least 1")
 
     def with_max_seeds(self, seeds: int) -> Sweep:
-        """The same sweep with at most `seeds` repetitions."""
+        """Return the same sweep with at most `seeds` repetitions."""
         return replace(self, seeds=min(seeds, self.seeds))
 
     def trials(self) -> Iterator[Trial]:
-        """All trials, dataset by dataset, so that each table is loaded once."""
+        """Yield all trials dataset by dataset, so that each table is loaded once."""
         for combination in product(self.datasets, self.mechanisms, range(self.seeds)):
             yield Trial(*combination)

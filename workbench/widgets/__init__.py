@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
 
 def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
-    """Any mechanism under sliders, one for each field, alone or beside another one.
+    """Show any mechanism with a slider per field, alone or next to another one.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
 
 
 def figure(figure: str | Figure, /, **values: Any) -> Panel:
-    """A figure of a paper under its own parameters; nothing runs before a page shows it.
+    """Show a figure of a paper under its own parameters. It runs once a page shows it.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def figures() -> Panel:
 
 
 def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
-    """What to expect of releases of a table, by its domain and bound alone.
+    """Show what to expect of releases of a table, by its domain and bound alone.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
 
 
 def bank(session: Session | str | Path | None = None, /) -> BankPanel:
-    """What a session's bank can answer and how well, and what a better answer would cost.
+    """Show what a session's bank can answer, how well, and what a better answer would cost.
 
     Answers are free. Where the session has its table, a button with a price spends it.
 
@@ -163,7 +163,7 @@ def bank(session: Session | str | Path | None = None, /) -> BankPanel:
 
 
 def is_panel(name: str) -> bool:
-    """Whether a mechanism has that name, ours or another package's."""
+    """Return whether a mechanism has that name, built in or from another package."""
     from workbench import compiled, mechanisms
 
     return name in mechanisms.__all__ or compiled.find("mechanisms", name) is not None

@@ -49,7 +49,7 @@ def cells(
     outlines: bool = False,
     equal: bool = False,
 ) -> Axes:
-    """Boxes, the darker the larger their value, with a scale below; white at or below 0.
+    """Draw boxes that are darker for larger values, with a scale below.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
 def color_position(
     values: Float[np.ndarray, " n"], limits: tuple[float, float]
 ) -> Float[np.ndarray, " n"]:
-    """Where values lie on the scale, 0 … 1; NaN at or below 0."""
+    """Return the place of values on the scale from 0 to 1, NaN at or below 0."""
     with np.errstate(all="ignore"):
         position = np.log(values / limits[0]) / np.log(limits[1] / limits[0])
     return np.where(values > 0, np.clip(position, 0, 1), np.nan)
@@ -204,7 +204,7 @@ def maps(
 def project(
     latitude: Any, longitude: Any, latitude0: float, longitude0: float
 ) -> tuple[Any, Any]:
-    """Kilometres east and north of a place; equirectangular, true to scale along its latitude.
+    """Return kilometres east and north of a place, equirectangular and true to scale along its latitude.
 
     >>> [round(float(x)) for x in project(42, -71, 41, -71)]
     [0, 111]
@@ -233,7 +233,7 @@ def _scale_bar(ax: Axes, length: float) -> None:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of a figure: which rows it shows, and how they are drawn.
+    """One panel of a figure: its rows and how they are drawn.
 
     Parameters
     ----------

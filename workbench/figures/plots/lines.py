@@ -45,7 +45,7 @@ def curves(
     ylabel: str | None = None,
     styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """One line per series: the mean over seeds against `x`, with its 95 % interval.
+    """Draw one line per series: the mean over seeds against `x`, with its 95 % interval.
 
     Below five seeds, dots show the seeds in place of an interval.
 
@@ -159,7 +159,7 @@ def grouped_bars(
     log: bool = True,
     styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
-    """Bars in groups: the mean over seeds, with its 95 % interval; on a logarithmic axis, marks.
+    """Draw groups of bars with 95 % intervals, or marks on a logarithmic axis.
 
     Names along `x` come as the rows have them, numbers the largest first.
     """
@@ -225,7 +225,7 @@ def bars(
     log: bool = False,
     label: str | None = None,
 ) -> Axes:
-    """One horizontal bar a row, first on top; brackets are what the paper prints at that name.
+    """Draw one horizontal bar per row, first on top. Brackets show what the paper prints.
 
     On a logarithmic axis, where the length of a bar says nothing, a mark stands for it.
     """
@@ -294,7 +294,7 @@ def theory(
     *,
     fit: bool = False,
 ) -> Axes:
-    """A dashed curve y = law(x) over the x that is shown; the view stays, or is made to `fit` it."""
+    """Draw a dashed curve y = law(x) over the visible x. The view stays, or is made to `fit` it."""
     low, high = ax.get_xlim()
     spaced = np.geomspace if ax.get_xscale() == "log" else np.linspace
     x = spaced(low, high, 200)

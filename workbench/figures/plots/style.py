@@ -147,12 +147,12 @@ def _inches(width: str | float) -> float:
 
 
 def on_a_slide() -> int | None:
-    """How many panels have room on a slide, if figures are drawn for one now."""
+    """Return how many panels fit on a slide, if figures are drawn for one now."""
     return _ON_SLIDE if page().height == SLIDE_HEIGHT else None
 
 
 def page() -> Page:
-    """What figures are drawn for just now."""
+    """Return the medium for which figures are drawn now."""
     return _page.get()
 
 
@@ -309,7 +309,7 @@ FRACTIONS = {  # which no interval leaves
 
 
 def metric_name(rows: pd.DataFrame, value: str = "value") -> str:
-    """What the column `value` holds: the rows' one metric, or what the column is called."""
+    """Return the name of the rows' one metric, or of the column."""
     if value != "value" or "metric" not in rows:
         return value
     metrics = rows.metric.unique()

@@ -39,7 +39,7 @@ def check_between(
     words: str = "there",
     unit: str = "",
 ) -> Finding:
-    """Whether numbers lie from `low` to `high`, at a share of the points.
+    """Check whether numbers lie from `low` to `high`, at a share of the points.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def check_between(
 def check_lower(
     ratios: Intervals, level: float, share: float = EVERYWHERE, times: float = 1.0
 ) -> Finding:
-    """Whether the first series of ratios is lower than the second, `times` as low at least."""
+    """Check whether the first series of ratios is lower than the second by a factor of at least `times`."""
     words = "lower" if times == 1 else f"{times:g}× lower"
     below = float(np.nextafter(1 / times, 0)) if times == 1 else 1 / times
     return check_between(ratios, level, high=below, share=share, words=words)
@@ -90,7 +90,7 @@ def check_lower(
 def check_similar(
     ratios: Intervals, level: float, share: float = OFTEN, within: float = ALIKE
 ) -> Finding:
-    """Whether two series are alike: within 1.25× of each other."""
+    """Check whether two series are within 1.25× of each other."""
     words = f"within {within:g}×"
     return check_between(ratios, level, 1 / within, within, share, words)
 
@@ -98,13 +98,13 @@ def check_similar(
 def check_printed(
     numbers: Intervals, level: float, point: Printed, share: float = EVERYWHERE, unit: str = ""
 ) -> Finding:
-    """Whether numbers lie where the paper's number says, its reading error included."""
+    """Check whether numbers agree with the paper's, within its reading error."""
     finding = check_between(numbers, level, point.low, point.high, share, "as printed", unit)
     return replace(finding, printed=point.says)
 
 
 def check_decreasing(rows: pd.DataFrame, series: str, along: str, level: float) -> Finding:
-    """Whether a curve falls along an axis: lower at its end, and at no step up by more than 1.25×."""
+    """Check whether a curve falls along an axis: lower at its end, and no step up by more than 1.25×."""
     return all_of(
         {
             "lower at its end": lambda at: check_lower(ends(rows, series, along), at),

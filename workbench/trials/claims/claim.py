@@ -27,7 +27,7 @@ def decide(holds: bool, fails: bool) -> bool | None:
 
 
 def decide_all(parts: Iterable[bool | None]) -> bool | None:
-    """Whether all parts hold: one that fails decides, one that is undecided leaves it open.
+    """Combine parts: one that fails decides, one that is undecided leaves the whole undecided.
 
     >>> decide_all([True, True]), decide_all([True, None, False]), decide_all([True, None])
     (True, False, None)
@@ -60,7 +60,7 @@ class MissingPoints(ValueError):
 
 @dataclass(frozen=True)
 class Strip:
-    """Whether a statement holds, by the value of what the paper does not print.
+    """Outcomes of a statement by the value of a parameter that the paper does not print.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Strip:
 
     @property
     def outcomes(self) -> set[bool | None]:
-        """What was found at all values."""
+        """Outcomes at all values."""
         return {holds for _, holds in self.holds}
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Strip:
         return f"{self.name}: {values}"
 
     def in_words(self) -> str:
-        """For which values it holds, for which not.
+        """Say for which values it holds and for which it does not.
 
         >>> Strip("θ", (("20", False), ("40", False), ("65", True))).in_words()
         'holds for θ = 65; differs for θ = 20 … 40'
@@ -110,7 +110,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check returns: whether the statement holds (None: undecided) and what was measured.
+    """Result of a check: whether the statement holds (None: undecided) and the measured value.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class Finding:
 
     @property
     def outcome(self) -> str:
-        """Of one look at the rows."""
+        """Outcome of one look at the rows."""
         if not self.testable:
             return UNTESTABLE
         if self.strip is not None and self.strip.outcomes >= {True, False}:
@@ -154,7 +154,7 @@ Check = Callable[["pd.DataFrame", float], Finding]
 
 @dataclass(frozen=True)
 class Statement:
-    """One part of a claim's sentence, as the author wrote it, and the check of a figure's rows.
+    """One part of a claim's sentence, as the author wrote it, with a check of a figure's rows.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class Statement:
             raise ValueError(f"statement {self.id} has a check, and is said to be untestable")
 
     def find(self, looks: Sequence[pd.DataFrame], level: float) -> Finding:
-        """What the first of several looks shows that decides it, else the last.
+        """Return the first of several looks that decides the statement, else the last.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ def _round(runs: float) -> int:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What checking a statement has shown.
+    """Result of checking a statement.
 
     Parameters
     ----------
@@ -411,7 +411,7 @@ class Printed:
         return cls(says, low, high, value=value, **place)
 
     def covers(self, measured: float) -> bool:
-        """Whether a measured number agrees with it."""
+        """Return whether a measured number agrees with it."""
         return bool(self.low <= measured <= self.high)
 
 

@@ -63,7 +63,7 @@ class PaperFinding:
     needs: str = ""
 
     def outcome(self, verdicts: pd.DataFrame) -> str:
-        """What follows from the verdicts of its statements, with values or data that decide."""
+        """Return the finding's outcome from the verdicts of its statements."""
         own = verdicts[verdicts.id.isin(self.statements)]
         worst = next((end for end in _WORST_FIRST if end in set(own.outcome)), None)
         judged = set(own.id[own.outcome.isin(_WORST_FIRST)])
@@ -137,7 +137,7 @@ def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFind
 
 
 def agreement(committed: str, ours: str) -> str:
-    """What a run that does not judge says of a committed outcome."""
+    """Compare a run that does not judge with a committed outcome, in words."""
     if ours == committed:
         return "this run agrees"
     if ours in (_claim.UNDECIDED, _claim.UNTESTABLE, _claim.NOT_JUDGED):
@@ -146,14 +146,14 @@ def agreement(committed: str, ours: str) -> str:
 
 
 def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
-    """How many statements there are of each of `COLUMNS`, which stay apart wherever they are counted."""
+    """Count the statements of each of `COLUMNS`."""
     return add_up(
         [_claim.BY_DEFINITION if v.mark else v.outcome] for v in verdicts.itertuples()
     )
 
 
 def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
-    """The same of lists of outcomes; what is not judged is left out."""
+    """Add up counts of outcomes. Statements that are not judged are left out."""
     counts = dict.fromkeys(COLUMNS.values(), 0)
     for outcome in (end for each in outcomes for end in each):
         if outcome in COLUMNS:
@@ -162,7 +162,7 @@ def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
 
 
 def share_that_holds(counts: Mapping[str, int]) -> str:
-    """How many of the decided statements hold, in words.
+    """Say how many of the decided statements hold.
 
     >>> share_that_holds({"holds": 3, "holds for some unprinted value": 1, "contradicted": 0})
     '3 of 4 decided statements hold (75 %)'

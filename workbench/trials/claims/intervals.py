@@ -93,7 +93,7 @@ def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -
 
 
 def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
-    """Where the curve `one` falls below `other` for good; NaN if it never does.
+    """Return where the curve `one` falls below `other` for good, or NaN.
 
     Both come from `mean_curve`; between points they are straight lines on logarithmic axes.
     """
@@ -170,7 +170,7 @@ class Intervals:
         return len(self.at(0.5))
 
     def over(self, law: pd.Series | float) -> Intervals:
-        """The same numbers as ratios to those of a closed form, which is exact."""
+        """Return the same numbers as ratios to those of an exact closed form."""
 
         def divided(level: float) -> pd.DataFrame:
             points = self.at(level)
@@ -186,7 +186,7 @@ class Intervals:
 def paired_ratios(
     rows: pd.DataFrame, ours: str, other: str, by: str | Sequence[str]
 ) -> Intervals:
-    """How large one series is against another, seed by seed, at each point.
+    """Return ratios of one series to another at each point, seed by seed.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
 
 
 def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> Intervals:
-    """How large the rows `ours` are against `other`, seed by seed, at the points that both have."""
+    """Return ratios of the rows `ours` to `other` at common points, seed by seed."""
     import pandas as pd
 
     both = [ours.assign(series="ours"), other.assign(series="other")]
@@ -242,7 +242,7 @@ def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> 
 
 
 def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
-    """The means of one series over seeds, by Student; where it does not vary, or not finitely, medians."""
+    """Return means of one series over seeds by Student's t, or medians where it does not vary."""
     values = _by_seed(rows, series, by)
     own = partial(_student, values.to_numpy(), logs=False)
     return Intervals(partial(_table, values.index, own, False), ratios=False)
@@ -258,7 +258,7 @@ def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
 
 
 def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """How large one series is at each point of an axis against the point before, seed by seed."""
+    """Return ratios of one series at each point of an axis to the point before, seed by seed."""
     values = _by_seed(rows, series, along)
     if len(values) < 2:
         raise MissingPoints("a curve of less than two points neither rises nor falls")
@@ -267,7 +267,7 @@ def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
 
 
 def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """How large one series is at the last point of an axis against the first, seed by seed."""
+    """Return ratios of one series at the last and first points of an axis, seed by seed."""
     values = _by_seed(rows, series, along)
     numbers = values.to_numpy()
     return _of_logs(values.index[-1:], _log_ratio(numbers[-1:], numbers[:1]))

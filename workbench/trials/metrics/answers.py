@@ -134,7 +134,7 @@ class MeanAbsoluteError(_WorkloadMetric):
 
 @value
 class MedianRelativeError(_WorkloadMetric):
-    """Median over queries of |estimate − truth| / truth, a fraction; those whose truth is 0 are left out.
+    """Median over queries of |estimate − truth| / truth. Queries with a truth of 0 are left out.
 
     NaN if every query is empty.
     """
@@ -347,7 +347,7 @@ def recovered_by_frequency(
     estimate: Leaves | Records,
     descending: bool = False,
 ) -> pd.DataFrame:
-    """How much of a corpus of strings is found, cumulated by frequency.
+    """Return the share of a corpus of strings that is found, cumulated by frequency.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ def _chance_in_top(
 
 @value
 class ContextShare:
-    """The fraction of records that the estimate puts in one context; edges below 0 count as 0.
+    """Fraction of records that the estimate puts in one context. Edges below 0 count as 0.
 
     Of the truth itself, given as the estimate, it is the true fraction.
     """
@@ -198,7 +198,7 @@ class ContextShare:
 
 @value
 class SampledSize:
-    """The fraction of the records that are kept; the estimate is what `bounded_data` returns."""
+    """Fraction of the records that are kept. The estimate is the result of `bounded_data`."""
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> float:
         """Compare how many records there are.
@@ -333,7 +333,7 @@ def _concentration(truth: Interactions, of: str) -> Float[np.ndarray, " users"]:
 
 
 def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.DataFrame:
-    """Where a release's squared error comes from, by tenths of the items.
+    """Split a release's squared error into its sources, by tenths of the items.
 
     What was dropped is no part of a release, so that each one is replayed:
     `mechanism.bounded_data(data, rng)` gives the records that `mechanism(data, rng)` counts, if both
@@ -382,7 +382,7 @@ def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.Da
 def error_parts(
     data: Interactions, kept_data: Interactions, released_data: Any
 ) -> pd.DataFrame:
-    """Where the squared error of one release is from: the rows of `breakdown`, without a seed.
+    """Split the squared error of one release into its sources, as the rows of `breakdown` without a seed.
 
     Parameters
     ----------

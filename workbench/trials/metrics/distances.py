@@ -257,7 +257,7 @@ class CommuteDistances:
         return self._distances(data).fraction_within(np.asarray(at, float))
 
     def commutes(self, data: Any) -> Commutes:
-        """Those who live there.
+        """Return the people who live there.
 
         Parameters
         ----------
