@@ -36,7 +36,7 @@ _NAMES = {
     "trials.claims": "Claim Verdict",
     "trials": "Sweep Trial run",
     "owner": "Session",
-    "owner.advice": "Advice advise",
+    "owner.advice": "Advice Beliefs advise",
 }
 _HOME = {name: room for room, names in _NAMES.items() for name in names.split()}
 

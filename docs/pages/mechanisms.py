@@ -150,7 +150,7 @@ def methods(cls: type) -> str:
     arguments = ", ".join(map(str, signature(cls).parameters))
     name = f"workbench.mechanisms.{cls.__name__}"
     lines = [f".. py:class:: {name}({arguments})"]
-    skipped = {"example", "release_rule", *vars(Mechanism)}
+    skipped = {"example", *vars(Mechanism)}
     for method, _ in getmembers(cls, isfunction):
         if method not in skipped and not method.startswith(("_", "refuse_")):
             lines.append(f".. automethod:: {name}.{method}")

@@ -263,20 +263,6 @@ def test_shared_settings_that_the_other_cannot_have_are_left_to_it():
     assert other == HighPassFilter(DP(1.0), size=20)  # and not θ = 0 as well
 
 
-def test_closed_forms_foresee_what_is_drawn():
-    """Seeded: never by chance; sees an error that is off by 15 %."""
-    shown = widgets.panel(ThresholdSampling, epsilon=0.5, seeds=20)
-    ((words, law),) = shown.subject.panels(shown.values, shown.rows)[0].theory
-    errors = shown.rows[shown.rows.panel == "ranges"].groupby("query_size").value.mean()
-    assert words == "threshold, expected"
-    assert np.allclose(law(errors.index.to_numpy(float)), errors, rtol=0.15)
-    assert "size expected" in dict(shown.view["facts"])
-    line = shown.view["charts"][0]["lines"][0]
-    assert all(a < b < c for a, b, c in zip(line["low"], line["y"], line["high"], strict=True))
-    exact = widgets.panel(mechanisms.Privelet)
-    assert not exact.subject.panels(exact.values, exact.rows)[0].theory
-
-
 def test_a_map_shows_the_leaves_and_says_how_they_are_decided():
     shown = widgets.panel(ImprovedAdaptiveHistogram, threshold=50)
     truth, map_ = shown.view["charts"][:2]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,212 +14,264 @@ from workbench.cli import screen
 from workbench.cli.options import StatedSpace
 from workbench.mechanisms.options import parse_bound, parse_number, parse_numbers
 
-TASKS = {
-    "cells": "single cells of a large sparse table",
-    "ranges": "ranges of its cells",
-    "boxes": "boxes over all attributes",
-    "marginals": "all marginals of an order",
-    "rows": "microdata",
-    "top": "the largest counts",
-    "degrees": "sorted counts, without their names",
-    "users": "counts of items where users have many records",
-    "per-user": "how many users have how many records",
-    "points": "synthetic points in a box",
-    "strings": "synthetic strings",
-    "bounds": "how many records of each person to count",
-}
+if TYPE_CHECKING:
+    from workbench.data import Bound
+    from workbench.owner.advice import Beliefs
+
+_beliefs = partial(typer.Option, rich_help_panel="What you believe, from public knowledge")
 _for_tasks = partial(typer.Option, rich_help_panel="What some tasks need")
-_GENERAL = {"domain", "epsilon", "bound", "delta"}  # options that every task may be given
+_OF_TABLES = {"density", "mean", "spread", "records", "cells", "popularity"}
+_USES: dict[str, set[str]] = {
+    "all": {"size", "queries", "order"},
+    "cells": {"size"},
+    "ranges": {"size", "queries"},
+    "boxes": {"shape"},
+    "marginals": {"order"},
+    "rows": {"order", "rows"},
+    "degrees": set(),
+}  # of each task about a table
+_USES = {task: {*options, *_OF_TABLES} for task, options in _USES.items()} | {
+    "users": {"users", "per_user", "per_user_spread", "popularity"},
+    "points": {"records"},
+    "strings": {"records"},
+    "bounds": {
+        "users",
+        "per_user",
+        "per_user_spread",
+        "per_user_most",
+        "bounds",
+        "order",
+        "popularity",
+    },
+}
 
 
 def advise(
     space: StatedSpace,
     context: typer.Context,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss ε.")],
+    epsilon: Annotated[float | None, typer.Option(help="Privacy loss ε.")] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            help="Error in counts, in place of ε. The answer is the least ε that reaches it."
+        ),
+    ] = None,
     domain: Annotated[
         Path | None, typer.Option(help="Which cells there can be (JSON), as for `release`.")
     ] = None,
     task: Annotated[
-        str, typer.Option(metavar="TASK", help=f"What you want: {', '.join(TASKS)}.")
-    ] = "ranges",
+        str, typer.Option(metavar="TASK", help=f"What you want to publish: {', '.join(_USES)}.")
+    ] = "all",
     size: Annotated[
-        int | None, typer.Option(help="About how many cells to release (cells, ranges, top).")
+        int | None,
+        typer.Option(
+            help="About how many cells to release (all, cells, ranges).",
+            show_default="as many as are not empty",
+        ),
     ] = None,
     bound: Annotated[
         str, typer.Option(metavar="L0,LINF[,L1]", help="How far one unit moves the table.")
     ] = "1,1",
     delta: Annotated[
-        float, typer.Option(help="δ, for a stability histogram, and to compare Gaussian noise.")
+        float,
+        typer.Option(
+            help="δ, which adds mechanisms with Gaussian noise and stability histograms."
+        ),
     ] = 0.0,
+    records: Annotated[int | None, _beliefs(help="Number of records.")] = None,
+    cells: Annotated[int | None, _beliefs(help="Number of cells that are not empty.")] = None,
     density: Annotated[
-        float | None, typer.Option(help="Believed: the fraction of cells that are not empty.")
+        float | None, _beliefs(help="Share of cells that are not empty, in place of --cells.")
     ] = None,
-    mean: Annotated[float | None, typer.Option(help="Believed: their mean count.")] = None,
+    mean: Annotated[
+        float | None, _beliefs(help="Mean count of these cells, in place of --records.")
+    ] = None,
     spread: Annotated[
-        float | None, typer.Option(help="Believed: their counts' standard deviation.")
+        float | None,
+        _beliefs(help="Standard deviation of their counts.", show_default="the mean"),
+    ] = None,
+    popularity: Annotated[
+        float, _beliefs(help="Zipf's exponent of labels. 0: all are as frequent.")
+    ] = 1.0,
+    users: Annotated[int | None, _beliefs(help="Number of people (users, bounds).")] = None,
+    per_user: Annotated[
+        float | None, _beliefs(help="Mean number of records of a person (users, bounds).")
+    ] = None,
+    per_user_spread: Annotated[
+        float | None,
+        _beliefs(
+            help="Standard deviation of the records of a person (users, bounds).",
+            show_default="the mean",
+        ),
+    ] = None,
+    per_user_most: Annotated[
+        int | None, _beliefs(help="Most records that a person can have (bounds).")
     ] = None,
     queries: Annotated[
         str | None,
-        typer.Option(
+        _for_tasks(
             metavar="R,R,…",
-            help="Sizes of ranges, in cells.",
-            show_default="that hold 1, 100, 10000 non-empty cells",
+            help="Sizes of ranges, in cells (all, ranges).",
+            show_default="that hold 100 and 10000 non-empty cells",
         ),
     ] = None,
     shape: Annotated[
         str | None,
         _for_tasks(
             metavar="N,N,…",
-            help="Codes of each attribute that a box covers (boxes, per-user).",
+            help="Labels of each attribute that a box covers (boxes).",
             show_default="a quarter",
         ),
     ] = None,
     order: Annotated[int, _for_tasks(help="Attributes of a marginal.")] = 2,
     rows: Annotated[
         str,
-        _for_tasks(metavar="N|paid", help="Records of microdata."),
+        _for_tasks(metavar="N|paid", help="Records of microdata, if their number is public."),
     ] = "paid",
-    records: Annotated[
-        int | None,
-        _for_tasks(help="Believed: how many records there are, or the sum of all degrees."),
-    ] = None,
-    users: Annotated[int | None, _for_tasks(help="Believed: how many users.")] = None,
-    per_user: Annotated[
-        float | None,
-        _for_tasks(help="Believed: records of each user, their mean for bounds."),
-    ] = None,
-    per_user_spread: Annotated[
-        float | None,
-        _for_tasks(
-            help="Believed: standard deviation of the records of a user (bounds).",
-            show_default="the mean",
-        ),
-    ] = None,
-    per_user_most: Annotated[
-        int | None,
-        _for_tasks(help="Known: most records that a user can have (bounds)."),
-    ] = None,
     bounds: Annotated[
         str | None,
         _for_tasks(
             metavar="N,N,…",
-            help="Numbers of records to compare. It means --task bounds.",
+            help="Numbers of records of a person to compare. It means --task bounds.",
             show_default="from 1 to 1,000",
         ),
     ] = None,
-    popularity: Annotated[
-        float,
-        _for_tasks(help="Believed: Zipf's exponent of items."),
-    ] = 1.0,
     user: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Whose each row is, for the command at the end."),
+        typer.Option(metavar="COLUMN", help="Column of users, for the command at the end."),
     ] = None,
     unit: Annotated[
         str, typer.Option(metavar="TEXT", help="What is protected, where no user is named.")
     ] = "a row",
 ) -> None:
-    """Compare what can be released before any budget is spent. No data is read: there is no table to name.
+    """Compare mechanisms on simulated data before any budget is spent. No data is read.
 
-    Errors follow from public numbers alone; what you believe of the table must not be read off private
-    data. Without beliefs the worst case decides. The last line is the command that releases it.
+    State what you believe about the table from public knowledge, for example --records 400000 --cells 350000.
+    The workbench simulates such a table, runs each mechanism on it, and prints the errors where people are.
+    With --error 50 in place of --epsilon it finds the least ε. The last line is the command that releases.
     """
-    from workbench.owner.advice import TaskAdvice
-    from workbench.owner.advice.bounds import BoundAdvice
+    from workbench.owner.advice import advise, advise_bounds
 
     task = "bounds" if bounds else task
-    if task not in TASKS:
-        raise ValueError(f"no task {task!r}{value.did_you_mean(task.lower(), TASKS)}")
+    if task not in _USES:
+        raise ValueError(f"no task {task!r}{value.did_you_mean(task.lower(), _USES)}")
     _refuse_unused(task, context)
-    beliefs_of_cells = {"--density": density, "--mean": mean, "--spread": spread}
-    missing = [name for name, value in beliefs_of_cells.items() if value is None]
-    if 0 < len(missing) < len(beliefs_of_cells):
-        raise ValueError(
-            f"need all three of {', '.join(beliefs_of_cells)}, or none of them: "
-            f"{' and '.join(missing)} missing"
-        )
     where = _where(task, domain, space)
     stated = parse_bound(bound)
-    if task == "per-user":
-        if user:
-            raise ValueError(
-                "--user: the table has a row a user, and no column of users is needed"
-            )
-        if (stated.l0, stated.linf) != (1, 1):
-            raise ValueError("--bound: a user has one number of records, so that 1,1 holds")
-        unit = "a user" if unit == "a row" else unit
-    if task in ("cells", "ranges") and size is None:
-        raise ValueError(f"--size is missing: about how many cells to release, for {task}")
-    if task in ("users", "bounds") and None in (users, per_user):
+    if task in ("users", "bounds") and (users is None or per_user is None):
         raise ValueError(
             "--users and --per-user are missing. Give the number of people and the mean number of records of a "
             "person that you believe, from public knowledge. For example, --users 60000 --per-user 1.8"
         )
-    if task == "cells":
-        queries = "1"
-    function = _function(task)
-    if per_user is not None and task != "bounds" and per_user != int(per_user):
-        raise ValueError(f"--per-user {per_user:g}: {task} needs an integer")
-    given = context.params | {
-        "per_user": per_user if task == "bounds" or per_user is None else int(per_user),
-        "domain": where,
-        "tree": where,
-        "bound": stated,
-        "shape": parse_numbers("--shape", shape) if shape else None,
-        "bounds": parse_numbers("--bounds", bounds) if bounds else None,
-        "queries": parse_numbers("--queries", queries) if queries else None,
-        "rows": None if rows == "paid" else parse_number("--rows", rows),
-        "others": _others(epsilon, size) if size else (),
-    }
-    asked = signature(function).parameters
-    advice = function(**{k: x for k, x in given.items() if k in asked and x is not None})
-    table = advice.display_table()
-    columns = list(table.columns)
-    if isinstance(advice, BoundAdvice):
-        title, right = f"Errors at ε = {value.stated(epsilon)}, in records", columns
-        notes = advice.notes
-        bound = ",".join(3 * [str(advice.bound)])
+    found: Any
+    if task == "bounds":
+        if epsilon is None:
+            raise ValueError(
+                "--epsilon is missing. Bounds are compared at one ε. For example, --epsilon 1"
+            )
+        beliefs: dict[str, Any] = dict(
+            per_user_spread=per_user_spread,
+            per_user_most=per_user_most,
+            bounds=_numbers("--bounds", bounds),
+            order=order,
+            popularity=popularity,
+        )
+        found = advise_bounds(where, epsilon, users or 0, per_user or 0, **beliefs)
+        title = f"Errors at ε = {value.stated(epsilon)}, in records"
+        notes = found.notes
+        bound = ",".join(3 * [str(found.bound)])
         user = user or "COLUMN"
-    elif isinstance(advice, TaskAdvice):
-        about = f"{TASKS[task][0].upper()}{TASKS[task][1:]}"
-        title, right = f"{about} at ε = {value.stated(epsilon)}, in counts", ["value"]
-        notes = advice.notes
     else:
-        title, right = advice.caption, columns[1:]
-        reason = f"{advice.reason[0].upper()}{advice.reason[1:]}."
-        notes = (*advice.notes, reason, *advice.sentences_on_noise)
-    screen.table(title, columns, table.to_numpy(), right=right)
+        people = {"users": users, "per_user": per_user, "spread": per_user_spread}
+        if task != "users":
+            people = {}
+        told = _believed(
+            where, stated, popularity, density, mean, spread, records, cells, task, people
+        )
+        with screen.stages_bar() as show:
+            found = advise(
+                told,
+                epsilon,
+                error=error,
+                task="records" if task in ("points", "strings") else task,
+                size=size,
+                delta=delta,
+                queries=_numbers("--queries", queries),
+                shape=_numbers("--shape", shape),
+                order=order,
+                rows=None if rows == "paid" else int(parse_number("--rows", rows)),
+                progress=show,
+            )
+        title = (
+            f"Simulated mean absolute errors at ε = {value.stated(found.epsilon)}, in counts"
+        )
+        notes = (*found.notes, found.recommendation)
+    table = found.display_table()
+    columns = list(table.columns)
+    screen.table(title, columns, table.to_numpy(), right=columns[1:])
     for note in notes:
         screen.paragraph(note)
+    if task != "bounds" and not found.shows:
+        return
     protected = f"--user {quote(user)}" if user else f"--unit {quote(unit)}"
-    screen.say(f"\n{_command(advice.mechanism, domain, space, bound, protected, user)}")
+    screen.say(f"\n{_command(found.mechanism, domain, space, bound, protected, user)}")
 
 
-def _function(task: str) -> Callable[..., Any]:
-    """The function of the package that advises on a task."""
-    from workbench.owner import advice
-
-    if task in ("cells", "ranges"):
-        return advice.advise
-    kind = "records" if task in ("points", "strings") else task.replace("-", "_")
-    function: Callable[..., Any] = getattr(advice, f"advise_{kind}")
-    return function
+def _numbers(name: str, text: str | None) -> Any:
+    return parse_numbers(name, text) if text else None
 
 
-def _used(task: str) -> set[str]:
-    """The options, as Python names them, that this task uses and not every one does."""
-    fixed = {"queries"} if task == "cells" else set()
-    return {*signature(_function(task)).parameters} - _GENERAL - fixed
+def _believed(
+    where: Any,
+    bound: Bound,
+    popularity: float,
+    density: float | None,
+    mean: float | None,
+    spread: float | None,
+    records: int | None,
+    cells: int | None,
+    task: str,
+    people: dict[str, Any],
+) -> Beliefs:
+    """The beliefs that the options state, if they are enough and do not contradict each other."""
+    from workbench.owner.advice import Beliefs
+
+    if people:
+        number = people["users"]
+        total = number * people["per_user"]
+        return Beliefs(where, total, None, people["spread"], popularity, number, bound)
+    if task in ("points", "strings"):
+        return Beliefs(where, records or 10_000, bound=bound)
+    for one, x, other, y in (
+        ("--cells", cells, "--density", density),
+        ("--records", records, "--mean", mean),
+    ):
+        if (x is None) == (y is None):
+            why = "both" if x is not None else "none"
+            raise ValueError(
+                f"{one} or {other}: {why} is given. Give one of them, from public knowledge. For example, "
+                "--records 400000 --cells 350000, or --density 0.1 --mean 2 --spread 3"
+            )
+    if density is not None:
+        if not 0 < density <= 1:
+            raise ValueError(f"--density {density:g}: need a share from 0 to 1")
+        cells = max(1, round(density * where.size))
+    assert cells is not None
+    if mean is not None and mean < 1:
+        raise ValueError(f"--mean {mean:g}: a cell that is not empty holds at least 1")
+    total = mean * cells if mean is not None else records
+    assert total is not None
+    return Beliefs(where, total, cells, spread, popularity, bound=bound)
 
 
 def _refuse_unused(task: str, context: typer.Context) -> None:
-    """A ValueError for an option that was typed and would change nothing."""
+    """Raise ValueError for an option that was typed and would change nothing."""
     for name in context.params:
         source = context.get_parameter_source(name)
-        users = [other for other in TASKS if name in _used(other)]
+        users = [other for other, used in _USES.items() if name in used]
         if source is not None and source.name == "COMMANDLINE" and users and task not in users:
             option = f"--{name.replace('_', '-')}"
-            raise ValueError(f"{option} says nothing of {task}: it is for {', '.join(users)}")
+            raise ValueError(f"{option} does not apply to {task}. It is for {', '.join(users)}")
 
 
 def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
@@ -272,21 +322,3 @@ def _command(
     else:
         protected = f"--bound {bound} {protected}"
     return f"workbench release YOUR.csv {data} {protected} --out release.parquet {asked}"
-
-
-def _others(epsilon: float, size: int) -> list[Any]:
-    """The mechanisms of the modules that `--with` names whose errors follow from a formula."""
-    from dataclasses import fields
-
-    from workbench.compiled import stated_modules
-    from workbench.privacy import DP
-
-    members = [x for module in stated_modules() for x in vars(module).values()]
-    others = []
-    for cls in members:
-        own = isinstance(cls, type) and not cls.__module__.startswith("workbench.")
-        if own and hasattr(cls, "release_rule"):
-            sized = "size" in {f.name for f in fields(cls)}
-            budget = DP(epsilon)
-            others.append(cls(budget, size=size) if sized else cls.example(budget))
-    return others

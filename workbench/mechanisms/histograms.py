@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from workbench import noise
-from workbench.data import Bound, SparseTable
+from workbench.data import SparseTable
 from workbench.estimates import Histogram, summary_in_basis
 from workbench.estimates.linear_noise import HaarNoise
 from workbench.estimates.release import Release
@@ -27,7 +27,6 @@ from workbench.mechanisms.protocol import (
 )
 from workbench.privacy import DP, ZCDP
 from workbench.queries import Dyadic, Haar, basis_of
-from workbench.spaces import Domain
 from workbench.value import sealed, value
 
 # Full table
@@ -41,10 +40,6 @@ class FullTable(Mechanism):
     fixed_price = True
     transform: Any
     memory: int
-
-    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
-        """Noise and no threshold, from which `advice` computes errors."""
-        return {}
 
     def _noisy(self, values: np.ndarray, block: Any, rng: np.random.Generator | None) -> Any:
         raise NotImplementedError

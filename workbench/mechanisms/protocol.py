@@ -451,8 +451,7 @@ class Mechanism(Protocol):
     that spends ρ books what they will say, in place of the ρ that its ε implies.
 
     Figures, panels and advice call it by its `series`, a class variable or a property of the fields
-    that its name depends on; by its class where it has none. One that puts geometric noise on the nodes of
-    a basis and then a threshold may have `release_rule(domain, bound)`, from which its errors are foreseen.
+    that its name depends on; by its class where it has none.
     """
 
     if TYPE_CHECKING:  # fields, or properties

@@ -7,7 +7,7 @@ from typing import NoReturn, Self
 import numpy as np
 
 from workbench import noise
-from workbench.data import Bound, SparseTable
+from workbench.data import SparseTable
 from workbench.estimates import Projection, Sketch
 from workbench.estimates.release import Release
 from workbench.mechanisms.protocol import (
@@ -20,7 +20,6 @@ from workbench.mechanisms.protocol import (
 from workbench.noise import hashes
 from workbench.noise.law import Law
 from workbench.privacy import DP, ZCDP
-from workbench.spaces import Domain
 from workbench.value import parameter, value
 
 # Count sketch
@@ -83,10 +82,6 @@ class CountSketch(Mechanism):
         if isinstance(self.budget, ZCDP):
             return gaussian_law(Fraction(moved) ** 2 / self.depth, self.budget)
         return Law("geometric", self.budget.epsilon / moved)
-
-    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
-        """Noise and no threshold, from which `advice` computes errors."""
-        return {}
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the noisy buckets."""

@@ -217,10 +217,6 @@ class HighPassFilter(SparseSummary):
             return self.theta
         return self._smallest_theta(self._blocks(domain, l1))
 
-    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
-        """θ and its sides, from which `advice` computes errors."""
-        return dict(theta=float(self.threshold(domain, bound)), sides=self.sides)
-
     def _smallest_theta(self, blocks: list[Any]) -> int:
         self.refuse_size_above(sum(block.size for block in blocks))
         laws = [block.law for block in blocks]
@@ -327,11 +323,6 @@ class ThresholdSampling(SparseSummary):
             return self.tau
         return self._smallest_tau(self._blocks(domain, l1))
 
-    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
-        """θ, τ and sides, from which `advice` computes errors."""
-        tau = max(self.threshold(domain, bound), 1.0)
-        return dict(theta=float(self.theta), tau=tau, sides=self.sides)
-
     def _smallest_tau(self, blocks: list[Any]) -> float:
         self.refuse_size_above(sum(block.size for block in blocks))
         return _smallest_tau(self, tuple((block.law, block.size) for block in blocks))
@@ -421,10 +412,6 @@ class PrioritySampling(SparseSummary):
         """Its name in figures."""
         return summary_name("priority", self.sides, self.theta)
 
-    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
-        """θ, sides, and the size that decides τ_s, from which `advice` computes errors."""
-        return dict(theta=float(self.theta), sides=self.sides, size=self.size)
-
     def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
         self.refuse_size_above(sum(block.size for block in blocks))
         return self.theta, 0.0  # τ_s is known only once cells are drawn
@@ -497,10 +484,6 @@ class StabilityHistogram(Mechanism):
         """Budget that `noise` may spend."""
         kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
         return {kind: amount(self.budget), "delta": self.budget.delta}
-
-    def release_rule(self, domain: Domain, bound: Bound) -> dict[str, float]:
-        """T, one-sided, with empty cells left out, from which `advice` computes errors."""
-        return dict(theta=float(self.threshold(bound)), sides=1, silent=True)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells that reach the cut."""

@@ -115,7 +115,7 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
     bound : Bound, optional
         How far one unit moves the table, where `data` does not say it.
     **values
-        Settings of its controls: epsilon, size, delta, believed, density, mean, spread.
+        Settings of its controls: epsilon, size, delta, density, mean, spread.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
     Raises
     ------
     ValueError
-        For records or interactions, whose errors have no closed form, and for a table that is PUBLIC.
+        For records or interactions, and for a table that is PUBLIC.
     """
     from workbench.widgets.advice_subject import advice_subject
     from workbench.widgets.panels import Panel

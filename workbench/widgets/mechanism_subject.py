@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench import compiled, mechanisms
 from workbench.compiled import pd
-from workbench.data import Bound, Interactions, Records, SparseTable
+from workbench.data import Interactions, Records, SparseTable
 from workbench.datasets import (
     GaussianSparse,
     InteractionsTwin,
@@ -28,12 +28,11 @@ from workbench.figures.plots import SYMBOLS, Panel
 from workbench.mechanisms.options import RENAMED, release_options
 from workbench.mechanisms.protocol import sensitivity, series_name
 from workbench.noise import Aligned
-from workbench.owner.advice import CountModel, Option, predict_errors
 from workbench.privacy import DP, LOCAL, ZCDP
 from workbench.value import counted, value
 from workbench.widgets.controls import Control, control_of_field, decades
 from workbench.widgets.subjects import Drawn, Subject, Values, loaded, qualified_text
-from workbench.widgets.views import CHARTS, COUNTS, RANGES, TRUTH, range_sizes, rows_of_views
+from workbench.widgets.views import CHARTS, COUNTS, TRUTH, rows_of_views
 
 EXAMPLE_EPSILON, EXAMPLE_RHO, EXAMPLE_DELTA = 1.0, 0.5, 1e-6
 EPSILON, RHO = "epsilon", "rho"
@@ -150,11 +149,9 @@ class MechanismSubject(Subject):
         return Drawn(rows, facts, releases)
 
     def _facts(self, release: Any, data: Any) -> Iterator[tuple[str, str]]:
-        """The size of a release, and what closed forms say of its mechanism."""
+        """The size of a release, and the thresholds of its mechanism."""
         mechanism = release.mechanism
         yield "released", _size_text(release)
-        if law := self._closed_form(mechanism, data):
-            yield "size expected", f"{law.cells:,.0f}, by closed form"
         if hasattr(mechanism, "sides") and not isinstance(
             mechanism, mechanisms.PrioritySampling
         ):
@@ -168,14 +165,7 @@ class MechanismSubject(Subject):
         panels = []
         for name in rows.panel.unique():
             chart = CHARTS[name]
-            theory: list[tuple[str, Any]] = []
             how: dict[str, Any]
-            if name == RANGES:
-                for mechanism in self.at(values):
-                    if law := self._closed_form(mechanism, loaded(self.dataset)):
-                        theory.append(
-                            (f"{series_name(mechanism)}, expected", ExpectedErrors(law))
-                        )
             where = {"panel": name}
             if name in COUNTS:
                 where["seed"] = rows.seed.min()
@@ -185,8 +175,7 @@ class MechanismSubject(Subject):
                     title = f"{chart.title}, {series}"
                     panels.append(Panel(title, where | {"series": series}, "", **how))
             else:
-                how = dict(log=chart.log, theory=theory, fit_theory=True)
-                panels.append(Panel(chart.title, where, chart.x, **how))
+                panels.append(Panel(chart.title, where, chart.x, log=chart.log))
         return panels
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
@@ -210,11 +199,6 @@ class MechanismSubject(Subject):
         """How to release a table of one's own like that."""
         options = [release_options(mechanism) for mechanism in self.at(values)]
         return [f"workbench release YOUR.csv … {option}" for option in options if option]
-
-    def _closed_form(self, mechanism: Any, data: Any) -> Option | None:
-        if isinstance(self.dataset, GaussianSparse):
-            return closed_form(self.dataset, mechanism, range_sizes(data.domain.size))
-        return None
 
 
 @lru_cache(64)
@@ -392,33 +376,3 @@ def _budget(values: Values, old: DP | ZCDP, spends_delta: bool) -> DP | ZCDP:
     if values.get("privacy") == RHO or EPSILON not in values:
         return ZCDP(values[RHO], delta)
     return DP(values[EPSILON], delta)
-
-
-# Closed forms
-
-
-@lru_cache(256)
-def closed_form(
-    dataset: GaussianSparse, mechanism: Any, sizes: tuple[int, ...]
-) -> Option | None:
-    """What is expected of the mechanism, if cells are uniform and there is a formula."""
-    if dataset.placement != "uniform":
-        return None
-    model = CountModel(dataset.density, max(dataset.mean, 0), dataset.std)
-    with suppress(ValueError):
-        return predict_errors(mechanism, dataset.domain, Bound(), model, sizes)
-    return None
-
-
-class ExpectedErrors:
-    """Expected errors by the size of a range: straight lines on logarithmic axes, none beyond them."""
-
-    def __init__(self, option: Option):
-        queries = np.array([error.query for error in option.query_errors], float)
-        errors = np.array([max(error.error, 1e-9) for error in option.query_errors], float)
-        self.log_sizes = np.log(queries)
-        self.log_errors = np.log(errors)
-
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        """The error of ranges of x cells."""
-        return np.exp(np.interp(np.log(x), self.log_sizes, self.log_errors, np.nan, np.nan))

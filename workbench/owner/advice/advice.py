@@ -1,497 +1,455 @@
-"""Advice: mechanisms ranked by expected error, from public numbers alone."""
+"""Advice by simulation: candidate mechanisms run on data that is simulated from public beliefs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property
+from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
 
-from workbench import noise
 from workbench.compiled import pd
-from workbench.data import Bound, Interactions
-from workbench.mechanisms import (
-    FPA,
-    CountSketch,
-    GaussianQueries,
-    HierarchicalHistogram,
-    HighPassFilter,
-    LaplaceQueries,
-    Privelet,
-    StabilityHistogram,
-    UnattributedHistogram,
-)
-from workbench.mechanisms.contributions import Contributions, l2_squared
-from workbench.mechanisms.hierarchical import tree_l2_squared
-from workbench.mechanisms.histograms import FullTable
-from workbench.mechanisms.protocol import amount
-from workbench.mechanisms.summaries import SparseSummary
-from workbench.owner.advice.noise import CountModel, NoiseComparison, compare_noise
-from workbench.owner.advice.summaries import (
-    NEGLIGIBLE,
-    Option,
-    QueryError,
-    all_options,
-    mean_log_error,
-    three_digits,
-)
-from workbench.privacy import DP, ZCDP
-from workbench.queries import (
-    Haar,
-    basis_of,
-    level_sizes,
-    workload_l2_squared,
-    workload_sensitivity,
-)
+from workbench.data import Bound, SparseTable
+from workbench.mechanisms.protocol import series_name
+from workbench.owner.advice.beliefs import Beliefs
+from workbench.owner.advice.simulation import Clock, Row, Simulation, questions, ratio
 from workbench.spaces import Domain
+from workbench.value import did_you_mean, power_of_ten, stated
 
-# Task
-
-EXACT = "exact"  # how a number is known
-_MOST_CELLS = 2**22  # of a full table that is tried
-
-
-@dataclass(frozen=True)
-class TaskOption:
-    """One way to do it: the mechanism, what of it is measured, the number, and how that is known."""
-
-    name: str
-    mechanism: Any
-    what: str
-    value: float
-    how: str
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.what} {three_digits(self.value)} ({self.how})"
-
-
-@dataclass(frozen=True, repr=False)
-class TaskAdvice:
-    """Ways to do a task, the best first where they can be compared, and what is to be said of them."""
-
-    task: str
-    options: tuple[TaskOption, ...]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def mechanism(self) -> Any:
-        """The one to take."""
-        return self.options[0].mechanism
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row an option, in the order of the advice.
-
-        Returns
-        -------
-        pandas.DataFrame
-            `option`, `what` is measured, its `value` in counts, `how` it is known, and the `mechanism`.
-        """
-        rows = [(o.name, o.what, o.value, o.how, repr(o.mechanism)) for o in self.options]
-        return pd.DataFrame(rows, columns=["option", "what", "value", "how", "mechanism"])
-
-    def display_table(self) -> pd.DataFrame:
-        """The same in few digits, without the mechanisms' text."""
-        frame = self.to_frame().drop(columns="mechanism")
-        return frame.assign(value=[three_digits(o.value) for o in self.options])
-
-    def __repr__(self) -> str:
-        table = self.display_table().to_string(index=False, max_colwidth=None)
-        return "\n".join([table, *self.notes, repr(self.mechanism)])
-
-
-def refuse_large(domain: Domain, task: str) -> None:
-    """A ValueError for a domain whose full table is not tried."""
-    if domain.size > _MOST_CELLS:
-        raise ValueError(
-            f"a domain of {domain.size:,} cells is too large for {task}, which need every cell: need at "
-            f"most {_MOST_CELLS:,}, with fewer attributes or coarser labels"
-        )
-
-
-def refuse_outside(name: str, number: int, most: int) -> None:
-    """A ValueError unless it is a whole number from 1 to `most`."""
-    if not (isinstance(number, int) and 1 <= number <= most):
-        raise ValueError(
-            f"{name} = {number!r} is not allowed: need a whole number from 1 to {most}"
-        )
-
-
-def ranked(task: str, options: list[TaskOption], notes: Sequence[str]) -> TaskAdvice:
-    """Advice with the least value first."""
-    return TaskAdvice(task, tuple(sorted(options, key=lambda o: o.value)), tuple(notes))
-
-
-# Moved
-
-
-def compare_noise_of(
-    mechanism: Any, domain: Domain, bound: Bound, budget: DP
-) -> NoiseComparison:
-    """Both kinds of noise on what a mechanism measures, each at what (ε, δ) pays for.
-
-    Of a histogram of a unit's records by items and contexts: on the counts of its items.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        At its own parameters, whatever its budget.
-    domain : Domain
-        Where the counts live.
-    bound : Bound
-        How far one unit moves the table, or how many records it has.
-    budget : DP
-        With 0 < δ < 1.
-
-    Returns
-    -------
-    NoiseComparison
-        Its text is one sentence; `applied` gives the mechanism with the smaller noise.
-
-    Raises
-    ------
-    ValueError
-        If the mechanism takes one kind of noise alone, what it measures depends on the data, or no ρ is
-        within the budget.
-
-    Examples
-    --------
-    >>> tree = HierarchicalHistogram(DP(1.0))
-    >>> compared = compare_noise_of(tree, Domain(("x",), (2**20,)), Bound(), DP(1.0, 1e-9))
-    >>> compared.touched, compared.takes_gaussian
-    (21.0, True)
-    """
-    return compare_noise(budget, *_moved(mechanism, domain, bound), _share(mechanism))
-
-
-def _moved(mechanism: Any, domain: Domain, bound: Bound) -> tuple[Fraction, Fraction]:
-    """l1, and l2 squared, of what is measured."""
-    l1 = Fraction(bound.l1)
-    if isinstance(mechanism, FullTable | SparseSummary | Privelet):
-        transform = Haar() if isinstance(mechanism, Privelet) else mechanism.transform
-        blocks = basis_of(transform, domain).noise_blocks
-        nodes = sum(block.nodes_per_count for block in blocks)
-        return nodes * l1, sum((block.l2_squared(bound) for block in blocks), Fraction(0))
-    if isinstance(mechanism, StabilityHistogram | UnattributedHistogram):
-        return l1, bound.l2_squared
-    if isinstance(mechanism, HierarchicalHistogram):
-        k = mechanism.branching_factor(domain.size)
-        return l1 * len(level_sizes(domain.size, k)), tree_l2_squared(bound, domain.size, k)
-    if isinstance(mechanism, LaplaceQueries | GaussianQueries):
-        moved = Fraction(workload_sensitivity(mechanism.workload, domain))
-        return moved * l1, workload_l2_squared(mechanism.workload, domain) * l1**2
-    if isinstance(mechanism, CountSketch):  # a unit's counts may share a bucket
-        return l1 * mechanism.depth, l1**2 * mechanism.depth
-    if isinstance(mechanism, Contributions) and mechanism.accepts_zcdp:
-        return _items_moved(mechanism, domain, bound)
-    raise ValueError(
-        f"{mechanism!r} is not allowed: need a mechanism that takes a DP or a ZCDP"
-    )
-
-
-def _items_moved(mechanism: Any, domain: Domain, bound: Bound) -> tuple[Fraction, Fraction]:
-    """Of the counts of items, by what the mechanism makes of users without a record."""
-    none = np.array([], np.int64)
-    users = Interactions.from_codes(domain, none, none, none, bound)
-    users = replace(
-        users, distinct=bound.linf == 1
-    )  # as a bound says that nobody has an item twice
-    bounded = mechanism.bounded_data(users, np.random.default_rng(0))
-    items = domain.project(domain.attributes[:1])
-    l2 = l2_squared(bounded, items)
-    if not isinstance(mechanism, FPA):
-        return Fraction(bounded.bound.l1), l2
-    if mechanism.k is None:
-        raise ValueError(
-            "k = None is not allowed: the data choose how many coefficients there are"
-        )
-    k = min(mechanism.k, items.size)
-    l1 = Fraction(float(mechanism.coefficient_sensitivity(k, items.size, bounded.bound)))
-    return l1, Fraction(float(mechanism.coefficient_l2(k, items.size, bounded.bound))) ** 2
-
-
-def _share(mechanism: Any) -> float:
-    """Of the budget, what pays for the counts of items; all of it, where nothing else is measured."""
-    if not isinstance(mechanism, Contributions):
-        return 1.0
-    counts = (
-        getattr(mechanism, "budgets", None) if hasattr(mechanism, "popularity_share") else None
-    )
-    counted = counts()[1] / amount(mechanism.budget) if counts else 1.0
-    return counted * mechanism.split[0]
-
-
-# Advice
+TASKS = {
+    "all": "single cells, ranges and marginals of a table",
+    "cells": "single cells of a table",
+    "ranges": "ranges of cells in the order of the table",
+    "boxes": "boxes over all attributes",
+    "marginals": "marginals of one attribute and of `order` attributes",
+    "rows": "microdata, by their marginals",
+    "degrees": "sorted counts without their names",
+    "users": "counts of items of people who have many records",
+    "records": "regions of points, or beginnings of strings",
+}
+SHOWS = 0.5  # relative error up to which a number shows something
+_RESTS = "Errors are mean absolute errors at places of simulated records. They rest on your beliefs alone."
+_ROWS = 20_000  # of microdata that are simulated
+_SECONDS = 6.5
+_FEW = "GeometricHistogram", "HighPassFilter"  # that are tried on coarser tables
+_LADDER = tuple(10 ** (k / 4) for k in range(-12, 9))  # of ε, from 0.001 to 100
 
 
 @dataclass(frozen=True, repr=False)
 class Advice:
-    """What to expect of each summary, and which to take; `queries` are sizes of ranges, in cells."""
-
-    domain: Domain
-    budget: DP
-    size: int
-    bound: Bound
-    model: CountModel | None
-    queries: tuple[int, ...]
-    options: tuple[Option, ...]
-    notes: tuple[str, ...]
-
-    @cached_property
-    def ranked(self) -> tuple[Option, ...]:
-        """Those that fit, by the geometric mean of their errors at the queries.
-
-        The error is the expected one or, without a model, the worst that there can be.
-        """
-        fitting = [option for option in self.options if option.fits]
-        scores = [round(mean_log_error(o.deciding_errors(self.model)), 3) for o in fitting]
-        cells = [option.cells for option in fitting]
-        return tuple(fitting[i] for i in np.lexsort([cells, scores]))
-
-    @property
-    def mechanism(self) -> Any:
-        """The best of those that fit, ready to be called on a table.
-
-        Where a δ is given it has the kind of noise with which it is less off, if it can draw both.
-        """
-        return self.ranked[0].mechanism
-
-    @cached_property
-    def noise(self) -> NoiseComparison | None:
-        """Both kinds of noise on what the best of them measures; None without a δ."""
-        if not self.budget.delta:
-            return None
-        best = self.ranked[0].mechanism
-        return compare_noise_of(best, self.domain, self.bound, self.budget)
-
-    @property
-    def _sentences(self) -> tuple[str, ...]:
-        """What is to be said below the table."""
-        return (*self.notes, *self.sentences_on_noise)
-
-    @property
-    def sentences_on_noise(self) -> tuple[str, ...]:
-        """Which kind of noise is the smaller, and what becomes of a filter's threshold; () without a δ."""
-        if self.noise is None:
-            return ()
-        best = self.ranked[0]
-        sentences = [str(self.noise)]
-        if best.is_gaussian and not self.noise.takes_gaussian:
-            sentences.append(
-                f"Yet {best} is less off than with geometric noise: fewer empty cells reach a cut so many "
-                "deviations away."
-            )
-        if isinstance(best.mechanism, HighPassFilter):
-            budgets = (DP(self.budget.epsilon), ZCDP(self.noise.rho))
-            pure, gaussian = (
-                three_digits(
-                    replace(best.mechanism, budget=budget).threshold(self.domain, self.bound)
-                )
-                for budget in budgets
-            )
-            sentences.append(
-                f"The filter's θ is {pure} with geometric noise, {gaussian} with Gaussian."
-            )
-        return tuple(sentences)
-
-    @property
-    def reason(self) -> str:
-        """Why that one, in a sentence, at the size of query where it is furthest ahead of the next."""
-        best = self.ranked[0]
-        other = next((o for o in self.ranked if o.summary != best.summary), best)
-        best_errors = np.array(best.deciding_errors(self.model))
-        other_errors = np.array(other.deciding_errors(self.model))
-        i = int(np.argmax((other_errors + NEGLIGIBLE) / (best_errors + NEGLIGIBLE)))
-        query = self.queries[i]
-        cells = "1 cell" if query == 1 else f"{query:,} cells"
-        how = "about" if self.model else "up to"
-        reason = (
-            f"at ε = {self.budget.epsilon:g} {best} {self._what_it_releases(best)}; ranges of "
-        )
-        error = three_digits(best_errors[i])
-        reason += f"{cells} are off by {how} {error} {'count' if error == '1' else 'counts'}"
-        if other is not best:
-            reason += f", where {other} is off by {three_digits(other_errors[i])}"
-        if self.model is None:
-            reason = f"no model is declared, so the worst case decides: {reason}"
-        return reason
-
-    def _what_it_releases(self, best: Option) -> str:
-        if self.model is None or best.kept != best.kept:
-            nodes = "nodes" if best.transform else "cells"
-            return f"releases about {three_digits(best.cells)} {nodes}"
-        empty = best.cells - best.kept * self.model.density * self.domain.size
-        how_many = f"about {three_digits(empty)}" if empty > 0.5 else "no"
-        return f"keeps {best.kept:.0%} of the non-empty cells and {how_many} empty ones"
-
-    @property
-    def caption(self) -> str:
-        """What is asked, and of what."""
-        model = "if their cells are empty … at worst (root mean square)"
-        if self.model:
-            m = self.model
-            model = f"if a fraction {m.density:g} of the cells hold {m.mean:g} ± {m.spread:g} counts"
-        return (
-            f"{self.budget} for a unit of l1 = {self.bound.l1:g}, about {self.size:,} of "
-            f"{self.domain.size:,} cells: by how many counts ranges of so many cells are off, {model}"
-        )
-
-    def display_table(self) -> pd.DataFrame:
-        """A short table in words, the best first, those that are not recommended last."""
-        unranked = [option for option in self.options if not option.fits]
-        rows = [self._display_row(option) for option in (*self.ranked, *unranked)]
-        sizes = [f"{q:,}" if q < 1e6 else three_digits(q) for q in self.queries]
-        return pd.DataFrame(rows, columns=["summary", "θ", "τ", "cells", *sizes])
-
-    def _display_row(self, option: Option) -> list[str]:
-        name = option.summary
-        if option.transform:
-            name += f", {option.transform}"
-        if option.is_gaussian:
-            name += ", Gaussian"
-        if not option.fits:
-            name += "*"
-        thresholds = [three_digits(x) if x else "" for x in (option.theta, option.tau)]
-        errors = [self._display_error(error) for error in option.query_errors]
-        return [name, *thresholds, three_digits(option.cells), *errors]
-
-    def _display_error(self, error: QueryError) -> str:
-        if self.model:
-            return three_digits(error.error)
-        return f"{three_digits(error.error)} … {three_digits(error.worst)}"
-
-    def __repr__(self) -> str:
-        table = self.display_table().to_string(index=False, max_colwidth=None)
-        below = (*self._sentences, repr(self.mechanism), self.reason)
-        return "\n".join([self.caption, table, *below])
-
-    def _repr_html_(self) -> str:
-        """The same for a notebook."""
-        from html import escape
-
-        caption = f"<p>{escape(self.caption)}</p>"
-        below = (*self._sentences, repr(self.mechanism), self.reason)
-        paragraphs = [f"<p>{escape(text)}</p>" for text in below]
-        return "".join([caption, self.display_table().to_html(index=False), *paragraphs])
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a summary and size of query; thresholds and errors in counts."""
-        rows = []
-        for option in self.options:
-            about = {
-                "summary": option.summary,
-                "transform": option.transform,
-                "theta": option.theta,
-                "tau": option.tau,
-                "cells": option.cells,
-                "kept": option.kept,
-                "fits": option.fits,
-            }
-            mechanism = {"mechanism": repr(option.mechanism)}
-            rows += [about | error._asdict() | mechanism for error in option.query_errors]
-        return pd.DataFrame(rows)
-
-
-def advise(
-    domain: Domain,
-    epsilon: float,
-    size: int,
-    *,
-    delta: float = 0.0,
-    bound: Bound | None = None,
-    density: float | None = None,
-    mean: float | None = None,
-    spread: float | None = None,
-    queries: Sequence[int] | None = None,
-    quick: bool = False,
-    others: Sequence[Any] = (),
-) -> Advice:
-    """Which summary of about `size` cells to release at ε. No data is read.
-
-    `density`, `mean` and `spread` declare what is believed of the table. They are public, and must not
-    be read off private data: all three, or none of them.
+    """Candidate mechanisms with their simulated errors, the best first.
 
     Parameters
     ----------
-    domain : Domain
-        Where the counts live.
+    beliefs : Beliefs
+        What was believed.
+    task : str
+        One of `TASKS`.
     epsilon : float
-        The budget.
-    size : int
-        How many cells to release, about.
+        The privacy loss of each release. If an error was asked for, the least that reaches it.
+    rows : sequence of Row
+        One per mechanism, the best first.
+    truths : dict
+        Mean true answer for each kind of query.
+    recommendation : str
+        One sentence.
+    notes : sequence of str
+        Sentences on mechanisms that were left out and on what was simulated.
+    shows : bool
+        Whether some number has a relative error of at most 50 %.
+    coarser : Domain, optional
+        A coarser domain that would work, where single cells cannot be shown on this one.
+    size : int, optional
+        About how many cells were to be released.
+    """
+
+    beliefs: Beliefs
+    task: str
+    epsilon: float
+    rows: tuple[Row, ...]
+    truths: dict[str, float]
+    recommendation: str
+    notes: tuple[str, ...] = ()
+    shows: bool = True
+    coarser: Domain | None = None
+    size: int | None = None
+
+    @property
+    def mechanism(self) -> Any:
+        """The recommended mechanism."""
+        return self.rows[0].mechanism
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per mechanism, the best first, with errors in counts."""
+        rows = [
+            {"mechanism": row.name}
+            | {kind: row.errors.get(kind, nan) for kind in self.truths}
+            | {"cells": row.cells, "noise_cells": row.noise_cells, "cost": row.cost}
+            | {"seconds": row.seconds, "score": row.score, "text": repr(row.mechanism)}
+            for row in self.rows
+        ]
+        return pd.DataFrame(rows)
+
+    def display_table(self) -> pd.DataFrame:
+        """The best setting of each mechanism in few digits, after a row of true answers."""
+        names = ["mechanism", *self.truths, "cells", "pure noise", "cost", "seconds"]
+        rows = [
+            ["(mean true answer)", *map(three_digits, self.truths.values()), "", "", "", ""],
+        ]
+        seen = set()
+        for row in self.rows:
+            kind = type(row.mechanism), series_name(row.mechanism), type(row.mechanism.budget)
+            if kind in seen:
+                continue
+            seen.add(kind)
+            errors = [three_digits(row.errors.get(kind, nan)) for kind in self.truths]
+            sizes = three_digits(row.cells), three_digits(row.noise_cells)
+            rows.append([row.name, *errors, *sizes, row.cost, f"{row.seconds:.2g}"])
+        return pd.DataFrame(rows, columns=names)
+
+    def __repr__(self) -> str:
+        table = self.display_table().to_string(index=False, max_colwidth=None)
+        return "\n".join([table, *self.notes, self.recommendation])
+
+
+def advise(
+    beliefs: Beliefs,
+    epsilon: float | None = None,
+    *,
+    task: str = "all",
+    error: float | None = None,
+    size: int | None = None,
+    delta: float = 0.0,
+    queries: Sequence[int] | None = None,
+    shape: Sequence[int] | None = None,
+    order: int = 2,
+    rows: int | None = None,
+    others: Sequence[Any] = (),
+    progress: Callable[[str, float], Any] | None = None,
+    seconds: float | None = None,
+) -> Advice:
+    """Compare mechanisms on data that is simulated from public beliefs.
+
+    No private data is read. The candidates are the mechanisms of the workbench and of plug-ins that take
+    this kind of data. Each is run on the simulated data, and its answers are compared with the simulated
+    truth at places where people are: the cells, ranges and marginals of records that are drawn at random.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+        What you believe about the data from public knowledge.
+    epsilon : float, optional
+        Privacy loss ε. Give either this or `error`.
+    task : str
+        What you want to publish, one of `TASKS`. It decides which queries are asked. Default "all".
+    error : float, optional
+        Mean absolute error, in counts, of the task's first kind of query. The advice is then the least
+        ε that reaches it.
+    size : int, optional
+        About how many cells to release. By default as many as are believed not to be empty.
     delta : float
-        With δ > 0 there is also the stability histogram, and each summary has the noise with which it
-        is less off: geometric, which spends the ε, or Gaussian, at the ρ within (ε, δ).
-    bound : Bound, optional
-        How far one unit moves the table; Bound() unless it is given.
-    density : float, optional
-        The fraction of cells that are not empty.
-    mean : float, optional
-        The mean count of a non-empty cell.
-    spread : float, optional
-        The standard deviation of the counts of non-empty cells.
+        With δ > 0, mechanisms with Gaussian noise and stability histograms are compared as well.
     queries : sequence of int, optional
-        Sizes of ranges, in cells; without them those that hold 1, 100 and 10,000 non-empty cells, or
-        so many cells where no model is declared.
-    quick : bool
-        Leave out what takes longest: dyadic nodes, and the θ of filter-priority sampling.
+        Sizes of ranges, in cells. By default, ranges that hold about 100 and 10,000 non-empty cells.
+    shape : sequence of int, optional
+        Labels of each attribute that a box covers. By default a quarter of them.
+    order : int
+        Attributes of a marginal. Default 2.
+    rows : int, optional
+        Records of microdata, if their number is public.
     others : sequence of mechanisms
-        Further ones to compare, at their own parameters, whose class has a `release_rule`.
+        Further mechanisms to compare, with their own settings.
+    progress : callable, optional
+        Called with a text and the share that is done.
+    seconds : float, optional
+        About how long the simulation may take. Default 6.5.
 
     Returns
     -------
     Advice
-        Each summary with its expected errors, ranked; `.mechanism` is the one to take.
 
     Raises
     ------
     ValueError
-        If an argument is out of its range, or nothing is known beforehand of one of `others`.
+        If an argument is out of its range, the beliefs do not fit the task, or no mechanism can be run.
 
     Examples
     --------
-    >>> advise(Domain(("x",), (10**6,)), 0.1, 10**5, density=0.1, mean=100, spread=20).mechanism
-    HighPassFilter(budget=DP(epsilon=0.1), size=100000)
+    >>> cells = Domain(("x",), (10_000,))
+    >>> found = advise(Beliefs.of_counts(cells, 0.1, 100, 20), 1.0, task="cells", size=1_000)
+    >>> found.shows
+    True
     """
-    budget = DP(epsilon, delta)
-    bound = Bound() if bound is None else bound
-    for name, x, kind in (("domain", domain, Domain), ("bound", bound, Bound)):
-        if not isinstance(x, kind):
-            raise ValueError(f"{name} = {x!r} is not allowed: need a {kind.__name__}")
-    noise.decay(bound.l1, epsilon)
-    max_size = min(domain.size, noise.MAX_RELEASED_CELLS)
-    if not _is_count(size, max_size):
-        raise ValueError(
-            f"size = {size!r} is not allowed: need a whole number from 1 to {max_size}, the cells "
-            "there are or that a summary can hold"
+    _refuse(beliefs, epsilon, task, error, size, delta, order)
+    seconds = _SECONDS if seconds is None else seconds
+    show = progress or (lambda text, share: None)
+    wide = order if task in ("marginals", "rows") else 0
+    small, part = beliefs.simulated(wide, _ROWS if task == "rows" else inf)
+    asked = questions(small, task, queries, shape, order)
+    limit = 2 * size if size else inf
+    about = size or beliefs.cells
+    simulation = Simulation(
+        beliefs,
+        small,
+        part,
+        small,
+        asked,
+        task,
+        about,
+        delta,
+        order,
+        rows,
+        tuple(others),
+        limit,
+    )
+    truths = simulation.truths
+    kind = next(iter(truths))
+    if epsilon is None:
+        seconds /= 2
+        epsilon = _least_epsilon(simulation, error or 0, Clock.of(seconds, show))
+    found, left_out = simulation.compare(epsilon, Clock.of(seconds, show))
+    if not found:
+        raise ValueError(f"no mechanism can be run for {task}. {' '.join(left_out)}")
+    if error is not None:
+        found.sort(
+            key=lambda row: (row.cells > simulation.limit, not row.errors[kind] <= error)
         )
-    believed = (density, mean, spread)
-    if None in believed and believed != (None, None, None):
-        raise ValueError(
-            f"density, mean, spread = {believed!r} is not allowed: need all three, or none of them"
+    notes = [_RESTS]
+    if part < 1:
+        notes.append(f"The simulation covers {100 * part:.2g} % of the believed data.")
+    if any(row.cells > simulation.limit for row in found):
+        notes.append("The last rows release more than twice the size that was asked for.")
+    least = {k: min(found, key=lambda row: ratio(row.errors[k], truths[k])) for k in truths}
+    hidden = [k for k in truths if ratio(least[k].errors[k], truths[k]) > SHOWS]
+    shows = len(hidden) < len(truths)
+    sentence, coarser = _recommendation(found[0], truths, epsilon, error), None
+    if kind in hidden:
+        words, coarser = _coarser(simulation, epsilon, Clock.of(seconds / 3, show))
+        said = (
+            f"At ε = {stated(epsilon)} no mechanism can show {_many(hidden) if shows else 'anything'}: "
+            f"even with {least[kind].name}, {_on(kind, least[kind].errors[kind], truths[kind])}. {words}"
         )
-    model = None
-    if density is not None and mean is not None and spread is not None:
-        model = CountModel(density, mean, spread)
-    if queries is None:
-        cells = 1 / density if density else 1
-        queries = [max(1, round(min(n * cells, domain.size))) for n in (1, 100, 10_000)]
-    queries = list(queries)
-    asked: list[int | None] = [*queries] or [None]
-    for query in asked:
-        if not _is_count(query, domain.size):
-            raise ValueError(
-                f"queries: {query!r} is not allowed: need sizes of ranges, whole numbers from 1 to "
-                f"{domain.size}"
-            )
-    sizes = tuple(sorted({int(query) for query in queries}))
-    options, notes = all_options(domain, budget, int(size), bound, model, sizes, quick, others)
-    return Advice(domain, budget, int(size), bound, model, sizes, options, notes)
+        sentence, notes = (sentence, [*notes, said]) if shows else (said, notes)
+    weak = [
+        k for k in truths if ratio(found[0].errors[k], truths[k]) > SHOWS and k not in hidden
+    ]
+    if weak:
+        notes.append(
+            f"The errors of {found[0].name} on {_many(weak)} are more than half of the true answers."
+        )
+    notes += left_out
+    return Advice(
+        beliefs,
+        task,
+        epsilon,
+        tuple(found),
+        truths,
+        sentence,
+        tuple(notes),
+        shows,
+        coarser,
+        size,
+    )
 
 
-def _is_count(x: Any, most: int) -> bool:
-    """Whether it is a whole number from 1 to `most`."""
-    whole = isinstance(x, int | np.integer) and not isinstance(x, bool)
-    return whole and 1 <= x <= most
+def _refuse(
+    beliefs: Beliefs,
+    epsilon: float | None,
+    task: str,
+    error: float | None,
+    size: int | None,
+    delta: float,
+    order: int,
+) -> None:
+    """Raise ValueError for arguments that contradict each other."""
+    if (epsilon is None) == (error is None):
+        raise ValueError("give either epsilon or error: the other one is the answer")
+    for name, x in (("epsilon", epsilon), ("error", error)):
+        if x is not None and not (isfinite(x) and x > 0):
+            raise ValueError(f"{name} = {x} is not allowed: need a finite number > 0")
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta = {delta} is not allowed: need a number from 0 to below 1")
+    if task not in TASKS:
+        raise ValueError(f"no task {task!r}{did_you_mean(task, TASKS)}")
+    if size is not None and not 1 <= size <= beliefs.domain.size:
+        raise ValueError(
+            f"size = {size} is not allowed: need 1 to {beliefs.domain.size:,} cells"
+        )
+    if (task == "records") != (not isinstance(beliefs.domain, Domain)):
+        raise ValueError(f"{task} does not fit {type(beliefs.domain).__name__}")
+    if task not in ("users", "records") and beliefs.cells is None:
+        raise ValueError(f"{task} needs a belief about how many cells are not empty")
+    if task == "users" and beliefs.users is None:
+        raise ValueError("users needs a belief about how many people there are")
+    if task in ("marginals", "rows") and not 1 <= order <= len(beliefs.domain.shape):
+        raise ValueError(
+            f"order = {order} is not allowed: need 1 to {len(beliefs.domain.shape)}"
+        )
+
+
+# The least ε
+
+
+def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
+    """The least ε at which some mechanism reaches the error, to two digits."""
+    kind, nothing = next(iter(simulation.truths.items()))
+    if error >= nothing:
+        raise ValueError(
+            f"error = {error:g} is not allowed: true answers on {kind} average {three_digits(nothing)}, so "
+            "that a release of nothing has no larger error. Need a smaller one"
+        )
+    first = replace(simulation, asked=simulation.asked[:1])
+    able: set[Any] | None = (
+        None  # those that reach it at the least ε so far, as only they can below
+    )
+
+    def reached(epsilon: float, seeds: int = 1) -> bool:
+        nonlocal able
+        rows, _ = first.compare(epsilon, clock, (seeds,), able)
+        found = {row.key for row in rows if row.errors[kind] <= error}
+        able = found or able
+        return bool(found)
+
+    low, high = 0, len(_LADDER) - 1
+    if not reached(_LADDER[high]):
+        raise ValueError(
+            f"no mechanism reaches an error of {error:g} on {kind}, even at ε = {_LADDER[high]:g}"
+        )
+    while low < high:
+        middle = (low + high) // 2
+        if reached(_LADDER[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    top = _LADDER[high]
+    bottom = top / (_LADDER[1] / _LADDER[0])
+    for _ in range(4):
+        between = (top * bottom) ** 0.5
+        if reached(between):
+            top = between
+        else:
+            bottom = between
+    while top < _LADDER[high] and not reached(top, 5):  # one seed may have been lucky
+        top *= 1.05
+    return float(f"{top:.2g}")
+
+
+# Sentences
+
+
+def _many(kinds: Sequence[str]) -> str:
+    return kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+
+
+def _on(kind: str, error: float, truth: float) -> str:
+    least = f"the mean error on {kind} is {three_digits(error)}"
+    return f"{least}, where true answers average {three_digits(truth)}"
+
+
+def _recommendation(
+    best: Row, truths: dict[str, float], epsilon: float, error: float | None
+) -> str:
+    """What to take, in a sentence."""
+    parts = [
+        f"{three_digits(best.errors[kind])} on {kind} (true mean {three_digits(truth)})"
+        for kind, truth in truths.items()
+        if isfinite(best.errors[kind])
+    ]
+    start = f"At ε = {stated(epsilon)}"
+    if error is not None:
+        start = f"The least ε for an error of {error:g} is about {stated(epsilon)}, so"
+    return f"{start} take {best.name}, with mean errors of {', '.join(parts)}."
+
+
+@dataclass(frozen=True)
+class _Merged:
+    """Believed data on a coarser domain: so many neighbouring labels of each attribute become one."""
+
+    beliefs: Beliefs
+    factors: tuple[int, ...]
+
+    truth_public = True
+
+    @property
+    def domain(self) -> Domain:
+        """The coarser domain."""
+        return _merged_domain(self.beliefs.domain, self.factors)
+
+    def load(self) -> SparseTable:
+        """The simulated table on the coarser domain."""
+        fine = self.beliefs.load()
+        codes = fine.domain.codes(fine.keys) // np.array(self.factors)
+        keys, places = np.unique(self.domain.keys(codes), return_inverse=True)
+        counts = np.bincount(places, fine.counts).astype(np.int64)
+        b = fine.bound
+        bound = Bound(b.l0, b.l1, b.l1)  # cells of one unit may become one
+        return SparseTable.from_keys(self.domain, keys, counts, bound, truth_public=True)
+
+
+def _merged_domain(domain: Domain, factors: Sequence[int]) -> Domain:
+    shape = [-(-n // f) for n, f in zip(domain.shape, factors, strict=True)]
+    return Domain(domain.attributes, tuple(shape))
+
+
+def _coarser(simulation: Simulation, epsilon: float, clock: Clock) -> tuple[str, Domain | None]:
+    """A coarser table of which the cells can be shown, in words, and its domain."""
+    small = simulation.small
+    if small.cells is None:
+        return "Use a larger ε, or publish about more people.", None
+    shape = small.domain.shape
+    factors = [1] * len(shape)
+    while any(f < n for f, n in zip(factors, shape, strict=True)):
+        widest = max(range(len(shape)), key=lambda k: -(-shape[k] // factors[k]))
+        factors[widest] *= 2
+        data = _Merged(small, tuple(factors))
+        table = data.load()
+        believed = Beliefs(data.domain, float(table.total), len(table), bound=table.bound)
+        asked = questions(data, "cells", None, None, 1)
+        trial = Simulation(
+            *(
+                believed,
+                believed,
+                1.0,
+                data,
+                asked,
+                "cells",
+                len(table),
+                simulation.delta,
+                1,
+                None,
+            ),
+            classes=_FEW,
+        )
+        rows, _ = trial.compare(epsilon, clock)
+        truth, error = asked[0].exact, rows[0].errors["cell"]
+        if ratio(error, truth) <= SHOWS:
+            domain = _merged_domain(simulation.beliefs.domain, factors)
+            merged = [
+                f"{f} labels of {name} to one"
+                for name, f in zip(domain.attributes, factors, strict=True)
+                if f > 1
+            ]
+            sizes = " × ".join(map(str, domain.shape))
+            return (
+                f"A coarser table of {sizes} cells would work (merge {', '.join(merged)}): with "
+                f"{rows[0].name} {_on('cell', error, truth)}."
+            ), domain
+    return "Even one number for all records would be mostly noise, so use a larger ε.", None
+
+
+def three_digits(x: float) -> str:
+    """A number in at most three digits.
+
+    >>> three_digits(0.123), three_digits(12.34), three_digits(123_456), three_digits(1.5e12)
+    ('0.12', '12', '123,000', '1.5·10¹²')
+    """
+    if x != x:
+        return "–"
+    if x == inf:
+        return "∞"
+    if x >= 1e6 or 0 < x < 1e-4:
+        return power_of_ten(x, 2)
+    if x < 10:
+        return f"{x:.2g}"
+    return f"{float(f'{x:.3g}'):,.0f}"

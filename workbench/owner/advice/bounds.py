@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import exp, inf, isfinite, log, prod, sqrt
-from typing import NamedTuple
+from math import exp, inf, isfinite, prod, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.compiled import pd
 from workbench.mechanisms import GeometricHistogram
-from workbench.owner.advice.advice import TaskAdvice, TaskOption
+from workbench.owner.advice.beliefs import labels_of_people, lognormal
 from workbench.privacy import DP
 from workbench.spaces import Domain
 from workbench.value import Float, Int, format_number
@@ -39,7 +39,6 @@ _GRID = (
 _NEAR = 1.2  # of the least error: bounds up to here are as good
 _PEOPLE = 20_000  # that are simulated
 _RECORDS = 1_000_000
-_STAYS = 0.7  # chance that a record has the person's usual label of an attribute
 _CELLS = 2**22  # of a marginal
 
 
@@ -58,21 +57,31 @@ class BoundError(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class BoundAdvice(TaskAdvice):
+class BoundAdvice:
     """Bounds with their errors.
 
     Parameters
     ----------
     errors : sequence of BoundError
         One per bound, in ascending order.
+    mechanism : Mechanism
+        An example of a mechanism, with the stated ε.
+    notes : sequence of str
+        The recommendation, and what it rests on.
     """
 
-    errors: tuple[BoundError, ...] = ()
+    errors: tuple[BoundError, ...]
+    mechanism: Any
+    notes: tuple[str, ...]
 
     @property
     def bound(self) -> int:
         """The recommended bound: the largest whose error is within 20 % of the least."""
         return recommended(self.errors)
+
+    def __repr__(self) -> str:
+        table = self.display_table().to_string(index=False, max_colwidth=None)
+        return "\n".join([table, *self.notes])
 
     def display_table(self) -> pd.DataFrame:
         """The bounds with the share of records that they leave out, and errors in records."""
@@ -171,7 +180,7 @@ def advise_bounds(
     numbers = _records_of_people(people, per_user, spread, per_user_most or _RECORDS, rng)
     owner = np.repeat(np.arange(people), numbers)
     rank = _ranks_at_random(owner, numbers, rng)
-    codes = [_labels(n, popularity, people, owner, rng) for n in domain.shape]
+    codes = [labels_of_people(n, popularity, people, owner, rng) for n in domain.shape]
     scale = users / people
     errors = []
     usual = [b for b in _GRID if b < numbers.max()] + [int(numbers.max())]
@@ -181,18 +190,8 @@ def advise_bounds(
         noise = variance * _variance(epsilon / bound)
         errors.append(BoundError(bound, float(lost.mean()), scale * sqrt(squares), sqrt(noise)))
     best = recommended(errors)
-    options = [
-        TaskOption(
-            f"{each.bound} records",
-            GeometricHistogram(budget),
-            "root mean square error of a count",
-            each.error,
-            "simulated",
-        )
-        for each in sorted(errors, key=lambda each: (each.bound != best, each.error))
-    ]
     notes = _notes(errors, best, order)
-    return BoundAdvice("bounds", tuple(options), notes, tuple(errors))
+    return BoundAdvice(tuple(errors), GeometricHistogram(budget), notes)
 
 
 def _notes(errors: Sequence[BoundError], best: int, order: int) -> tuple[str, ...]:
@@ -218,9 +217,7 @@ def _records_of_people(
     """Numbers of records, lognormal, at least 1."""
     if spread == 0:
         return np.full(people, max(1, round(mean)))
-    width = log(1 + (spread / mean) ** 2)
-    drawn = rng.lognormal(log(mean) - width / 2, sqrt(width), people)
-    return np.clip(np.rint(drawn), 1, most).astype(np.int64)
+    return np.clip(np.rint(lognormal(mean, spread, people, rng)), 1, most).astype(np.int64)
 
 
 def _ranks_at_random(
@@ -234,21 +231,6 @@ def _ranks_at_random(
     ranks = np.empty(len(owner), np.int64)
     ranks[order] = np.arange(len(owner)) - starts
     return ranks
-
-
-def _labels(
-    size: int,
-    popularity: float,
-    people: int,
-    owner: Int[np.ndarray, " records"],
-    rng: np.random.Generator,
-) -> Int[np.ndarray, " records"]:
-    """The label of each record: mostly the usual one of its owner, else any, by Zipf's distribution."""
-    shares = np.cumsum(1 / np.arange(1, size + 1) ** popularity)
-    shares /= shares[-1]
-    usual = np.searchsorted(shares, rng.random(people))
-    other = np.searchsorted(shares, rng.random(len(owner)))
-    return np.where(rng.random(len(owner)) < _STAYS, usual[owner], other)
 
 
 def _squared_errors(

@@ -1,0 +1,322 @@
+"""Simulated data from beliefs: tables, people with many records, points and strings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations
+from math import inf, isfinite, log, prod, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.data import UNBOUNDED, Bound, Interactions, Records, SparseTable
+from workbench.spaces import Domain, Prefixes, Quadtree
+from workbench.value import Int, parameter, value
+
+_CELLS = 50_000  # non-empty ones that are simulated
+_DENSE = 2**20  # cells of a domain from which it is simulated in part
+_RECORDS = 100_000
+MARGINALS = 2**12  # cells of marginals that are simulated one by one
+_WORDS = 2000
+_CENTRES = 20
+STAYS = 0.7  # probability that a record has the person's usual label
+
+
+def _is_space(x: Any) -> str | None:
+    good = isinstance(x, Domain | Quadtree | Prefixes)
+    return None if good else "need a Domain, a Quadtree or Prefixes"
+
+
+def _is_bound(x: Any) -> str | None:
+    return None if isinstance(x, Bound) else "need a Bound"
+
+
+@value
+class Beliefs:
+    """Public beliefs about data, from which `load` simulates data of this kind.
+
+    They must come from public knowledge, and never from the private table. A table needs `records` and
+    `cells`, or `records` and `users` where each person has many records. Points and strings need `records`.
+
+    Examples
+    --------
+    >>> jobs = Beliefs(Domain(("home", "work"), (100, 100)), records=2_000, cells=1_000)
+    >>> table = jobs.load()
+    >>> len(table), jobs.mean
+    (1000, 2.0)
+    """
+
+    domain: Any = parameter(check=_is_space, doc="which cells, points or strings there can be")
+    records: float = parameter(low=1, high=2**50, doc="how many records there are, about")
+    cells: int | None = parameter(
+        None, 1, 2**40, integer=True, doc="how many cells are not empty, about"
+    )
+    spread: float | None = parameter(
+        None, 0, 2**40, unit="counts", doc="standard deviation of counts; None: the mean count"
+    )
+    popularity: float = parameter(
+        1.0, 0, 100, doc="Zipf's exponent of labels; 0: all labels are as frequent"
+    )
+    users: int | None = parameter(None, 1, 2**40, integer=True, doc="how many people there are")
+    bound: Any = parameter(Bound(), check=_is_bound, doc="how far one unit moves the data")
+
+    truth_public: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse beliefs that contradict each other."""
+        cells = self.cells
+        if cells is None:
+            if self.users is not None and self.users > self.records:
+                raise ValueError(
+                    f"{self.users:,} people cannot have {self.records:,.0f} records: need at least one record "
+                    "per person"
+                )
+            return
+        if cells > self.domain.size:
+            raise ValueError(
+                f"{cells:,} non-empty cells contradict a domain of {self.domain.size:,} cells: need at most "
+                "as many"
+            )
+        if self.records < cells:
+            raise ValueError(
+                f"{self.records:,.0f} records contradict {cells:,} non-empty cells: each has at least one "
+                "record, so need at least as many records as cells"
+            )
+        if self.records == cells and self.spread:
+            raise ValueError(
+                f"spread = {self.spread:g} contradicts a mean count of 1: counts of at least 1 with that mean "
+                "are all equal, so need a spread of 0 or a larger mean"
+            )
+
+    @classmethod
+    def of_counts(
+        cls, domain: Domain, density: float, mean: float, spread: float, **others: Any
+    ) -> Beliefs:
+        """Beliefs about a table by the share of cells that are not empty, and their counts.
+
+        Parameters
+        ----------
+        domain : Domain
+            Which cells there can be.
+        density : float
+            Share of cells that are not empty, between 0 and 1.
+        mean, spread : float
+            Mean and standard deviation of the counts of non-empty cells.
+        **others
+            Further fields, for example `bound` and `popularity`.
+
+        Returns
+        -------
+        Beliefs
+        """
+        if not 0 < density <= 1:
+            raise ValueError(f"density = {density} is not allowed: need a share in (0, 1]")
+        if not (isfinite(mean) and mean >= 1):
+            raise ValueError(
+                f"mean = {mean} is not allowed: a non-empty cell has at least one record, so need >= 1"
+            )
+        cells = max(1, round(density * domain.size))
+        return cls(domain, float(mean) * cells, cells, float(spread), **others)
+
+    @property
+    def mean(self) -> float:
+        """Mean count of a non-empty cell, or mean number of records of a person."""
+        return self.records / (self.cells or self.users or self.records)
+
+    @property
+    def _spread(self) -> float:
+        return self.mean if self.spread is None else self.spread
+
+    def simulated(self, order: int = 0, records: float = inf) -> tuple[Beliefs, float]:
+        """Beliefs about a part of the data that is small enough to simulate.
+
+        Parameters
+        ----------
+        order : int
+            Attributes of marginals that are to have few enough cells. Default 0, for no marginals.
+        records : float
+            Most records of a table. There is no limit by default.
+
+        Returns
+        -------
+        Beliefs
+        float
+            Which part of the data it is.
+        """
+        if self.cells is None:
+            part = max(1.0, self.records / _RECORDS)
+            users = self.users and max(1, round(self.users / part))
+            return replace(self, records=self.records / part, users=users), 1 / part
+        shape = list(self.domain.shape)
+        part = 1.0
+        while (
+            self.cells * part > _CELLS
+            or self.records * part > records
+            or (prod(shape) > _DENSE and self.cells * part > 5000)
+            or (order and marginal_cells(shape, order) > MARGINALS)
+        ):
+            widest = int(np.argmax(shape))
+            if shape[widest] == 1:
+                break
+            part *= (shape[widest] // 2) / shape[widest]
+            shape[widest] //= 2
+        cells = max(1, min(round(self.cells * part), prod(shape)))
+        domain = Domain(self.domain.attributes, tuple(shape))
+        records = max(self.mean * cells, cells)
+        return replace(self, domain=domain, cells=cells, records=records), part
+
+    def load(self) -> Any:
+        """Simulated data, the same for the same beliefs.
+
+        Returns
+        -------
+        SparseTable, Interactions or Records
+        """
+        return _loaded(self)
+
+    def _load(self) -> Any:
+        rng = np.random.default_rng(0)  # of beliefs: nothing private is drawn
+        if isinstance(self.domain, Quadtree):
+            return self._records(_points(self.domain, round(self.records), rng))
+        if isinstance(self.domain, Prefixes):
+            return self._records(_strings(self.domain, round(self.records), rng))
+        if self.cells is None:
+            return self._interactions(rng)
+        keys = self._places(rng)
+        counts = np.sort(self._counts(len(keys), rng))
+        table = SparseTable.from_keys(self.domain, keys, counts, self.bound, truth_public=True)
+        return table
+
+    def _records(self, values: Any) -> Records:
+        return Records.from_values(self.domain, values, self.bound, truth_public=True)
+
+    def _counts(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+        """Counts from 1 of a stated mean and deviation, with a long tail where the deviation allows."""
+        more = self.mean - 1
+        spread = self._spread
+        if more <= 0 or spread == 0:
+            return np.full(n, max(1, round(self.mean)))
+        extra = spread**2 - more  # beyond Poisson's
+        if extra <= 0:
+            return np.maximum(1, np.rint(rng.normal(self.mean, spread, n))).astype(np.int64)
+        return 1 + rng.poisson(lognormal(more, sqrt(extra), n, rng))
+
+    def _places(self, rng: np.random.Generator) -> Int[np.ndarray, " cells"]:
+        """Different cells, the rarest first: labels are as frequent as Zipf's distribution has them."""
+        n = self.cells or 1
+        shape = self.domain.shape
+        orders = [rng.permutation(size) if size <= _DENSE else None for size in shape]
+        found, times = np.empty(0, np.int64), np.empty(0, np.int64)
+        for _ in range(4):
+            drawn = [zipf_labels(size, 2 * n, self.popularity, rng) for size in shape]
+            codes = [x if o is None else o[x] for x, o in zip(drawn, orders, strict=True)]
+            keys = np.concatenate(
+                [np.repeat(found, times), self.domain.keys(np.stack(codes, 1))]
+            )
+            found, times = np.unique(keys, return_counts=True)
+            if len(found) >= n:
+                break
+        if len(found) < n:
+            free = _others(self.domain.size, found, n - len(found), rng)
+            return np.concatenate([free, found[np.argsort(times, kind="stable")]])
+        kept = rng.choice(len(found), n, replace=False)
+        return found[kept[np.argsort(times[kept] + rng.random(n))]]
+
+    def _interactions(self, rng: np.random.Generator) -> Interactions:
+        """People with records, each mostly of the person's usual item."""
+        domain = self.domain
+        if len(domain.shape) == 1:
+            domain = Domain((*domain.attributes, "context"), (*domain.shape, 1))
+        numbers = np.maximum(
+            1, np.rint(lognormal(self.mean, self._spread, self.users or 1, rng))
+        ).astype(np.int64)
+        owner = np.repeat(np.arange(len(numbers)), numbers)
+        sizes = domain.shape[0], prod(domain.shape[1:])
+        items, contexts = (
+            labels_of_people(size, self.popularity, len(numbers), owner, rng) for size in sizes
+        )
+        domain = Domain((domain.attributes[0], "context"), sizes)
+        return Interactions.from_codes(
+            domain, owner, items, contexts, UNBOUNDED, truth_public=True
+        )
+
+
+def marginal_cells(shape: Sequence[int], order: int) -> int:
+    """Cells of all marginals of so many attributes."""
+    return sum(prod(sizes) for sizes in combinations(shape, order))
+
+
+@lru_cache(4)
+def _loaded(beliefs: Beliefs) -> Any:
+    """Simulated data, kept, since every trial asks for it."""
+    return beliefs._load()
+
+
+def lognormal(mean: float, spread: float, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Lognormal numbers of a stated mean and standard deviation."""
+    width = log(1 + (spread / mean) ** 2)
+    return rng.lognormal(log(mean) - width / 2, sqrt(width), n)
+
+
+def zipf_labels(
+    size: int, n: int, popularity: float, rng: np.random.Generator
+) -> Int[np.ndarray, " n"]:
+    """Codes whose frequencies follow Zipf's distribution, the most frequent first."""
+    if size > _DENSE:  # by the inverse of a continuous distribution
+        u, p = rng.random(n), 1 - popularity
+        x = (size + 1.0) ** u if p == 0 else (1 + u * ((size + 1.0) ** p - 1)) ** (1 / p)
+        return np.minimum(x.astype(np.int64) - 1, size - 1)
+    shares = np.cumsum(1 / np.arange(1, size + 1) ** popularity)
+    return np.searchsorted(shares / shares[-1], rng.random(n)).clip(max=size - 1)
+
+
+def labels_of_people(
+    size: int,
+    popularity: float,
+    people: int,
+    owner: Int[np.ndarray, " records"],
+    rng: np.random.Generator,
+) -> Int[np.ndarray, " records"]:
+    """The label of each record: mostly the usual one of its owner, else any, by Zipf's distribution."""
+    usual = zipf_labels(size, people, popularity, rng)
+    other = zipf_labels(size, len(owner), popularity, rng)
+    return np.where(rng.random(len(owner)) < STAYS, usual[owner], other)
+
+
+def _others(
+    size: int, taken: np.ndarray, n: int, rng: np.random.Generator
+) -> Int[np.ndarray, " n"]:
+    """Different cells that are not taken."""
+    if size <= 2**22:
+        return rng.choice(np.setdiff1d(np.arange(size), taken), n, replace=False)
+    found = np.empty(0, np.int64)
+    while len(found) < n:
+        found = np.union1d(found, np.setdiff1d(rng.integers(0, size, 2 * n), taken))
+    return rng.choice(found, n, replace=False)
+
+
+def _points(tree: Quadtree, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Points around a few centres, a third of them anywhere."""
+    low, high = (np.array(corner, float) for corner in tree.box)
+    centres = rng.random((_CENTRES, tree.dims))
+    unit = centres[rng.integers(0, _CENTRES, n)]
+    unit = unit + rng.normal(0, 0.02, unit.shape)
+    anywhere = rng.random(n) < 1 / 3
+    unit[anywhere] = rng.random((int(anywhere.sum()), tree.dims))
+    return low + (high - low) * unit.clip(0, 1)
+
+
+def _strings(tree: Prefixes, n: int, rng: np.random.Generator) -> list[str]:
+    """Strings from 2,000 different ones, as frequent as Zipf's distribution has them."""
+    words = strings_of(tree)
+    return [words[i] for i in zipf_labels(_WORDS, n, 1.0, rng)]
+
+
+def strings_of(tree: Prefixes) -> list[str]:
+    """Strings of three symbols and more, where there are so many, the most frequent first."""
+    rng = np.random.default_rng(1)
+    symbols = np.array(list(tree.alphabet))
+    lengths = np.minimum(rng.integers(3, 9, _WORDS), tree.depth)
+    return ["".join(symbols[rng.integers(0, len(symbols), k)]) for k in lengths]
