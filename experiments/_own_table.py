@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench import Bound, Domain, Release, SparseTable
+from workbench import DP, Bound, Domain, Release, SparseTable
 from workbench.datasets import GaussianSparse
 from workbench.estimates.files import process_folder
 from workbench.inference import refilter
@@ -154,18 +154,20 @@ def usual_queries(domain: Domain) -> tuple[str, ...]:
 
 def command_lines(advice: Advice, files: Files) -> tuple[str, str]:
     """The same advice, and an unbiased release, as they are typed in the folder of the files."""
-    model = advice.model
-    bound = f"{advice.bound.l0},{advice.bound.linf},{advice.bound.l1}"
-    numbers = f"--epsilon {advice.budget.epsilon} --size {advice.size} --bound {bound}"
-    numbers += f" --density {model.density} --mean {model.mean} --spread {model.spread}"
-    numbers += f" --queries {','.join(map(str, advice.queries))}"
+    beliefs = advice.beliefs
+    bound = f"{beliefs.bound.l0},{beliefs.bound.linf},{beliefs.bound.l1}"
+    ranges = [kind.removeprefix("range of ") for kind in advice.truths if "range" in kind]
+    sizes = ",".join(size.replace(",", "") for size in ranges)
+    numbers = f"--epsilon {advice.epsilon} --size {advice.size} --bound {bound}"
+    numbers += f" --records {round(beliefs.records)} --cells {beliefs.cells}"
+    numbers += f" --spread {beliefs.spread} --queries {sizes}"
     domain = f"--domain {shlex.quote(files.typed(files.domain))}"
     table = (
         f"{shlex.quote(files.typed(files.table))} {domain} --bound {bound} --unit 'a person'"
     )
     if files.count:
         table += f" --count {shlex.quote(files.count)}"
-    sample = release_options(PrioritySampling(advice.budget, advice.size))
+    sample = release_options(PrioritySampling(DP(advice.epsilon), advice.size))
     return (
         f"workbench advise {domain} {numbers}",
         f"workbench release {table} {sample} --out unbiased.parquet",
