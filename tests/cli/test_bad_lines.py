@@ -32,7 +32,7 @@ SYNTHESIZE = (
     "synthesize t.csv --domain domain.json --bound 1,1 --unit row --epsilon 1 --out new.csv "
     "--rows 5 --marginals 1"
 )
-ADVISE = "advise --domain domain.json --epsilon 1 --size 10 --records 500 --cells 50"
+ADVISE = "advise --domain domain.json --epsilon 1 --size 10 --records 500 --cells 20"
 NUMBERS = ("x", "1_0", "", "1,2", "0x1")
 
 

@@ -134,7 +134,7 @@ class TwiceFiltered(HighPassFilter):
 def test_advice_is_given_about_a_mechanism_of_a_plug_in(table):
     (table / "twice_filtered.py").write_text(FILTER)
     asked = ("advise", "--domain", "domain.json", "--epsilon", "1", "--size", "10")
-    asked += ("--records", "500", "--cells", "50")
+    asked += ("--records", "500", "--cells", "20")
     done = workbench(*asked, "--with", "twice_filtered", cwd=table)
     assert done.returncode == 0, done.stderr
     assert "outsider's filter" in done.stdout
