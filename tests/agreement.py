@@ -70,7 +70,7 @@ def fits(sample, pmf, least=20) -> float:
 
 
 def same_law(a, b) -> float:
-    """Two-sample Kolmogorov–Smirnov p-value (conservative for whole numbers)."""
+    """Two-sample Kolmogorov–Smirnov p-value (conservative for integers)."""
     return stats.ks_2samp(a, b).pvalue
 
 

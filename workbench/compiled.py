@@ -200,13 +200,13 @@ def thread_count(threads: int | None = None) -> int:
         threads = _limit.get()
     if threads is not None:
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-            raise ValueError(f"threads = {threads!r} is not allowed: need a whole number >= 1")
+            raise ValueError(f"threads = {threads!r} is not allowed: need an integer >= 1")
         return threads
     stated = os.environ.get(VARIABLE)
     if not stated:
         return _cores()
     if not stated.isdecimal() or int(stated) < 1:
-        raise ValueError(f"{VARIABLE} = {stated!r} is not allowed: need a whole number >= 1")
+        raise ValueError(f"{VARIABLE} = {stated!r} is not allowed: need an integer >= 1")
     return int(stated)
 
 

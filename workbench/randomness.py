@@ -77,7 +77,7 @@ class Aligned(np.random.Generator):
 
     Parameters
     ----------
-    seed : a whole number, or several.
+    seed : an integer, or several.
 
     Raises
     ------
@@ -91,7 +91,7 @@ class Aligned(np.random.Generator):
             self._place = tuple(map(index, numbers))
         except TypeError:
             raise ValueError(
-                f"Aligned({seed!r}) is not allowed: need a whole number, or several"
+                f"Aligned({seed!r}) is not allowed: need an integer, or several"
             ) from None
         super().__init__(_stream((self._place,)).bit_generator)
         self._measurements = count()
@@ -149,7 +149,7 @@ def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
 
 
 def uniform_below(n: int, words: Words) -> int:
-    """One uniform whole number in [0, n), for n of any size."""
+    """One uniform integer in [0, n), for n of any size."""
     bits = (n - 1).bit_length()
     mask = (1 << bits) - 1
     while True:

@@ -188,7 +188,7 @@ def _need(rules: Mapping[str, Any]) -> str:
     if rules["choices"]:
         return f"need one of {', '.join(map(repr, rules['choices']))}"
     low, high = rules["low"], rules["high"]
-    need = "need a whole number" if rules["integer"] else "need a number"
+    need = "need an integer" if rules["integer"] else "need a number"
     if low is not None:
         need += f" {'>' if rules['strict'] else '>='} {low}"
     if high is not None:
@@ -299,7 +299,7 @@ def power_of_ten(x: float, digits: int = 3) -> str:
 
 
 def counted(n: float, one: str, several: str = "") -> str:
-    """How many of a thing, in words, with three digits where it is no whole number.
+    """How many of a thing, in words, with three digits where it is not an integer.
 
     >>> counted(1, "count"), counted(2_000, "count"), counted(2, "query", "queries")
     ('1 count', '2,000 counts', '2 queries')

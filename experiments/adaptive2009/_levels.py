@@ -119,7 +119,7 @@ def _drawn(estimate: Leaves) -> Records:
 def expected_resampling(truth: Records, depth: int) -> np.ndarray:
     """What resampling costs at each level on average: Σ over its cells of diameter × E|X − c|.
 
-    X is binomial, of n trials and mean c, a whole number: E|X − c| = 2c(1 − c/n)·Pr[X = c] (de Moivre).
+    X is binomial, of n trials and mean c, an integer: E|X − c| = 2c(1 − c/n)·Pr[X = c] (de Moivre).
     """
     n = truth.total
     dims = truth.hierarchy.dims

@@ -5,7 +5,7 @@ Read    from the text: decisions of noise ε cost 2ε in all, at any depth, if t
 Open    Nothing is drawn. For (ε, b, t) the worst case over all counts that fall by t or more at every
         split is a maximum over where an arithmetic progression starts, since r(x) = ln p(x+1)/p(x)
         never rises: for a record that is added. For one that is removed it is found over all counts at
-        which a path may stop. Noise is Laplace's, as printed, and the whole-number noise that the
+        which a path may stop. Noise is Laplace's, as printed, and the integer noise that the
         mechanism draws. Thresholds: ln 2/ε; ln k/ε for k = 16 and 38 children, the paper's least for
         which empty nodes do not spawn for ever; three times ln 16/ε. Discounts: the theorem's, ⌈b +
         ln 2/ε⌉, and all below it. Beside it the basic histogram, ε a level, and PrivTree, whose ε is

@@ -75,7 +75,7 @@ def main():
         repeat=3,
     )
     peer = f"np.sort of as many {format_seconds(numbers)}"
-    what = f"{power_of_ten(FRAME_ROWS)} rows of 3 whole numbers"
+    what = f"{power_of_ten(FRAME_ROWS)} rows of 3 integers"
     limit = at_most_sorts(ours, FRAME_SORTS)
     rows = [row(f"from_frame, {what}", format_seconds(ours), peer, ours / numbers, **limit)]
     del frame

@@ -1,6 +1,6 @@
 """Folders larger than memory to a release: rows a second and memory, in processes of their own.
 
-10⁸ made-up rows of three whole numbers, and of 10⁷ users with ten rows each, over 10⁸ cells, in twenty
+10⁸ made-up rows of three integers, and of 10⁷ users with ten rows each, over 10⁸ cells, in twenty
 Parquet files that the system's cache holds: disks are not measured. `WORKBENCH_ROWS` sets another number.
 Processes are started anew each time, which counts; how long that takes alone is said beside it. Workers of
 Dask run already, and have compiled what they run.

@@ -1,6 +1,6 @@
 """Rows of users from a file to a release that protects users: seconds on the clock and memory.
 
-20 million rows of Parquet, of a million users, who are whole numbers or text, and of whom each keeps ten
+20 million rows of Parquet, of a million users, who are integers or text, and of whom each keeps ten
 cells; in a process of its own, after everything was compiled on a little.
 """
 
@@ -31,7 +31,7 @@ GIGABYTES = 2
 def main():
     """Seconds and GB, for each kind of user."""
     rows = []
-    for kind in ("whole numbers", "text"):
+    for kind in ("integers", "text"):
         with tempfile.TemporaryDirectory() as home:
             path = str(Path(home) / "trips.parquet")
             _in_a_process("write_rows", path, kind, ROWS)

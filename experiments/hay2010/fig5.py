@@ -5,7 +5,7 @@ Read    from the text; the plot is not in our copy, and no number is printed but
 Open    One friendship moves two degrees: graphs have l1 = 2 here. The paper adds noise as for l1 = 1,
         which promises 2ε; "as printed" is that noise, asked for by its true price, DP(2ε), and drawn
         at the printed ε. It is judged; the true price stands beside it.
-        S̄ is not rounded, S̃ᵣ is sorted and rounded to whole numbers >= 0, as in the text.
+        S̄ is not rounded, S̃ᵣ is sorted and rounded to integers >= 0, as in the text.
         Theorem 2 gives no constants. Made-up sequences of n counts with d different values, equally
         frequent and at equal steps; a step is in units of 1/ε, which is all that matters, and is swept.
         Not in the paper, and not judged: coauthors and surnames.

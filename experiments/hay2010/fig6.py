@@ -10,7 +10,7 @@ Open    NetTrace has 2¹⁶ cells (ℓ = 17 levels), Search Logs 2¹⁵ (ℓ = 1
         both run, and what rests on the order is judged in each.
         H̄ is zeroed, which makes it inconsistent, and is answered by the fewest nodes of the zeroed tree;
         by the sum of its leaves ("by leaves", dotted) and not zeroed at all it stands beside.
-        All methods are said to round to whole numbers >= 0. What is rounded is not said: nothing, and the
+        All methods are said to round to integers >= 0. What is rounded is not said: nothing, and the
         answers of L̃ and H̃ ("rounded"), are both run.
         Not in the paper, and not judged: the shop; the exact non-negative least squares solution, HB, a
         tree of as many children as suit the domain best, not zeroed, and Privelet.

@@ -1,4 +1,4 @@
-"""Hay et al. 2010: answers that are rounded to whole numbers, and never below 0."""
+"""Hay et al. 2010: answers that are rounded to integers, and never below 0."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.value import value
 
 @value
 class WholeAnswers:
-    """Turns an estimate into one whose answers are rounded to whole numbers, and never below 0."""
+    """Turns an estimate into one whose answers are rounded to integers, and never below 0."""
 
     def __call__(self, released: Any) -> _Whole:
         """Post-process, at no cost."""

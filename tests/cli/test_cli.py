@@ -149,10 +149,10 @@ def test_release_refuses(run, line, monkeypatch):
 
 ROWS = {
     "dover,30,8,1": "column 'home': found 'dover', need a value of the domain (kent, bristol)",
-    "kent,100,8,1": "column 'age': found '100', need a whole number from 0 to 99",
+    "kent,100,8,1": "column 'age': found '100', need an integer from 0 to 99",
     "kent,3x,8,1": "column 'age': found '3x'",
-    "kent,30,24,1": "column 'hour': found '24', need a whole number from 0 to 23",
-    "kent,30,8,1.5": "column 'n': found '1.5', need a whole number >= 0",
+    "kent,30,24,1": "column 'hour': found '24', need an integer from 0 to 23",
+    "kent,30,8,1.5": "column 'n': found '1.5', need an integer >= 0",
     "kent,30,8,-1": "column 'n': found '-1'",
     "kent,30,8,NaN": "column 'n': found 'NaN'",
     "kent,30,8,inf": "column 'n': found 'inf'",

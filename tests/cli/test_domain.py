@@ -157,7 +157,7 @@ def test_a_check_says_what_a_release_would_refuse(run):
     assert "make the domain private" in text and '"other": "label"' in text
     for line in (
         "Column 'town': 1 row is refused; need a value of the map (Bern, Thun)",
-        "Column 'age': 2 rows are refused; need a whole number from 0 to 120",
+        "Column 'age': 2 rows are refused; need an integer from 0 to 120",
         "  trips.csv, row 3: 'x'",
         "  trips.csv, row 4: '200'",
         "Column 'price': 1 row is refused; need a number from 0",

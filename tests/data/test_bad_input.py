@@ -51,7 +51,7 @@ FILES = {
     (
         "t.csv",
         GOOD + b"Bern,5,1e400,7\n",
-    ): "row 2, column 'n': found '1e400', need a whole number",
+    ): "row 2, column 'n': found '1e400', need an integer",
     ("t.csv", GOOD + b"Bern,5,%s,7\n" % (b"9" * 5000)): "column 'n': found '99",
     ("t.csv", GOOD + b"Bern,5,1_0,7\n"): "row 2, column 'n': found '1_0'",
     ("t.csv", GOOD + b"Bern,5,,7\n"): "row 2, column 'n': found nothing",
@@ -63,7 +63,7 @@ FILES = {
     (
         "t.csv",
         GOOD + b"Bern,5.5,1,7\n",
-    ): "row 2, column 'age': found '5.5', need a whole number from",
+    ): "row 2, column 'age': found '5.5', need an integer from",
     ("t.csv", GOOD + b"Bern,x,1,7\n"): "row 2, column 'age': found 'x'",
     (
         "t.csv",
@@ -222,7 +222,7 @@ FRAMES = {
         [["Bern", 1, 2]], columns=["place", "age", "age"]
     ),
     "the table has no column age: it has ['place']": pd.DataFrame({"place": ["Bern"]}),
-    "row 1, column 'age': found nothing, need a whole number from 0 to 99": pd.DataFrame(
+    "row 1, column 'age': found nothing, need an integer from 0 to 99": pd.DataFrame(
         {"place": "Bern", "age": [50.0, None]}
     ),
     "row 1, column 'age': found 50.5, need": pd.DataFrame(

@@ -140,7 +140,7 @@ def test_numbers_that_do_not_fit_one_word_are_cut_alike(spread):
 
 
 COLUMNS = {
-    "whole numbers": [7, -2, 2**62, 0],
+    "integers": [7, -2, 2**62, 0],
     "large numbers": np.array([2**64 - 1, 2**63, 0, 1], np.uint64),
     "narrow numbers": np.array([3, 1, 0, 255], np.uint8),
     "text": ["ann", "Ann", "ann e", "Ж" * 200_000],

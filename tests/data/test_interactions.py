@@ -134,7 +134,7 @@ def test_other_bad_input_is_one_error(tmp_path, monkeypatch):
     for columns, said in (
         (([0], [6], [0]), "'film', row 0: 6 is outside"),
         (([0], [0], [-1]), "'day', row 0: -1 is outside"),
-        (([0, 1], [0], [0]), "items .* need whole numbers, 2 of them"),
+        (([0, 1], [0], [0]), "items .* need integers, 2 of them"),
         (([0.5], [0], [0]), "users of float64"),
         (([0], ["a"], [0]), "items of <U1"),
     ):
@@ -253,9 +253,9 @@ def test_what_is_kept_says_its_bound(bound):
 def test_bad_limits_are_refused():
     data = made()
     for bad in (0, -1, 2.5, True, "3", None):
-        with pytest.raises(ValueError, match=r"l = .* need a whole number >= 1"):
+        with pytest.raises(ValueError, match=r"l = .* need an integer >= 1"):
             data.bounded(bad)
-        with pytest.raises(ValueError, match=r"l = .* need a whole number >= 1"):
+        with pytest.raises(ValueError, match=r"l = .* need an integer >= 1"):
             data.top_scored(bad, np.zeros(6))
     with pytest.raises(ValueError, match="random = 4 is not allowed.*<= 3"):
         data.top_scored(3, np.zeros(6), random=4)

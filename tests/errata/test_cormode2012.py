@@ -47,7 +47,7 @@ def test_real_theta():
     recipe = log((1 + ALPHA) * 1e5 / 9e5) / log(ALPHA)
     assert (
         abs(recipe - round(recipe)) > 0.1
-    )  # the paper's own data and size give no whole number
+    )  # the paper's own data and size give not an integer
 
 
 def test_theta_zero():

@@ -88,7 +88,7 @@ def test_values_are_taken_as_they_are_typed(given, meant):
         ({"epsilon": "x"}, "nobody2020_fig1: epsilon = 'x' is not allowed: need a number"),
         ({"theta": ()}, "theta = .. is not allowed: need a tuple of at least one value"),
         ({"theta": (1, 1)}, "need different values"),
-        ({"theta": (1, 2.5)}, "need a whole number >= 1 .counts."),
+        ({"theta": (1, 2.5)}, "need an integer >= 1 .counts."),
         ({"data": "Nowhere"}, "data = 'Nowhere' is not allowed: need one of 'Here', 'There'"),
     ],
 )
@@ -150,10 +150,9 @@ def test_the_cell_of_parameters_holds_every_field_with_a_comment():
     cell = figures.parameters_cell(Fig1)
     assert "epsilon = 0.1  # privacy budget ε: number ≥ 1e-06 and ≤ 1000" in cell
     assert (
-        "seeds = None  # releases of each mechanism: whole number ≥ 1; None: 50 (paper), 3"
-        in cell
+        "seeds = None  # releases of each mechanism: integer ≥ 1; None: 50 (paper), 3" in cell
     )
-    assert "size = 100  # s: whole number ≥ 1; the paper does not print it" in cell
+    assert "size = 100  # s: integer ≥ 1; the paper does not print it" in cell
     names = {}
     exec(cell, names)  # it is literals alone
     assert Fig1.at("quick", **{name: names[name] for name in Fig1.parameters()}) == Fig1.at(

@@ -223,14 +223,14 @@ def first_of(kind):
 @pytest.mark.parametrize(
     ("kind", "column", "change", "need"),
     [
-        ("summary", "noisy", _constant(2**63 - 1), "whole numbers up to 2\\^62"),
+        ("summary", "noisy", _constant(2**63 - 1), "integers up to 2\\^62"),
         ("summary", "noisy", _of_type(np.uint64), "numbers that may be below 0"),
         ("tree", "node", _constant(7), "sorted ones, each once"),
         ("tree", "node", lambda x: pa.array(np.arange(len(x)) + 10**6), "numbers from 0 to"),
         ("leaves", "level", _constant(99), "those of nodes of the hierarchy"),
         ("leaves", "level", _constant(-1), "those of nodes of the hierarchy"),
         ("leaves", "level", _constant(0), "those of nodes|disjoint nodes"),
-        ("leaves", "key0", _of_type(float), "whole numbers"),
+        ("leaves", "key0", _of_type(float), "integers"),
         ("leaves", "key0", lambda x: pa.array(x.to_numpy()[::-1]), "those of nodes|disjoint"),
         ("model", "potential", _constant(math.inf), "finite numbers up to"),
         ("model", "potential", _constant(math.nan), "finite numbers up to"),
@@ -253,7 +253,7 @@ def test_rows_that_no_release_has_are_refused(tmp_path, kind, column, change, ne
 @pytest.mark.parametrize(
     ("kind", "field", "strange", "need"),
     [
-        ("summary", "tau", 2**64, r"\$.estimate.tau: expected a whole number <= 46116860"),
+        ("summary", "tau", 2**64, r"\$.estimate.tau: expected an integer <= 46116860"),
         ("summary", "decay", 5e-324, "need a finite rate of at least"),
         ("summary", "decay", math.inf, "Infinity is not a number that JSON has"),
         ("answers", "domain", {"home": 2**31}, "factors of 2,147,483,648 values are too many"),

@@ -89,7 +89,7 @@ def test_what_cannot_be_chosen_is_refused():
         (GS(B, 3), (1, 2), 1.0, "need SRA, HPA or LPA"),
         (SRA(B, 3), (2, 2), 1.0, "two or more different"),
         (SRA(B, 3), (2,), 1.0, "two or more different"),
-        (SRA(B, 3), (0, 2), 1.0, "whole numbers >= 1"),
+        (SRA(B, 3), (0, 2), 1.0, "integers >= 1"),
         (SRA(B, 3), (1, 2), 0.0, "epsilon = 0.0"),
     ):
         with pytest.raises(ValueError, match=says):

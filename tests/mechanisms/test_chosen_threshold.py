@@ -86,7 +86,7 @@ def test_what_cannot_be_chosen_is_refused():
         (HighPassFilter(B, size=3), (1, 2), 1.0, "need a HighPassFilter with theta"),
         (HighPassFilter(B, 3, transform=Dyadic()), (1, 2), 1.0, "without a transform"),
         (HighPassFilter(ZCDP(0.1), 3), (1, 2), 1.0, "and an epsilon"),
-        (HighPassFilter(B, 3), (2.5, 3), 1.0, "whole numbers >= 1"),
+        (HighPassFilter(B, 3), (2.5, 3), 1.0, "integers >= 1"),
         (HighPassFilter(B, 3), (2,), 1.0, "two or more different"),
         (HighPassFilter(B, 3), (1, 2), 0.0, "epsilon = 0.0"),
     ):

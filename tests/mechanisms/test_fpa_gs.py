@@ -228,7 +228,7 @@ def test_the_golden_sensitivities():
 
 @pytest.mark.parametrize("n", [64, 997, 1000])
 def test_the_transform_rounds_less_than_stated(n):
-    """Of whole numbers as large as allowed; the exact coefficients by sums of high precision."""
+    """Of integers as large as allowed; the exact coefficients by sums of high precision."""
     mechanism = some(FPA, largest=2**24)
     x = seeded(n).integers(0, 2**24, n, endpoint=True)
     ours = smoothing.coefficients(x.astype(np.longdouble))

@@ -15,7 +15,7 @@ from workbench.noise.source import word_source
 
 
 def law(steps, rate, available=None):
-    """Chances ∝ exp(rate · steps), term by term; `rate` a Fraction, `steps` whole numbers."""
+    """Chances ∝ exp(rate · steps), term by term; `rate` a Fraction, `steps` integers."""
     there = [True] * len(steps) if available is None else available
     most = max(s for s, a in zip(steps, there, strict=True) if a)
     with localcontext() as context:

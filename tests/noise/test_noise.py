@@ -199,7 +199,7 @@ def test_aligned_streams_meet_no_other():
     with pytest.raises(ValueError, match="not split"):
         rng.spawn(2)
     for bad in (None, 1.5, "x"):
-        with pytest.raises(ValueError, match="need a whole number"):
+        with pytest.raises(ValueError, match="need an integer"):
             noise.Aligned(bad)
 
 

@@ -6,8 +6,8 @@ for one that cannot be split. A record that ends at an inner node counts there a
 (a partial record). `items` are pairs of a record and its weight in order of arrival.
 
 A node splits if count + noise >= threshold. Noise is two-sided geometric, a = exp(-epsilon): the
-threshold and the discount are whole numbers. Only "fractional" discounting has counts that are not
-whole, and takes Laplace noise: whole noise turns any change of a weight that crosses a whole number
+threshold and the discount are integers. Only "fractional" discounting has counts that are not
+whole, and takes Laplace noise: whole noise turns any change of a weight that crosses an integer
 into a full epsilon, and one record can move the weights of all children across at once.
 
 Discounting makes each child at least t = `discount` smaller than its parent was when counted:
@@ -45,7 +45,7 @@ def proceed_geometric(epsilon, threshold, alpha=None):
     a = geometric.alpha_for(epsilon) if alpha is None else alpha
 
     def p(count):
-        # count + G >= threshold iff G >= the whole number ceil(threshold - count)
+        # count + G >= threshold iff G >= the integer ceil(threshold - count)
         need = math.ceil(threshold - count)
         if need >= 1:
             return a**need / (1 + a)

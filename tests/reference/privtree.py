@@ -1,4 +1,4 @@
-"""PrivTree (methods.md 7.7; Zhang, Xiao, Xie, SIGMOD 2016), with whole-number noise.
+"""PrivTree (methods.md 7.7; Zhang, Xiao, Xie, SIGMOD 2016), with integer noise.
 
     lambda = (2 beta - 1)/((beta - 1) epsilon)
     delta = ceil(lambda ln beta)
@@ -8,7 +8,7 @@ G is two-sided geometric, a = exp(-1/lambda); theta is whole. A node at the publ
 that has no children, is a leaf without a decision. `beta` fixes lambda and delta only: whether the
 tree ends depends on the true fanout, the loss does not.
 
-Whole numbers do no harm. Counts along a path fall and delta * depth grows: scores fall by delta at
+Integers do no harm. Counts along a path fall and delta * depth grows: scores fall by delta at
 least until they reach the floor, where neighbours are alike. With g = delta/lambda the best sequence
 costs (1/lambda)(1 + 1/(1 - e^-g)) at most, which falls in delta, and is epsilon at lambda ln beta.
 Exactly, for small epsilon, it costs (1 + sum_j 1/(2 beta^j - 1))/lambda over j >= 0, at the scores
@@ -27,7 +27,7 @@ def scale(beta, epsilon):
 
 
 def decay(beta, epsilon):
-    """delta, rounded up to a whole number."""
+    """delta, rounded up to an integer."""
     return math.ceil(scale(beta, epsilon) * math.log(beta))
 
 

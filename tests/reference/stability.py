@@ -1,7 +1,7 @@
 """Stability histogram with geometric noise (methods.md 11, first bullet).
 
 Noise on the non-empty cells only, kept if noisy >= T. A user adds or removes records in at most l0
-cells, at most linf in each, at most l1 in all (whole numbers); a = exp(-epsilon/l1).
+cells, at most linf in each, at most l1 in all (integers); a = exp(-epsilon/l1).
 
 Failure probability. Cells that are not empty with and without the user cost epsilon. Cells that
 only the user fills, with c_1, ..., c_q records, can be seen only when the user is there: with
@@ -19,7 +19,7 @@ l1 >= l0 * linf, linf = 1 or l0 = 1, and too small in general.
 
 With Laplace noise of scale l1/epsilon the tail is exp(-t * epsilon/l1)/2 in place of a^t/(1 + a),
 and T is real: for l0 = linf = l1 = 1, epsilon = 1 and delta = 1e-6 it is 1 + ln(5e5) = 14.12, where
-the geometric noise needs the whole number 15.
+the geometric noise needs the integer 15.
 """
 
 import math

@@ -268,7 +268,7 @@ def consistent_factor(lo, hi, n, k):
 def hb_branching(n):
     """The b from 2 to n that minimises (b-1) h^3 - 2(b+1) h^2/3, h = ceil(log_b n) (8.8).
 
-    Three times that in whole numbers; the smallest b of equals.
+    Three times that in integers; the smallest b of equals.
     """
     if n < 2:
         raise ValueError("need at least two leaves")

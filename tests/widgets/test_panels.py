@@ -175,7 +175,7 @@ def test_an_error_is_next_to_the_control_that_caused_it():
     shown = widgets.panel(PrioritySampling)
     charts = shown.view["charts"]
     for name, bad, words in (
-        ("size", 2.5, "PrioritySampling.size = 2.5 is not allowed: need a whole number >= 1"),
+        ("size", 2.5, "PrioritySampling.size = 2.5 is not allowed: need an integer >= 1"),
         ("theta", -1.0, "PrioritySampling.theta = -1.0 is not allowed: need a number >= 0"),
         ("epsilon", -1.0, "DP.epsilon = -1.0 is not allowed"),
         ("epsilon", 0.0, "need a finite epsilon > 0"),

@@ -108,7 +108,7 @@ What values there can be is public knowledge, and is not looked up in the table:
 blank ("FILL IN"), and take out the columns that are no attribute (a user's name, a count). An attribute is
 
   ["F", "M"]                                          its labels; {"file": "towns.txt"}: one a line
-  {"from": 0, "to": 99}                               whole numbers
+  {"from": 0, "to": 99}                               integers
   {"low": 0, "high": 100, "width": 10}                bins of numbers; {"edges": [0, 18, 65]}
   {"time": "hour", "column": "start"}                 or weekday, day, week, month, quarter; of text
                                                       with "format": "%d.%m.%Y %H:%M"

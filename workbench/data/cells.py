@@ -107,7 +107,7 @@ class CellCounts:
 
 
 class GrowingArray:
-    """Whole numbers that come in pieces, and are joined when all are there."""
+    """Integers that come in pieces, and are joined when all are there."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -129,24 +129,24 @@ class GrowingArray:
 
 
 def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
-    """Counts as int64, or a ValueError that names the first that is not a whole number >= 0."""
+    """Counts as int64, or a ValueError that names the first that is not an integer >= 0."""
     counts = np.asarray(counts)
     if counts.dtype.kind not in "iufb":
         try:
             counts = counts.astype(float)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"counts must be whole numbers, got {counts.dtype}") from None
+            raise ValueError(f"counts must be integers, got {counts.dtype}") from None
     bad = is_no_count(counts)
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(
-            f"count {counts[row]!s} in row {row} is not allowed: need whole numbers >= 0"
+            f"count {counts[row]!s} in row {row} is not allowed: need integers >= 0"
         )
     return counts.astype(np.int64)
 
 
 def is_no_count(counts: Num[np.ndarray, " rows"]) -> np.ndarray:
-    """Where numbers are no whole numbers from 0 to 2⁵³."""
+    """Where numbers are not integers from 0 to 2⁵³."""
     bad = ~((counts >= 0) & (counts <= LARGEST_TOTAL))  # NaN is bad
     return bad | (counts != np.floor(counts)) if counts.dtype.kind == "f" else bad
 

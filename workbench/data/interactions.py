@@ -115,7 +115,7 @@ class Interactions(OfUsers):
         domain : Domain
             Two attributes, items and contexts.
         users : int[records]
-            Any whole numbers. Records of one user keep their order.
+            Any integers. Records of one user keep their order.
         items, contexts : int[records]
             Codes of the domain.
         bound : Bound, UNBOUNDED or PUBLIC
@@ -130,7 +130,7 @@ class Interactions(OfUsers):
         Raises
         ------
         ValueError
-            What is no column of whole numbers, or a code outside the domain, with its row.
+            What is no column of integers, or a code outside the domain, with its row.
 
         Examples
         --------

@@ -289,18 +289,18 @@ def all_rows(batches: Iterable[CountedRows]) -> CountedRows:
 
 
 def row_counts(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
-    """What each row counts, a whole number from 0 to 2⁵³."""
+    """What each row counts, an integer from 0 to 2⁵³."""
     counts, bad = whole_counts_of(batch, count)
     if bad.any():
         raise batch.refusal(int(bad.argmax()), count, COUNT)
     return counts
 
 
-COUNT = "a whole number >= 0"
+COUNT = "an integer >= 0"
 
 
 def whole_counts_of(batch: Batch, count: str) -> tuple[np.ndarray, np.ndarray]:
-    """The whole numbers of a column, and where there is none."""
+    """The integers of a column, and where there is none."""
     counts = whole_numbers(batch.frame[count]).fill_null(-1).to_numpy()
     return counts, is_no_count(counts)
 

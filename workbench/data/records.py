@@ -323,7 +323,7 @@ class Records(OverHierarchy):
         counts = whole_counts(counts)
         keys = keys[None] if keys.ndim == 1 else keys
         if keys.dtype.kind not in "iu" or (keys.dtype.kind == "i" and (keys < 0).any()):
-            raise ValueError("Records.keys must be whole numbers >= 0")
+            raise ValueError("Records.keys must be integers >= 0")
         if counts.shape != keys.shape[1:]:
             raise ValueError(f"{keys.shape[1]} keys do not fit {counts.shape} counts")
         if counts.astype(float).sum() > _LARGEST_TOTAL:

@@ -177,11 +177,11 @@ MOST_RECORDS = 2**31  # of one user
 
 
 def refuse_wrong_columns(columns: Columns) -> None:
-    """A ValueError unless they are whole numbers, as many of each."""
+    """A ValueError unless they are integers, as many of each."""
     for name, column in zip(Columns._fields, columns, strict=True):
         if column.dtype.kind not in "iu" or column.shape != (len(columns.users),):
             raise ValueError(
-                f"{name} of {column.dtype} {column.shape} are not allowed: need whole numbers, "
+                f"{name} of {column.dtype} {column.shape} are not allowed: need integers, "
                 f"{len(columns.users)} of them"
             )
 
@@ -223,11 +223,11 @@ def refuse_outside(name: str, codes: np.ndarray, size: int) -> None:
 
 
 def whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> int:
-    """A whole number in its range, or a ValueError."""
+    """An integer in its range, or a ValueError."""
     is_whole = isinstance(x, int | np.integer) and not isinstance(x, bool)
     if not is_whole or x < low or (high is not None and x > high):
         limit = "" if high is None else f" and <= {high}"
-        raise ValueError(f"{name} = {x!r} is not allowed: need a whole number >= {low}{limit}")
+        raise ValueError(f"{name} = {x!r} is not allowed: need an integer >= {low}{limit}")
     return int(x)
 
 
@@ -295,7 +295,7 @@ class OfUsers:
         Raises
         ------
         ValueError
-            `l` is no whole number >= 1, or `rng` no generator.
+            `l` is not an integer >= 1, or `rng` no generator.
         """
         limit = self._limit(whole_number("l", l))
         sample = sample_records(

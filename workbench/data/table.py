@@ -85,7 +85,7 @@ class Bound:
                 object.__setattr__(self, name, limit.item())
         in_range = isinstance(self.l0, int | float) and 1 <= self.l0 <= _LARGEST_MOVE
         if isinstance(self.l0, bool) or not in_range or self.l0 != int(self.l0):
-            raise not_allowed(self, "l0", "need a whole number >= 1")
+            raise not_allowed(self, "l0", "need an integer >= 1")
         if self.l1 is None:
             object.__setattr__(self, "l1", self.l0 * self.linf)
         for name in ("linf", "l1"):
@@ -342,7 +342,7 @@ class SparseTable:
         keys : int[n]
             Keys of the domain.
         counts : numbers[n], optional
-            Whole numbers of at least 0; None where each key counts one.
+            Integers of at least 0; None where each key counts one.
         bound : Bound or PUBLIC
             How far one unit moves the counts.
         truth_public : bool
@@ -362,7 +362,7 @@ class SparseTable:
         Raises
         ------
         ValueError
-            Keys outside the domain, a count that is no whole number, with its row, or users that are
+            Keys outside the domain, a count that is not an integer, with its row, or users that are
             missing or of several kinds.
 
         Examples
@@ -374,7 +374,7 @@ class SparseTable:
         if len(keys) and (
             keys.dtype.kind not in "iu" or not 0 <= keys.min() <= keys.max() < domain.size
         ):
-            raise ValueError(f"keys must be whole numbers in 0 … {domain.size - 1}")
+            raise ValueError(f"keys must be integers in 0 … {domain.size - 1}")
         if users is not None:
             kept = cut_cells(users_of(users, user_type), keys, counts, bound, cut_key(rng, key))
             return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
@@ -402,7 +402,7 @@ class SparseTable:
         domain : Domain
             Which cells there can be.
         array : numbers[...]
-            A whole number of at least 0 for each cell.
+            An integer of at least 0 for each cell.
         bound : Bound or PUBLIC
             How far one unit moves the counts.
         truth_public : bool
@@ -415,7 +415,7 @@ class SparseTable:
         Raises
         ------
         ValueError
-            An array of another shape, or a count that is no whole number.
+            An array of another shape, or a count that is not an integer.
         """
         array = np.asarray(array)
         if array.shape != domain.shape:

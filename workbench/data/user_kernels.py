@@ -57,7 +57,7 @@ def next_word(s):
 
 @njit(cache=True, nogil=True)
 def below(s, n):
-    """A uniform whole number in [0, n), exactly, for n <= 2^31.
+    """A uniform integer in [0, n), exactly, for n <= 2^31.
 
     Source: Lemire, ACM TOMACS 2019 (multiply, and reject the uneven).
     """

@@ -310,10 +310,10 @@ class Release:
         Raises
         ------
         ValueError
-            If the release holds neither cells nor nodes, or `top` is no whole number from 0 on.
+            If the release holds neither cells nor nodes, or `top` is not an integer from 0 on.
         """
         if not isinstance(top, int | np.integer) or top < 0:
-            raise ValueError(f"top = {top!r} is not allowed: need a whole number >= 0")
+            raise ValueError(f"top = {top!r} is not allowed: need an integer >= 0")
         estimate = self.estimate
         if isinstance(estimate, estimates.ItemEdgeCounts):
             estimate = estimate.edges

@@ -39,7 +39,7 @@ _Finite = Annotated[float, Meta(ge=-_MOST, le=_MOST)]
 _Variance = Annotated[float, Meta(ge=0, le=_MOST)]
 _Probability = Annotated[float, Meta(ge=0, le=1)]
 _Law = float | dict[str, Any]  # ε/Δ, or kind and rate
-# counts of a whole number stay whole
+# counts of an integer stay whole
 _Positive = Annotated[int, Meta(gt=0, le=_MOST_WHOLE)] | Annotated[float, Meta(gt=0, le=_MOST)]
 _Amount = (
     Annotated[int, Meta(ge=0, le=_MOST_WHOLE)] | Annotated[float, Meta(ge=0, le=_MOST_WHOLE)]
@@ -221,7 +221,7 @@ def decode(kind: str, metadata: dict[str, Any]) -> dict[str, Any]:
 # Columns
 
 _ARRAY = re.compile(r"(Int|UInt64|Float|Num)\[np\.ndarray, ['\"](.*)['\"]\]$")
-_KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # whole numbers are numbers
+_KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # integers are numbers
 
 
 def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
@@ -271,7 +271,7 @@ def _array_need(kind: str, names: list[str], x: Any, sizes: dict[str, int]) -> s
     """What an array would have to be, "" if it is; arrays of one dimension name are as long."""
     kinds = _KINDS[kind]
     if not isinstance(x, np.ndarray) or x.dtype.kind not in kinds:
-        return "numbers" if "f" in kinds else "whole numbers"
+        return "numbers" if "f" in kinds else "integers"
     if "i" in kinds and x.dtype == np.uint64:
         return "numbers that may be below 0"
     if x.ndim != len(names):
@@ -282,5 +282,5 @@ def _array_need(kind: str, names: list[str], x: Any, sizes: dict[str, int]) -> s
     if x.dtype.kind == "f":
         return "" if _is_finite(x) else _FINITE
     if "i" in kinds and x.size and not -_MOST_WHOLE <= x.min() <= x.max() <= _MOST_WHOLE:
-        return "whole numbers up to 2^62"
+        return "integers up to 2^62"
     return ""

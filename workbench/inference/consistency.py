@@ -21,7 +21,7 @@ Differs    nothing; lowering the cut is refused, since the cells below it were n
 Simplex:
 
 Source     the projection on a simplex, by water-filling (Held, Wolfe & Crowder, Mathematical
-           Programming 1974), in whole numbers.
+           Programming 1974), in integers.
 Differs    what does not divide evenly goes to the first of the largest counts, in the order of keys.
 
 Least squares:
@@ -88,7 +88,7 @@ def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 
 def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """The nearest whole numbers that are not negative.
+    """The nearest integers that are not negative.
 
     Parameters
     ----------

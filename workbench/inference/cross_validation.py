@@ -273,7 +273,7 @@ def select_alpha(
     m = len(history)
     _check_folds(folds, m)
     if not (isinstance(points, int) and points >= 3):
-        raise ValueError(f"points = {points!r} is not allowed: need a whole number >= 3")
+        raise ValueError(f"points = {points!r} is not allowed: need an integer >= 3")
     prior = KernelPCA(1.0, total, prior, hard).prior  # which says what is wrong with them
     deviations = np.sqrt(history.variances)
     low = 1e-3 * float(deviations.min()) if low is None else low

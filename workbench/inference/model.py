@@ -161,10 +161,10 @@ class Model(Estimate):
         Raises
         ------
         ValueError
-            If `size` is no whole number from 0 to 2^31.
+            If `size` is not an integer from 0 to 2^31.
         """
         if not (isinstance(size, int | np.integer) and 0 <= size <= 2**31):
-            raise ValueError(f"size = {size!r} is not allowed: need a whole number, 0 to 2^31")
+            raise ValueError(f"size = {size!r} is not allowed: need an integer, 0 to 2^31")
         codes = self._draw(int(size), np.random.default_rng(seed))
         return Microdata(self.domain, np.sort(self.domain.keys(codes)), self.gap, self.lacks)
 

@@ -276,7 +276,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
                (the nodes of a level hold disjoint records), the rest for the counts of the leaves.
     Assumes    the records' bound; threshold and depth are stated without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 2.3, Figure 1, Corollary 2.
-    Differs    whole-number noise; the leaves are measured afresh, as the text says and the figure does not
+    Differs    integer noise; the leaves are measured afresh, as the text says and the figure does not
                (counts that failed a threshold are biased down, and would cost another level).
     Cost       O(records) to find the nodes, and what is released: children of split nodes, empty ones too.
     """
@@ -353,7 +353,7 @@ class PrivTree(StructuredHistogram):
                the counts of its leaves.
     Assumes    the records' bound; the threshold is stated without looking at the data.
     Source     Zhang, Xiao & Xie, SIGMOD 2016, Algorithm 2 and Theorem 3.1.
-    Differs    whole-number noise, and the decrement δ is rounded up to a whole number; both keep the
+    Differs    integer noise, and the decrement δ is rounded up to an integer; both keep the
                theorem's proof. With α = exp(−1/λ), f(x) = Pr[x + noise > θ] has f(x)/f(x−1) <= e^(1/λ),
                and for x > θ its logarithm is at most (1/λ)·α^(x−θ−1). Along a path scores fall by at least
                δ >= λ·ln β until they reach a floor that all data share, so that the loss is at most

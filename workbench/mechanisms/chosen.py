@@ -34,7 +34,7 @@ def _check_sampling(mechanism: Any) -> str | None:
 def _check_candidate_l(candidates: Any) -> str | None:
     good = isinstance(candidates, tuple) and 1 < len(set(candidates)) == len(candidates)
     good = good and all(type(l) is int and 1 <= l <= 2**53 for l in candidates)  # noqa: E741
-    return None if good else "need a tuple of two or more different whole numbers >= 1"
+    return None if good else "need a tuple of two or more different integers >= 1"
 
 
 @value
@@ -64,7 +64,7 @@ class ChosenContributions(Mechanism):
 
     Sensitivity. Add a user with n records of any kind, to any data. Only that user's term of the sum is new:
     l's score falls by min(n, L) − min(n, l), which lies between 0 and L − l. K·E|X_l| is public, and is rounded
-    to a whole number, so that scores are whole and exact. With l₀ the smallest candidate, all scores move in
+    to an integer, so that scores are whole and exact. With l₀ the smallest candidate, all scores move in
     one direction, by at most L − l₀, however many records the user has: the exponential mechanism with weights
     exp(ε·score/(L − l₀)) is ε-DP (`noise.exponential_mechanism`, monotone). What is chosen is public then, and
     the release is an ε'-DP mechanism for each candidate: adaptive composition gives ε + ε'.
@@ -165,7 +165,7 @@ def _check_filter(mechanism: Any) -> str | None:
 def _check_candidate_theta(candidates: Any) -> str | None:
     good = isinstance(candidates, tuple) and 1 < len(set(candidates)) == len(candidates)
     good = good and all(type(theta) is int and 1 <= theta <= _LARGEST for theta in candidates)
-    return None if good else "need a tuple of two or more different whole numbers >= 1"
+    return None if good else "need a tuple of two or more different integers >= 1"
 
 
 @value
@@ -191,7 +191,7 @@ class ChosenThreshold(Mechanism):
 
     Sensitivity. t(0) = 0, and t rises or falls by at most 1 where c does by 1. A unit moves the counts by at
     most l1 in all, hence Σ t(cᵢ), over empty cells too, by at most l1, up or down. What noise lets pass is
-    public, and is rounded to a whole number; candidates are whole, so that scores are whole and exact. The
+    public, and is rounded to an integer; candidates are whole, so that scores are whole and exact. The
     exponential mechanism with weights exp(ε·score/(2·l1)) is ε-DP, and what it chooses is public: adaptive
     composition adds the mechanism's own ε.
     """

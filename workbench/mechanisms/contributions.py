@@ -75,12 +75,12 @@ def bound_field() -> Any:
 
 
 def sampling_factor_field() -> Any:
-    """The field l: a whole number, or what `suggested_sampling_factor` computes from public facts."""
+    """The field l: an integer, or what `suggested_sampling_factor` computes from public facts."""
 
     def wrong(factor: Any) -> str | None:
         whole = isinstance(factor, int) and not isinstance(factor, bool)
         good = (whole and 1 <= factor <= 2**53) or factor == "suggested"
-        return None if good else "need a whole number >= 1, or 'suggested'"
+        return None if good else "need an integer >= 1, or 'suggested'"
 
     return parameter(check=wrong, unit="records", doc="largest number of records per user")
 
@@ -147,7 +147,7 @@ class Contributions(Mechanism):
             raise not_allowed(
                 self,
                 "bound",
-                "need a whole number >= 1 that you state as public, how many records of each user "
+                "need an integer >= 1 that you state as public, how many records of each user "
                 "are counted at most (others are dropped at random). It is never read off the data, "
                 "whose most active user it would tell",
             )
@@ -408,7 +408,7 @@ class HPA(SampledContributions):
             raise not_allowed(
                 self,
                 "d",
-                "need a whole number >= 1 that you state as public, how many records of each user "
+                "need an integer >= 1 that you state as public, how many records of each user "
                 "the popularity is learnt from. It is never read off the data, whose least active "
                 "user it would tell. (With a score of your own there is none.)",
             )

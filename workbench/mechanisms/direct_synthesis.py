@@ -245,7 +245,7 @@ class DirectSynthesis(Mechanism):
     Assumes    the records' bound; `records` and `depth` are stated without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13;
                section 4.1 for `split` and `stop`; McSherry & Talwar, FOCS 2007.
-    Differs    whole-number noise (counts must add up); the figure lacks two returns; counts are centred at
+    Differs    integer noise (counts must add up); the figure lacks two returns; counts are centred at
                once and not by unit steps, with the same result and no cap at the parent's count. `split`
                charges each level ε/(2·depth) for the choice of an attribute: the size of its largest part
                only grows as records are added, so that weights ∝ exp(ε·score) cost ε and not 2ε.

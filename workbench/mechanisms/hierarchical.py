@@ -43,7 +43,7 @@ def _check_branching(k: Any) -> str | None:
     whole = isinstance(k, int) and not isinstance(k, bool)
     if k == "optimal" or (whole and 2 <= k <= _MAX_BRANCHING):
         return None
-    return f'need a whole number from 2 to {_MAX_BRANCHING}, or "optimal"'
+    return f'need an integer from 2 to {_MAX_BRANCHING}, or "optimal"'
 
 
 @value

@@ -185,7 +185,7 @@ class Privelet(Mechanism):
                at most.
     Assumes    the table's bound; a domain that fits in memory.
     Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
-    Differs    unnormalised coefficients, which are whole numbers and all get the same noise: the paper's
+    Differs    unnormalised coefficients, which are integers and all get the same noise: the paper's
                weights cancel; add-or-remove neighbours, where the paper replaces and doubles the noise; a
                domain that is no power of two gets no noise on its padding; noise as in LaplaceHistogram.
     Cost       time and memory O(domain size).

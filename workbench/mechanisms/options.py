@@ -158,7 +158,7 @@ def option_need(f: Field[Any]) -> str:
     elif declared["check"]:
         need = re.sub("^need (an? )?", "", declared["check"]("") or "")
     else:
-        need = "whole number" if declared["integer"] else "number"
+        need = "integer" if declared["integer"] else "number"
         if declared["low"] is not None:
             need += f" {'>' if declared['strict'] else '≥'} {declared['low']}"
         if declared["high"] is not None:
@@ -210,7 +210,7 @@ def parameter_text(x: Any, between: str = ",") -> str:
 def parse_parameter(f: Field[Any], x: Any) -> Any:
     """The value that is meant: of its own type already, or text as it is typed.
 
-    A list may stand in brackets, and a whole number may have been typed as 1e5. `none` is None where the
+    A list may stand in brackets, and an integer may have been typed as 1e5. `none` is None where the
     default is None, and for effort, whose None is the profile's own.
     """
     may_be_none = f.default is None or f.metadata["kind"] == "effort"

@@ -137,11 +137,11 @@ def add_noise(
     law: str = "geometric",
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Noise on whole numbers, of the kind that the budget pays for.
+    """Noise on integers, of the kind that the budget pays for.
 
     Parameters
     ----------
-    values : int[n], whole numbers.
+    values : int[n], integers.
     budget : an ε buys noise of the named law, a ρ Gaussian noise.
     l1, l2_squared : how far one unit moves all of them together, in either norm.
     linf : how far it moves one of them; l1, if not given.

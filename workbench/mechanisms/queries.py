@@ -56,7 +56,7 @@ class LaplaceQueries(Mechanism):
 
     The workload consists of products, tables, marginals or ranges.
 
-    `noise` is the law on answers that are whole numbers; others have Laplace's.
+    `noise` is the law on answers that are integers; others have Laplace's.
 
     Guarantee  ε-DP per unit, all answers together.
     Assumes    the table's bound. How far a unit moves the answers is the workload's sensitivity, computed

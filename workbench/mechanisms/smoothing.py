@@ -326,7 +326,7 @@ class GS(contributions.Contributions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.width is None and self.grouping == "random":
-            why = "need a whole number >= 1, since no noisy counts are there to choose it from"
+            why = "need an integer >= 1, since no noisy counts are there to choose it from"
             raise not_allowed(self, "width", why, " with grouping = 'random'")
 
     def bounded_data(

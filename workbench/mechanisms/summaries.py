@@ -170,7 +170,7 @@ class HighPassFilter(SparseSummary):
     Assumes    the table's bound; θ, or the size it is chosen from, is stated without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, appendix C.1;
                transforms: section 3, Theorem 4; consistency: section 4.3.
-    Differs    formulas for real θ (printed for whole numbers); θ from `size` uses m, not m − n, which would
+    Differs    formulas for real θ (printed for integers); θ from `size` uses m, not m − n, which would
                reveal n; the summary is never drawn again until it is large enough, which would cost 2ε.
     Cost       time and memory O(non-empty cells + released cells), whatever the domain's size m; with a
                transform n cells are O(n·log(m/n)) non-empty nodes.

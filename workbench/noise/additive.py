@@ -141,7 +141,7 @@ def geometric(
 
     Parameters
     ----------
-    values : int[n], whole numbers.
+    values : int[n], integers.
     l1 : how far one unit moves all of them together, in counts.
     epsilon : what they cost together.
     linf : how far one unit moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
@@ -157,7 +157,7 @@ def geometric(
     Raises
     ------
     ValueError
-        If the values are no whole numbers, or as `noise.decay`.
+        If the values are not integers, or as `noise.decay`.
     """
     add_to = PortionedGeometric(l1=l1, epsilon=epsilon, linf=linf, rng=rng)
     return add_to(values), add_to.receipt
@@ -176,7 +176,7 @@ def laplace(
     """Discrete Laplace noise on the multiples of `grid`: ε-DP.
 
     Values are rounded to the grid first; a unit that moves `l0` coordinates then moves them by at most
-    l1 + l0·grid, unless they are whole numbers and the grid divides 1. Rounding the output of a float
+    l1 + l0·grid, unless they are integers and the grid divides 1. Rounding the output of a float
     sampler instead would leak (Mironov, CCS 2012).
 
     Parameters
@@ -230,14 +230,14 @@ def add_noise(
     linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Noise of the named law on whole numbers: ε-DP at sensitivity `l1`.
+    """Noise of the named law on integers: ε-DP at sensitivity `l1`.
 
     Parameters
     ----------
-    values : int[n], whole numbers.
+    values : int[n], integers.
     l1 : how far one unit moves all of them together, in counts.
     epsilon : what they cost together.
-    law : "geometric", or "laplace" on a grid of a thousandth of its scale, or 1/512: whole numbers
+    law : "geometric", or "laplace" on a grid of a thousandth of its scale, or 1/512: integers
         lie on it.
     linf : how far one unit moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
     rng : a seeded generator for noise that can be replayed, or None to publish.
@@ -250,7 +250,7 @@ def add_noise(
     Raises
     ------
     ValueError
-        If the values are no whole numbers ("geometric"), or as `noise.decay`.
+        If the values are not integers ("geometric"), or as `noise.decay`.
     """
     if law == "geometric":
         noisy, receipt = geometric(values, l1=l1, epsilon=epsilon, linf=linf, rng=rng)

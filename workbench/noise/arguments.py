@@ -74,9 +74,9 @@ def positive(name: str, x: float | Fraction) -> Fraction:
 
 
 def check_counts(values: np.ndarray) -> None:
-    """A ValueError unless the values are whole numbers."""
+    """A ValueError unless the values are integers."""
     if values.dtype.kind not in "iub":
-        raise ValueError(f"values of type {values.dtype} are not allowed: need whole numbers")
+        raise ValueError(f"values of type {values.dtype} are not allowed: need integers")
 
 
 def check_filter(theta: float, sides: int, tau: float = 0.0) -> None:

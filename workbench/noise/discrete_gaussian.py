@@ -239,7 +239,7 @@ class HalfGaussian:
 
 
 class DiscreteGaussian:
-    """Pr[X = x] ∝ exp(−rate·x²) over all whole numbers, for a rational rate = 1/(2σ²)."""
+    """Pr[X = x] ∝ exp(−rate·x²) over all integers, for a rational rate = 1/(2σ²)."""
 
     def __init__(self, rate: Fraction):
         self.rate = rate
@@ -342,7 +342,7 @@ def gaussian(
 
     Parameters
     ----------
-    values : int[n], whole numbers.
+    values : int[n], integers.
     l2_squared : the square of how far one unit moves all of them together, in the l2 norm.
     rho : what they cost together.
     rng : a seeded generator for noise that can be replayed, or None to publish.
@@ -357,7 +357,7 @@ def gaussian(
     Raises
     ------
     ValueError
-        If the values are no whole numbers, an argument is no finite number > 0, or noise would not fit
+        If the values are not integers, an argument is no finite number > 0, or noise would not fit
         64-bit counts.
     """
     check_counts(values)

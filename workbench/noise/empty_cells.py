@@ -7,7 +7,7 @@ given that it passed. Cost is in survivors; the number of empty cells may be any
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, Remark 1 and appendix C.
 Differs gaps instead of a binomial count and rejected positions; the survival probability for real θ
-        and τ (printed for whole numbers); everything exact.
+        and τ (printed for integers); everything exact.
 
 Gaussian cells.
 A cell becomes a *candidate* with the mass of a hat over the law of what is kept, which is known to any

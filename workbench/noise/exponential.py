@@ -51,8 +51,8 @@ def exponential_mechanism(
     added moves all scores of its row up, or all of them down, and ∝ exp(ε·score_i / sensitivity) will
     do: each weight falls by a factor in [e^−ε, 1] and so does their sum.
 
-    Whole numbers stay as they are; floats are first rounded down to the multiples of `grid`. ⌊·⌋ is
-    monotone, and moves by whole numbers as its argument does: so a unit moves the rounded scores of a
+    Integers stay as they are; floats are first rounded down to the multiples of `grid`. ⌊·⌋ is
+    monotone, and moves by integers as its argument does: so a unit moves the rounded scores of a
     row by at most ⌈sᵢ/grid⌉ steps, in the direction in which it moves the scores, and those of all rows
     that it touches by less than Σ (sᵢ/grid + 1): at most ⌈sensitivity/grid⌉ + rows_per_unit − 1. How
     far it moves them in floating point, errors of their computation included, is for the caller to
@@ -97,7 +97,7 @@ def exponential_mechanism(
     moved = positive("sensitivity", sensitivity)
     rows = max(1, len(scores)) if rows_per_unit is None else rows_per_unit
     if not (isinstance(rows, int | np.integer) and rows >= 1):
-        raise ValueError(f"rows_per_unit = {rows!r} is not allowed: need a whole number >= 1")
+        raise ValueError(f"rows_per_unit = {rows!r} is not allowed: need an integer >= 1")
     if scores.dtype.kind == "f":
         available = available & (scores != -inf)
         if grid is None:
@@ -145,7 +145,7 @@ def sample_candidates(
 ) -> Int[np.ndarray, " rows"]:
     """Candidate i of a row with probability ∝ exp(decay · score_i) among those available, at least one.
 
-    Scores are whole numbers, perhaps as floats; they count as ±2^61 beyond it.
+    Scores are integers, perhaps as floats; they count as ±2^61 beyond it.
     """
     rows, candidates = scores.shape
     chosen = np.empty(rows, np.int64)
@@ -286,7 +286,7 @@ def dirichlet_multinomial(
     Raises
     ------
     ValueError
-        If the counts are no whole numbers.
+        If the counts are not integers.
     """
     check_counts(counts)
     source = Source.of(rng)

@@ -165,7 +165,7 @@ def randomised_response(
     Raises
     ------
     ValueError
-        If the counts are no whole numbers, or as `noise.decay`.
+        If the counts are not integers, or as `noise.decay`.
     """
     check_counts(counts)
     randomised = sum(size > 1 for size in domain.shape)
@@ -366,7 +366,7 @@ def alp_projection(
 ) -> tuple[UInt64[np.ndarray, " words"], Receipt]:
     """`size` bits, each flipped with probability 1/(α+2), in which counts are unary: ε-DP.
 
-    A count x is worth y = x·ε/(α·l1) levels, rounded at random to a neighbouring whole number (its mean
+    A count x is worth y = x·ε/(α·l1) levels, rounded at random to a neighbouring integer (its mean
     is y) and cut at the number of `hash_words`, which say for each level which bit to set.
     Let f(k) be the chance of an output when a cell is rounded to k, all else being equal. One
     level more sets one bit at most, whose likelihoods differ by (1−p)/p = α + 1 at most; so does f.

@@ -2,7 +2,7 @@
 
 Only non-empty cells are visited, so that a cell that appears tells that somebody filled it. A unit
 that newly fills cells with c_1 … c_k counts shows with probability 1 − Π (1 − q(c_j)), where
-q(c) = Pr[c + X >= T]; the threshold T is the smallest whole number whose worst such chance is at most
+q(c) = Pr[c + X >= T]; the threshold T is the smallest integer whose worst such chance is at most
 δ.
 
 Source  Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009; Bun, Nissim & Stemmer, ITCS 2016.

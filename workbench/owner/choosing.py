@@ -2,7 +2,7 @@
 
 A round scores every set of attributes that is still open: Σ |count − expected| over its cells, where
 `expected` is what the bank would recall, less what the noise of asking it would add up to. Counts,
-expectations and noise are whole numbers. A set whose attributes earlier choices join already is closed, so
+expectations and noise are integers. A set whose attributes earlier choices join already is closed, so
 that choices of pairs are a spanning tree. Each round is paid for by its part of the price, and uses
 earlier choices, which are public: prices of sequential rounds add up.
 
@@ -279,7 +279,7 @@ def _counts(table: SparseTable, names: tuple[str, ...]) -> Int[np.ndarray, " cel
 def _expected_counts(
     session: Recall, sets: Sequence[tuple[str, ...]]
 ) -> list[Int[np.ndarray, " cells"]]:
-    """What the bank would recall, in whole numbers; the prior of an empty bank, or of many cells."""
+    """What the bank would recall, in integers; the prior of an empty bank, or of many cells."""
     domain, _ = place_of(session)
     answers = session._answers()
     bank = session._answer_bank(answers) if answers else None
@@ -302,7 +302,7 @@ def _expected_counts(
 def _expected_noise(
     session: Recall, sets: Sequence[tuple[str, ...]], budget: DP | ZCDP, rounds: int
 ) -> list[int]:
-    """Σ |noise| over a set's cells, if the budget were shared evenly, as a whole number."""
+    """Σ |noise| over a set's cells, if the budget were shared evenly, as an integer."""
     _, table = place_of(session)
     mechanism: Any
     lost = []

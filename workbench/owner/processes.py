@@ -33,7 +33,7 @@ class Workers(Executor):
 
     def __init__(self, workers: int):
         if not isinstance(workers, int) or workers < 1:
-            raise ValueError(f"workers = {workers!r} is not allowed: need a whole number >= 1")
+            raise ValueError(f"workers = {workers!r} is not allowed: need an integer >= 1")
         self.others = workers - 1
         self._max_workers = self.others  # as executors of the standard library call it
         if self.others:

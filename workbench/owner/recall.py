@@ -352,7 +352,7 @@ class Recall(Spending):
         ------
         ValueError
             If the bank is empty, does not say how many tuples there are, or has no set of attributes
-            of few cells; or for n that is no whole number.
+            of few cells; or for n that is not an integer.
         """
         answers = self._answers()
         if not answers:

@@ -12,7 +12,7 @@ is padded with cells that are publicly empty, get no noise and are in no answer.
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 3 and Theorem 4 (appendix C.5); Haar:
         Xiao, Wang & Gehrke, ICDE 2010, in its unnormalised form.
 Differs a cell lies in log₂m + 1 dyadic intervals, leaf and root included, where the paper counts log₂m;
-        Haar coefficients stay whole numbers, so that all of them get the same noise.
+        Haar coefficients stay integers, so that all of them get the same noise.
 Cost    O(n·log(m/n)) nodes for n non-empty cells out of m; nothing depends on m alone but log m.
 """
 

@@ -22,7 +22,7 @@ def level_sizes(leaves: int, branching: int) -> list[int]:
     A tree that is not complete ends at its last leaf: what would lie beyond does not exist.
     """
     if not isinstance(branching, int | np.integer) or branching < 2:
-        raise ValueError(f"branching = {branching!r} is not allowed: need a whole number >= 2")
+        raise ValueError(f"branching = {branching!r} is not allowed: need an integer >= 2")
     if leaves < 1:
         raise ValueError(f"leaves = {leaves!r} is not allowed: need at least 1")
     sizes = [int(leaves)]

@@ -17,9 +17,7 @@ from workbench.spaces import Domain
 from workbench.value import Bool, Float, Int, Num
 
 MAX_DENSE_CELLS = 2**22  # laid out in full at a time: 32 MiB
-MAX_INTEGER_TERM = (
-    2**27
-)  # the largest term of queries whose answers are released as whole numbers
+MAX_INTEGER_TERM = 2**27  # the largest term of queries whose answers are released as integers
 _EXACT = 2**53
 _EXTREME = 1e100
 _LARGEST_PRIOR = 2**27  # numbers: a gigabyte
@@ -227,6 +225,6 @@ def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None
 
 
 def whole_numbers(limbs: Int[np.ndarray, "n 3"]) -> np.ndarray:
-    """Python's whole numbers, which do not overflow, from parts of 9 bits."""
+    """Python's integers, which do not overflow, from parts of 9 bits."""
     high, middle, low = limbs.astype(object).T
     return high * 2**18 + middle * 2**9 + low

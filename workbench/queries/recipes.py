@@ -95,7 +95,7 @@ def _uniform_ranges(domain: Domain, size: int, count: int, rng: np.random.Genera
 
 def _wrong_box_shape(x: Any) -> str | None:
     good = isinstance(x, tuple) and x and all(type(n) is int and n > 0 for n in x)
-    return None if good else "need a tuple of whole numbers > 0, one an attribute"
+    return None if good else "need a tuple of integers > 0, one an attribute"
 
 
 @value

@@ -62,7 +62,7 @@ def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
     Returns
     -------
     Fraction
-        Exact for whole numbers that can be laid out, else proven from above.
+        Exact for integers that can be laid out, else proven from above.
     """
     queries = linear_queries(workload, domain)
     loads = _loads(queries, domain, power=2)

@@ -114,7 +114,7 @@ def _factor_json(row: np.ndarray) -> Any:
 
 
 def _numbers(values: np.ndarray) -> list[Any]:
-    """Floats, or whole numbers where they are and are exact: shorter, and equal text."""
+    """Floats, or integers where they are and are exact: shorter, and equal text."""
     return [int(x) if x == int(x) and abs(x) < 2**53 else x for x in values.tolist()]
 
 
@@ -127,7 +127,7 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
     Parameters
     ----------
     text : str
-        A whole number, for all marginals on so many attributes; or a file with one marginal a line, its
+        An integer, for all marginals on so many attributes; or a file with one marginal a line, its
         attributes parted by commas, or with a JSON list of lists of attributes.
     domain : Domain
         Which has the attributes.

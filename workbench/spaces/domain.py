@@ -95,8 +95,8 @@ class Domain:
     shape : tuple of int
         How many values each attribute has; at most 2⁶³ − 1 cells in all.
     labels : tuple, optional
-        For each attribute a tuple of labels (text, whole numbers, numbers, or true and false), a
-        `range` of whole numbers, or None where the codes are the values.
+        For each attribute a tuple of labels (text, integers, numbers, or true and false), a
+        `range` of integers, or None where the codes are the values.
     preparation : tuple, optional
         For each attribute the rule by which its labels follow from the columns of a row, or None where
         they stand in the column of its name; `from_dict` makes it.
@@ -136,7 +136,7 @@ class Domain:
         except TypeError:
             raise ValueError(
                 f"Domain(attributes={shown(self.attributes)}, shape={shown(self.shape)}) is not "
-                "allowed: need a list of names, and a list of whole numbers as long"
+                "allowed: need a list of names, and a list of integers as long"
             ) from None
         names = self.attributes
         if not names or len(names) != len(self.shape) or len(set(names)) != len(names):
@@ -307,7 +307,7 @@ class Domain:
         """Return the codes of labels.
 
         Labels are compared as text where the column and the labels are of different kinds, so that
-        a CSV file read as text fits a range of whole numbers.
+        a CSV file read as text fits a range of integers.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class Domain:
         ----------
         attributes : dict
             In the order of keys, each attribute is a number of values (codes 0, 1, …),
-            {"from": a, "to": b} (whole numbers, both ends included; "step" if not 1), a list of
+            {"from": a, "to": b} (integers, both ends included; "step" if not 1), a list of
             labels, {"file": name} (labels, one a line), or a rule of `workbench.spaces`: itself,
             or an object of its fields. Beside them `"missing_user": "drop"` leaves out rows that name
             no user.

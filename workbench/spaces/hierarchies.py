@@ -309,4 +309,4 @@ def refuse_release_columns(tree: Hierarchy) -> None:
 
 def wrong_unless_positive(x: Any) -> str | None:
     """What is wrong with a number of levels or dimensions, if anything."""
-    return None if type(x) is int and x >= 1 else "need a whole number >= 1"
+    return None if type(x) is int and x >= 1 else "need an integer >= 1"

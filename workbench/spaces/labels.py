@@ -38,7 +38,7 @@ def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
     no_number = kinds == {float} and not all(map(isfinite, labels))
     if not allowed or no_number or (kinds == {int} and max(map(abs, labels)) >= 2**63):
         raise ValueError(
-            "labels must be all text, all whole numbers (64 bits), all finite numbers, or all true or "
+            "labels must be all text, all integers (64 bits), all finite numbers, or all true or "
             "false"
         )
     if kinds == {str}:
@@ -77,7 +77,7 @@ class Labels(Rule):
         if not isinstance(labels, range):
             return f"a value of the domain ({some(labels)})"
         steps = f" in steps of {labels.step}" if labels.step != 1 else ""
-        return f"a whole number from {labels[0]} to {labels[-1]}{steps}"
+        return f"an integer from {labels[0]} to {labels[-1]}{steps}"
 
     @cached_property
     def _texts(self) -> Texts:
@@ -125,7 +125,7 @@ class Map(Rule):
             raise ValueError("Map.map must be pairs of a value and a label")
         plain = {type(x) for pair in pairs for x in pair}
         if not plain <= {str, int}:
-            raise ValueError("Map.map must lead from text, or whole numbers, to text")
+            raise ValueError("Map.map must lead from text, or integers, to text")
         pairs = tuple((str(source), str(label)) for source, label in pairs)
         if need := why_no_unicode("".join(text for pair in pairs for text in pair)):
             raise ValueError(f"Map.map: {need}")
@@ -244,7 +244,7 @@ class Bins(Rule):
     low, high : number
         The first and the last edge, with
     width : number
-        of each bin, a whole number of times from low to high, or
+        of each bin, an integer of times from low to high, or
     bins : int
         how many of equal width.
     closed : "left" or "right"

@@ -141,7 +141,7 @@ def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
 
 
 def places_in_range(values: pl.Series, labels: range) -> Int[np.ndarray, " rows"]:
-    """Places of whole numbers, OUTSIDE or MISSING."""
+    """Places of integers, OUTSIDE or MISSING."""
     if labels.step == 1 and values.dtype.is_integer() and not values.null_count():
         plain = values.to_numpy()  # most columns: the two ends say that all are inside
         if not len(plain) or labels.start <= plain.min() <= plain.max() < labels.stop:
@@ -171,7 +171,7 @@ def _text(values: pl.Series) -> pl.Series:
 
 
 def whole_numbers(values: pl.Series) -> pl.Series:
-    """Whole numbers, also where they are written 3.0; null where a value is none, or not exact."""
+    """Integers, also where they are written 3.0; null where a value is none, or not exact."""
     if values.dtype.is_integer():
         return values.cast(pl.Int64, strict=False)
     if not values.dtype.is_float():
@@ -240,11 +240,7 @@ def is_list(x: Any) -> str | None:
 def _are_texts(x: Any) -> str | None:
     is_list = isinstance(x, list | tuple)
     good = is_list and all(type(text) in (str, int) for text in x)
-    return (
-        why_no_unicode("".join(map(str, x)))
-        if good
-        else "need a list of texts, or whole numbers"
-    )
+    return why_no_unicode("".join(map(str, x))) if good else "need a list of texts, or integers"
 
 
 @value

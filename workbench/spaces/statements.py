@@ -50,7 +50,7 @@ _IN_WORDS = {
     "array": "a list",
     "bool": "true or false",
     "float": "a number",
-    "int": "a whole number",
+    "int": "an integer",
     "object": "an object",
     "str": "text",
 }
@@ -171,10 +171,10 @@ def _labels(words: Mapping[str, Any], folder: Path | None) -> Any:
         labels = words["labels"]
         return _numbered(labels) if isinstance(labels, int) else labels
     if not {"from", "to"} <= set(words):
-        raise ValueError("need from and to, the first and the last whole number")
+        raise ValueError("need from and to, the first and the last integer")
     first, last, step = words["from"], words["to"], words.get("step", 1)
     if step == 0:
-        raise ValueError("step = 0 is not allowed: need a whole number, not 0")
+        raise ValueError("step = 0 is not allowed: need an integer, not 0")
     labels = range(first, last + (1 if step > 0 else -1), step)
     if not labels:
         raise ValueError(f"there is no number from {first} to {last} by steps of {step}")

@@ -79,7 +79,7 @@ def curves(
     name_axis(ax, "x", x, "x" in log, xlabel)
     name_axis(ax, "y", what, "y" in log, ylabel)
     limit_to_fractions(ax, what)
-    if "x" not in log:  # no ticks between whole numbers
+    if "x" not in log:  # no ticks between integers
         ax.xaxis.get_major_locator().set_params(integer=bool((rows[x] % 1 == 0).all()))
     return ax
 

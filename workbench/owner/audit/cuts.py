@@ -156,7 +156,7 @@ def between(low: int, high: int, rate: float) -> float:
 
 @lru_cache(4096)
 def gaussian_parts(rate: float, lowest: tuple[int, ...]) -> list[float]:
-    """The chances of noise below, between and above these whole numbers, each summed by itself."""
+    """The chances of noise below, between and above these integers, each summed by itself."""
     reach = ceil(40 * sqrt(0.5 / rate))
     values = np.arange(-reach, reach + 1)
     chances = np.exp(-rate * values.astype(float) ** 2)

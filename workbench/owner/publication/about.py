@@ -54,7 +54,7 @@ class About(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     earlier : sequence of Earlier
         Publications about the same people, whose losses add up.
     rounded : bool
-        Whether the published count is a whole number that is never negative. The unbiased count is then
+        Whether the published count is an integer that is never negative. The unbiased count is then
         a column of its own, which is right for sums.
     """
 
