@@ -5,7 +5,9 @@ import re
 
 WORDS_PER_SEMICOLON = 200
 LONGEST = 40  # words of a sentence where a newcomer begins
-OPENINGS = "What Of Whose Who Whoever Those That As Whether Which Where When How If So And But".split()
+OPENINGS = (
+    "What Of Whose Who Whoever Those That As Whether Which Where When How If So And But".split()
+)
 CODE = re.compile(r"^(`{3,}|:{3,}).*?^\1|^ {4}\S.*?$", re.M | re.S)
 MARKUP = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`|<[^>]*>|&\w+;|(?<=\])\([^)]*\)", re.S)
 
@@ -43,13 +45,12 @@ def opening(doc: str) -> str:
     return f"begins with {word[0]!r}" if word and word[0] in OPENINGS else ""
 
 
-def public_functions(module) -> dict[str, str]:
-    """The docstrings of what a module exports, and of its methods, by name."""
-    docs = {}
-    for name in getattr(module, "__all__", [n for n in vars(module) if not n.startswith("_")]):
-        value = getattr(module, name)
-        if inspect.isclass(value) or inspect.isfunction(value):
-            docs[name] = vars(value).get("__doc__") or "" if inspect.isclass(value) else value.__doc__
-            methods = vars(value).items() if inspect.isclass(value) else ()
-            docs |= {f"{name}.{n}": f.__doc__ for n, f in methods if inspect.isfunction(f) and n[0] != "_"}
-    return {name: doc for name, doc in docs.items() if doc}
+def docstrings(member: object) -> list[str]:
+    """The docstrings of a class and its public methods, or of a function."""
+    if not inspect.isclass(member):
+        return [member.__doc__ or ""]
+    methods = (each for name, each in vars(member).items() if name[0] != "_")
+    return [
+        member.__doc__ or "",
+        *(each.__doc__ or "" for each in methods if inspect.isfunction(each)),
+    ]

@@ -111,7 +111,11 @@ def test_python_of_a_page_runs(name, tmp_path, monkeypatch):
     blocks = blocks_of(name)
     assert "python" in dict(blocks)
     if name in TYPED - {"how-to/publish.md"}:
-        before = [("python", block) for kind, block in blocks_of("how-to/publish.md") if kind == "python"]
+        before = [
+            ("python", block)
+            for kind, block in blocks_of("how-to/publish.md")
+            if kind == "python"
+        ]
         blocks = before + blocks
     names: dict = {"__name__": "page"}
     for language, block in blocks:

@@ -35,7 +35,7 @@ class Limits(Protocol):
 
 
 class BoundedContributions(NamedTuple):
-    """What is left of all users, and which of them lost anything."""
+    """Records that are kept of all users, and which users lost anything."""
 
     keys: Int[np.ndarray, " cells"]  # a row a user and cell
     counts: Int[np.ndarray, " cells"]  # at least 1
@@ -49,7 +49,7 @@ def bounded_contributions(
     bound: Limits,
     key: bytes,
 ) -> BoundedContributions:
-    """Of each user at most `l0` cells, at most `linf` in each of them, and at most `l1` in all.
+    """Keep for each user at most `l0` cells, at most `linf` in each of them, and at most `l1` in all.
 
     A user's rows are first summed by cell. Of more than `l0` distinct cells `l0` stay, every choice of
     so many equally likely; what is above `linf` is cut off; and of more than `l1` counts `l1` stay,

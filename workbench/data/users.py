@@ -86,14 +86,14 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
 
 
 class Users(NamedTuple):
-    """Whose each row is: a number a person, and what identifies the person of each number."""
+    """Users of rows: a number per person, and what identifies the person of each number."""
 
     numbers: Int[np.ndarray, " rows"]
     ids: UInt64[np.ndarray, "numbers 2"] | pl.Series | None = None  # names; None: the number
     who: str = "a user"  # one of them, in words
 
     def ids_of(self, numbers: Int[np.ndarray, " users"]) -> UInt64[np.ndarray, "users 2"]:
-        """What identifies some users, by their numbers."""
+        """Return what identifies some users, by their numbers."""
         if isinstance(self.ids, np.ndarray):
             return self.ids[numbers]
         if self.ids is not None:
@@ -104,7 +104,7 @@ class Users(NamedTuple):
 
 
 def users_of(values: Any, user_type: str | None = None) -> Users:
-    """Whose each row is, from one value a row: `Users`, numbers, or a column of any kind."""
+    """Return the user of each row, from `Users`, numbers, or a column of any kind."""
     if isinstance(values, Users):
         return values
     column = UserNumbers("users", user_type)
@@ -271,11 +271,11 @@ class UserNumbers:
         return np.where(self._is_unusual[numbers], _UNUSUAL, numbers)
 
     def ids(self, first: int = 0) -> UInt64[np.ndarray, "numbers 2"] | None:
-        """What identifies the user of each number from one on, in 127 bits; None where the number does."""
+        """Return what identifies the user of each number from one on, in 127 bits, or None if it is the number."""
         return _digests(self._names.series(first)) if self._names.size else None
 
     def users(self, numbers: Int[np.ndarray, " rows"]) -> Users:
-        """Whose each row is, of all rows that were given."""
+        """Return the user of each row, for all rows that were given."""
         names = self._names.series() if self._names.size else None
         return Users(numbers, names, in_words("a user", self.column))
 

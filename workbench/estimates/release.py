@@ -131,7 +131,7 @@ class Release:
         return compose(self.ledger)
 
     def at(self, delta: float) -> DP:
-        """What the release cost as (ε, δ)-differential privacy, at a δ that the reader names.
+        """Return the cost as (ε, δ)-differential privacy, at a δ that the reader names.
 
         Parameters
         ----------
@@ -440,7 +440,7 @@ class Release:
         return bool(released <= 2 * expected + 3 * sqrt(expected))
 
     def describe(self, delta: float | None = None) -> list[tuple[str, str]]:
-        """What was released and what it promises, in words, from the release alone.
+        """Describe in words what was released and what it promises, from the release alone.
 
         Parameters
         ----------

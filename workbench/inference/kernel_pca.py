@@ -392,7 +392,7 @@ def check_alpha(x: Any) -> str | None:
 
 @value
 class KernelPCA:
-    """What past noisy answers say about any linear queries, at one trade-off of bias and variance.
+    """Estimator of any linear queries from past noisy answers, at one trade-off of bias and variance.
 
     `alpha` says how far the truth is believed to lie from total × prior, in tuples: small values trust
     the prior, infinite ones give unbiased least squares. `total`, the number of tuples, is public or

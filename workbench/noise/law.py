@@ -53,7 +53,7 @@ class Law:
         return _gaussian_variance(float(self.rate))
 
     def empty_cell(self, theta: float, sides: int) -> Moments:
-        """Of noise v that passes |v| >= θ (two sides) or v >= θ, at whole v other than 0.
+        """Return the moments of noise v that passes |v| >= θ (two sides) or v >= θ, at whole v other than 0.
 
         Geometric: with t = ⌈θ⌉ and Pr[v] = (1−α)/(1+α)·α^|v|, Σ v·α^v over v >= t is
         α^t·(t/(1−α) + α/(1−α)²), and Σ v²·α^v is α^t·(t²/(1−α) + 2tα/(1−α)² + α(1+α)/(1−α)³).
@@ -72,7 +72,7 @@ class Law:
         return Moments(0.0 if sides == 2 else mean, sides * square)
 
     def absent_at_most(self, cut: float, sides: int) -> float:
-        """What an absent cell holds at most, in counts; 0 where its noisy value is known to be 0."""
+        """Return the most that an absent cell may hold, in counts, or 0 if its noisy value is 0."""
         if cut <= 1 and sides == 2:
             return 0.0
         return cut + DEVIATIONS * sqrt(self.variance)

@@ -110,7 +110,7 @@ class Replay(Source):
         return Source(self.key).step(1).bytes(length)
 
     def differences(self) -> list[str]:
-        """What the last run read or asked for that one unit may not change; empty where all is well."""
+        """List what the last run read or asked for that one unit may not change."""
         found = []
         recorded = self._recorded or []
         if len(self._run) != len(recorded):

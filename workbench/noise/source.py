@@ -42,7 +42,7 @@ class EmptyLaw(Protocol):
     """A law of an empty cell: which of many survive, and their values."""
 
     def survivors(self, empty: int, words: Words) -> tuple[np.ndarray, np.ndarray]:
-        """Which of so many cells survive, as sorted ranks, and their values."""
+        """Draw which of so many cells survive, as sorted ranks, and their values."""
 
 
 class Reads(NamedTuple):
@@ -58,7 +58,7 @@ class Reads(NamedTuple):
 
 
 class Source:
-    """What one measurement draws and signs, made from the one `rng` of its caller.
+    """Source of what one measurement draws and signs, made from the one `rng` of its caller.
 
     All randomness of a release passes through its four verbs: `add` noise, which empty cells `survive`,
     `choose` one of several outcomes, `toss` coins. `names` say what each draw is about where places
@@ -143,7 +143,7 @@ class Source:
     def survive(
         self, law: EmptyLaw, empty: int, names: Names = None
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Which of so many empty cells survive, as sorted ranks, and their values."""
+        """Draw which of so many empty cells survive, as sorted ranks, and their values."""
         return law.survivors(empty, self.words)
 
     def choose(

@@ -36,7 +36,7 @@ _METHODS = ("both", "runs", "exact")
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit measured.
+    """Measurements of an audit.
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ def release(
     progress: Progress | None = None,
     ready: Callable[[], Any] | None = None,
 ) -> Release:
-    """What `mechanism(table)` releases, of rows that need not fit in memory.
+    """Release what `mechanism(table)` would, from rows that need not fit in memory.
 
     Rows are dealt out to scratch files by user, if they are to be cut to a bound, and by ranges of keys;
     each range is counted and drawn from on its own. The law is that of one measurement of the whole table,

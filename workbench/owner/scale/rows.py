@@ -203,7 +203,7 @@ class Rows:
         return Interactions.from_codes(self.domain, none, none, none, self.bound)
 
     def spans(self) -> list[Span]:
-        """What tasks read, in order."""
+        """List the parts of files that tasks read, in order."""
         return [span for pin, source in zip(self.files, self._sources(), strict=True)
                 for span in _spans(pin, source, self.table)]  # fmt: skip
 
