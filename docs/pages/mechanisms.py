@@ -25,6 +25,15 @@ NEIGHBOURS = {
     LOCAL: "The guarantee is local: it holds for the report of each tuple by itself.",
 }
 GIVEN = {SparseTable: "table", Records: "records", Interactions: "interactions"}
+FAMILIES = {  # the modules of each
+    "Summaries of sparse tables": ("summaries",),
+    "Histograms and trees": ("histograms", "hierarchical"),
+    "Chosen queries": ("queries",),
+    "Users with many records": ("contributions", "smoothing"),
+    "Synthetic records": ("adaptive", "direct_synthesis"),
+    "Local reports": ("local",),
+    "For comparison": ("sketches", "dirichlet", "straw_men"),
+}
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 IDEALISED = (
     " Its noise is *idealised*: drawn with floating point, which the proof does not cover, so that its "
@@ -54,12 +63,16 @@ def proof_sketches() -> dict[str, str]:
 
 
 def table() -> str:
-    """All mechanisms, a line each."""
-    lines = ["| mechanism | what it releases |", "|---|---|"]
+    """All mechanisms by family, a line each."""
+    families = {module: family for family, modules in FAMILIES.items() for module in modules}
+    parts = {family: ["| mechanism | what it releases |", "|---|---|"] for family in FAMILIES}
     for cls in mechanisms.ALL:
         link = f"[{capitalised(cls.title)}](/mechanisms/{cls.__name__}.md)"
-        lines.append(f"| {link}<br>`{cls.__name__}` | {cell(markdown(summary(cls)))} |")
-    return "\n".join(lines) + "\n"
+        line = f"| {link}<br>`{cls.__name__}` | {cell(markdown(summary(cls)))} |"
+        parts[families[cls.__module__.rpartition(".")[2]]].append(line)
+    return (
+        "\n\n".join(f"## {name}\n\n" + "\n".join(lines) for name, lines in parts.items()) + "\n"
+    )
 
 
 def summary(cls: type) -> str:
