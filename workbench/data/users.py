@@ -271,7 +271,7 @@ class UserNumbers:
         return np.where(self._is_unusual[numbers], _UNUSUAL, numbers)
 
     def ids(self, first: int = 0) -> UInt64[np.ndarray, "numbers 2"] | None:
-        """Return what identifies the user of each number from one on, in 127 bits, or None if it is the number."""
+        """Return what identifies the user of each number from one on, in 127 bits. None if the number does."""
         return _digests(self._names.series(first)) if self._names.size else None
 
     def users(self, numbers: Int[np.ndarray, " rows"]) -> Users:
