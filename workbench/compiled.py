@@ -340,19 +340,6 @@ def other_datasets() -> list[tuple[str, str]]:
     return stated + [(entry.name, entry.module) for entry in entries]
 
 
-def other_mechanisms() -> list[Any]:
-    """Mechanisms that are not ours: of the modules that `--with` names, and of installed packages."""
-    stated = [
-        x
-        for module in stated_modules()
-        for x in vars(module).values()
-        if isinstance(x, type) and hasattr(x, "example") and hasattr(x, "takes")
-        if not x.__module__.startswith("workbench.")
-    ]
-    names = [entry.name for entry in entry_points(group="workbench.mechanisms")]
-    return stated + [x for x in (find("mechanisms", name) for name in names) if x is not None]
-
-
 def use_current_folder() -> str:
     """Let modules of the current folder be found, which a console script leaves out; returns it."""
     here = os.getcwd()

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
+from importlib.metadata import entry_points
 from itertools import combinations
 from math import inf, isnan, nan, sqrt
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from workbench import mechanisms
-from workbench.compiled import other_mechanisms, pd
+from workbench.compiled import find, pd, stated_modules
 from workbench.data import Interactions, Records, SparseTable
 from workbench.estimates import Histogram, Summary
 from workbench.mechanisms.histograms import BYTES_PER_CELL
@@ -222,6 +223,14 @@ _QUICK_FIRST = (
     "histograms summaries queries hierarchical contributions smoothing adaptive".split()
 )
 _LEFT_OUT = {"LaplaceHistogram"}  # geometric noise is as large, and exact
+
+
+def other_mechanisms() -> list[Any]:
+    """Mechanisms that are not ours: of the modules that `--with` names, and of installed packages."""
+    members = [x for module in stated_modules() for x in vars(module).values()]
+    entries = [find("mechanisms", e.name) for e in entry_points(group="workbench.mechanisms")]
+    classes = [x for x in (*members, *entries) if isinstance(x, type) and hasattr(x, "example")]
+    return [x for x in dict.fromkeys(classes) if not x.__module__.startswith("workbench.")]
 
 
 def _classes() -> list[Any]:
