@@ -259,3 +259,92 @@ def test_what_is_missing_or_there_already_is_refused_before_anything_is_spent(tm
 def test_about_names_several_people_and_rows():
     about = read_about(ABOUT | {"person": "child", "people": "children"})
     assert (about.persons, about.several) == ("children", "appointments")
+
+
+def series(folder, monkeypatch, **options):
+    """A folder with a table, a budget for two editions and a publication.json with a recipe."""
+    monkeypatch.chdir(folder)
+    rows().to_csv("t.csv", index=False)
+    space = {"district": [f"D{i}" for i in range(8)], "sex": ["F", "M"]}
+    (folder / "domain.json").write_text(json.dumps(space))
+    options = {"user": "who", "bound": "2,1", "epsilon": 1} | options
+    recipe = {
+        "mechanism": "GeometricHistogram", "domain": "domain.json", "budget": "b.sqlite", "options": options,
+    }  # fmt: skip
+    (folder / "publication.json").write_text(json.dumps(ABOUT | {"release": recipe}))
+
+    def run(*words):
+        done = CliRunner().invoke(app, words)
+        return done.exit_code, " ".join((str(done.output) + str(done.exception)).split())
+
+    assert (
+        run(
+            "budget",
+            "new",
+            "b.sqlite",
+            "--people",
+            "patients",
+            "--unit",
+            "a user",
+            "--epsilon",
+            "2",
+        )[0]
+        == 0
+    )
+    return run
+
+
+def test_a_series_names_its_earlier_editions_and_adds_their_losses(tmp_path, monkeypatch):
+    run = series(tmp_path, monkeypatch)
+    source = ("--from", str(tmp_path / "publication.json"))
+    assert run("publish", "t.csv", "--publish", "first", *source)[0] == 0
+    assert str(tmp_path) not in (tmp_path / "first" / "commands.txt").read_text()
+    assert {path.name for path in (tmp_path / "first").iterdir()} == FILES
+    code, said = run("publish", "t.csv", "--publish", "first")
+    assert code == 2 and "exists already" in said
+    rows().rename(columns={"sex": "gender"}).to_csv("renamed.csv", index=False)
+    code, said = run("publish", "renamed.csv", "--publish", "second")
+    assert code == 2 and "sex" in said and not (tmp_path / "second.parquet").exists()
+    assert run("publish", "t.csv", "--publish", "second")[0] == 0  # a refusal has cost nothing
+    text = (tmp_path / "second" / "README.md").read_text()
+    assert "“Appointments &lt;b>2016&lt;/b>, edition 1 (2026-01-02)” with ε = 1" in text
+    assert "who is in all of them, ε is 2 in total" in text
+    about = read_about("publication.json")
+    assert about.edition == 3 and [x.epsilon for x in about.earlier] == [1, 1]
+    assert run("publish", "t.csv", "--publish", "third")[0] == 2  # the budget is used up
+    assert not (tmp_path / "third").exists() and read_about("publication.json") == about
+
+
+def test_a_release_that_was_paid_for_is_published_without_paying_again(tmp_path, monkeypatch):
+    run = series(tmp_path, monkeypatch)
+
+    def stopped(*_, **__):
+        raise OSError("the browser was closed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.owner.publication.publish", stopped)
+        assert run("publish", "t.csv", "--publish", "out")[0] == 2
+    paid = (tmp_path / "out.parquet").read_bytes()
+    code, said = run("publish", "t.csv", "--publish", "out")
+    assert code == 0 and "Nothing was spent" in said
+    assert (tmp_path / "out" / "README.html").exists()
+    assert (tmp_path / "out.parquet").read_bytes() == paid
+    assert run("publish", "t.csv", "--publish", "next")[0] == 0  # the other half of the budget
+
+
+def test_a_simulated_edition_is_not_an_earlier_one(tmp_path, monkeypatch):
+    run = series(tmp_path, monkeypatch)
+    about = json.loads((tmp_path / "publication.json").read_text())
+    del about["release"]["budget"]
+    (tmp_path / "publication.json").write_text(json.dumps(about))
+    assert run("publish", "t.csv", "--publish", "out", "--seed", "1")[0] == 0
+    assert not read_about("publication.json").earlier
+
+
+def test_a_recipe_holds_for_every_edition(tmp_path, monkeypatch):
+    run = series(tmp_path, monkeypatch, seed=1)
+    code, said = run("publish", "t.csv", "--publish", "out")
+    assert code == 2 and "$.release.options has 'seed'" in said
+    (tmp_path / "publication.json").write_text(json.dumps(ABOUT))
+    code, said = run("publish", "t.csv", "--publish", "out")
+    assert code == 2 and 'has no "release"' in said

@@ -125,6 +125,7 @@ app = typer.Typer(
 app.command()(reproduce.reproduce)
 app.command()(request.asking(advise.advise, without="taxonomy code"))
 app.command(cls=mechanism_options.Command)(request.asking(release.release))
+app.command()(release.publish)
 app.command()(request.asking(release.synthesize, without=release.NOT_OF_RECORDS))
 app.command()(release_text.show)
 app.command()(release_text.answer)

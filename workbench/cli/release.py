@@ -6,6 +6,7 @@ What is asked is checked (`request`, `mechanism_options`), the data is read, the
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -89,3 +90,59 @@ def synthesize(
     made = publishing.publish(request, mechanism, private)
     release_text.print_release(made, request.out)
     screen.say(release_text.again(request.account))
+
+
+def publish(
+    ctx: typer.Context,
+    table: Annotated[
+        list[Path], typer.Argument(metavar="TABLE...", help="The table of this edition.")
+    ],
+    folder: Annotated[
+        Path, typer.Option("--publish", metavar="FOLDER", help="The new folder to write.")
+    ],
+    source: Annotated[
+        Path,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="What the publisher says and chose for all editions (JSON).",
+        ),
+    ] = Path("publication.json"),
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Seed of a simulated edition, which is not for publication."),
+    ] = None,
+) -> None:
+    """Publish the next edition of a table, as publication.json describes it.
+
+    The file's "release" names the mechanism, the domain and the options of `workbench release`. After the
+    release, the file lists this edition, so that the next data sheet names it and adds its ε. A release that
+    was paid for before its folder was written is published without paying again.
+    """
+    from workbench.estimates.release import Release
+    from workbench.owner import publication
+
+    about = publication.read_about(source)
+    if about.release is None:
+        raise ValueError(
+            f'{source} has no "release". Add, for example, "release": {{"mechanism": "GeometricHistogram", '
+            '"domain": "domain.json", "options": {"user": "rider", "bound": "10,1", "epsilon": 1}}'
+        )
+    publication.refuse_folder(folder)
+    words = about.release.words(source.parent)
+    paid = Path(f"{folder}.parquet")
+    if paid.exists():
+        found = Release.load(paid)
+        name = str(found.mechanism).partition("(")[0]
+        if name != about.release.mechanism:
+            raise ValueError(f"{paid} is a release by {name}: choose another folder")
+        publication.publish(found, folder, about, simulated=found.simulated)
+        screen.say(f"{paid} was released before and is published now. Nothing was spent.")
+    else:
+        words += [str(path) for path in table]
+        words += ["--publish", str(folder), "--about", str(source)]
+        words += [] if seed is None else ["--seed", str(seed), "--simulated"]
+        command = ctx.parent.command.get_command(ctx.parent, "release")  # type: ignore[union-attr]
+        with command.make_context("release", words, parent=ctx.parent) as asked:
+            command.invoke(asked)
+    publication.record_edition(source, folder)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from workbench.estimates.files import temporary_folder
+
+_ABOUT_ONE_RUN = {"about", "publish", "out", "force", "seed", "simulated", "domain-from-data"}
 
 
 class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -23,6 +28,59 @@ class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     title: str
     epsilon: float
+
+
+class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """How each edition of a publication is released: the choices of `workbench release`.
+
+    Parameters
+    ----------
+    mechanism : str
+        Name of the mechanism, for example "GeometricHistogram".
+    domain : str
+        Path of the domain file, from the folder of publication.json.
+    budget : str
+        Path of the budget file that pays for all editions, from the same folder. Empty for none.
+    options : mapping of str to str or number
+        Other options of the command without their dashes, for example
+        {"user": "rider", "bound": "10,1", "epsilon": 1}. An option that describes one run only, for
+        example "seed", is given on the command line.
+    """
+
+    mechanism: str
+    domain: str
+    budget: str = ""
+    options: dict[str, str | int | float] = {}
+
+    def words(self, home: Path) -> list[str]:
+        """The words of `workbench release` for this recipe.
+
+        Parameters
+        ----------
+        home : Path
+            Folder of publication.json.
+
+        Returns
+        -------
+        list of str
+            The mechanism and its options, without a table and without an output.
+
+        Raises
+        ------
+        ValueError
+            If an option describes one run.
+        """
+        for name in self.options:
+            if name in _ABOUT_ONE_RUN or name.startswith("-"):
+                raise ValueError(
+                    f"$.release.options has {name!r}: need options without dashes that hold for every "
+                    f"edition, not {', '.join(sorted(_ABOUT_ONE_RUN))}"
+                )
+        paths = {"domain": self.domain, "budget": self.budget}
+        given = {name: str(home / path) for name, path in paths.items() if path}
+        given |= {name: str(x) for name, x in self.options.items()}
+        options = [word for name, text in given.items() for word in (f"--{name}", text)]
+        return [self.mechanism, *options]
 
 
 class About(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -56,6 +114,8 @@ class About(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     rounded : bool
         Whether the published count is an integer that is never negative. The unbiased count is then
         a column of its own, which is right for sums.
+    release : Recipe, optional
+        How `workbench publish` releases each edition.
     """
 
     title: str
@@ -75,6 +135,7 @@ class About(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     beliefs: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()
     rounded: bool = True
+    release: Recipe | None = None
 
     @property
     def persons(self) -> str:
@@ -133,3 +194,42 @@ def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
         known = ", ".join(About.__struct_fields__) if "unknown field" in str(e) else ""
         raise ValueError(f"{name}: {e}{known and f'. Known fields: {known}'}") from None
     return msgspec.structs.replace(found, date=day.isoformat())
+
+
+def record_edition(path: Path, folder: Path) -> About:
+    """Note a published edition in publication.json, which then describes the next edition.
+
+    Parameters
+    ----------
+    path : Path
+        The file publication.json. It is replaced whole.
+    folder : Path
+        The folder that was published. Title, edition, date and ε are read from its metadata.json.
+
+    Returns
+    -------
+    About
+        What the file now says. A simulated edition is not noted.
+    """
+    told = msgspec.json.decode(path.read_bytes(), type=About)
+    made = json.loads((folder / "metadata.json").read_bytes())
+    private = made["differential_privacy"]
+    if private["simulated"]:
+        return told
+    title = f"{made['title']}, edition {made['version']} ({made['created'][:10]})"
+    told = msgspec.structs.replace(
+        told,
+        edition=int(made["version"]) + 1,
+        date="",
+        earlier=(*told.earlier, Earlier(title, private["epsilon"])),
+    )
+    plain = {
+        name: x
+        for name, x in msgspec.to_builtins(told).items()
+        if x not in ("", None) and x != {} and x != ()
+    }
+    with temporary_folder(str(path.resolve().parent)) as home:
+        draft = home / path.name
+        draft.write_text(json.dumps(plain, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        draft.replace(path)
+    return told

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from io import BytesIO
@@ -107,8 +106,8 @@ def publish(
             (draft / name).write_text(text, encoding="utf-8")
         archive = home / f"{target.name}.zip"
         _zip(draft, archive)
-        shutil.move(draft, target)
-        shutil.move(archive, target.with_name(archive.name))
+        draft.rename(target)  # fails if another run has published there since
+        archive.rename(target.with_name(archive.name))
     return target
 
 
