@@ -27,7 +27,8 @@ BY_HAND = [
 ]
 RUN = ["start.md", *(f"how-to/{path.name}" for path in (DOCS / "how-to").glob("*.md"))]
 TYPED = {  # whose command lines are run too, after the Python of the page on publishing
-    f"how-to/{name}.md" for name in "publish columns people choose budgets read large".split()
+    f"how-to/{name}.md"
+    for name in "publish columns people choose budgets series read large".split()
 }
 SECONDS = {
     "start.md",
