@@ -26,7 +26,12 @@ def test_text_is_the_configuration_without_defaults():
 
 @pytest.mark.parametrize(
     "bad, word",
-    [({"n": 0}, "n = 0"), ({"n": 10}, "<= 9"), ({"n": 2.0}, "whole"), ({"n": True}, "n = True")]
+    [
+        ({"n": 0}, "n = 0"),
+        ({"n": 10}, "<= 9"),
+        ({"n": 2.0}, "an integer"),
+        ({"n": True}, "n = True"),
+    ]
     + [
         ({"rate": 0}, "> 0"),
         ({"rate": nan}, "nan"),

@@ -53,7 +53,7 @@ def test_a_table_says_its_bound_or_public():
     ]
     + [
         ([0.5], [1], "keys"),
-        ([0], ["x"], "whole"),
+        ([0], ["x"], "integers"),
         ([0, 1], [1], "fit"),
         ([0], [inf], "inf"),
         ([0], [1e300], "e"),

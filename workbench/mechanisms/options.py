@@ -240,11 +240,12 @@ def _parse_member(f: Field[Any], x: Any) -> Any:
 
 def parameter_help(f: Field[Any]) -> str:
     """What a parameter is and what it may be, in one line."""
-    many = "a list; each a " if f.metadata["many"] else ""
     choices = f.metadata["choices"]
+    need = ", ".join(map(repr, choices)) if choices else option_need(f)
+    article = "an" if need.startswith("integer") else "a"
+    many = f"a list; each {article} " if f.metadata["many"] else ""
     if choices:
         many = "some of " if f.metadata["many"] else "one of "
-    need = ", ".join(map(repr, choices)) if choices else option_need(f)
     return f"{f.metadata['doc']}: {many}{need}"
 
 
