@@ -85,11 +85,16 @@ def test_the_advice_on_the_screen_is_that_of_advise():
     beliefs = Beliefs.of_counts(Domain(("x",), (10**4,)), 0.1, 100, 5)
     again = advise(beliefs, 0.1, task="ranges", size=1000, queries=[1, 10, 100, 1000])
     assert isinstance(advice, Advice) and advice.recommendation == again.recommendation
-    assert shown.view["lead"].startswith(advice.recommendation)
+    assert shown.view["lead"] == advice.recommendation
+    (chart,) = shown.view["charts"]
+    assert all(
+        line["color"].startswith("#") for line in chart["lines"]
+    )  # as a page reads colours
     assert set(shown.rows.metric) == {"MeanAbsoluteError"} and shown.rows.series.nunique() == 5
     best = shown.rows[shown.rows.series == shown.rows.series.iloc[0]]
     assert best.value.tolist() == [*advice.rows[0].errors.values()]
     facts = dict(shown.view["facts"])
+    assert facts.pop("about these numbers") == " ".join(advice.notes)
     assert set(facts) == set(shown.rows.series)
     assert " cells, " in [*facts.values()][0] and "pure noise" in [*facts.values()][0]
 

@@ -192,7 +192,8 @@ def _measure_all(
         measured = (_measure(*each) for each in arguments)
     name = type(dataset).__name__
     tell = _tell.get()
-    hidden = True if BATCH in os.environ else None  # None: where there is no terminal
+    # None: where there is no terminal. Whoever watches shows progress in another way.
+    hidden = True if BATCH in os.environ or tell is not None else None
     bar = tqdm(measured, total=len(tasks), desc=name, disable=hidden, leave=False)
     for done, rows in enumerate(bar, start=1):
         if tell is not None:

@@ -59,7 +59,9 @@ class AdviceSubject(Subject):
         spread = decades(0.5, 10_000, zero=True)
         return (
             Control("epsilon", 0.1, decades(0.01, 10), doc="privacy loss of a release"),
-            Control("size", size, sizes, label="size", unit="cells", doc="about, to release"),
+            Control(
+                "size", size, sizes, label="size", unit="cells", doc="about how many to release"
+            ),
             Control(
                 "density",
                 0.1,
@@ -94,8 +96,8 @@ class AdviceSubject(Subject):
                     found = dict(panel="errors", series=name, metric="MeanAbsoluteError")
                     rows.append(found | dict(query_size=query, value=error))
             facts.append((name, _row_text(row)))
-        lead = " ".join([advice.recommendation, *advice.notes])
-        return Drawn(pd.DataFrame(rows), facts, lead=lead)
+        facts.append(("about these numbers", " ".join(advice.notes)))
+        return Drawn(pd.DataFrame(rows), facts, lead=advice.recommendation)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """Error by the size of a range."""

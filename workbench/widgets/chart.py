@@ -119,7 +119,9 @@ def _line(
         name=name,
         x=_short(points[order, 1]),
         y=_short(points[order, 2]),
-        color=color,
+        color=mpl.colors.to_hex(
+            color
+        ),  # colours of series without a name of their own are numbers
         marker=marker if len(points) < plots.MAX_MARKERS else "",
         dashed="" if dashes == "-" else "4 2",
     ) | {side: _short(limit[order]) for side, limit in band.items()}

@@ -25,7 +25,7 @@ from workbench.owner.advice.beliefs import MARGINALS, Beliefs, marginal_cells, s
 from workbench.privacy import DP, LOCAL, ZCDP
 from workbench.queries import Dyadic, Haar, Marginals, Nodes, Products, RandomBoxes, Ranges
 from workbench.spaces import Domain, Prefixes, Quadtree
-from workbench.trials import run
+from workbench.trials import run, watched
 from workbench.trials.metrics import MeanSquaredCountError
 from workbench.trials.sweep import Sweep
 from workbench.value import number, stated
@@ -411,7 +411,8 @@ class Simulation:
         always = {key[:2]: key for key in reversed(keys)}.values() if only is None else ()
         frames: dict[Any, pd.DataFrame] = {}
         refused: dict[str, str] = {}
-        with TemporaryDirectory() as store, warnings.catch_warnings():
+        quiet = watched(lambda done, total: None)  # the clock shows progress
+        with TemporaryDirectory() as store, warnings.catch_warnings(), quiet:
             warnings.simplefilter("ignore")
             for count in seeds:
                 for i, key in enumerate(keys):
