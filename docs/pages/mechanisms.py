@@ -65,7 +65,7 @@ def proof_sketches() -> dict[str, str]:
 def table() -> str:
     """All mechanisms by family, a line each."""
     families = {module: family for family, modules in FAMILIES.items() for module in modules}
-    parts = {family: ["| mechanism | what it releases |", "|---|---|"] for family in FAMILIES}
+    parts = {family: ["| mechanism | what it does |", "|---|---|"] for family in FAMILIES}
     for cls in mechanisms.ALL:
         link = f"[{capitalised(cls.title)}](/mechanisms/{cls.__name__}.md)"
         line = f"| {link}<br>`{cls.__name__}` | {cell(markdown(summary(cls)))} |"

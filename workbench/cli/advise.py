@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,10 +13,6 @@ from workbench import value
 from workbench.cli import screen
 from workbench.cli.options import StatedSpace
 from workbench.mechanisms.options import parse_bound, parse_number, parse_numbers
-
-if TYPE_CHECKING:
-    from workbench.data import Bound
-    from workbench.owner.advice import Beliefs
 
 _beliefs = partial(typer.Option, rich_help_panel="What you believe, from public knowledge")
 _for_tasks = partial(typer.Option, rich_help_panel="What some tasks need")
@@ -150,7 +146,7 @@ def advise(
     The workbench simulates such a table, runs each mechanism on it, and prints the errors where people are.
     With --error 50 in place of --epsilon it finds the least ε. The last line is the command that releases.
     """
-    from workbench.owner.advice import advise, advise_bounds
+    from workbench.owner.advice import Beliefs, advise, advise_bounds
 
     task = "bounds" if bounds else task
     if task not in _USES:
@@ -182,12 +178,14 @@ def advise(
         bound = ",".join(3 * [str(found.bound)])
         user = user or "COLUMN"
     else:
-        people = {"users": users, "per_user": per_user, "spread": per_user_spread}
-        if task != "users":
-            people = {}
-        told = _believed(
-            where, stated, popularity, density, mean, spread, records, cells, task, people
-        )
+        if task == "users":
+            total = (users or 0) * (per_user or 0)
+            told = Beliefs(where, total, None, per_user_spread, popularity, users, stated)
+        elif task in ("points", "strings"):
+            told = Beliefs(where, records or 10_000, bound=stated)
+        else:
+            cells, total = _counts(where.size, density, mean, records, cells)
+            told = Beliefs(where, total, cells, spread, popularity, bound=stated)
         with screen.stages_bar() as show:
             found = advise(
                 told,
@@ -221,27 +219,14 @@ def _numbers(name: str, text: str | None) -> Any:
     return parse_numbers(name, text) if text else None
 
 
-def _believed(
-    where: Any,
-    bound: Bound,
-    popularity: float,
+def _counts(
+    size: int,
     density: float | None,
     mean: float | None,
-    spread: float | None,
     records: int | None,
     cells: int | None,
-    task: str,
-    people: dict[str, Any],
-) -> Beliefs:
-    """The beliefs that the options state, if they are enough and do not contradict each other."""
-    from workbench.owner.advice import Beliefs
-
-    if people:
-        number = people["users"]
-        total = number * people["per_user"]
-        return Beliefs(where, total, None, people["spread"], popularity, number, bound)
-    if task in ("points", "strings"):
-        return Beliefs(where, records or 10_000, bound=bound)
+) -> tuple[int, float]:
+    """The believed non-empty cells and records of a table; a ValueError if they are stated twice or never."""
     for one, x, other, y in (
         ("--cells", cells, "--density", density),
         ("--records", records, "--mean", mean),
@@ -255,13 +240,11 @@ def _believed(
     if density is not None:
         if not 0 < density <= 1:
             raise ValueError(f"--density {density:g}: need a share from 0 to 1")
-        cells = max(1, round(density * where.size))
-    assert cells is not None
+        cells = max(1, round(density * size))
     if mean is not None and mean < 1:
         raise ValueError(f"--mean {mean:g}: a cell that is not empty holds at least 1")
-    total = mean * cells if mean is not None else records
-    assert total is not None
-    return Beliefs(where, total, cells, spread, popularity, bound=bound)
+    known = cells or 0
+    return known, (records or 0) if mean is None else mean * known
 
 
 def _refuse_unused(task: str, context: typer.Context) -> None:

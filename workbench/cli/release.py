@@ -141,7 +141,8 @@ def publish(
     else:
         words += [str(path) for path in table]
         words += ["--publish", str(folder), "--about", str(source)]
-        words += [] if seed is None else ["--seed", str(seed), "--simulated"]
+        if seed is not None:
+            words += ["--seed", str(seed), "--simulated"]
         command = ctx.parent.command.get_command(ctx.parent, "release")  # type: ignore[union-attr]
         with command.make_context("release", words, parent=ctx.parent) as asked:
             command.invoke(asked)

@@ -342,8 +342,13 @@ def _many(kinds: Sequence[str]) -> str:
     return kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} or {kinds[-1]}"
 
 
+def _one(kind: str) -> str:
+    """One query of a kind, in words."""
+    return kind if kind.startswith("one ") else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
 def _on(kind: str, error: float, truth: float) -> str:
-    least = f"the mean error on {kind} is {three_digits(error)}"
+    least = f"the mean error for {_one(kind)} is {three_digits(error)}"
     return f"{least}, where true answers average {three_digits(truth)}"
 
 
@@ -352,14 +357,14 @@ def _recommendation(
 ) -> str:
     """What to take, in a sentence."""
     parts = [
-        f"{three_digits(best.errors[kind])} on {kind} (true mean {three_digits(truth)})"
+        f"{three_digits(best.errors[kind])} for {_one(kind)} (true mean {three_digits(truth)})"
         for kind, truth in truths.items()
         if isfinite(best.errors[kind])
     ]
     start = f"At ε = {stated(epsilon)}"
     if error is not None:
         start = f"The least ε for an error of {error:g} is about {stated(epsilon)}, so"
-    return f"{start} take {best.name}, with mean errors of {', '.join(parts)}."
+    return f"{start} take {best.name}. The mean error is {', '.join(parts)}."
 
 
 @dataclass(frozen=True)
@@ -407,20 +412,9 @@ def _coarser(simulation: Simulation, epsilon: float, clock: Clock) -> tuple[str,
         believed = Beliefs(data.domain, float(table.total), len(table), bound=table.bound)
         asked = questions(data, "cells", None, None, 1)
         trial = Simulation(
-            *(
-                believed,
-                believed,
-                1.0,
-                data,
-                asked,
-                "cells",
-                len(table),
-                simulation.delta,
-                1,
-                None,
-            ),
+            believed, believed, 1.0, data, asked, "cells", len(table), simulation.delta, 1, None,
             classes=_FEW,
-        )
+        )  # fmt: skip
         rows, _ = trial.compare(epsilon, clock)
         truth, error = asked[0].exact, rows[0].errors["cell"]
         if ratio(error, truth) <= SHOWS:

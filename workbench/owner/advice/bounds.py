@@ -17,25 +17,8 @@ from workbench.privacy import DP
 from workbench.spaces import Domain
 from workbench.value import Float, Int, format_number
 
-_GRID = (
-    1,
-    2,
-    3,
-    5,
-    7,
-    10,
-    15,
-    20,
-    30,
-    50,
-    70,
-    100,
-    150,
-    200,
-    300,
-    500,
-    1000,
-)  # records of a person
+# records of a person
+_GRID = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000)
 _NEAR = 1.2  # of the least error: bounds up to here are as good
 _PEOPLE = 20_000  # that are simulated
 _RECORDS = 1_000_000

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from workbench.estimates.files import temporary_folder
+from workbench.figures.saved import write_json
 
 _ABOUT_ONE_RUN = {"about", "publish", "out", "force", "seed", "simulated", "domain-from-data"}
 
@@ -83,7 +83,9 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
         return [self.mechanism, *options]
 
 
-class About(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class About(
+    msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, omit_defaults=True
+):
     """Facts about a publication that its publisher states, and that no mechanism knows.
 
     Parameters
@@ -196,7 +198,7 @@ def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
     return msgspec.structs.replace(found, date=day.isoformat())
 
 
-def record_edition(path: Path, folder: Path) -> About:
+def record_edition(path: Path, folder: Path) -> None:
     """Note a published edition in publication.json, which then describes the next edition.
 
     Parameters
@@ -204,18 +206,14 @@ def record_edition(path: Path, folder: Path) -> About:
     path : Path
         The file publication.json. It is replaced whole.
     folder : Path
-        The folder that was published. Title, edition, date and ε are read from its metadata.json.
-
-    Returns
-    -------
-    About
-        What the file now says. A simulated edition is not noted.
+        The folder that was published. Title, edition, date and ε are read from its metadata.json. A
+        simulated edition is not noted.
     """
     told = msgspec.json.decode(path.read_bytes(), type=About)
     made = json.loads((folder / "metadata.json").read_bytes())
     private = made["differential_privacy"]
     if private["simulated"]:
-        return told
+        return
     title = f"{made['title']}, edition {made['version']} ({made['created'][:10]})"
     told = msgspec.structs.replace(
         told,
@@ -223,13 +221,4 @@ def record_edition(path: Path, folder: Path) -> About:
         date="",
         earlier=(*told.earlier, Earlier(title, private["epsilon"])),
     )
-    plain = {
-        name: x
-        for name, x in msgspec.to_builtins(told).items()
-        if x not in ("", None) and x != {} and x != ()
-    }
-    with temporary_folder(str(path.resolve().parent)) as home:
-        draft = home / path.name
-        draft.write_text(json.dumps(plain, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        draft.replace(path)
-    return told
+    write_json(path, msgspec.to_builtins(told))

@@ -225,8 +225,8 @@ class Sheet:
         texts = [self.said[name] for name in ("Protected", "Truncated") if name in self.said]
         if isfinite(self.limit):
             texts.append(
-                f"The true numbers of {about.several} are therefore higher than the published ones. By how "
-                "much is private. Groups in which many people have many rows lose more than others."
+                f"On average the published numbers of {about.several} are therefore too low. By how much is "
+                "private. Groups in which many people have many rows lose more than others."
             )
         if "Sampled" in self.said:
             texts.append(f"Rows of the table were sampled: {self.said['Sampled']}.")
