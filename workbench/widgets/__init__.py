@@ -53,13 +53,15 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
     ValueError
         If it is no mechanism, the mechanism does not take the dataset, or a setting is refused.
     """
-    from workbench.widgets.advice_subject import advice_instead
     from workbench.widgets.mechanism_subject import MechanismSubject
     from workbench.widgets.panels import Panel
 
-    instead = None if dataset is None else advice_instead(dataset)
-    if instead:
-        return Panel(instead)
+    if dataset is not None:
+        from workbench.widgets.advice_subject import advice_instead
+
+        instead = advice_instead(dataset)
+        if instead:
+            return Panel(instead)
     return Panel(MechanismSubject.of(mechanism, dataset), **values)
 
 
