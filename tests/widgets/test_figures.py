@@ -117,6 +117,6 @@ def test_a_table_is_shown_as_a_table(tmp_path, monkeypatch):
     cls = find_figure("cormode2012_table1")
     monkeypatch.setattr(cls, "draw", lambda figure, rows: None)
     subject = FigureSubject(cls.id, tmp_path)
-    values = subject.settings(cls.at("quick")) | {"data": ["Adult"]}
+    values = subject.settings(cls.at("quick")) | {"data": ["OnTheMap twin"]}
     drawn = subject.draw(values, 0, True, None)
     assert drawn.table.startswith("<table") and not drawn.image

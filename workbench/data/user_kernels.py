@@ -4,6 +4,8 @@ import numpy as np
 
 from workbench.compiled import njit
 
+_BLOCK = 256  # texts that are looked up at a time
+
 
 @njit(cache=True, nogil=True)
 def number_texts(hashes, starts, text, size, slots, name_starts, name_text, numbers):
@@ -13,27 +15,35 @@ def number_texts(hashes, starts, text, size, slots, name_starts, name_text, numb
     byte, so that two with the same hash have two numbers.
     """
     mask = slots.size - 1
-    for i in range(hashes.size):
-        start, n = starts[i], starts[i + 1] - starts[i]
-        at = np.int64(hashes[i]) & mask
-        number = slots[at]
-        while number >= 0:
-            first = name_starts[number]
-            j = 0 if name_starts[number + 1] - first == n else -1
-            while 0 <= j < n:
-                j = j + 1 if name_text[first + j] == text[start + j] else -1
-            if j == n:
-                break
-            at = (at + 1) & mask
+    first_bytes = np.empty(_BLOCK, np.uint8)
+    for block in range(0, hashes.size, _BLOCK):
+        end = min(block + _BLOCK, hashes.size)
+        for i in range(block, end):  # independent reads, so that the processor overlaps them
+            numbers[i] = slots[np.int64(hashes[i]) & mask]
+        for i in range(block, end):
+            first = name_starts[max(numbers[i], 0)]
+            first_bytes[i - block] = name_text[min(first, name_text.size - 1)]
+        for i in range(block, end):
+            start, n = starts[i], starts[i + 1] - starts[i]
+            at = np.int64(hashes[i]) & mask
             number = slots[at]
-        if number < 0:
-            number = slots[at] = size
-            first = name_starts[size]
-            for j in range(n):
-                name_text[first + j] = text[start + j]
-            size += 1
-            name_starts[size] = first + n
-        numbers[i] = number
+            while number >= 0:
+                first = name_starts[number]
+                j = 0 if name_starts[number + 1] - first == n else -1
+                while 0 <= j < n:
+                    j = j + 1 if name_text[first + j] == text[start + j] else -1
+                if j == n:
+                    break
+                at = (at + 1) & mask
+                number = slots[at]
+            if number < 0:
+                number = slots[at] = size
+                first = name_starts[size]
+                for j in range(n):
+                    name_text[first + j] = text[start + j]
+                size += 1
+                name_starts[size] = first + n
+            numbers[i] = number
     return size
 
 

@@ -229,24 +229,27 @@ class UserNumbers:
     @staticmethod
     def present(values: pl.Series) -> pl.Series:
         """Which rows name a user."""
-        if values.dtype in (pl.String, pl.Categorical, pl.Enum):
-            values = values.cast(pl.String).str.strip_chars(_SPACE + _INVISIBLE)
-            return (values != "").fill_null(False)
+        if _kind(values.dtype) == _TEXT:
+            return (_trimmed(values) != "").fill_null(False)
         present = values.is_not_null()
         return present & values.is_not_nan() if values.dtype.is_float() else present
 
     def _read(
         self, values: pl.Series
     ) -> tuple[Int[np.ndarray, " rows"], list[tuple[str, Bool[np.ndarray, " rows"]]]]:
-        missing = ~self.present(values)
+        kind = _kind(values.dtype)
+        if kind == _TEXT:
+            values = _trimmed(values)
+            missing = (values == "").fill_null(True)
+        else:
+            missing = ~self.present(values)
         refused = [(_A_USER, missing.to_numpy())]
         if values.dtype == pl.Null:
             return np.zeros(len(values), np.int64), refused
-        kind = _kind(values.dtype)
         as_text = self._as_text and values.dtype.is_numeric()
         self.refuse_other_kind(_TEXT if as_text else kind)
         if kind == _TEXT:
-            numbers = self._named(values.cast(pl.String))
+            numbers = self._named(values)
             return numbers, [*refused, (_ONE_SPELLING, numbers == _UNUSUAL)]
         numbers, need = _whole(values)
         refused.append((need, (numbers.is_null() & ~missing).to_numpy()))
@@ -257,8 +260,6 @@ class UserNumbers:
 
     def _named(self, texts: pl.Series) -> Int[np.ndarray, " rows"]:
         """Numbers of texts; negative where one does not say who."""
-        if texts.str.contains("[^!-~]").any():  # else nothing would change
-            texts = texts.str.normalize("NFC").str.strip_chars(_SPACE + _INVISIBLE)
         known = len(self._is_unusual)
         numbers = self._names.numbers(texts)
         new = self._names.series(known)
@@ -306,6 +307,14 @@ def _kind(dtype: pl.DataType) -> str | None:
     if isinstance(dtype, pl.Datetime):
         return "times" if dtype.time_zone is None else "times of a zone"
     return "dates" if dtype == pl.Date else None
+
+
+def _trimmed(values: pl.Series) -> pl.Series:
+    """Texts in Unicode's composed form, without space around them."""
+    texts = values.cast(pl.String)
+    if (texts.str.len_bytes() != texts.str.len_chars()).any():  # ASCII is composed
+        texts = texts.str.normalize("NFC")
+    return texts.str.strip_chars(_SPACE + _INVISIBLE)
 
 
 def _whole(values: pl.Series) -> tuple[pl.Series, str]:
