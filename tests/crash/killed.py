@@ -180,7 +180,7 @@ def kills_of_session(folder: Path, kills: int, seed: int = 0) -> None:
     assert len(session.bank) == ledger.answered.sum() * len(question.on(TABLE.domain))
     session.recall(question)
     session.ask(question, EPSILON)  # SQLite removes an empty journal with the next spend
-    assert set(os.listdir(folder)) <= {path.name, f"{path.name}.fits"}, os.listdir(folder)
+    assert os.listdir(folder) == [path.name], os.listdir(folder)
 
 
 def kills_of_budget(folder: Path, kills: int, seed: int = 0) -> None:

@@ -1,8 +1,6 @@
-"""Sessions with a bank, budgets, and fits that are kept beside them."""
+"""Sessions with a bank, and budgets."""
 
-import io
 import json
-import math
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -10,16 +8,12 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 from hypothesis import strategies as st
 
 from tests.fuzz.damage import damaged, damaged_json
 from tests.fuzz.format import DOMAIN, Draw
 from workbench import DP, ZCDP, Bound, Marginals, SparseTable, mechanisms
-from workbench.inference.answer_bank import AnswerBank
-from workbench.mechanisms.laws import seeded
 from workbench.owner import Session, ledger
-from workbench.owner.price import load_fits, save_fits
 
 STRANGE_CELLS = [None, 0, -1, 1e308, "nan", "{", b"\xff", '["r", 0, 1e99]']  # of a database
 
@@ -117,61 +111,3 @@ def use_budget(folder: Path) -> None:
     """What is left, and what it was spent on."""
     session = Session.open(folder / "a.session")
     repr(session), session.remaining, session.ledger
-
-
-@cache
-def bank() -> AnswerBank:
-    """Of answers that are always the same."""
-    table = SparseTable.from_keys(DOMAIN, [1, 30], [40, 90], Bound())
-    paid = mechanisms.LaplaceQueries(DP(4.0), Marginals(2))(table, seeded())
-    return AnswerBank(paid.estimate, 130.0)
-
-
-@cache
-def fits_file() -> bytes:
-    """What is kept of the fits to this bank."""
-    with TemporaryDirectory() as folder:
-        save_fits(Path(folder) / "a.fits", bank())
-        return (Path(folder) / "a.fits").read_bytes()
-
-
-ARRAYS = [
-    *(
-        np.array(x)
-        for x in (0, 1, -1, 2**62, math.nan, math.inf, "a", 1j, True, [], [0.5], [[1]])
-    ),
-    *(np.zeros((2, 2)), np.full(72, -1), np.full(72, 2**40), np.zeros(72), np.zeros((72, 72))),
-]
-
-
-def write_fits(folder: Path, draw: Draw) -> None:
-    """Bytes of the file, or an array of it that is another, is shorter, or is gone."""
-    if draw(st.booleans()):
-        (folder / "a.fits").write_bytes(draw(damaged([fits_file()])))
-        return
-    arrays = dict(np.load(io.BytesIO(fits_file())))
-    name = draw(st.sampled_from(sorted(arrays)))
-    match draw(st.sampled_from(["gone", "shorter", "less", "other", "strange"])):
-        case "gone":
-            del arrays[name]
-        case "shorter":
-            arrays[name] = (
-                arrays[name][: draw(st.integers(0, 3))] if arrays[name].ndim else name
-            )
-        case "less":
-            arrays[name] = np.atleast_1d(arrays[name])[..., :1]
-        case "other":
-            arrays[name] = arrays[draw(st.sampled_from(sorted(arrays)))]
-        case "strange":
-            arrays[name] = draw(st.sampled_from(ARRAYS))
-    pack = draw(st.sampled_from([np.savez, np.savez_compressed]))
-    with (folder / "a.fits").open("wb") as file:
-        pack(file, **arrays)
-
-
-def use_fits(folder: Path) -> None:
-    """A bank takes them over, or makes its own."""
-    made = AnswerBank(bank().history, bank().total)
-    load_fits(folder / "a.fits", made)
-    if "candidates" in vars(made):
-        made.recall(Marginals(1))

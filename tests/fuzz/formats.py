@@ -9,7 +9,6 @@ FORMATS = {
     "release-csv": Format(saved.write_csv_release, saved.use_release),
     "session": Format(banks.write_session, banks.use_session),
     "budget": Format(banks.write_budget, banks.use_budget),
-    "fits": Format(banks.write_fits, banks.use_fits),
     "domain": Format(stated.write_domain, stated.use_domain),
     "queries": Format(stated.write_queries, stated.use_queries),
     "csv": stated.table_format("csv"),

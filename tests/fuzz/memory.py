@@ -7,7 +7,6 @@ import argparse
 import gc
 import gzip
 import json
-import math
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -27,11 +26,8 @@ from workbench import DP, Bound, Domain, Marginals, Release, SparseTable, datase
 from workbench.data import UNBOUNDED, Interactions
 from workbench.data.reading import open_sources
 from workbench.datasets import checkins, ratings
-from workbench.inference.answer_bank import AnswerBank
-from workbench.inference.bank_fits import METHODS
 from workbench.mechanisms.laws import seeded
 from workbench.owner import Session
-from workbench.owner.price import key_of, load_fits
 from workbench.queries.stated import read_queries
 
 MB = 2**20
@@ -247,37 +243,6 @@ def _write_session(folder: Path, shape: str, size: int) -> int | None:
     return 8 * answers**2 if shape == "matrix" else None
 
 
-def _bank(answers: int) -> AnswerBank:
-    table = SparseTable.from_keys(Domain(("a",), (answers,)), [0], [4], Bound())
-    paid = mechanisms.LaplaceQueries(DP(1.0), Marginals(1))(table, seeded())
-    return AnswerBank(paid.estimate, 4.0)
-
-
-def _write_fits(folder: Path, shape: str, size: int) -> None:
-    """What a bank of so many answers keeps, its numbers made up; or something that it does not."""
-    n = 2 if size < 10**4 else math.isqrt(size // 8) if shape == "basis" else 100
-    arrays = {
-        "count": np.array(n),
-        "key": np.array(key_of(_bank(n).history, n, _bank(n))),
-        "methods": np.array([METHODS[0]]),
-        **{name: np.zeros(1) for name in ("parameters", "scales", "stopped")},
-        **{name: np.zeros((1, n)) for name in ("at_bought", "at_new")},
-        **{name: np.zeros(n) for name in ("squares", "answers", "means")},
-        "basis": np.zeros((n, n)),
-    }
-    if shape == "more":
-        arrays["more"] = np.zeros(size // 8)
-    with (folder / "a.fits").open("wb") as file:
-        np.savez(file, **arrays)
-    (folder / "answers").write_text(str(n))
-
-
-def _use_fits(folder: Path) -> None:
-    bank = _bank(int((folder / "answers").read_text()))
-    load_fits(folder / "a.fits", bank)
-    assert "candidates" in vars(bank)
-
-
 # Published files: of so many rows, the lines of each
 
 
@@ -353,7 +318,6 @@ KINDS = {
     "queries": Kind(tuple(_QUERIES), _write_queries, _use_queries, 2),
     "session": Kind(("answers",), _write_session, use_budget, 1),
     "recall": Kind(("matrix",), _write_session, use_session, 0.09),
-    "fits": Kind(("basis", "more"), _write_fits, _use_fits),
     "interactions": Kind(
         ("numbers", "one user", "texts", "long"),
         _parquet({"film": 5000, "day": 7}),

@@ -1,17 +1,13 @@
 """Files of strangers: whatever they hold, they are read, or refused in words; nothing else happens."""
 
 import gzip
-import io
 import json
 import math
 import os
 import secrets
 import sqlite3
-import struct
 import time
-import zipfile
 from contextlib import closing
-from zlib import crc32
 
 import numpy as np
 import polars as pl
@@ -21,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.banks import bank, fits_file, session_files
+from tests.fuzz.banks import session_files
 from tests.fuzz.damage import as_text
 from tests.fuzz.format import DOMAIN
 from tests.fuzz.formats import FORMATS
@@ -31,10 +27,8 @@ from tests.fuzz.stated import pack_zstd
 from workbench import DP, Bound, Domain, Release, SparseTable, estimates, mechanisms
 from workbench.data import sources
 from workbench.estimates.release_files import read_release
-from workbench.inference.answer_bank import AnswerBank
 from workbench.mechanisms.laws import seeded
 from workbench.owner import Session, ledger
-from workbench.owner.price import load_fits
 from workbench.queries.stated import read_queries
 
 QUICK = {"release": 30, "release-csv": 15, "session": 6}
@@ -347,79 +341,6 @@ def test_a_session_whose_total_is_none_is_refused(tmp_path, total):
         db.commit()
     with pytest.raises(ValueError, match=r"total = |\$\.total"):
         Session.open(tmp_path / "a.session")
-
-
-def bank_with(content, folder):
-    """A bank that was given these fits."""
-    (folder / "a.fits").write_bytes(content)
-    made = AnswerBank(bank().history, bank().total)
-    load_fits(folder / "a.fits", made)
-    return vars(made)
-
-
-def archive(pack, **changed):
-    """The fits with other arrays."""
-    out = io.BytesIO()
-    pack(out, **dict(np.load(io.BytesIO(fits_file()))) | changed)
-    return out.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("name", "strange"),
-    [
-        ("count", np.array(math.inf)),
-        ("count", np.array(-1)),
-        ("basis", np.zeros((72, 72), np.float32)),
-        ("means", np.zeros(71)),
-        ("scales", np.array(["a", "b"])),
-        ("at_bought", np.full(72, math.nan)),
-    ],
-)
-def test_fits_that_no_bank_wrote_are_not_used(tmp_path, name, strange):
-    assert "candidates" in bank_with(archive(np.savez), tmp_path)
-    assert not {"candidates", "eigen"} & {
-        *bank_with(archive(np.savez, **{name: strange}), tmp_path)
-    }
-
-
-def test_packed_fits_are_not_unpacked(tmp_path):
-    assert "candidates" not in bank_with(archive(np.savez_compressed), tmp_path)
-
-
-@pytest.mark.parametrize("head", [b"(\n'descr'"[:8], b"{'descr)", b" \n  x\n y", b"{'des(r'"])
-def test_fits_whose_arrays_have_no_heads_are_not_used(tmp_path, head):
-    # the array is so large that its sum comes later
-    before, name, after = fits_file().partition(b"basis.npy")
-    changed = before + name + after.replace(b"{'descr'", head, 1)
-    assert "candidates" not in bank_with(changed, tmp_path)
-
-
-def nested_zip(content, members):
-    """A zip archive of which each member holds those after it: as large as it is, `members` times."""
-    end = content.rindex(b"PK\5\6")
-    count, size, start = struct.unpack("<10xHII", content[end : end + 20])
-    directory = content[start : start + size]
-    body = b"x" * 2**20
-    for i in range(members):
-        name = b"more%07d" % i
-        about = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 0, crc32(body), *[len(body)] * 2, 11, 0)
-        outer = members - 1 - i  # later ones are written before it, each a header long
-        place = start + outer * (4 + len(about) + len(name))
-        beside = struct.pack("<HHHII", 0, 0, 0, 0, place)
-        directory += b"PK\1\2" + struct.pack("<H", 20) + about + beside + name
-        body = b"PK\3\4" + about + name + body
-    count += members
-    places = count, count, len(directory), start + len(body), 0
-    return content[:start] + body + directory + b"PK\5\6" + struct.pack("<4xHHIIH", *places)
-
-
-@pytest.mark.parametrize("members", [0, 50])
-def test_fits_whose_arrays_share_their_bytes_are_not_read(tmp_path, members):
-    """A megabyte of thousands of them would be gigabytes."""
-    content = nested_zip(fits_file(), members)
-    with zipfile.ZipFile(io.BytesIO(content)) as whole:
-        assert whole.testzip() is None
-    assert ("candidates" in bank_with(content, tmp_path)) is (not members)
 
 
 def test_releases_of_every_kind_are_damaged(tmp_path):

@@ -1,6 +1,5 @@
 """A bank says what its own answers speak for: fits against slow ones, and the choice from answers alone."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,12 +9,11 @@ from scipy.optimize import minimize, nnls
 from workbench import DP, Bound, Domain, Session, SparseTable
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA, product_prior
-from workbench.inference.answer_bank import AnswerBank, unjudged
-from workbench.inference.bank_fits import ENTROPY, KERNEL, SQUARES, TREE, Recalled
+from workbench.inference.answer_bank import KERNEL, TREE, AnswerBank, Recalled
 from workbench.inference.cross_validation import HeldOut
 from workbench.inference.junction_tree import CalibratedTree
 from workbench.inference.kernel_pca import KernelBlocks
-from workbench.inference.marginals import BankMarginals, CellProblem
+from workbench.inference.marginals import BankMarginals
 from workbench.inference.markov_network import MarkovNetwork, NetworkProblem
 from workbench.inference.query_terms import MergedCodes
 from workbench.mechanisms import LaplaceQueries
@@ -172,15 +170,12 @@ def test_what_held_out_answers_miss_is_what_fits_to_the_others_miss(total):
     held = HeldOut(eigen, history.values, history.variances)
     folds = [np.array([0, 3, 7]), np.array([1])]
     missed = held.missed(200.0, folds)
-    alone = held.missed_alone(np.array([200.0]))[:, 0]
     for fold in (*folds, np.array([0])):
         rest = np.setdiff1d(np.arange(30), fold)
         posterior = KernelPCA(200.0, total)(history[rest])
         values, errors = posterior.answer(history[fold].workload, error=True)
         deviations = np.sqrt(history.variances[fold])
         residuals = (history.values[fold] - values) / deviations
-        if len(fold) == 1:
-            assert alone[fold] == pytest.approx(residuals, rel=1e-6)
         if not (len(fold) == 1 and fold[0] == 0):
             assert missed.residuals[fold] == pytest.approx(residuals, rel=1e-6)
             variances = 1 + (errors / deviations) ** 2
@@ -242,17 +237,6 @@ def test_answers_by_sets_are_those_query_by_query(alpha, total, monkeypatch):
         assert values == pytest.approx(projected.values(alpha), rel=1e-7, abs=1e-5)
 
 
-def test_least_squares_over_cells_are_those_of_scipy():
-    history = small_history()
-    rows = rows_of(history.workload, DOMAIN) / np.sqrt(history.variances)[:, None]
-    target = history.values / np.sqrt(history.variances)
-    counts = CellProblem.of(history, None).fit().counts
-    assert counts.min() >= 0
-    loss = np.linalg.norm(rows @ counts - target)
-    assert loss == pytest.approx(nnls(rows, target)[1], abs=1e-4)
-    assert CellProblem.of(history, 90.0).fit().counts.sum() == pytest.approx(90)
-
-
 def test_recall_is_told_by_the_bank_alone(tmp_path):
     table = chained()
     path = tmp_path / "bank.sqlite"
@@ -270,7 +254,7 @@ def test_recall_is_told_by_the_bank_alone(tmp_path):
     values, errors = again
     assert values is again.values and errors is again.errors and len(again) == 2
     assert session.recall(asked, error=False).errors is None
-    for options in ({"by": KERNEL}, {"by": TREE}, {"by": SQUARES}, {"alpha": 30.0}):
+    for options in ({"by": KERNEL}, {"by": TREE}, {"alpha": 30.0}):
         with Session.open(path, table) as session:
             own = session.recall(asked, **options)
         for bank in (session, Session.open(path)):
@@ -307,14 +291,13 @@ def test_new_pairs_are_recalled_better_than_by_the_worst_and_bars_cover():
     assert errors[None] <= 1.05 * min(errors.values())
 
 
-@pytest.mark.parametrize("by", [TREE, ENTROPY])
-def test_an_error_bar_includes_the_error_of_an_estimated_total(by):
+def test_an_error_bar_includes_the_error_of_an_estimated_total():
     history = bought(chained(), NamedMarginals(tuple(PAIRS[:2])), 0.1)
     everybody = Products.of(BINARY, [{}])
     bank = AnswerBank(history)
-    (bar,) = bank._bootstrapped(unjudged(by, 100.0), everybody)
+    (bar,) = bank._noise_of_tree(everybody)
     assert bar == pytest.approx(bank.marginals.error, rel=0.01) and bar > 30
-    assert AnswerBank(history, 4000.0)._bootstrapped(unjudged(by, 100.0), everybody) < 0.01
+    assert AnswerBank(history, 4000.0)._noise_of_tree(everybody) < 0.01
 
 
 @pytest.mark.slow
@@ -345,18 +328,21 @@ def test_an_impossible_total_is_told_and_one_answer_is_enough():
     assert np.isinf(alone.errors).any()
 
 
-@pytest.mark.parametrize("by", [KERNEL, TREE, SQUARES])
-def test_a_method_that_is_named_is_fitted_alone_and_answers_the_same(by):
-    history = bought(chained(), NamedMarginals(tuple(PAIRS[:6])), 5.0)
-    whole = AnswerBank(history, 4000.0)
-    alone = AnswerBank(history, 4000.0)
-    assert {c.by for c in whole.candidates} == {KERNEL, TREE, SQUARES}
-    asked = NamedMarginals(tuple(PAIRS[4:8]))
-    told = alone.recall(asked, by)
-    assert {name for name, _ in alone._fits} <= {by} and "candidates" not in vars(alone)
-    same = whole.recall(asked, by)
-    assert told.by == same.by == by and told.why == same.why
-    assert (told.values == same.values).all() and (told.errors == same.errors).all()
+def test_one_rule_says_which_method_answers_and_by_overrules_it(monkeypatch):
+    pairs = bought(chained(), NamedMarginals(tuple(PAIRS[:8])), 5.0)
+    ranges = bought(chained(), Products.of(BINARY, [{name: {1}} for name in NAMES]), 5.0)
+    assert AnswerBank(pairs, 4000.0).choose() == (TREE, "a junction tree holds all answers")
+    assert AnswerBank(pairs).choose()[0] == TREE  # the tables say how many there are
+    assert AnswerBank(ranges).choose() == (KERNEL, "the number of tuples is not known")
+    few = AnswerBank(ranges[np.arange(4)], 4000.0)
+    assert few.choose() == (KERNEL, "answers are too few to choose by")
+    for by in (KERNEL, TREE):
+        assert AnswerBank(pairs, 4000.0).recall(Marginals(1), by).by == by
+    with pytest.raises(ValueError, match="needs the number of tuples"):
+        AnswerBank(ranges).recall(Marginals(1), TREE)
+    monkeypatch.setattr("workbench.inference.answer_bank._TREE_CELLS", 16)
+    left_out = AnswerBank(pairs, 4000.0)
+    assert left_out.network.left_out and left_out.choose()[0] == KERNEL
 
 
 def test_a_fit_that_stops_too_early_says_so(monkeypatch):
@@ -390,69 +376,9 @@ def test_a_bank_whose_trees_take_too_many_products_says_so(monkeypatch):
     why = bank.recall(asked, TREE).why
     assert max(taken) == 7
     assert "the fit did not converge" in why
-    (tree,) = bank.candidates_by(TREE)  # at weaker priors it would be no nearer
-    assert f"estimated its errors {tree.stopped} stopped early" in why and tree.stopped
-    assert "fits to new noise 12 stopped early" in why
-
-
-def test_bars_of_maximum_entropy_hold_where_cells_are_few():
-    table = chained(5000)
-    bought_pairs = NamedMarginals(tuple(PAIRS[:6]))
-    asked = [bought_pairs, NamedMarginals(tuple(PAIRS[6:]))]
-    inside = [[], []]
-    for seed in range(3):
-        history = bought(table, bought_pairs, 0.5, seed)
-        bank = AnswerBank(history, 5000.0)
-        for held, questions in zip(inside, asked, strict=True):
-            recalled = bank.recall(questions, ENTROPY)
-            off = np.abs(recalled.values - table.answer(questions))
-            held.append(off <= 2 * recalled.errors)
-        assert "held out" in recalled.why and "converge" not in recalled.why
-        bars = bank.recall(bought_pairs, ENTROPY).errors
-        assert np.sqrt(np.mean(bars**2)) < history.deviations_in_counts[0]
-        assert ENTROPY not in {c.by for c in bank.candidates}
-        assert np.array_equal(bank.recall(bought_pairs, ENTROPY).errors, bars)
-    assert np.mean(inside[0]) > 0.8 and np.mean(inside[1]) > 0.8
-
-
-def test_maximum_entropy_that_stops_too_early_says_so_in_its_reasons():
-    history = bought(chained(), NamedMarginals(tuple(PAIRS[:2])), 5.0)
-    bank = AnswerBank(history, 4000.0)
-    fit = bank.fit(ENTROPY, 0.0)
-    bank.keep_fit(ENTROPY, 0.0, replace(fit, gap=0.7))
-    assert "gap of 0.7 nats" in bank.recall(Marginals(1), ENTROPY, error=False).why
-
-
-@pytest.mark.slow
-def test_bars_of_maximum_entropy_hold_where_tuples_are_drawn(monkeypatch):
-    """Of fits to new noise, and of answers held out; values alone take one fit."""
-    monkeypatch.setattr("workbench.inference.maximum_entropy.prod", lambda _: 10**9)  # cells
-    table = chained()
-    asked = NamedMarginals(tuple(PAIRS))
-    fits = []
-    entropy = AnswerBank._entropy
-
-    def counted(bank, values, used):
-        fits.append((values is None, used is None))
-        return entropy(bank, values, used)
-
-    monkeypatch.setattr(AnswerBank, "_entropy", counted)
-    bank = AnswerBank(bought(table, NamedMarginals(tuple(PAIRS[:8])), 2.0), 4000.0)
-    bank.recall(asked, ENTROPY, error=False)
-    assert not bank.fit(ENTROPY, 0.0).explicit and len(fits) == 1
-    recalled = bank.recall(asked, ENTROPY)
-    assert sorted(fits) == [(False, True)] * 8 + [(True, False)] * 5 + [(True, True)]
-    assert "bars of noise, and of the model by answers held out" in recalled.why
-    inside = np.abs(recalled.values - table.answer(asked)) <= 2 * recalled.errors
-    assert inside.mean() > 0.85 and recalled.errors.max() < 500
-
-
-def test_least_squares_that_stop_too_early_say_so(monkeypatch):
-    history = bought(chained(), NamedMarginals(tuple(PAIRS[:3])), 5.0)
-    assert "converge" not in AnswerBank(history, 4000.0).recall(Marginals(1), SQUARES).why
-    monkeypatch.setattr("workbench.inference.marginals._STEPS", 2)
-    recalled = AnswerBank(history, 4000.0).recall(Marginals(1), SQUARES, error=False)
-    assert "did not converge" in recalled.why
+    assert (
+        "of the fits that they rest on 17 stopped early" in why
+    )  # five folds, twelve of noise
 
 
 def test_bars_of_attributes_that_were_never_bought_together_are_cautious():
@@ -542,17 +468,6 @@ def test_ranges_of_many_codes_at_very_different_epsilon_are_judged():
     assert np.mean(np.abs(recalled.values - truth) <= 2 * recalled.errors) > 0.8
 
 
-def test_a_price_beside_maximum_entropy_fits_no_model(tmp_path, monkeypatch):
-    session = Session.open(tmp_path / "s", chained(), DP(9.0), total=4000.0)
-    session.ask(NamedMarginals(tuple(PAIRS[:6])), 1.0)
-    monkeypatch.delattr("workbench.inference.maximum_entropy.MaximumEntropy.__call__")
-    price = session.price(Marginals(1), error=2.0, by=ENTROPY)
-    assert price == session.price(Marginals(1), error=2.0, by=KERNEL) and price > 0
-    assert "recall would take maximum entropy; the figure is kernel PCA's" in price.why
-    with pytest.raises(TypeError):
-        session.recall(Marginals(1), by=ENTROPY)
-
-
 @pytest.mark.slow
 def test_pairs_of_attributes_of_a_hundred_thousand_values_are_recalled():
     """10¹⁰ cells of both together are never laid out."""
@@ -595,17 +510,6 @@ def test_no_matrix_of_too_many_answers_is_made_at_an_alpha_or_for_a_price(
     session.ask([{"x": (0, 50_000 + i)} for i in range(11)], 1.0)
     with pytest.raises(ValueError, match="has 11 answers, and at most 10"):
         session.recall([{"x": {3}}])
-
-
-def test_more_answers_without_a_total_are_left_to_least_squares(monkeypatch):
-    """Found by killing: a session of one question, asked a thousand times, may have no total."""
-    monkeypatch.setattr(AnswerBank, "most_answers", 4)
-    history = bought(chained(), Marginals(1), 5.0)[np.arange(0, 12, 2)]
-    bank = AnswerBank(history)
-    assert bank.network is None
-    recalled = bank.recall(history.workload)
-    assert recalled.by == SQUARES and not np.isnan(recalled.errors).any()
-    assert np.abs(recalled.values - history.values).max() < 20
 
 
 @pytest.mark.parametrize("alpha", [None, 3.0])

@@ -1,99 +1,121 @@
-"""The answer bank: the method that its own answers favour, and how far each method is off.
+"""The answer bank: what paid answers say of further questions, at no cost, and how far off that may be.
 
-Judged fits.
-At questions that were bought: a method is fitted to answers with half the noise more, and held against
-independent ones (a coupled bootstrap). At questions about attributes that were never bought together: whole
-sets of attributes are held out in five folds, and (a − a')² − σ² averaged over their answers.
-Source     Oliveira, Lei & Tibshirani 2022 for the bootstrap; Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4.
+Rule
+    Where a junction tree of few cells holds all answers, the network of most entropy that agrees with them
+    answers. Elsewhere kernel PCA does, with the product of the bank's own marginals as prior, at the α of
+    the least unbiased estimate of its squared error. What is asked and which answers there are is public.
 
-Answer bank.
-Each method is judged from answers alone, at bought questions and at new ones (`judged_fits`). Which of the
-two counts how much, and answers of which size, the questions say; what is asked is public, so that the
-choice uses nothing but the bank.
+Error bars
+    They add what the paid noise does to a method, by a posterior or by fits to answers with new noise, and
+    what the method is off by itself: the part of a question that the past ones do not make up, times what
+    makes nineteen of twenty held-out answers lie within ±2. Whole sets of attributes are held out, in five
+    folds, because new questions are mostly about attributes that were never bought together.
 
-Error bars add what the paid noise does to a method, by a posterior or by fits to answers with new noise,
-and what it is off by itself: the part of a question that the past ones do not make up, times what
-makes nineteen of twenty held-out answers lie within ±2.
-Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4; Vovk, Gammerman & Shafer 2005 for bars from held-out
+Source     Chen, Zhou & Bhowmick, EDBT 2012, for kernel PCA, and its Theorem 4 for held-out answers; McKenna,
+           Sheldon & Miklau, ICML 2019, for the network; Vovk, Gammerman & Shafer 2005 for bars from held-out
            answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isfinite, sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
 from workbench.estimates import NoisyAnswers
-from workbench.inference.bank_fits import (
-    ENTROPY,
-    KERNEL,
-    METHODS,
-    NOISE_ONLY,
-    SQUARES,
-    TREE,
-    BankFits,
-    Recalled,
-    answers_of,
-    stopped_early,
+from workbench.inference.cross_validation import HeldOut
+from workbench.inference.eigenqueries import Eigenqueries, prior_vectors
+from workbench.inference.kernel_pca import Posterior
+from workbench.inference.marginals import (
+    BankMarginals,
+    is_held,
+    largest_sets,
+    used_attributes,
 )
-from workbench.inference.marginals import CellCounts, is_held, used_attributes
-from workbench.inference.markov_network import NetworkFit
-from workbench.inference.maximum_entropy import MaximumEntropy
-from workbench.inference.model import Model
+from workbench.inference.markov_network import NetworkFit, NetworkProblem
 from workbench.queries import Linear, Products, Recipe, linear_queries
+from workbench.queries.inner import means, squared_norms
 from workbench.queries.sensitivity import term_ends
-from workbench.value import Float, format_number
+from workbench.value import Bool, Float, Int, sealed
 
-# Judged fits
+KERNEL = "kernel PCA"
+TREE = "junction tree"
+METHODS = (KERNEL, TREE)
 
-_STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0)  # tuples; strong ones start weak ones
+_STRENGTH = (
+    100.0  # tuples' worth that a tree's prior weighs: 30 to 300 err by as much, within 3 %
+)
+_NEAR_IN_TRIALS = 0.1  # deviations of the noise
+_TREE_CELLS = 2**17
+_ALPHAS = 16
+_FOLDS = 5
+_FEWEST_SETS = 5  # fewer sets of attributes: single answers are held out
 _FEWEST_ANSWERS = 20  # that are held out, for a scale of bars
-_COUPLED = 2  # draws
-_EXTRA = 0.5  # of the noise's variance, added by the coupled bootstrap
+_BOOTSTRAPS = 12
 _COVERED = 0.95
+_LEAST_WEIGHT = 1e-100  # so that weights of hopeless answers have a sum
+NOISE_ONLY = "noise only"
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
-    """A method at one parameter, with its squared errors as the bank's answers estimate them.
+class Recalled:
+    """Answers for nothing. It unpacks to two: `values, errors = session.recall(…)`.
 
-    `at_bought` estimates those at each question that was bought, `at_new` those at each that was held
-    out, NaN where it was not. `scale` multiplies the model's part of an error bar, NaN where answers are
-    too few to tell. `stopped` counts the fits that estimated this and stopped before they were near.
+    Parameters
+    ----------
+    values : float64[queries]
+        In counts.
+    errors : float64[queries] or None
+        In counts, for ±2 of them to hold the truth; inf where the bank cannot tell. None if not wanted.
+    by : str
+        The method.
+    why : str
+        Why this one, and what the bars are made of: where answers were too few to learn how far a method
+        is off beside the noise, the bars are of *noise only*.
     """
 
+    values: Float[np.ndarray, " queries"]
+    errors: Float[np.ndarray, " queries"] | None
     by: str
-    parameter: float
-    at_bought: Float[np.ndarray, " queries"]
-    at_new: Float[np.ndarray, " queries"]
-    scale: float
-    stopped: int = 0
+    why: str
 
-    def error(self, likeness: Likeness) -> float:
-        """The mean squared error of questions of which a share was bought, and that are like some more
-        than like others."""
-        held = np.isfinite(self.at_new)
-        weights = likeness.weights
-        at_bought = np.average(self.at_bought, weights=weights)
-        at_new = np.average(self.at_new[held], weights=weights[held])
-        return float(likeness.share * at_bought + (1 - likeness.share) * at_new)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", sealed(np.asarray(self.values, float)))
+        if self.errors is not None:
+            errors = np.nan_to_num(np.asarray(self.errors, float), nan=inf, posinf=inf)
+            object.__setattr__(self, "errors", sealed(errors))
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.values, self.errors))
 
-@dataclass(frozen=True, eq=False)
-class Likeness:
-    """How much each bought question says of those that are asked, and the share that was bought."""
+    def __len__(self) -> int:
+        return 2
 
-    share: float
-    weights: Float[np.ndarray, " queries"]
+    def __getitem__(self, i: int) -> Any:
+        return (self.values, self.errors)[i]
 
 
-class JudgedFits(BankFits):
-    """Fits to a bank, each with what its answers say of its errors; parameters as in `BankFits`."""
+class AnswerBank:
+    """Noisy answers, and what they say of further questions, at no cost.
+
+    Each fit is made when it is first needed. Which answers are held out, and which noise is added for the
+    bars, is the same each time.
+
+    Parameters
+    ----------
+    history : NoisyAnswers
+        All that was bought, with independent noise.
+    total : float, optional
+        How many tuples there are, where that is public.
+    prior : tuple, optional
+        Weights of codes for each attribute; by default what the bank's own complete tables say.
+    """
+
+    most_answers = 6_000  # whose matrices take 4 GB: 110 bytes × answers², as was measured
 
     def __init__(
         self,
@@ -101,253 +123,13 @@ class JudgedFits(BankFits):
         total: float | None = None,
         prior: tuple[Any, ...] | None = None,
     ):
-        super().__init__(history, total, prior)
-        self.strengths: tuple[float, ...] = _STRENGTHS
-        self._unknown_at: dict[float, np.ndarray] = {}
-        self._by_method: dict[str, tuple[Candidate, ...]] = {}
-        self._trial_weights: dict[str, np.ndarray] = {}  # of trees, at the last strength tried
-        self._stopped = 0  # trials of the method that is judged
-
-    def _kernel_candidates(self) -> Iterator[Candidate]:
-        for alpha in dict.fromkeys((self.alpha, self.alpha_at_bought)):
-            yield self._judged(KERNEL, alpha)
-
-    def _judged(self, by: str, parameter: float) -> Candidate:
-        """A method's errors, as held-out answers and answers with more noise tell them."""
-        fitted = self.fit(by, parameter)
-        start = getattr(fitted, "weights", None)
-        variances = self.history.variances
-        self._stopped = 0
-        missed = self._missed(by, parameter, start)
-        at_bought = np.zeros(len(variances))
-        for i, noise in enumerate(self._noise[:_COUPLED]):
-            more = self.history.values + sqrt(_EXTRA) * noise
-            other = self.history.values - noise / sqrt(_EXTRA)
-            trial = self._trial(f"noise {i}", by, parameter, start, values=more)
-            squares = (answers_of(trial, self.history.workload) - other) ** 2
-            off = squares - (1 + 1 / _EXTRA) * variances
-            at_bought += float(np.average(off, weights=self.reliabilities)) / _COUPLED
-        at_new = missed**2 - variances
-        scale = self._bar_scale(by, parameter, missed)
-        return Candidate(by, parameter, at_bought, at_new, scale, self._stopped)
-
-    def _missed(
-        self, by: str, parameter: float, start: Float[np.ndarray, " queries"] | None
-    ) -> Float[np.ndarray, " queries"]:
-        """Held-out answers, less what the others say of them; NaN for those never held out."""
-        if by == KERNEL:
-            return self.missed_by_kernel(parameter)
-        missed = np.full(len(self.history), np.nan)
-        for i, fold in enumerate(self.folds):
-            used = np.ones(len(self.history), bool)
-            used[fold] = False
-            fitted = self._trial(f"fold {i}", by, parameter, start, used=used)
-            missed[fold] = self.history.values[fold] - answers_of(
-                fitted, self.history.workload[fold]
-            )
-        return missed
-
-    def _trial(
-        self,
-        name: str,
-        by: str,
-        parameter: float,
-        start: Float[np.ndarray, " queries"] | None,
-        **changed: Any,
-    ) -> Any:
-        """A fit to changed answers; a tree starts from this trial's at the last, stronger prior."""
-        fitted = self._fit(by, parameter, start=self._trial_weights.get(name, start), **changed)
-        if by == TREE:
-            self._trial_weights[name] = fitted.weights
-        self._stopped += stopped_early(fitted)
-        return fitted
-
-    def missed_by_kernel(self, alpha: float) -> Float[np.ndarray, " queries"]:
-        """The same of kernel PCA, from one decomposition."""
-        missed = self._held_out.missed(alpha, self.folds).residuals
-        return missed * np.sqrt(self.history.variances)
-
-    def _unknown(self, alpha: float) -> Float[np.ndarray, " queries"]:
-        """The variance of what held-out answers' others do not say of them, as kernel PCA believes."""
-        if alpha not in self._unknown_at:
-            variances = self._held_out.missed(alpha, self.folds).variances
-            self._unknown_at[alpha] = np.maximum(variances - 1, 0) * self.history.variances
-        return self._unknown_at[alpha]
-
-    def _alpha_of_bars(self, by: str, parameter: float) -> float:
-        """At which kernel PCA says what the past questions do not make up of one."""
-        return parameter if by == KERNEL else self.alpha_at_bought
-
-    def _bar_scale(self, by: str, parameter: float, missed: np.ndarray) -> float:
-        """What the unknown part is multiplied by so that ±2 holds nineteen of twenty answers.
-
-        At least so much as their noise could hide: the mean of missed² − σ² has a variance of 5σ⁴/n for
-        Laplace noise.
-        """
-        held = np.isfinite(missed)
-        if held.sum() < _FEWEST_ANSWERS:
-            return float("nan")
-        unknown = self._unknown(self._alpha_of_bars(by, parameter))[held]
-        needed = (missed[held] / 2) ** 2 - self.history.variances[held]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scales = np.where(needed > 0, needed / unknown, 0.0)
-        weights = self.reliabilities[held] / self.reliabilities[held].sum()
-        hidden = 2 * sqrt(5) * float(np.linalg.norm(weights * self.history.variances[held]))
-        least = hidden / max(float(weights @ unknown), 1e-300)
-        return sqrt(max(least, float(np.quantile(scales, _COVERED, method="higher"))))
-
-    @cached_property
-    def is_judged(self) -> bool:
-        """Whether answers are enough, and few enough, to say how far methods are off."""
-        if len(self.history) > self.most_answers or not self.folds or not len(self.eigen):
-            return False
-        return isfinite(self.alpha)
-
-    @cached_property
-    def candidates(self) -> tuple[Candidate, ...]:
-        """All methods that this bank allows, each at the parameters that it speaks for."""
-        return tuple(c for by in (KERNEL, TREE, SQUARES) for c in self.candidates_by(by))
-
-    def candidates_by(self, by: str) -> tuple[Candidate, ...]:
-        """Those of one method: no other is fitted."""
-        if "candidates" in vars(self) and by != ENTROPY:
-            return tuple(c for c in self.candidates if c.by == by)
-        if by not in self._by_method:
-            self._by_method[by] = tuple(self._judged_by(by)) if self.is_judged else ()
-        return self._by_method[by]
-
-    def _judged_by(self, by: str) -> Iterator[Candidate]:
-        if by == KERNEL:
-            yield from self._kernel_candidates()
-        if by == TREE and self.network is not None:
-            trees: list[Candidate] = []
-            for strength in self.strengths:
-                trees.append(self._judged(TREE, strength))
-                if len(trees) > 2 and _worse(trees[-1], trees[-2], self._alike):
-                    break
-                if not self.fit(TREE, strength).converged:  # at weaker priors less so
-                    break
-            yield from trees
-        if by == SQUARES and self._cells is not None:
-            yield self._judged(SQUARES, 0.0)
-        if by == ENTROPY:
-            yield self._judged(ENTROPY, 0.0)
-
-    def tree(self) -> NetworkFit:
-        """The junction tree that agrees with what was bought, as far as its noise lets it.
-
-        Raises
-        ------
-        ValueError
-            Where no total is known, or no set of attributes is small enough for a junction tree.
-        """
-        if self.network is None:
-            raise ValueError(
-                "rows need the number of tuples (open the session with total=, or buy a complete table), "
-                "and a bought set of attributes of few cells"
-            )
-        trees = self.candidates_by(TREE)
-        best = min(trees, key=lambda c: c.error(self._alike), default=None) or self._untried(
-            TREE
-        )
-        fitted: NetworkFit = self.fit(TREE, best.parameter)
-        return fitted
-
-    @property
-    def _alike(self) -> Likeness:
-        """That of the bought questions themselves."""
-        return Likeness(1.0, self.reliabilities)
-
-    def _untried(self, by: str) -> Candidate:
-        problem = self.network if by == TREE else self._cells
-        if problem is None:
-            needs = "a total and sets of attributes of few cells" if by == TREE else "few cells"
-            raise ValueError(f"by = {by!r} is not allowed for this bank: it needs {needs}")
-        return unjudged(by, 100.0 if by == TREE else 0.0)
-
-
-def unjudged(by: str, parameter: float) -> Candidate:
-    """A method of which no answer tells how far it is off."""
-    none = np.empty(0)
-    return Candidate(by, parameter, none, none, float("nan"))
-
-
-def _worse(candidate: Candidate, other: Candidate, likeness: Likeness) -> bool:
-    """Whether both estimates are larger."""
-    ends = (replace(likeness, share=share) for share in (0.0, 1.0))
-    return all(candidate.error(end) > other.error(end) for end in ends)
-
-
-# Answer bank
-
-__all__ = ["ENTROPY", "KERNEL", "METHODS", "SQUARES", "TREE", "AnswerBank", "Candidate"]
-
-_SCALE_OF_LIKENESS = 1.5  # of ln variance
-_LEAST_WEIGHT = 1e-3
-_MADE_UP = 0.1  # of a question's squared norm: what past ones may lack and still make it up
-_ENOUGH = 500  # questions that are looked at
-_DRAWN_BOOTSTRAPS = 6  # fits by drawn tuples take some seconds each
-
-
-class AnswerBank(JudgedFits):
-    """Noisy answers, and what they say of further questions, at no cost; parameters as in `BankFits`."""
-
-    def choose(self, workload: Recipe, by: str | None = None) -> tuple[Candidate, str]:
-        """The candidate of least estimated error for these questions, and why.
-
-        Parameters
-        ----------
-        workload : Workload
-            Public questions.
-        by : str, optional
-            A method that is to be taken.
-
-        Returns
-        -------
-        Candidate, str
-
-        Raises
-        ------
-        ValueError
-            For a method that is not known, or that this bank does not allow.
-        """
-        if by is not None and by not in METHODS:
-            raise ValueError(f"by = {by!r} is not allowed: need one of {', '.join(METHODS)}")
-        if by == ENTROPY and not (self.is_judged and self.fit(ENTROPY, 0.0).explicit):
-            return unjudged(by, 0.0), "as was asked for"
-        if len(self.history) > self.most_answers and by in (None, TREE):
-            method = by or (SQUARES if self.network is None else TREE)
-            if method == SQUARES and self._cells is None:
-                self.refuse_many(len(self.history))  # nothing else is left
-            why = f"more than {self.most_answers} answers: by {method}, unjudged"
-            return self._untried(method), why
-        candidates = self.candidates if by is None else self.candidates_by(by)
-        if by in (TREE, SQUARES) and not candidates:
-            return self._untried(by), "as was asked for; answers are too few to judge it"
-        if not candidates:
-            return unjudged(KERNEL, self.alpha), "answers are too few to choose by"
-        queries = linear_queries(workload, self.domain)
-        likeness = self._likeness(queries)
-        errors = {c: c.error(likeness) for c in candidates}
-        chosen = min(errors, key=errors.__getitem__)
-        best: dict[str, float] = {}
-        for c in sorted(candidates, key=lambda c: errors[c]):
-            best.setdefault(c.by, sqrt(max(0.0, errors[c])))
-        said = [f"{name} {_estimated(error)}" for name, error in best.items()]
-        why = "estimated from the bank's own answers: " + ", ".join(said)
-        return chosen, why if by is None else f"as was asked for; {why}"
-
-    def _likeness(self, queries: Linear) -> Likeness:
-        """By how the variances of questions compare, at a tuple of the prior: large counts say little of
-        small ones."""
-        some = queries[np.arange(0, len(queries), max(1, len(queries) // _ENOUGH))]
-        unreached = self.eigen.project(some).bias_share
-        share = float((unreached < _MADE_UP).mean()) if len(unreached) else 1.0
-        asked = np.log(self.spread(queries))
-        bought = np.log(self.spread(self.history.workload))
-        distance = (bought - (np.median(asked) if len(asked) else 0.0)) / _SCALE_OF_LIKENESS
-        weights = np.exp(-0.5 * (distance**2 - (distance**2).min()))
-        return Likeness(share, np.maximum(weights, _LEAST_WEIGHT) * self.reliabilities)
+        self.history = history
+        self.domain = history.domain
+        self.total = total
+        self.marginals = BankMarginals(history, total)
+        self.prior = self.marginals.prior() if prior is None else prior
+        self._scales: dict[str, float] = {}
+        self._stopped = 0  # fits for the bars that stopped before they were near
 
     def recall(self, workload: Recipe, by: str | None = None, error: bool = True) -> Recalled:
         """Answers, at no cost.
@@ -357,8 +139,7 @@ class AnswerBank(JudgedFits):
         workload : Workload
             Questions that are sums of cells with weights.
         by : str, optional
-            A method, instead of the bank's own choice: "kernel PCA", "junction tree", "least squares"
-            or "maximum entropy".
+            A method, in place of the rule: "kernel PCA" or "junction tree".
         error : bool
             Whether error bars are wanted.
 
@@ -373,131 +154,287 @@ class AnswerBank(JudgedFits):
             For a workload that does not fit, or a method that is not known or not possible.
         """
         queries = linear_queries(workload, self.domain)
-        candidate, why = self.choose(queries, by)
-        if error and by == ENTROPY and self.is_judged:
-            (candidate,) = self.candidates_by(ENTROPY)  # values alone need one fit
-        fitted = self.fit(candidate.by, candidate.parameter)
-        why = "; ".join([why, *self.doubts(fitted)])
-        if candidate.stopped:
-            why += f"; of the fits that estimated its errors {candidate.stopped} stopped early"
+        by, why = self.choose(by)
+        values = _possible(self._answers(by, queries), queries, self.total)
+        why = "; ".join([why, *self.doubts(by)])
         if not error:
-            values = _possible(answers_of(fitted, queries), queries, self.total)
-            return Recalled(values, None, candidate.by, why)
-        values, errors, parts = self._with_bars(candidate, queries)
-        values = _possible(values, queries, self.total)
+            return Recalled(values, None, by, why)
+        errors, parts = self._bars(by, queries)
         if self.total is not None:  # the truth is no farther than what is possible
             errors = np.minimum(errors, _farthest(values, queries, self.total) / 2)
-        return Recalled(values, errors, candidate.by, f"{why}; {parts}")
+        return Recalled(values, errors, by, f"{why}; {parts}")
 
-    def doubts(self, fitted: Any = None) -> list[str]:
-        """What is wrong with the answers themselves, and with a fit to them, in words."""
-        said = [self.marginals.complaint] if self.marginals.complaint else []
-        if isinstance(fitted, NetworkFit) and not fitted.converged:
-            said.append(
-                f"the fit did not converge: residuals of {fitted.residual:.2g} deviations"
+    def choose(self, by: str | None = None) -> tuple[str, str]:
+        """The method, and why this one.
+
+        Parameters
+        ----------
+        by : str, optional
+            A method that is to be taken.
+
+        Returns
+        -------
+        str, str
+
+        Raises
+        ------
+        ValueError
+            For a method that is not known, or that this bank does not allow.
+        """
+        if by not in (None, *METHODS):
+            raise ValueError(f"by = {by!r} is not allowed: need one of {', '.join(METHODS)}")
+        if by == TREE and self.network is None:
+            raise ValueError(
+                "a junction tree, of which rows are drawn too, needs the number of tuples (open the session "
+                "with total=, or buy a complete table), and a bought set of attributes of few cells"
             )
-        if isinstance(fitted, Model) and fitted.gap > MaximumEntropy.tolerance:
-            said.append(f"the fit did not converge: a duality gap of {fitted.gap:.2g} nats")
-        if isinstance(fitted, CellCounts) and not fitted.converged:
-            said.append("the fit did not converge in as many steps as it may take")
+        if by is not None:
+            return by, "as was asked for"
+        if self._is_many and self.network is not None:
+            return TREE, f"of more than {self.most_answers} answers no matrix is made"
+        if self.marginals.total is None:
+            return KERNEL, "the number of tuples is not known"
+        if not self.folds:
+            return KERNEL, "answers are too few to choose by"
+        if self.network is None or self.network.left_out:
+            return KERNEL, "no junction tree of few cells holds all answers"
+        return TREE, "a junction tree holds all answers"
+
+    def doubts(self, by: str = KERNEL) -> list[str]:
+        """What is wrong with the answers themselves, and with a method's fit to them, in words."""
+        said = [self.marginals.complaint] if self.marginals.complaint else []
+        if by == TREE and not self.tree.converged:
+            residual = self.tree.residual
+            said.append(f"the fit did not converge: residuals of {residual:.2g} deviations")
         return said
 
-    def _with_bars(
-        self, candidate: Candidate, queries: Linear
-    ) -> tuple[np.ndarray, np.ndarray, str]:
-        """Values, their bars, and what these are made of."""
-        if len(self.history) > self.most_answers:
-            values = answers_of(self.fit(candidate.by, candidate.parameter), queries)
-            return values, self._bootstrapped(candidate, queries), f"bars: {NOISE_ONLY}"
-        posterior = self.posterior(
-            self._alpha_of_bars(candidate.by, candidate.parameter) if self.is_judged else None
-        )
-        kernel = posterior.errors_in_parts(queries)
-        if candidate.by == KERNEL:
-            noise = kernel.noise
-            values = kernel.values
-        else:
-            values = answers_of(self.fit(candidate.by, candidate.parameter), queries)
-            noise = self._bootstrapped(candidate, queries)
-            if candidate.by == ENTROPY:
-                noise = _steadied(noise, kernel.noise)
-        cautious = np.zeros(len(queries), bool)
-        if (
-            self._sets is None
-        ):  # no answer says how attributes that were never asked together go together
-            cautious = ~is_held(used_attributes(queries, self.domain), self._used)
-        model = np.zeros(len(queries))
+    def _answers(self, by: str, queries: Linear) -> Float[np.ndarray, " queries"]:
+        fitted = self.tree.model if by == TREE else self.posterior()
+        values: np.ndarray = fitted.answer(queries)
+        return values
+
+    @property
+    def _is_many(self) -> bool:
+        """Whether answers are more than a matrix holds."""
+        return len(self.history) > self.most_answers
+
+    # Kernel PCA
+
+    @cached_property
+    def eigen(self) -> Eigenqueries:
+        """The history's eigenqueries: one decomposition; a ValueError where answers are too many."""
+        self.refuse_many(len(self.history))
+        return Eigenqueries.of(self.history, self.total, self.prior)
+
+    @classmethod
+    def refuse_many(cls, count: int) -> None:
+        """A ValueError where so many answers make no matrix."""
+        if count > cls.most_answers:
+            raise ValueError(
+                f"{KERNEL} is not allowed for this bank: it has {count} answers, and at most "
+                f"{cls.most_answers} make a matrix"
+            )
+
+    @cached_property
+    def alpha(self) -> float:
+        """That of the least error, as answers estimate it; of very few answers the total, or ∞."""
+        if not self.folds or not len(self.eigen):
+            return self.total or inf
+        deviations = np.sqrt(self.history.variances)
+        low = 1e-3 * min(float(deviations.min()), self.total or inf)
+        most = self.total or float(np.abs(self.history.values).max() + deviations.max())
+        high = min(max(most, 1e3 * low), self._held_out.largest_alpha)
+        alphas = np.geomspace(min(low, high / 1e3), high, _ALPHAS)
+        return float(alphas[np.argmin(self._held_out.unbiased_risks(alphas))])
+
+    def posterior(self, alpha: float | None = None) -> Posterior:
+        """What kernel PCA says, at the bank's own α if none is given."""
+        return Posterior(self.eigen, self.alpha if alpha is None else alpha)
+
+    @property
+    def cautious_alpha(self) -> float:
+        """At which kernel PCA's own errors are about as wide as the bars, for what further answers cost."""
+        if self._sets is None or not np.isfinite(self._scale(KERNEL)):
+            return self.total or inf
+        return float(np.clip(self.alpha * self._scale(KERNEL), 1e-99, 1e99))
+
+    # Junction tree
+
+    @cached_property
+    def network(self) -> NetworkProblem | None:
+        """What the tree fits; None where no total is known, or no set of attributes is small enough."""
+        if self.marginals.total is None:
+            return None
+        try:
+            return NetworkProblem.of(
+                self.history, self.marginals.total, self.prior, _TREE_CELLS
+            )
+        except ValueError:
+            return None
+
+    @cached_property
+    def tree(self) -> NetworkFit:
+        """The junction tree that agrees with what was bought, as far as its noise lets it."""
+        self.choose(TREE)  # which says why there is none
+        assert self.network is not None
+        return self.network.fit(_STRENGTH)
+
+    def _trial(
+        self,
+        values: Float[np.ndarray, " queries"] | None = None,
+        used: Bool[np.ndarray, " queries"] | None = None,
+    ) -> NetworkFit:
+        """A tree of other answers, or of fewer, for the bars."""
+        network = self.tree.problem
+        rows = None if used is None else used[network.rows]
+        fitted = network.fit(_STRENGTH, self.tree.weights, values, rows, _NEAR_IN_TRIALS)
+        self._stopped += fitted.residual > _NEAR_IN_TRIALS
+        return fitted
+
+    @cached_property
+    def _noisy_trees(self) -> list[NetworkFit]:
+        """Fits to answers with new noise of the paid size."""
+        normal = np.random.default_rng(1).standard_normal((_BOOTSTRAPS, len(self.history)))
+        noise = normal * np.sqrt(self.history.variances)
+        return [self._trial(self.history.values + own) for own in noise]
+
+    @cached_property
+    def _tree_of_more(self) -> NetworkFit | None:
+        """The tree if there were one standard error of the total more tuples; None of a declared one."""
+        if self.total is not None:
+            return None
+        assert self.marginals.total is not None
+        more = self.tree.problem.at(self.marginals.total + self.marginals.error)
+        return more.fit(_STRENGTH, self.tree.weights)
+
+    # Error bars
+
+    @cached_property
+    def _used(self) -> np.ndarray:
+        return used_attributes(self.history.workload, self.domain)
+
+    @cached_property
+    def _sets(self) -> list[Int[np.ndarray, " held_out"]] | None:
+        """The answers of each set of attributes that no other set holds; None if these are few."""
+        number = largest_sets(self._used)
+        sets = [np.flatnonzero(number == i) for i in np.unique(number[number >= 0])]
+        sets = [rows for rows in sets if self._used[rows[0]].sum() > 1]
+        return sets if len(sets) >= _FEWEST_SETS else None
+
+    @cached_property
+    def folds(self) -> list[Int[np.ndarray, " held_out"]]:
+        """Five parts of what is held out; none of a bank of very few answers."""
+        units = self._sets
+        if units is None:
+            units = [np.array([i]) for i in range(len(self.history))]
+        if len(units) < _FEWEST_SETS:
+            return []
+        order = np.random.default_rng(0).permutation(len(units))
+        parts = np.array_split(order, _FOLDS)
+        return [np.sort(np.concatenate([units[i] for i in part])) for part in parts]
+
+    @cached_property
+    def _held_out(self) -> HeldOut:
+        history = self.history
+        return HeldOut(self.eigen, history.values, history.variances, self._reliabilities)
+
+    @cached_property
+    def _reliabilities(self) -> Float[np.ndarray, " queries"]:
+        """What each answer weighs where errors are judged: little where its noise hides any of them.
+
+        (a − a')² − σ² has a variance of 5σ⁴ for Laplace noise, and the largest error is N²·Var(q), as
+        far as tuples of the prior are apart: else answers at a tiny ε hide all that others tell.
+        """
+        prior = prior_vectors(self.prior, self.domain)
+        queries = self.history.workload
+        mean = means(queries, self.domain, prior)
+        spread = np.maximum(squared_norms(queries, self.domain, prior) - mean**2, 1e-12)
+        least_noisy = np.abs(self.history.values[self.history.variances.argmin()])
+        most = self.marginals.total or max(1.0, float(least_noisy))
+        hidden = self.history.variances / (most**2 * spread)
+        return np.maximum(1 / (1 + 5 * hidden**2), _LEAST_WEIGHT)
+
+    def _missed(self, by: str) -> Float[np.ndarray, " queries"]:
+        """Held-out answers, less what the others say of them; NaN for those never held out."""
+        if by == KERNEL:
+            residuals = self._held_out.missed(self.alpha, self.folds).residuals
+            return residuals * np.sqrt(self.history.variances)
+        missed = np.full(len(self.history), np.nan)
+        for fold in self.folds:
+            used = np.ones(len(self.history), bool)
+            used[fold] = False
+            told = self._trial(used=used).model.answer(self.history.workload[fold])
+            missed[fold] = self.history.values[fold] - told
+        return missed
+
+    def _scale(self, by: str) -> float:
+        """What the unknown part is multiplied by so that ±2 holds nineteen of twenty held-out answers.
+
+        At least so much as their noise could hide: the mean of missed² − σ² has a variance of 5σ⁴/n for
+        Laplace noise. NaN where answers are too few, or too many, to tell.
+        """
+        if by not in self._scales:
+            self._scales[by] = self._found_scale(by)
+        return self._scales[by]
+
+    def _found_scale(self, by: str) -> float:
+        if self._is_many or sum(map(len, self.folds)) < _FEWEST_ANSWERS or not len(self.eigen):
+            return float("nan")
+        missed = self._missed(by)
+        held = np.isfinite(missed)
+        variances = self.history.variances[held]
+        believed = self._held_out.missed(self.alpha, self.folds).variances[held]
+        unknown = np.maximum(believed - 1, 0) * variances
+        needed = (missed[held] / 2) ** 2 - variances
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scales = np.where(needed > 0, needed / unknown, 0.0)
+        weights = self._reliabilities[held] / self._reliabilities[held].sum()
+        hidden = 2 * sqrt(5) * float(np.linalg.norm(weights * variances))
+        least = hidden / max(float(weights @ unknown), 1e-300)
+        return sqrt(max(least, float(np.quantile(scales, _COVERED, method="higher"))))
+
+    def _bars(self, by: str, queries: Linear) -> tuple[Float[np.ndarray, " queries"], str]:
+        """Error bars, and what they are made of."""
+        noise = self._noise_of_tree(queries) if by == TREE else np.zeros(len(queries))
         words = f"bars: {NOISE_ONLY}"
-        if np.isfinite(candidate.scale):
-            model = candidate.scale * kernel.model
+        if self._is_many:
+            return noise, words
+        kernel = self.posterior().errors_in_parts(queries)
+        if by == KERNEL:
+            noise = kernel.noise
+        scale = self._scale(by)
+        model = np.zeros(len(queries))
+        cautious = np.zeros(len(queries), bool)
+        if self._sets is None:  # no answer says how attributes never asked together go together
+            cautious = ~is_held(used_attributes(queries, self.domain), self._used)
+        if np.isfinite(scale):
+            model = scale * kernel.model
             words = "bars of noise, and of the model by answers held out"
-        elif candidate.by == KERNEL:
+        elif by == KERNEL:
             cautious[:] = True
-        stopped = sum(
-            map(stopped_early, self._noisy_fits.get((candidate.by, candidate.parameter), []))
-        )
-        if stopped:
-            words += f"; of the fits to new noise {stopped} stopped early"
+        if self._stopped:
+            words += f"; of the fits that they rest on {self._stopped} stopped early"
         errors = np.hypot(noise, model)
         if cautious.any():
             words += (
                 "; where answers are too few to learn from, or attributes were never bought "
+                "together, as wide as the total allows"
             )
-            words += "together, as wide as the total allows"
             wide = self.posterior(self.total or inf).errors_in_parts(queries[cautious])
             errors[cautious] = np.nan_to_num(
                 np.hypot(wide.noise, wide.model), nan=inf, posinf=inf
             )
-        return values, errors, words
+        return errors, words
 
-    def cautious_alpha(self, candidate: Candidate) -> float:
-        """At which kernel PCA's own errors are about as wide as the bars, for what further answers cost."""
-        if self._sets is None or not np.isfinite(candidate.scale):
-            return self.total or inf
-        alpha = self._alpha_of_bars(candidate.by, candidate.parameter)
-        return float(np.clip(alpha * candidate.scale, 1e-99, 1e99))
-
-    def _bootstrapped(
-        self, candidate: Candidate, queries: Linear
-    ) -> Float[np.ndarray, " queries"]:
-        """What new noise of the paid size does to the answers, and to the total that they estimate.
-
-        The fits are made once.
-        """
-        key = (candidate.by, candidate.parameter)
-        whole = self.fit(*key)
-        if key not in self._noisy_fits:
-            start = getattr(whole, "weights", None)
-            drawn = isinstance(whole, Model) and not whole.explicit
-            self._noisy_fits[key] = [
-                self._fit(*key, self.history.values + noise, start=start)
-                for noise in self._noise[: _DRAWN_BOOTSTRAPS if drawn else None]
-            ]
-        first = answers_of(whole, queries)
+    def _noise_of_tree(self, queries: Linear) -> Float[np.ndarray, " queries"]:
+        """What new noise of the paid size does to the answers, and to the total that they estimate."""
+        first = self.tree.model.answer(queries)
         squares = np.zeros(len(first))
-        for fitted in self._noisy_fits[key]:
-            squares += (answers_of(fitted, queries) - first) ** 2
-        squares /= len(self._noisy_fits[key])
-        of_more = self.fit_of_more(*key)
-        if of_more is not None:
-            squares += (answers_of(of_more, queries) - first) ** 2
+        for fitted in self._noisy_trees:
+            squares += (fitted.model.answer(queries) - first) ** 2 / _BOOTSTRAPS
+        if self._tree_of_more is not None:
+            squares += (self._tree_of_more.model.answer(queries) - first) ** 2
         return np.sqrt(squares)
-
-
-def _steadied(
-    noise: Float[np.ndarray, " queries"], alike: Float[np.ndarray, " queries"]
-) -> Float[np.ndarray, " queries"]:
-    """Deviations of few draws, averaged in squares with others of their mean size.
-
-    Those of one query vary by a third, and where a cell stays empty in all draws they are 0.
-    """
-    scale = np.sum(noise**2) / max(float(np.sum(alike**2)), 1e-300)
-    return np.sqrt((noise**2 + scale * alike**2) / 2)
-
-
-def _estimated(error: float) -> str:
-    """An error as answers estimate it: their noise may be more than all that they miss."""
-    return f"±{format_number(error)}" if error > 0 else "less than the noise shows"
 
 
 def _possible(

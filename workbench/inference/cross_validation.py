@@ -108,31 +108,6 @@ class HeldOut:
             variances[fold] = inverse.diagonal()
         return Missed(residuals, variances)
 
-    def missed_alone(
-        self, alphas: Float[np.ndarray, " alphas"]
-    ) -> Float[np.ndarray, "queries alphas"]:
-        """What the others miss of each single answer, in units of its noise, for many α."""
-        leverage, fitted = self._smoothed(alphas)
-        return (self.whitened[:, None] - fitted) / np.maximum(1 - leverage, 1e-300)
-
-    def mean_squares(
-        self,
-        alphas: Float[np.ndarray, " alphas"],
-        folds: Sequence[Int[np.ndarray, " held_out"]] | None,
-    ) -> Float[np.ndarray, " alphas"]:
-        """Theorem 4's mean of (a − a')² − σ² for each α, in folds or one by one, by `reliabilities`."""
-        if folds is None:
-            missed = self.missed_alone(alphas).T
-        else:
-            missed = np.stack([self.missed(alpha, folds).residuals for alpha in alphas])
-        weights = np.where(np.isnan(missed), 0.0, self.reliabilities)
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # an α of which all is lost to rounding
-            squares = (missed**2 - 1) * self.variances
-            mean = np.nansum(weights * squares, axis=1) / weights.sum(axis=1)
-        return np.where(np.isnan(mean), np.inf, mean)
-
     def unbiased_risks(self, alphas: Float[np.ndarray, " alphas"]) -> np.ndarray:
         """The mean squared error at the past queries themselves, for each α, from answers alone.
 

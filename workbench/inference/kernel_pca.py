@@ -529,10 +529,6 @@ class Posterior:
         queries = linear_queries(workload, self.domain)
         return KernelBlocks(self.eigen, self.alpha).with_errors(queries)
 
-    def with_values(self, values: Float[np.ndarray, " queries"]) -> Posterior:
-        """The same where past queries had other answers: nothing to decompose."""
-        return replace(self, eigen=self.eigen.with_answers(values))
-
     def explain(self, workload: Recipe) -> pd.DataFrame:
         """Answers with what is known about their errors.
 

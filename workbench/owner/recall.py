@@ -16,8 +16,7 @@ from workbench.data import Bound, SparseTable
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.release_files import write_release
 from workbench.inference import KernelPCA
-from workbench.inference.answer_bank import AnswerBank
-from workbench.inference.bank_fits import ENTROPY, KERNEL, Recalled
+from workbench.inference.answer_bank import KERNEL, TREE, AnswerBank, Recalled
 from workbench.inference.eigenqueries import Eigenqueries, prior_vectors
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.marginals import used_attributes
@@ -27,7 +26,7 @@ from workbench.mechanisms.protocol import sensitivity
 from workbench.owner import ledger
 from workbench.owner.budget import Spending, checked_total
 from workbench.owner.ledger import SessionFile
-from workbench.owner.price import FEWEST, Price, fits_path, load_fits, save_fits
+from workbench.owner.price import LARGE_VARIANCE, Price, noise_for_error, variance_after
 from workbench.privacy import DP, ZCDP
 from workbench.queries import (
     Linear,
@@ -128,7 +127,6 @@ class Recall(Spending):
         self._answers_by_question: dict[int, NoisyAnswers] = {}
         self._eigenqueries: tuple[int, Eigenqueries] | None = None  # of so many questions
         self._fits: tuple[int, AnswerBank] | None = None
-        self._fits_kept = False
 
     def _belong_to(self, metadata: dict[str, Any]) -> None:
         """Take over what the file says, if the prior fits it."""
@@ -164,8 +162,7 @@ class Recall(Spending):
             Kernel PCA at this trade-off, in tuples, with the session's prior alone; ∞ is unbiased. At a
             finite α its error is a posterior standard deviation, bias included, and no confidence.
         by : str, optional
-            A method in place of the bank's choice: "kernel PCA", "junction tree", "least squares" or
-            "maximum entropy".
+            A method in place of the bank's choice: "kernel PCA" or "junction tree".
         error : bool
             Whether error bars are wanted.
 
@@ -180,8 +177,7 @@ class Recall(Spending):
         ValueError
             If the bank is empty and α is ∞, for a method that is not known or not possible, or for
             kernel PCA of more than 6,000 answers to different queries, whose matrices would take more
-            than 4 GB. Without `by` and α, such banks are left to a junction tree or to least squares,
-            unjudged.
+            than 4 GB. Without `by` and α, such banks are left to a junction tree, if there is one.
         """
         if alpha is not None and by not in (None, KERNEL):
             raise ValueError(
@@ -190,10 +186,7 @@ class Recall(Spending):
         answers = self._answers()
         queries = as_workload(self.domain, workload)
         if alpha is None and answers:
-            bank = self._answer_bank(answers)
-            recalled = bank.recall(queries, by, error)
-            self._keep_fits(bank)
-            return recalled
+            return self._answer_bank(answers).recall(queries, by, error)
         posterior = self._posterior(alpha)
         if not len(posterior) and posterior.alpha == inf:
             raise ValueError("the bank is empty: nothing was bought that could be recalled")
@@ -240,8 +233,6 @@ class Recall(Spending):
         ValueError
             If it costs more than that or than what remains, with the error that would be left.
         """
-        from workbench.owner.price import LARGE_VARIANCE, noise_for_error, variance_after
-
         if not (isinstance(error, int | float | np.number) and 0 < error < inf):
             raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
         remaining = self.remaining
@@ -252,7 +243,7 @@ class Recall(Spending):
                 )
             remaining = min(remaining, ZCDP(rho).rho)
         asked = as_workload(self.domain, workload)
-        posterior, why = self._priced(asked, alpha, by)
+        posterior, why = self._priced(alpha, by)
         queries = linear_queries(asked, posterior.eigen.domain)
         variance_left = variance_after(posterior, queries)
         wanted = noise_for_error(variance_left, float(error))
@@ -297,41 +288,25 @@ class Recall(Spending):
 
         return lambda v: sqrt(2 / v) * moved, lambda e: 2 * (moved / e) ** 2, variance
 
-    def _priced(
-        self, workload: Recipe, alpha: float | None, by: str | None
-    ) -> tuple[Posterior, str]:
+    def _priced(self, alpha: float | None, by: str | None) -> tuple[Posterior, str]:
         """The posterior that a price is of, and what it has to do with the method of `recall`."""
         answers = self._answers()
         if alpha is not None or not answers:
             return self._posterior(alpha), "at the alpha that was asked for, or the total"
         bank = self._answer_bank(answers)
-        # a model of maximum entropy takes long, and tells kernel PCA's errors no better
-        chosen, _ = bank.choose(workload, KERNEL if by == ENTROPY else by)
-        self._keep_fits(bank)
-        method = by or chosen.by
+        method, _ = bank.choose(by)
         why = "recall would take kernel PCA too"
         if method != KERNEL:
             why = f"recall would take {method}; the figure is kernel PCA's"
         why = "; ".join([why, *bank.doubts()])
-        return bank.posterior(bank.cautious_alpha(chosen)), why
+        return bank.posterior(bank.cautious_alpha), why
 
     def _answer_bank(self, answers: list[NoisyAnswers]) -> AnswerBank:
         """The fits to all answers, made anew only after new ones."""
         if self._fits is None or self._fits[0] != len(answers):
             bank = AnswerBank(_history(answers), self.total, self._prior)
             self._fits = (len(answers), bank)
-            if len(bank.history) >= FEWEST:
-                place = fits_path(self.path)
-                load_fits(place, bank)
-            self._fits_kept = "candidates" in vars(bank)
         return self._fits[1]
-
-    def _keep_fits(self, bank: AnswerBank) -> None:
-        """Write the fits beside the file once all methods are judged, where that takes a while."""
-        if self._fits_kept or "candidates" not in vars(bank) or len(bank.history) < FEWEST:
-            return
-        save_fits(fits_path(self.path), bank)
-        self._fits_kept = True
 
     def synthesize(self, n: int, seed: int = 0) -> SyntheticRows:
         """Rows that agree with everything that was paid for, as far as its noise lets them.
@@ -358,14 +333,13 @@ class Recall(Spending):
         if not answers:
             raise ValueError("the bank is empty: nothing was bought that rows could agree with")
         bank = self._answer_bank(answers)
-        tree = bank.tree()
-        model = tree.model
+        model = bank.tree.model
         guarantee = {"budget": str(self.budget), "remaining": stated(self.remaining)}
         guarantee |= {
             "relation": self.relation,
             "unit": self.unit or "as the table's bound says",
         }
-        doubts = bank.doubts(tree)
+        doubts = bank.doubts(TREE)
         if doubts:
             guarantee["doubts"] = "; ".join(doubts)
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
