@@ -5,8 +5,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from workbench.cli import saving
 from workbench.figures import find_notebooks
+from workbench.figures.notebook import strip
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted([*find_notebooks(FOLDER).values(), *FOLDER.glob("*/index.ipynb")])
@@ -21,14 +21,14 @@ def test_running_and_saving_changes_no_byte(path):
         cell.execution_count = k
         cell.outputs = [nbformat.v4.new_output("stream", text="a line")]
         cell.metadata["execution"] = {"iopub.execute_input": "now"}
-    saving.strip({"type": "notebook", "content": notebook})
+    strip({"type": "notebook", "content": notebook})
     assert nbformat.writes(notebook).rstrip() == path.read_text().rstrip()
 
 
 def test_other_files_and_formats_stay():
     model = {"type": "file", "content": "text"}
-    saving.strip(model)
+    strip(model)
     assert model == {"type": "file", "content": "text"}
     old = {"type": "notebook", "content": {"nbformat": 3, "worksheets": []}}
-    saving.strip(old)
+    strip(old)
     assert "worksheets" in old["content"]

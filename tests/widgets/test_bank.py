@@ -26,7 +26,7 @@ from workbench import (
     widgets,
 )
 from workbench.owner import ledger
-from workbench.owner.price import Price
+from workbench.owner.recall import Price
 from workbench.privacy import ZCDP
 from workbench.queries import Products, TableQueries, Together, labelled_queries
 from workbench.widgets import BankPage

@@ -117,7 +117,7 @@ def lab(
         f"--ServerApp.port={port}",
         "--ServerApp.port_retries=0",
         f"--ServerApp.root_dir={top}",
-        "--ContentsManager.pre_save_hook=workbench.cli.saving.strip",
+        "--ContentsManager.pre_save_hook=workbench.figures.notebook.strip",
         *(
             ["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
         ),  # in a container

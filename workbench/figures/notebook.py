@@ -236,3 +236,23 @@ def default_notebook(cls: type[Figure]) -> NotebookNode:
         *map(new_code_cell, sources),
     ]
     return new_notebook(cells=cells, metadata=METADATA)
+
+
+def strip(model: dict[str, Any], **_: Any) -> None:
+    """Leave out what running has added: Jupyter's server calls this before it saves, in `workbench lab`.
+
+    Parameters
+    ----------
+    model : dict
+        Of the contents manager; notebooks of format 4 are changed in place, all else stays.
+    """
+    if model["type"] != "notebook" or model["content"]["nbformat"] != 4:
+        return
+    notebook = model["content"]
+    notebook["metadata"] = METADATA
+    for cell in notebook["cells"]:
+        tags = cell["metadata"].get("tags")
+        cell["metadata"] = {"tags": tags} if tags else {}
+        if cell["cell_type"] == "code":
+            cell["outputs"] = []
+            cell["execution_count"] = None

@@ -23,7 +23,7 @@ from workbench.value import counted, format_number, number, stated
 
 if TYPE_CHECKING:
     from workbench.estimates import NoisyAnswers
-    from workbench.owner.price import Price
+    from workbench.owner.recall import Price
 
 
 STYLE = (Path(__file__).parent / "bank.css").read_text()
