@@ -266,7 +266,7 @@ def test_an_address_that_does_not_answer_is_said(tmp_path):
             connect(tmp_path / "s.json")
     with pytest.raises(ValueError, match="no file that a Dask scheduler"):
         connect(tmp_path / "nowhere.json")
-    result = run_command("audit HighPassFilter --scheduler tcp://192.0.2.1:1", code=2)
+    result = run_command("reproduce cormode2012_fig5 --scheduler tcp://192.0.2.1:1", code=2)
     assert "--insecure" in result.output
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli import options as cluster
 from workbench.cli import screen
 
 # Audit
@@ -48,8 +47,6 @@ def audit(
         int | None,
         typer.Option(min=1, help="Number of worker processes.", show_default="one per core"),
     ] = None,
-    scheduler: cluster.Scheduler = None,
-    insecure: cluster.Insecure = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -93,7 +90,7 @@ def audit(
             f"{len(jobs)} audits: at most some {minutes} minutes of processor time, a tenth of it "
             "where losses can be computed"
         )
-    with _executor(workers, scheduler, insecure) as executor:
+    with _executor(workers) as executor:
         for result in run_audits(
             jobs, executor, runs=runs or RUNS, seconds=seconds, most_seconds=most
         ):
@@ -171,12 +168,8 @@ def _jobs(audited: list[Any], epsilons: list[float], thorough: bool) -> list[Any
     return jobs
 
 
-def _executor(workers: int | None, scheduler: str | None, insecure: bool) -> Any:
-    """Processes of a thread each, which end with this one, or a cluster, without a limit of time."""
-    if scheduler is not None:
-        if workers is not None:
-            raise ValueError("--workers and --scheduler: need one of them, not both")
-        return cluster.connected(scheduler, insecure)
+def _executor(workers: int | None) -> Any:
+    """Processes of a thread each, which end with this one."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 

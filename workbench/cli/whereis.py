@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
-from io import StringIO
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -133,24 +131,18 @@ def _exports(
 
 # Whereis
 
-_FIGURES = ("export", "reproduce")
-_RELEASES = ("release", "synthesize")
-# What a command that a stranger wrote may not say.
-_BEYOND = ("--budget", "--scheduler", "--insecure", "--scratch", "--with")
-
 
 def whereis(
     file: Annotated[
         Path, typer.Argument(help="Picture, table, release, or folder of a saved figure.")
     ],
     check: Annotated[
-        bool, typer.Option("--check", help="Run it again and compare its rows.")
+        bool, typer.Option("--check", help="Run a figure again and compare its rows.")
     ] = False,
 ) -> None:
     """Show how a file was made, and the command that makes it again.
 
-    The exit code of --check is 1 if rows differ. What was made with system noise is never run again:
-    that would spend privacy once more.
+    The exit code of --check is 1 if rows differ. A release is never run again.
     """
     from workbench.estimates import files as provenance
 
@@ -200,38 +192,23 @@ def _lines(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _words(record: Mapping[str, Any]) -> list[str]:
-    """The words of the command, if it is one of the workbench's that makes figures, or a release to no
-    price: of made-up noise, and with no word that reaches beyond the table and the new file.
-    """
+    """The words of the command that makes a figure; none of a release's or of what others wrote."""
     try:
         words = shlex.split(str(record.get("command", "")))
     except ValueError:
         return []
-    names = {word.partition("=")[0] for word in words}
-    if words[:1] != ["workbench"] or not words[1:]:
-        return []
-    if words[1] in _RELEASES:
-        return words if {"--seed", "--simulated"} <= names and not names & {*_BEYOND} else []
-    return words if words[1] in _FIGURES else []
+    return words if words[:2] in (["workbench", "export"], ["workbench", "reproduce"]) else []
 
 
 def _check(file: Path, record: Mapping[str, Any], words: list[str]) -> None:
     from workbench.estimates import files as provenance
     from workbench.figures.saved import row_digest
 
-    of_release = "mechanism" in record
-    if record.get("noise") == "system" or (of_release and not record.get("simulated")):
+    if not words or "rows" not in record or record.get("noise") == "system":
         raise ValueError(
-            f"{file} was made with system noise: to run it again would spend its ε once more, and no "
-            "row would agree"
+            f"{file} is not of a figure with simulated noise that a command made: only these run again"
         )
-    if not words or not (of_release or "rows" in record):
-        raise ValueError(f"{file} was made by no command that can be run again")
-    if of_release:
-        same = _release_again(file, words) == _released_rows(file)
-    else:
-        same = row_digest(_rows_again(record, words)) == record["rows"]
-    if same:
+    if row_digest(_rows_again(record, words)) == record["rows"]:
         screen.say("It was run again: all rows agree, times left out.")
         return
     here = provenance.commit()
@@ -250,35 +227,3 @@ def _rows_again(record: Mapping[str, Any], words: list[str]) -> pd.DataFrame:
         return widgets.from_settings(words[2], settings).to_export().rows
     with tempfile.TemporaryDirectory() as store:
         return rows_again(record, Path(store))
-
-
-def _release_again(file: Path, words: list[str]) -> str:
-    """The digest of a release that the same command makes, in a file that does not stay."""
-    from workbench.cli import app
-
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, f"again{file.suffix}")
-        with redirect_stdout(StringIO()):
-            app([*_without_place(words[1:]), "--out", str(out)], standalone_mode=False)
-        if not out.exists():
-            raise ValueError(f"{file} could not be made again")
-        return _released_rows(out)
-
-
-def _without_place(words: list[str]) -> list[str]:
-    """The words without the file that they name for what they make."""
-    rest = []
-    remaining = iter(words)
-    for word in remaining:
-        if word == "--out":
-            next(remaining, None)
-        elif word != "--force" and not word.startswith("--out="):
-            rest.append(word)
-    return rest
-
-
-def _released_rows(file: Path) -> str:
-    from workbench.estimates.release import Release
-    from workbench.figures.saved import row_digest
-
-    return row_digest(Release.load(file).to_frame())

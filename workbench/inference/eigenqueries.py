@@ -8,7 +8,7 @@ Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
@@ -174,19 +174,6 @@ class Eigenqueries:
     def __repr__(self) -> str:
         return f"<{len(self):,} eigenqueries of {len(self.workload):,} past ones>"
 
-    def with_answers(
-        self, values: Float[np.ndarray, " queries"], times: float = 1.0
-    ) -> Eigenqueries:
-        """The same past queries with other answers, and `times` the noise: nothing to decompose."""
-        basis = self.basis / times
-        answers = basis.T @ (values - (self.total or 0.0) * self.means)
-        return replace(
-            self,
-            squares=sealed(self.squares / times**2),
-            basis=sealed(basis),
-            answers=sealed(answers),
-        )
-
     def project(self, workload: Recipe) -> ProjectedQueries:
         """How some queries are made of the eigenqueries: all that is needed for any α."""
         queries = linear_queries(workload, self.domain)
@@ -235,13 +222,6 @@ class ProjectedQueries:
     means: Float[np.ndarray, " queries"]
     squares: Float[np.ndarray, " queries"]
     coefficients: Float[np.ndarray, "queries eigenqueries"]
-
-    def with_answers(
-        self, values: Float[np.ndarray, " queries"], times: float = 1.0
-    ) -> ProjectedQueries:
-        """The same queries where past ones had other answers, and `times` the noise."""
-        eigen = self.eigen.with_answers(values, times)
-        return replace(self, eigen=eigen, coefficients=self.coefficients / times)
 
     def values(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
         """The answers."""
