@@ -55,7 +55,7 @@ def test_a_question_is_answered_written_down_and_recalled(path):
         assert release.privacy == DP(0.25) and not release.simulated
         assert session.remaining == 0.75
         (row,) = session.ledger.to_dict("records")
-        assert row["epsilon"] == 0.25 and row["asked"] == "Marginals(k=1)" and row["answered"]
+        assert row["epsilon"] == 0.25 and row["asked"] == "a, b, c, 9 cells" and row["answered"]
         assert np.array_equal(session.bank.values, release.estimate.values)
         assert np.array_equal(session.bank.variances, release.estimate.variances)
         assert "0.75" in repr(session) and str(path.parent) not in repr(session)
@@ -165,7 +165,7 @@ def test_when_nothing_is_left_the_message_says_what_can_be_recalled(path):
     session = begin(path)
     session.ask(Marginals(1), 1.0)
     with pytest.raises(
-        ValueError, match=r"than the 0 that remain .* from Marginals\(k=1\) \(9 queries"
+        ValueError, match=r"than the 0 that remain .* from a, b, c, 9 cells \(noise"
     ):
         session.ask(ONE, 0.1)
     assert len(session.ledger) == 1

@@ -28,7 +28,8 @@ from workbench import noise
 from workbench.compiled import pd
 from workbench.estimates.release import Release
 from workbench.inference import KernelPCA
-from workbench.inference.marginal_strategies import L1, L2, Strategy
+from workbench.inference.marginal_strategies import L1, L2, Strategy, marginals_of
+from workbench.inference.marginals import used_attributes
 from workbench.inference.strategies import answers_by_cells, optimised_strategy
 from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.mechanisms.protocol import sensitivity
@@ -36,7 +37,7 @@ from workbench.noise.additive import choice_rho
 from workbench.privacy import ADD_REMOVE, DP, ZCDP
 from workbench.queries import NamedMarginals, Recipe, linear_queries
 from workbench.spaces import Domain
-from workbench.value import Bool, Float, Int
+from workbench.value import Bool, Float, Int, counted
 
 if TYPE_CHECKING:
     from workbench.data import SparseTable
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 # Plan
 
 OPTIMISED = "optimised"
+_SHOWN = 4  # tables that a ledger names
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,27 @@ class Reconstruction:
     def privacy(self) -> DP | ZCDP:
         """What it cost."""
         return self.release.privacy
+
+
+def asked_in_words(queries: Recipe, domain: Domain) -> str:
+    """What a workload asks, for whoever reads a ledger: tables by their attributes, or how many queries.
+
+    >>> from workbench import Marginals
+    >>> asked_in_words(Marginals(2), Domain(("Gender", "Age"), (2, 6)))
+    'Gender × Age, 12 cells'
+    """
+    asked = linear_queries(queries, domain)
+    sets = marginals_of(asked, domain)
+    if sets is None:
+        used = np.flatnonzero(used_attributes(asked, domain).any(axis=0))
+        names = ", ".join(domain.attributes[k] for k in used)
+        return f"{counted(len(asked), 'query', 'queries')} about {names or 'everybody'}"
+    sets.sort(key=lambda axes: (len(axes), axes))
+    tables = [" × ".join(domain.attributes[k] for k in axes) or "everybody" for axes in sets]
+    shown = ", ".join(tables[:_SHOWN])
+    if len(tables) > _SHOWN:
+        shown += f" and {len(tables) - _SHOWN} more tables"
+    return f"{shown}, {counted(len(asked), 'cell')}"
 
 
 def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Reconstruction:
@@ -110,7 +133,7 @@ def free_plan(session: Recall, questions: Sequence[Recipe], budget: DP | ZCDP) -
         expected = expected_error(strategy, empty, price, is_zcdp)
         rows.append(
             {
-                "question": repr(question),
+                "question": asked_in_words(question, domain),
                 "rho" if is_zcdp else "epsilon": price,
                 "error": expected,
                 "plain": expected * sqrt(strategy.plain / strategy.squared_error),

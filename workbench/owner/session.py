@@ -33,6 +33,7 @@ from workbench.owner.budget import (
 from workbench.owner.choosing import (
     OPTIMISED,
     Reconstruction,
+    asked_in_words,
     chosen_by_data,
     free_plan,
     reconstructed,
@@ -101,8 +102,16 @@ class Asking(Recall):
             if strategy != OPTIMISED:
                 raise ValueError(f"strategy = {strategy!r} is not allowed: need {OPTIMISED!r}")
             found = strategy_for(queries, self._table.domain, rho)
-            answered: Any = self.ask(found.queries, epsilon, rho=rho)
-            return reconstructed(answered, queries, found)
+            text = f"{asked_in_words(queries, self._table.domain)}, by {found.kind}"
+            return reconstructed(self._ask(found.queries, epsilon, rho, text), queries, found)
+        text = asked_in_words(queries, self._table.domain)
+        return self._ask(queries, epsilon, rho, text)
+
+    def _ask(
+        self, queries: Recipe, epsilon: float | None, rho: float | None, text: str
+    ) -> Release:
+        """Spend, answer and keep; `text` says in the ledger what was asked."""
+        table: Any = self._table
         if self.relation != ADD_REMOVE:
             raise ValueError(
                 f"answers are about neighbours that add or remove a unit, this budget about {self.relation}"
@@ -115,8 +124,8 @@ class Asking(Recall):
         cost = mechanism.budget
         if isinstance(self.budget, ZCDP) and isinstance(cost, DP):
             cost = ZCDP(round_up(exact_rho(tried.ledger)[0]))  # the same of any table
-        places, question = self._spend(cost, repr(queries), trial)
-        release = mechanism(self._table)
+        places, question = self._spend(cost, text, trial)
+        release: Release = mechanism(table)
         try:
             with self._file.transaction() as db:
                 values = release.estimate.values.tolist()
@@ -251,8 +260,8 @@ def _queries(workload: Recipe, epsilon: float | None, rho: float | None) -> Any:
 
 def _what_recall_answers(db: sqlite3.Connection) -> str:
     answered = f"({session_file.ANSWERED}) WHERE answered AND queries ORDER BY question"
-    rows = db.execute(f"SELECT asked, queries, deviation FROM {answered}").fetchall()
-    sources = [f"{text[:80]} ({n} queries, noise of ±{d:.3g})" for text, n, d in rows[:5]]
+    rows = db.execute(f"SELECT asked, deviation FROM {answered}").fetchall()
+    sources = [f"{text[:80]} (noise of ±{d:.3g})" for text, d in rows[:5]]
     if len(rows) > 5:
         sources.append(f"{len(rows) - 5} more questions")
     return f"Recall still answers, for nothing, from {'; '.join(sources) or 'an empty bank'}"
