@@ -1,6 +1,6 @@
 """Junction trees against Private-PGM (`mbi`): the same noisy tables, the same total, the same questions.
 
-Ours is `MarkovNetwork` at a prior of one tuple; theirs is least squares over distributions, to which
+Ours is a Markov network at a prior of one tuple; theirs is least squares over distributions, to which
 ours comes as priors weaken. Ours runs until residuals are a fiftieth of the noise, theirs for as many
 steps as are stated; the squared residuals, in units of the noise, say who is nearer. Theirs compiles at
 the first call, which is timed by itself: a bank of other sets of attributes compiles again.
@@ -18,7 +18,7 @@ from experiments.benchmarks._timing import at_most, format_seconds, row
 from experiments.benchmarks.recall import TEN, TWIN, yes_or_no
 from workbench import DP, SparseTable
 from workbench.datasets import Adult
-from workbench.inference.markov_network import MarkovNetwork
+from workbench.inference.markov_network import NetworkProblem
 from workbench.mechanisms import LaplaceQueries
 from workbench.queries import NamedMarginals
 from workbench.trials import first_available
@@ -80,7 +80,7 @@ def rows_of(name: str, table: SparseTable, pairs: list[tuple[str, str]]) -> list
     asked = NamedMarginals(tuple(tuple(map(str, t)) for t in some))
 
     def ours():
-        return MarkovNetwork(STRENGTH, total)(answers)
+        return NetworkProblem.of(answers, total, None, 2**17).fit(STRENGTH).model
 
     def theirs():
         return MirrorDescent().estimate(domain, measured, total, iters=STEPS)

@@ -14,7 +14,7 @@ from workbench.inference.cross_validation import HeldOut
 from workbench.inference.junction_tree import CalibratedTree
 from workbench.inference.kernel_pca import KernelBlocks
 from workbench.inference.marginals import BankMarginals
-from workbench.inference.markov_network import MarkovNetwork, NetworkProblem
+from workbench.inference.markov_network import NetworkProblem
 from workbench.inference.query_terms import MergedCodes
 from workbench.mechanisms import LaplaceQueries
 from workbench.queries import (
@@ -88,7 +88,7 @@ def test_a_network_is_the_minimum_of_what_it_says_that_it_minimises():
 
     best = minimize(loss, np.log(start), jac=True, options={"gtol": 1e-9, "maxiter": 5000})
     p = np.exp(best.x - best.x.max())
-    model = MarkovNetwork(7.0, 100.0, prior)(history)
+    model = NetworkProblem.of(history, 100.0, prior, 2**17).fit(7.0).model
     expected = 100 * f @ (p / p.sum())
     near = 0.02 * np.sqrt(history.variances)
     assert np.abs(model.answer(history.workload) - expected).max() < 5 * near.max()

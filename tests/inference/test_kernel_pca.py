@@ -97,30 +97,6 @@ def test_error_bars_are_the_posterior_of_a_gaussian(prior, alpha, total):
     assert bars == pytest.approx(errors, rel=1e-6, abs=1e-3)  # theirs cancels
 
 
-@pytest.mark.slow
-def test_a_covariance_stands_for_variances_and_whitens():
-    history, p = a_history(), weight(None)
-    m = len(history)
-    model = KernelPCA(25.0, TOTAL)
-    same = model(history, covariance=np.diag(history.variances))
-    assert same.answer(NEW) == pytest.approx(model(history).answer(NEW), rel=1e-10)
-    rng = np.random.default_rng(1)
-    full = rng.normal(size=(m, m))
-    full = full @ full.T + np.diag(history.variances)
-    expected = [
-        slow.known_total_ridge(q, list(vectors(ASKED)), history.values, full, p, 25.0, TOTAL)
-        for q in vectors(NEW)
-    ]
-    assert model(history, covariance=full).answer(NEW) == pytest.approx(expected, rel=1e-8)
-    for wrong, says in (
-        (np.eye(3), "need 25 × 25"),
-        (np.ones((m, m)), "positive definite"),
-        (np.triu(full), "symmetric"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            model(history, covariance=wrong)
-
-
 def test_small_alphas_give_the_prior_and_infinite_ones_least_squares():
     history = a_history(Marginals(2))
     q, p = vectors(Marginals(2)), weight(PRIOR)
@@ -139,19 +115,14 @@ def test_small_alphas_give_the_prior_and_infinite_ones_least_squares():
 def test_error_bars_say_what_they_are_and_what_is_not_known():
     history = a_history(Products.of(DOMAIN, [{"a": (0, 2)}, {"a": (0, 3)}, {"a": (0, 2)}]))
     asked = Products.of(DOMAIN, [{"a": (0, 2)}, {"a": (2, 3)}, {"b": (0, 1)}, {}])
-    told = KernelPCA(inf, TOTAL)(history).explain(asked)
-    assert (told["means"] == "sampling error").all()
-    assert (
-        told["biased"][:2].tolist() == [0, 0]
-        and told["biased"][2] == 1
-        and not told["biased"][3]
-    )
-    assert np.isnan(told["error"][2]) and told["error"][3] == 0 and told["value"][3] == TOTAL
+    posterior = KernelPCA(inf, TOTAL)(history)
+    values, errors = posterior.answer(asked, error=True)
+    assert posterior.eigen.project(asked).bias_share.tolist() == [0, 0, 1, 0]
+    assert np.isnan(errors[2]) and errors[3] == 0 and values[3] == TOTAL
     v = history.variances
-    assert told["error"][0] == pytest.approx(1 / np.sqrt(1 / v[0] + 1 / v[2]))
-    told = KernelPCA(20.0, TOTAL)(history).explain(asked)
-    assert (told["means"] == "posterior standard deviation").all()
-    assert told["error"][2] == pytest.approx(20 * np.sqrt(2 / 9)) and told["biased"][2] == 1
+    assert errors[0] == pytest.approx(1 / np.sqrt(1 / v[0] + 1 / v[2]))
+    _, errors = posterior.with_alpha(20.0).answer(asked, error=True)
+    assert errors[2] == pytest.approx(20 * np.sqrt(2 / 9))
 
 
 def test_one_decomposition_serves_every_alpha(monkeypatch):

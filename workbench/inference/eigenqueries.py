@@ -147,23 +147,16 @@ class Eigenqueries:
         history: NoisyAnswers,
         total: float | None = None,
         prior: tuple[Any, ...] | None = None,
-        covariance: Float[np.ndarray, "queries queries"] | None = None,
     ) -> Eigenqueries:
         """From past answers: one eigendecomposition."""
         gram = centred_gram(history, prior_vectors(prior, history.domain), total is not None)
         residuals = history.values - (total or 0.0) * gram.means
-        if covariance is None:
-            deviations = np.sqrt(history.variances)
-            products = gram.products
-            products /= deviations
-            products /= deviations[:, None]
-            squares, vectors = eigendecomposition(products)
-            vectors /= deviations[:, None]
-        else:
-            root = _cholesky(covariance, len(history))
-            half = _solve(root, gram.products, overwrite_b=True)
-            squares, vectors = eigendecomposition(_solve(root, half.T))
-            vectors = _solve(root, vectors, trans="T")
+        deviations = np.sqrt(history.variances)
+        products = gram.products
+        products /= deviations
+        products /= deviations[:, None]
+        squares, vectors = eigendecomposition(products)
+        vectors /= deviations[:, None]
         answers = vectors.T @ residuals
         arrays = map(sealed, (squares, vectors, answers, gram.means))
         return cls(history.domain, history.workload, total, prior, *arrays)
@@ -296,26 +289,3 @@ def shrinkage(
 
 def _rows_at_once(columns: int) -> int:
     return max(1, _PRODUCTS_AT_ONCE // max(1, columns))
-
-
-def _solve(
-    root: Float[np.ndarray, "n n"], right: Float[np.ndarray, "..."], **options: Any
-) -> np.ndarray:
-    """Solve a triangular system by the covariance's root."""
-    from scipy.linalg import solve_triangular
-
-    return solve_triangular(root, right, lower=True, check_finite=False, **options)
-
-
-def _cholesky(covariance: Any, m: int) -> Float[np.ndarray, "queries queries"]:
-    covariance = np.asarray(covariance, float)
-    if covariance.shape != (m, m):
-        raise ValueError(
-            f"covariance of shape {covariance.shape} is not allowed: need {m} × {m}, one a past answer"
-        )
-    if not np.isfinite(covariance).all() or not np.allclose(covariance, covariance.T):
-        raise ValueError("covariance is not allowed: need finite numbers, symmetric")
-    try:
-        return np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:
-        raise ValueError("covariance is not allowed: need a positive definite matrix") from None

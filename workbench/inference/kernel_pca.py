@@ -26,12 +26,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite, prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from workbench.compiled import pd
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.estimate import check_weights
 from workbench.inference.eigenqueries import (
@@ -414,7 +413,6 @@ class KernelPCA:
     def __call__(
         self,
         history: NoisyAnswers | Iterable[NoisyAnswers],
-        covariance: Float[np.ndarray, "queries queries"] | None = None,
     ) -> Posterior:
         """What the history says, at no cost.
 
@@ -422,8 +420,6 @@ class KernelPCA:
         ----------
         history : NoisyAnswers, or several
             All over one domain.
-        covariance : float[queries, queries], optional
-            That of the noise of all past answers, if it is not independent.
 
         Returns
         -------
@@ -433,10 +429,10 @@ class KernelPCA:
         Raises
         ------
         ValueError
-            For an empty history, or a prior or a covariance that does not fit it.
+            For an empty history, or a prior that does not fit it.
         """
         history = NoisyAnswers.history(history)
-        eigen = Eigenqueries.of(history, self.total, self.prior, covariance)
+        eigen = Eigenqueries.of(history, self.total, self.prior)
         return Posterior(eigen, self.alpha, self.hard)
 
 
@@ -528,28 +524,3 @@ class Posterior:
         """
         queries = linear_queries(workload, self.domain)
         return KernelBlocks(self.eigen, self.alpha).with_errors(queries)
-
-    def explain(self, workload: Recipe) -> pd.DataFrame:
-        """Answers with what is known about their errors.
-
-        Parameters
-        ----------
-        workload : Workload
-            Linear queries over the domain.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row a query: `value`, `error` and what it `means`, and `biased`, the part of the query's
-            squared norm that no combination of past queries reaches.
-        """
-        queries = self.eigen.project(workload)
-        means = "posterior standard deviation" if isfinite(self.alpha) else "sampling error"
-        return pd.DataFrame(
-            {
-                "value": queries.values(self.alpha, self.hard),
-                "error": queries.errors(self.alpha, self.hard),
-                "means": means,
-                "biased": queries.bias_share,
-            }
-        )

@@ -24,23 +24,21 @@ Cost       `network_descent`: products of two passes of messages over the tree's
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from workbench.estimates import NoisyAnswers
 from workbench.inference.dual_problem import DualProblem
-from workbench.inference.eigenqueries import normalised_prior, prior_field, prior_vectors
+from workbench.inference.eigenqueries import prior_vectors
 from workbench.inference.junction_tree import CalibratedTree, JunctionTree, cliques_of
-from workbench.inference.maximum_entropy import NotConverged, total_field
 from workbench.inference.model import TreeModel
 from workbench.inference.query_terms import MergedCodes
-from workbench.value import Float, Int, parameter, sealed, value
+from workbench.value import Float, Int, sealed
 
 # Network descent
 
@@ -208,53 +206,6 @@ _NEAR_SHARE = 2e-5  # of the total, where the noise is less
 _MOST_PRODUCTS = 20_000
 _MOST_NUMBERS = 4e9
 _FEWEST_PRODUCTS = 100
-
-
-@value
-class MarkovNetwork:
-    """Fit a Markov network to noisy answers; public in, public out, so it costs nothing.
-
-    `strength` is κ: how many tuples' worth the prior weighs. `prior` is a vector of weights for each
-    attribute (uniform if not given). `limit` is how many cells the cliques may have together.
-    """
-
-    strength: float = parameter(100.0, 0, strict=True, unit="tuples", doc="weight of the prior")
-    total: float = total_field()
-    prior: tuple[Any, ...] | None = prior_field()
-    limit: int = parameter(2**17, 0, 2**24, integer=True, unit="cells", doc="of all cliques")
-    cite: ClassVar[str] = "mckenna2019"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", normalised_prior(self.prior))
-
-    def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> TreeModel:
-        """The network that the history makes most likely.
-
-        Parameters
-        ----------
-        history : NoisyAnswers, or several
-            All over one domain.
-
-        Returns
-        -------
-        TreeModel
-            Its answers add up to `total`, and agree with each other.
-
-        Raises
-        ------
-        ValueError
-            For an empty history, a prior that does not fit it, or no total.
-        """
-        answers = NoisyAnswers.history(history)
-        fit = NetworkProblem.of(answers, self.total, self.prior, self.limit).fit(self.strength)
-        if not fit.converged:
-            warnings.warn(
-                f"the network stopped after {fit.steps} steps at residuals of {fit.residual:.2g} "
-                "deviations of the noise",
-                NotConverged,
-                stacklevel=2,
-            )
-        return fit.model
 
 
 @dataclass(frozen=True, eq=False)
