@@ -220,7 +220,7 @@ class AnswerBank(Figure):
                 ]
                 if len(purchases) == 2:
                     bars = {"panel": "bars", "metric": "bar"}
-                    recalled = session.recall(COUNTS, self.people)[1].mean()
+                    recalled = session.recall(COUNTS, self.people).errors.mean()
                     bought = np.sqrt(session.bank.variances[0])
                     rows.append(bars | {"series": "recalled", "value": recalled})
                     rows.append(bars | {"series": "bought", "value": bought})

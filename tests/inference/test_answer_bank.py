@@ -252,7 +252,7 @@ def test_recall_is_told_by_the_bank_alone(tmp_path):
         assert np.array_equal(other.errors, first.errors)
         assert (other.by, other.why) == (first.by, first.why)
     values, errors = again
-    assert values is again.values and errors is again.errors and len(again) == 2
+    assert values is again.values and errors is again.errors
     assert session.recall(asked, error=False).errors is None
     for options in ({"by": KERNEL}, {"by": TREE}, {"alpha": 30.0}):
         with Session.open(path, table) as session:
@@ -268,7 +268,7 @@ def test_recall_is_told_by_the_bank_alone(tmp_path):
     with pytest.raises(ValueError, match="alpha"):
         session.recall(asked, 3.0, by=TREE)
     price = session.price(asked, 1e3)
-    assert price.by == KERNEL and price.why
+    assert "kernel PCA" in price.why
 
 
 @pytest.mark.slow

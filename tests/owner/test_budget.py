@@ -77,7 +77,7 @@ def test_the_bank_begins_with_the_first_question(path):
         Session.open(path, TABLE, dataset="June")
     session = Session.open(path)
     session.release(HistogramOf(DP(0.25)), OTHER)
-    assert session.remaining == 0.5 and len(session.recall(Marginals(1))[0]) == 14
+    assert session.remaining == 0.5 and len(session.recall(Marginals(1)).values) == 14
 
 
 def printed():

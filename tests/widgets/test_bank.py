@@ -241,7 +241,7 @@ def test_extreme_prices(tmp_path, epsilon):
 
 
 def test_a_price_of_nothing_does_not_deny_the_bar(path, monkeypatch):
-    nothing = Price(0.0, "kernel PCA", "so it is")
+    nothing = Price(0.0, "so it is")
     monkeypatch.setattr(Session, "price", lambda self, queries, error: nothing)
     view = BankView(Session.open(path))
     assert "knows it as well already; so it is" in view.answer("sex", "1e6").html

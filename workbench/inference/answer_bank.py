@@ -92,12 +92,6 @@ class Recalled:
     def __iter__(self) -> Iterator[Any]:
         return iter((self.values, self.errors))
 
-    def __len__(self) -> int:
-        return 2
-
-    def __getitem__(self, i: int) -> Any:
-        return (self.values, self.errors)[i]
-
 
 class AnswerBank:
     """Noisy answers, and what they say of further questions, at no cost.

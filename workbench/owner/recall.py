@@ -111,15 +111,13 @@ class SyntheticRows:
 
 
 class Price(float):
-    """An ε, with the method `by` which what it buys is recalled, and `why`."""
+    """An ε, and `why`: which method will recall what it buys."""
 
-    by: str
     why: str
 
-    def __new__(cls, epsilon: float, by: str, why: str) -> Price:
+    def __new__(cls, epsilon: float, why: str) -> Price:
         """The ε, and what is said of it."""
         price = super().__new__(cls, epsilon)
-        price.by = by
         price.why = why
         return price
 
@@ -300,7 +298,7 @@ class Recall(Spending):
         Returns
         -------
         Price
-            A float, which says `by` which method it is, and `why`; 0 if no query errs by more already.
+            A float, which says `why`; 0 if no query errs by more already.
 
         Raises
         ------
@@ -322,7 +320,7 @@ class Recall(Spending):
         variance_left = variance_after(posterior, queries)
         wanted = noise_for_error(variance_left, float(error))
         if wanted == inf:
-            return Price(0.0, KERNEL, why)
+            return Price(0.0, why)
         price, variance, measured = self._price_of_variance(queries)
         cost = price(wanted)
         noise_variance = inf
@@ -338,7 +336,7 @@ class Recall(Spending):
             if best**2 < LARGE_VARIANCE / 2:
                 message += f": spending that leaves an error of {best:.6g}"
             raise ValueError(message)
-        return Price(cost, KERNEL, why)
+        return Price(cost, why)
 
     def _price_of_variance(self, queries: Linear) -> tuple[Callable[[float], float], ...]:
         """What noise of a variance costs, the variance that a price buys, and that of its draws.
