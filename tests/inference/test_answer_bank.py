@@ -337,7 +337,8 @@ def test_one_rule_says_which_method_answers_and_by_overrules_it(monkeypatch):
     few = AnswerBank(ranges[np.arange(4)], 4000.0)
     assert few.choose() == (KERNEL, "answers are too few to choose by")
     for by in (KERNEL, TREE):
-        assert AnswerBank(pairs, 4000.0).recall(Marginals(1), by).by == by
+        recalled = AnswerBank(pairs, 4000.0).recall(Marginals(1), by)
+        assert recalled.by == by and not recalled.noise_only
     with pytest.raises(ValueError, match="needs the number of tuples"):
         AnswerBank(ranges).recall(Marginals(1), TREE)
     monkeypatch.setattr("workbench.inference.answer_bank._TREE_CELLS", 16)
@@ -488,7 +489,7 @@ def test_more_answers_than_a_matrix_holds_are_left_to_the_tree(monkeypatch):
     history = bought(chained(), Marginals(1), 5.0)
     bank = AnswerBank(history, 4000.0)
     recalled = bank.recall(Marginals(1))
-    assert recalled.by == TREE and "noise only" in recalled.why
+    assert recalled.by == TREE and recalled.noise_only and "noise only" in recalled.why
     assert np.abs(recalled.values - history.values).max() < 20
     with pytest.raises(ValueError, match="has 12 answers, and at most 10"):
         bank.recall(Marginals(1), KERNEL)

@@ -248,6 +248,15 @@ def test_a_price_of_nothing_does_not_deny_the_bar(path, monkeypatch):
     assert "the model&#x27;s error beyond it; so it is" in view.answer("sex", "1e-6").html
 
 
+def test_how_often_bars_hold_is_said_only_where_it_is_known(tmp_path, monkeypatch):
+    with opened(tmp_path, DP(9.0), [(Marginals(2), {"epsilon": 5.0})], total=PEOPLE) as session:
+        assert "about 19 times in 20" in BankView(session).answer("sex").html
+    monkeypatch.setattr("workbench.inference.answer_bank.AnswerBank.most_answers", 4)
+    with Session.open(session.path) as session:
+        told = BankView(session).answer("sex").html
+    assert "19 times" not in told and "leaves out how far the method" in told
+
+
 def test_a_declared_total_that_cannot_be_is_told(tmp_path):
     with opened(tmp_path, DP(9.0), [(Marginals(1), {"epsilon": 5.0})], total=5000) as session:
         assert "the declared total of 5000 does not fit" in BankView(session).answer("sex").html

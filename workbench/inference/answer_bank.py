@@ -58,7 +58,6 @@ _FEWEST_ANSWERS = 20  # that are held out, for a scale of bars
 _BOOTSTRAPS = 12
 _COVERED = 0.95
 _LEAST_WEIGHT = 1e-100  # so that weights of hopeless answers have a sum
-NOISE_ONLY = "noise only"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +73,17 @@ class Recalled:
     by : str
         The method.
     why : str
-        Why this one, and what the bars are made of: where answers were too few to learn how far a method
-        is off beside the noise, the bars are of *noise only*.
+        Why this one, and what the bars are made of.
+    noise_only : bool
+        Whether answers were too few, or too many, to learn how far the method is off beside the noise: then
+        nothing is known of how often ±2 bars hold the truth.
     """
 
     values: Float[np.ndarray, " queries"]
     errors: Float[np.ndarray, " queries"] | None
     by: str
     why: str
+    noise_only: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", sealed(np.asarray(self.values, float)))
@@ -154,9 +156,10 @@ class AnswerBank:
         if not error:
             return Recalled(values, None, by, why)
         errors, parts = self._bars(by, queries)
+        noise_only = self._is_many or by == TREE and not np.isfinite(self._scale(by))
         if self.total is not None:  # the truth is no farther than what is possible
             errors = np.minimum(errors, _farthest(values, queries, self.total) / 2)
-        return Recalled(values, errors, by, f"{why}; {parts}")
+        return Recalled(values, errors, by, f"{why}; {parts}", noise_only)
 
     def choose(self, by: str | None = None) -> tuple[str, str]:
         """The method, and why this one.
@@ -390,7 +393,7 @@ class AnswerBank:
     def _bars(self, by: str, queries: Linear) -> tuple[Float[np.ndarray, " queries"], str]:
         """Error bars, and what they are made of."""
         noise = self._noise_of_tree(queries) if by == TREE else np.zeros(len(queries))
-        words = f"bars: {NOISE_ONLY}"
+        words = "bars: noise only"
         if self._is_many:
             return noise, words
         kernel = self.posterior().errors_in_parts(queries)

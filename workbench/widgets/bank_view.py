@@ -274,9 +274,12 @@ class BankView:
         except MemoryError:
             return refused("There is not enough memory for this question.")
         table = _answers(question, text, values, errors)
+        inside = ", and the truth is inside about 19 times in 20"
+        if recalled.noise_only:
+            inside = " of the noise, and leaves out how far the method itself may be off"
         note = (
-            "<p>An error bar spans two standard errors to either side, and the truth is inside about 19 "
-            f"times in 20.{escape(self._truncation())}</p>"
+            f"<p>An error bar spans two standard errors to either side{inside}."
+            f"{escape(self._truncation())}</p>"
             f"<details><summary>How it was answered: {escape(recalled.by)}</summary>"
             f"<p>{escape(recalled.why)}.</p></details>"
         )
