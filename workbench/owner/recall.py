@@ -282,7 +282,7 @@ class Recall(Spending):
         """The least further ε, or ρ, for this workload after which kernel PCA errs by no more than `error`.
 
         To within about 1e-6, and what the noise's grid adds. Where `recall` would take another method,
-        the figure is kernel PCA's all the same, and `Price.why` says so: it depends on the bank alone.
+        the price is that of kernel PCA all the same, and `Price.why` says so: it depends on the bank alone.
 
         Parameters
         ----------
@@ -367,9 +367,9 @@ class Recall(Spending):
             return self._posterior(alpha), "at the alpha that was asked for, or the total"
         bank = self._answer_bank(answers)
         method, _ = bank.choose(by)
-        why = "recall would take kernel PCA too"
+        why = "recall answers by kernel PCA too"
         if method != KERNEL:
-            why = f"recall would take {method}; the figure is kernel PCA's"
+            why = f"recall answers by {method}; the price is that of kernel PCA"
         why = "; ".join([why, *bank.doubts()])
         return bank.posterior(bank.cautious_alpha), why
 

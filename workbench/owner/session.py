@@ -261,7 +261,7 @@ def _queries(workload: Recipe, epsilon: float | None, rho: float | None) -> Any:
 def _what_recall_answers(db: sqlite3.Connection) -> str:
     answered = f"({session_file.ANSWERED}) WHERE answered AND queries ORDER BY question"
     rows = db.execute(f"SELECT asked, deviation FROM {answered}").fetchall()
-    sources = [f"{text[:80]} (noise of ±{d:.3g})" for text, d in rows[:5]]
+    sources = [f"{text[:120]} (noise of ±{d:.3g})" for text, d in rows[:5]]
     if len(rows) > 5:
         sources.append(f"{len(rows) - 5} more questions")
     return f"Recall still answers, for nothing, from {'; '.join(sources) or 'an empty bank'}"
