@@ -5,10 +5,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from threading import Event, get_ident
@@ -41,7 +40,6 @@ from workbench.owner.scale import Rows, counting, release
 from workbench.owner.scale.work import Tasks
 from workbench.queries import Dyadic, Haar, Marginals
 
-module = import_module("workbench.owner.scale.release")
 DOMAIN = Domain(("a", "b"), (37, 50))
 BOUND = Bound(4, 2, 6)
 KEY = bytes(range(32))
@@ -134,7 +132,6 @@ def test_the_same_key_cuts_alike_however_rows_are_spread(user, count, folder, tm
 
 def test_users_of_many_ranges_are_cut_alike(folder, monkeypatch):
     monkeypatch.setattr(counting, "user_bits", lambda rows: 4)
-    monkeypatch.setattr(counting, "_NAMES", 20)
     for user in ("user", "name"):
         how = {"user": user, "key": KEY}
         table = SparseTable.read(folder, DOMAIN, BOUND, **how)
@@ -209,28 +206,47 @@ def test_threads_draw_what_one_draws(ranges, folder):
         assert one.simulated and not release(mechanism, rows, ranges=ranges).simulated
 
 
-def test_this_process_works_while_others_start_and_order_stays():
-    started = Event()
+class SlowWorkers(Workers):
+    """One other, a thread, that starts when it is told."""
+
+    def __init__(self):
+        self.others = 1
+        self._given = []
+        self._pool = ThreadPoolExecutor(1)
+        self._started = Future()
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        self._pool.shutdown(wait)
+
+
+def test_this_process_works_while_others_start_or_are_busy_and_order_stays():
     done_here = []
+    done_there = []
+    slow = Event()
 
     def task(number):
         if get_ident() == here:
             done_here.append(number)
             if number == 5:
-                started.set()
+                others._started.set_result(0)
+            if number == 40:
+                slow.set()
         else:
-            started.wait(30)
-        if number == 3:
+            done_there.append(number)
+            slow.wait(30)
+        if number == 50:
             raise ValueError(f"number {number}")
         return number
 
     here = get_ident()
-    with ThreadPoolExecutor(1) as executor:
-        numbers = ((number,) for number in range(200))
-        found = Tasks(executor, here=True).map(task, numbers)
-        assert list(islice(found, 3)) == [0, 1, 2]
-        assert done_here[0] == 2 and len(done_here) <= 66
-        with pytest.raises(ValueError, match="number 3"):  # in its turn, not before
+    with SlowWorkers() as others:
+        found = Tasks(others).map(task, ((number,) for number in range(200)))
+        assert next(found) == 0 and done_here == [0]  # a result is not kept back
+        assert list(islice(found, 5)) == [1, 2, 3, 4, 5] and not done_there
+        assert list(islice(found, 30)) == [*range(6, 36)]
+        assert done_there[0] == 6 and len(done_here) <= 70
+        assert list(islice(found, 14)) == [*range(36, 50)]
+        with pytest.raises(ValueError, match="number 50"):  # in its turn, not before
             next(found)
 
 
@@ -272,8 +288,11 @@ def test_parts_cost_what_the_whole_costs(mechanism, folder):
     assert made.privacy.epsilon <= mechanism.budget.epsilon
 
 
-class InMemory:
-    """Cells of uneven ranges, as `Dealt` gives them."""
+class InMemory(counting.Dealt):
+    """Cells of uneven ranges."""
+
+    def __init__(self):
+        pass
 
     domain = Domain(("x",), (21,))
     bound = Bound()
@@ -307,9 +326,7 @@ class InMemory:
 def test_uneven_parts_follow_the_law_of_the_whole(mechanism, n):
     cells = InMemory()
     table = SparseTable(cells.domain, cells.keys, cells.counts, cells.bound)
-    is_stable = isinstance(mechanism, StabilityHistogram)
-    draw = module._stability_histogram if is_stable else module._sparse_summary
-    parts = [draw(mechanism, cells, None) for _ in range(n)]
+    parts = [mechanism(cells) for _ in range(n)]
     whole = [mechanism(table) for _ in range(n)]
     for number in (_size, _sum, _place):
         one = np.array([number(made.estimate) for made in parts])
@@ -573,12 +590,12 @@ def test_scratch_that_takes_nothing_is_said(folder, scratch, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(spill.SpillFile, "_put", full)
+        patch.setattr(spill, "_write", full)
         with pytest.raises(OSError, match="cannot hold the scratch files: No space left"):
             release(mechanism, rows, scratch=scratch)
     with monkeypatch.context() as patch:
         patch.setattr(work, "temporary_folder", full)
-        with pytest.raises(OSError, match="takes no scratch files"):
+        with pytest.raises(OSError, match="cannot hold the scratch files: No space left"):
             release(mechanism, rows, scratch=scratch)
     assert not any(scratch.iterdir())
     release(mechanism, rows, scratch=scratch)
@@ -645,13 +662,13 @@ def test_a_file_system_that_fills_up_is_said_and_left_empty(
 def test_what_is_not_released_in_parts_says_why(folder):
     rows = Rows.read(folder, DOMAIN, BOUND)
     for mechanism, why in (
-        (PrivTree(DP(1.0)), "where records lie"),
-        (LaplaceHistogram(DP(1.0)), "every cell"),
+        (PrivTree(DP(1.0)), "needs all cells, or the records of all users"),
+        (LaplaceHistogram(DP(1.0)), "needs all cells"),
         (SRA(DP(1.0), 3), "UNBOUNDED"),
         (HighPassFilter(DP(1.0), theta=5, transform=Dyadic(2)), "cross every range"),
         (HighPassFilter(DP(1e-9), theta=1), "would already release"),
     ):
-        if "release" in why:
+        if "already" in why:
             rows = Rows.read(folder, Domain(("a", "b"), (10**9, 10**9)), BOUND)
         with pytest.raises(ValueError, match=why):
             release(mechanism, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp
@@ -30,7 +31,7 @@ from workbench.mechanisms.protocol import (
 )
 from workbench.noise.law import GAUSSIAN, GEOMETRIC, Law
 from workbench.privacy import DP, ZCDP, Receipt
-from workbench.queries import Dyadic, Haar, basis_of
+from workbench.queries import Basis, Dyadic, Haar, basis_of
 from workbench.spaces import Domain
 from workbench.value import not_allowed, parameter, value
 
@@ -104,16 +105,11 @@ class SparseSummary(Mechanism):
         raise NotImplementedError
 
     def _draw(
-        self,
-        exact: tuple[np.ndarray, np.ndarray],
-        blocks: list[Any],
-        theta: float,
-        tau: float,
-        rng: np.random.Generator | None,
+        self, table: SparseTable, basis: Basis, blocks: list[Any], tau: float, **how: Any
     ) -> tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]]:
         """Keys, noisy values, τ and receipts of both steps at once."""
-        keys, values, ledger = noise.threshold_sample(
-            *exact, blocks, theta=theta, sides=self.sides, tau=tau, rng=rng
+        keys, values, ledger = _measured(
+            noise.threshold_sample, table, basis, blocks, tau=tau, **how
         )
         return keys, values, tau, ledger
 
@@ -142,18 +138,27 @@ class SparseSummary(Mechanism):
         basis = basis_of(self.transform, table.domain)
         blocks = blocks_within(basis, bound, self.budget)
         theta, tau = self._thresholds(blocks)
-        exact = basis.forward(table.keys, table.counts)
         law = law_within(basis, bound, self.budget)
+        how: dict[str, Any] = {"theta": theta, "sides": self.sides, "rng": rng}
         if self.consistent:
-            keys, values, ledger = noise.threshold_sample(
-                *exact, blocks, theta=theta, sides=self.sides, rng=rng
+            keys, values, ledger = _measured(
+                noise.threshold_sample, table, basis, blocks, **how
             )
             passed = summary_in_basis(basis, keys, values, law, theta, sides=self.sides)
             summary = self._select(passed, theta, tau, rng)
         else:
-            keys, values, tau, ledger = self._draw(exact, blocks, theta, tau, rng)
+            keys, values, tau, ledger = self._draw(table, basis, blocks, tau, **how)
             summary = summary_in_basis(basis, keys, values, law, theta, tau, self.sides)
         return Release(summary, ledger, self, bound)
+
+
+def _measured(
+    draw: Callable[..., Any], table: SparseTable, basis: Basis, blocks: list[Any], **how: Any
+) -> Any:
+    """What a draw of `noise` keeps of all noisy nodes; a table that is counted in parts draws them there."""
+    if hasattr(table, "measured"):
+        return table.measured(basis, blocks, **how)
+    return draw(*basis.forward(table.keys, table.counts), blocks, **how)
 
 
 # High pass filter
@@ -417,16 +422,12 @@ class PrioritySampling(SparseSummary):
         return self.theta, 0.0  # τ_s is known only once cells are drawn
 
     def _draw(
-        self,
-        exact: tuple[np.ndarray, np.ndarray],
-        blocks: list[Any],
-        theta: float,
-        tau: float,
-        rng: np.random.Generator | None,
+        self, table: SparseTable, basis: Basis, blocks: list[Any], tau: float, **how: Any
     ) -> tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]]:
-        return noise.priority_sample(
-            *exact, blocks, theta=theta, sides=self.sides, size=self.size, rng=rng
+        drawn: tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]] = _measured(
+            noise.priority_sample, table, basis, blocks, size=self.size, **how
         )
+        return drawn
 
     def _select(
         self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
@@ -488,13 +489,12 @@ class StabilityHistogram(Mechanism):
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release the cells that reach the cut."""
         bound = private_bound(table)
-        keys, noisy, theta, receipt = noise.stability_histogram(
-            table.keys,
-            table.counts,
-            bound,
-            **self.price,
-            rng=rng,
-        )
+        if hasattr(table, "stable_cells"):  # of a table that is counted in parts
+            keys, noisy, theta, receipt = table.stable_cells(**self.price, rng=rng)
+        else:
+            keys, noisy, theta, receipt = noise.stability_histogram(
+                table.keys, table.counts, bound, **self.price, rng=rng
+            )
         # without a law: what holds for noise on every cell does not hold here
         summary = Summary(table.domain, keys, noisy, None, theta, sides=1)
         return Release(summary, (receipt,), self, bound)

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any
 
 _LOOK = 0.5  # seconds
+_TASKS = 2  # that each of the others is given at a time
 _USED = (
     "workbench.owner.scale.counting"  # by name: it stands below, and takes time to import here
 )
@@ -35,18 +36,25 @@ class Workers(Executor):
         if not isinstance(workers, int) or workers < 1:
             raise ValueError(f"workers = {workers!r} is not allowed: need an integer >= 1")
         self.others = workers - 1
-        self._max_workers = self.others  # as executors of the standard library call it
+        self._given: list[Future[Any]] = []
         if self.others:
             from joblib.externals.loky import ProcessPoolExecutor
 
             self._pool: Any = ProcessPoolExecutor(
                 self.others, initializer=_start, initargs=(os.getpid(),)
             )
-            self._pool.submit(os.getpid)  # without a task none starts
+            self._started = self._pool.submit(os.getpid)  # without a task none starts
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have one of the others call a function."""
-        future: Future[Any] = self._pool.submit(function, *args, **kwargs)
+        """Have one of the others call a function; this process does while they start or are busy."""
+        self._given = [future for future in self._given if not future.done()]
+        future: Future[Any]
+        if self._started.done() and len(self._given) < _TASKS * self.others:
+            future = self._pool.submit(function, *args, **kwargs)
+            self._given.append(future)
+        else:
+            future = Future()
+            future.set_result(function(*args, **kwargs))
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

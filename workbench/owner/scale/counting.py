@@ -1,4 +1,4 @@
-"""Rows to cells, range by range, and what mechanisms draw from them.
+"""Rows to cells, range by range: dealt out by user and cut, dealt out by key and counted.
 
 What tasks give back follows from their arguments and from files that do not change.
 """
@@ -6,10 +6,10 @@ What tasks give back follows from their arguments and from files that do not cha
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,41 +24,28 @@ from workbench.data import (
     counted_rows,
     cut_key,
 )
-from workbench.data.cells import (
-    LARGEST_TOTAL,
-    CellCounts,
-    GrowingArray,
-    cells_of_counts,
-    cells_of_keys,
-)
-from workbench.data.sources import BATCH
-from workbench.data.truncation import whole_limits
+from workbench.data.cells import LARGEST_TOTAL, CellCounts, cells_of_counts, cells_of_keys
+from workbench.noise.measurement import Measurement
+from workbench.noise.stability import stable_cells, stable_parts
 from workbench.owner.scale import spill as kernels
 from workbench.owner.scale.rows import Rows, Span
-from workbench.owner.scale.spill import (
-    Columns,
-    Segments,
-    Spilled,
-    SpillFile,
-    read_portions,
-    read_rows,
-)
+from workbench.owner.scale.spill import Segments, Spilled, SpillFile, read_batches, read_rows
 from workbench.owner.scale.work import Tasks
 from workbench.queries import Basis, Linear
+from workbench.randomness import KEY_BYTES, system_key
 from workbench.spaces import Domain
-from workbench.value import Int, Num, UInt32
+from workbench.value import Int, Num, sealed
 
-# Counting
+# Tasks
 
-ROWS = 2**19  # of a range, about: it stays in cache
+ROWS = 2**19  # of a range of cells, about: it stays in cache
+USER_ROWS = (
+    2**21
+)  # of a range of users, about: each writes a file that all ranges of cells read
 MOST_ROWS = 2**22  # of a range that is sorted at once
 _LEAST_BITS = 16  # ranges of fewer cells are not split
 _SPLIT = 6  # bits, of a range that is
 _MOST_RANGES = 2**10
-_GOLDEN = np.uint64(
-    0x9E3779B97F4A7C15
-)  # 2⁶⁴ over the golden ratio: it spreads numbers with a pattern
-_NAMES = 2**21  # users who are no numbers that a task remembers
 
 
 class Range(NamedTuple):
@@ -74,203 +61,137 @@ class Range(NamedTuple):
         return sum(some.rows for some in self.segments)
 
 
-class DealtUsers(NamedTuple):
-    """Rows dealt out by user, and which kind the users are."""
+class DealtFile(NamedTuple):
+    """Rows that one task dealt out, the sum of their counts, and of which kind their users are."""
 
     spilled: Spilled
+    total: float
     kind: str | None
-
-
-class CutUsers(NamedTuple):
-    """What is left of some users, dealt out by key, and how many of them lost anything."""
-
-    spilled: Spilled
-    lost: int
 
 
 def load() -> None:
     """Load what every task uses: readers of files, and the compiled loops."""
     _ = parquet.ParquetFile, pl.Series
-    kernels.tally(np.zeros(0, np.uint32), np.zeros(1, np.int64))
+    kernels.tally(np.zeros(0, np.uint64), np.uint64(0), np.zeros(1, np.int64))
 
 
-def key_bits(domain_size: int, ranges: int) -> int:
-    """The width of equal ranges, about so many, as a power of two."""
-    return max((domain_size - 1).bit_length() - (ranges - 1).bit_length(), 0)
-
-
-def number_of_ranges(rows: int, each: int = ROWS) -> int:
-    """Into how many ranges so many rows are dealt."""
-    return min(1 << max(-(-rows // each) - 1, 0).bit_length(), _MOST_RANGES)
+def range_bits(rows: int, each: int) -> int:
+    """Into how many ranges so many rows are dealt, as a power of two."""
+    wanted = max(-(-rows // each), 1)
+    return (min(wanted, _MOST_RANGES) - 1).bit_length()
 
 
 def user_bits(rows: int) -> int:
     """Into how many ranges the users of so many rows are dealt, as a power of two."""
-    return (number_of_ranges(rows) - 1).bit_length()
-
-
-def user_range(words: Int[np.ndarray, " rows"], bits: int) -> UInt32[np.ndarray, " rows"]:
-    """The range of each user, by 64 bits of what identifies them."""
-    ranges = np.zeros(len(words), np.uint32)
-    if bits:
-        kernels.spread(words, _GOLDEN, np.uint64(64 - bits), ranges)
-    return ranges
+    return range_bits(rows, USER_ROWS)
 
 
 def _key_type(cells: int) -> str:
     return "<u4" if cells <= 2**32 else "<i8"
 
 
-def _deal_keys(
-    file: SpillFile, keys: Int[np.ndarray, " rows"], bits: int, counts: Columns
-) -> None:
-    ranges = np.empty(len(keys), np.uint32)
-    low = np.empty(len(keys), file.types[0])
-    kernels.split_keys(keys, bits, ranges, low)
-    file.add(ranges, [low, *counts])
+def _file_by_key(folder: Path, cells: int, bits: int) -> SpillFile:
+    """Of ranges of 2^`bits` cells; of their keys the lower bits are written that tell these apart."""
+    return SpillFile(folder, ((cells - 1) >> bits) + 1, bits, _key_type(1 << bits))
 
 
-def _new_file(folder: Path, cells: int, bits: int, counts: Sequence[str]) -> SpillFile:
-    ranges = ((cells - 1) >> bits) + 1
-    return SpillFile(folder, [_key_type(min(cells, 1 << bits)), *counts], ranges)
+def deal_rows(rows: Rows, span: Span, folder: Path, bits: int, factor: int | None) -> DealtFile:
+    """The rows of some files by ranges of 2^`bits` cells or, with a factor, by 2^`bits` ranges of users.
 
-
-def deal_rows(rows: Rows, span: Span, folder: Path, bits: int) -> tuple[Spilled, float]:
-    """The rows of some files by ranges of keys, and the sum of their counts."""
-    counted = [] if rows.count is None else ["<i8"]
-    total = 0.0
-    # closed, though a worker keeps the traceback of what a full disk raised
-    with (
-        closing(counted_rows(span.source(), rows.domain, count=rows.count)) as batches,
-        _new_file(folder, rows.domain.size, bits, counted) as file,
-    ):
-        for batch in batches:
-            counts = [] if batch.counts is None else [batch.counts]
-            total += sum(column.sum(dtype=float) for column in counts)
-            _deal_keys(file, batch.keys, bits, counts)
-    span.pin.refuse_changed()
-    return file.spilled(), total
-
-
-def deal_users(rows: Rows, span: Span, folder: Path, bits: int) -> DealtUsers:
-    """The rows of some files by user: users as numbers, or as 127 bits that stand for a name."""
-    users = UserNumbers(rows.user_column, rows.user_type)
-    counted = [] if rows.count is None else ["<i8"]
-    key_type = _key_type(rows.domain.size)
-    file = None
-    ids = np.empty((0, 2), np.uint64)
+    The range of a user is said by the upper bits of who they are times the factor, which is secret and odd:
+    whatever users there are, any two of them are in one range with a chance of at most 2/2^`bits`. Which
+    ranges users meet in changes nothing that is kept of them.
+    """
+    cells = rows.domain.size
+    users = None if factor is None else rows.people()
+    if users is None:
+        file = _file_by_key(folder, cells, bits)
+    else:
+        file = SpillFile(folder, 1 << bits, 63 - bits, _key_type(cells))
     batches = counted_rows(span.source(), rows.domain, count=rows.count, users=users)
-    with ExitStack() as stack:
-        stack.enter_context(closing(batches))
+    total = 0.0
+    with (
+        closing(batches),
+        file,
+    ):  # also where a worker keeps the traceback of what a full disk raised
         for batch in batches:
-            assert batch.users is not None  # as their column is read
-            new = users.ids(len(ids))
-            if new is None:
-                identity = [batch.users]
-            else:
-                ids = np.concatenate([ids, new])
-                identity = [ids[batch.users, 0], ids[batch.users, 1]]
-            if file is None:
-                kinds = ["<i8"] if new is None else ["<u8", "<u8"]
-                file = SpillFile(folder, [*kinds, key_type, *counted], 1 << bits)
-                stack.enter_context(file)
-            counts = [] if batch.counts is None else [batch.counts]
-            file.add(user_range(identity[0], bits), [*identity, batch.keys, *counts])
-            if len(ids) > _NAMES:
-                users.forget()
-                ids = ids[:0]
-        if file is None:
-            file = stack.enter_context(
-                SpillFile(folder, ["<i8", key_type, *counted], 1 << bits)
-            )
+            words = batch.keys
+            who: dict[str, np.ndarray] = {}
+            if users is not None:
+                who = _identities(users, batch.users)
+                words = who["user"].view(np.uint64) * np.array(factor, np.uint64)
+                words >>= np.uint64(1)  # of 63 bits: none is shifted by all of its own
+            file.add(words, batch.keys, count=batch.counts, **who)
+            total += 0.0 if batch.counts is None else batch.counts.sum(dtype=float)
     span.pin.refuse_changed()
-    return DealtUsers(file.spilled(), users.kind)
+    return DealtFile(file.spilled(), total, None if users is None else users.kind)
 
 
-class UserRows(NamedTuple):
-    """Rows of some users, and all that these have."""
+def _identities(users: UserNumbers, numbers: Any) -> dict[str, np.ndarray]:
+    """Who the users of a batch are: numbers, or 127 bits that stand for a name."""
+    ids = users.ids()
+    users.forget()
+    if ids is None:
+        return {"user": numbers}
+    return {"user": ids[numbers, 0], "rest": ids[numbers, 1]}
 
-    users: Users
-    keys: Int[np.ndarray, " rows"]
-    counts: Int[np.ndarray, " rows"] | None
 
-
-def read_users(rows: Rows, folder: Path, segments: Sequence[Segments]) -> UserRows:
-    """The rows of a range of users."""
-    columns = read_rows(folder, segments)
-    if not columns:
+def read_users(
+    rows: Rows, folder: Path, segments: Sequence[Segments]
+) -> tuple[Users, Int[np.ndarray, " rows"], Int[np.ndarray, " rows"] | None]:
+    """The rows of a range of users, who have no others: whose they are, their keys, and their counts."""
+    if not segments:
         none = np.zeros(0, np.int64)
-        return UserRows(Users(none), none, None)
-    counts = columns.pop().astype(np.int64) if rows.count is not None else None
-    keys = columns.pop()
-    if len(columns) == 1:
-        return UserRows(Users(columns[0], None, rows.who), keys, counts)
-    numbers, ids = _numbered(*columns)
-    return UserRows(Users(numbers, ids, rows.who), keys, counts)
+        return Users(none), none, None
+    records = read_rows(folder, segments)
+    numbers, ids = records["user"], None
+    if "rest" in (records.dtype.names or ()):
+        numbers, ids = _numbered(numbers, records["rest"])
+    counts = None if rows.count is None else records["count"]
+    return Users(numbers, ids, rows.who), records["key"].astype(np.int64), counts
 
 
 def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Ids in two words as numbers, and the ids of these."""
-    words, where, numbers = np.unique(first, return_index=True, return_inverse=True)
-    if (second == second[where][numbers]).all():
-        return numbers, np.stack([words, second[where]], axis=1)
-    ids, numbers = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
+    words, numbers = np.unique(first, return_inverse=True)
+    ids = np.stack([words, words], axis=1)
+    ids[numbers, 1] = second
+    if (ids[numbers, 1] != second).any():  # two people share a word
+        both = np.stack([first, second], axis=1)
+        ids, numbers = np.unique(both, axis=0, return_inverse=True)
     return numbers.ravel(), ids
 
 
 def cut_users(
-    rows: Rows, folder: Path, users: Sequence[Sequence[Segments]], bits: int, key: bytes
-) -> CutUsers:
-    """What the bound leaves of some ranges of users, by ranges of keys."""
+    rows: Rows, folder: Path, segments: Sequence[Segments], bits: int, key: bytes
+) -> tuple[Spilled, int]:
+    """What the bound leaves of a range of users, by ranges of keys, and how many of them lost anything."""
     bound = rows.enforced_bound
-    _, linf, _ = whole_limits(bound)
-    counted = [] if linf == 1 else ["<i8"]
-    keys = GrowingArray()
-    counts = GrowingArray()
-    lost = 0
-    with _new_file(folder, rows.domain.size, bits, counted) as file:
-        for i, some in enumerate(users):
-            own = read_users(rows, folder, some)
-            left = bounded_contributions(own.users, own.keys, own.counts, bound, key)
-            lost += int(left.lost.sum())
-            keys.append(left.keys)
-            if counted:
-                counts.append(left.counts)
-            if keys.size >= BATCH or i == len(users) - 1:
-                _deal_keys(file, keys.take(), bits, [counts.take()] if counted else [])
-    return CutUsers(file.spilled(), lost)
+    left = bounded_contributions(*read_users(rows, folder, segments), bound, key)
+    with _file_by_key(folder, rows.domain.size, bits) as file:
+        file.add(left.keys, left.keys, count=None if bound.linf < 2 else left.counts)
+    return file.spilled(), int(left.lost.sum())
 
 
-def split(folder: Path, segments: Sequence[Segments], bits: int, finer: int) -> Spilled:
+def split(folder: Path, some: Range, finer: int) -> Spilled:
     """The rows of a range by narrower ranges."""
-    with _new_file(folder, 1 << bits, finer, segments[0].types[1:]) as file:
-        for keys, *counts in read_portions(folder, segments, MOST_ROWS):
-            _deal_keys(file, keys, finer, counts)
+    with _file_by_key(folder, 1 << some.bits, finer) as file:
+        for records in read_batches(folder, some.segments):
+            places, counts = _places(records, some.bits)
+            places = places.astype(np.int64)
+            file.add(places, places, count=counts)
     return file.spilled()
 
 
-def ranges(cells: int, bits: int, spilled: Sequence[Spilled]) -> Iterator[Range]:
+def ranges(start: int, cells: int, bits: int, spilled: Sequence[Spilled]) -> Iterator[Range]:
     """Equal ranges of so many cells, ascending, of dealt rows."""
     for which in range(((cells - 1) >> bits) + 1):
-        segments = (own.segments(which) for own in spilled)
-        yield Range(which << bits, bits, tuple(some for some in segments if some.rows))
+        yield Range(start + (which << bits), bits, _segments(spilled, which))
 
 
-def is_too_full(some: Range, most: int) -> bool:
-    """Whether a range has to be split before it is sorted."""
-    return some.rows > most and some.bits > _LEAST_BITS
-
-
-def finer_bits(some: Range) -> int:
-    """The width of the ranges that it is split into."""
-    return max(some.bits - _SPLIT, _LEAST_BITS)
-
-
-def parts_of(some: Range, cells: int, spilled: Spilled) -> Iterator[Range]:
-    """The narrower ranges of a range that was split."""
-    own = min(1 << some.bits, cells - some.start)
-    for part in ranges(own, finer_bits(some), [spilled]):
-        yield part._replace(start=some.start + part.start)
+def _segments(spilled: Sequence[Spilled], which: int) -> tuple[Segments, ...]:
+    segments = (own.segments(which) for own in spilled)
+    return tuple(some for some in segments if len(some.places))
 
 
 def cells_of_range(
@@ -280,31 +201,33 @@ def cells_of_range(
     if not some.segments:
         none = np.zeros(0, np.int64)
         return none, none
-    if some.rows > MOST_ROWS:
+    if some.rows > MOST_ROWS:  # of few cells
         cells = CellCounts(MOST_ROWS)
-        for places, *portion in read_portions(folder, some.segments, MOST_ROWS):
-            cells.add(places, *(column.astype(np.int64) for column in portion))
+        for records in read_batches(folder, some.segments):
+            cells.add(*_places(records, some.bits))
         keys, counts = cells.cells()
     else:
-        places, *counted = read_rows(folder, some.segments)
-        if counted:
-            keys, counts = cells_of_counts(places.astype(np.int64), counted[0])
-        else:
+        places, counted = _places(read_rows(folder, some.segments), some.bits)
+        if counted is None:
             keys, counts = cells_of_keys(places)
+        else:
+            keys, counts = cells_of_counts(places.astype(np.int64), counted)
     return keys.astype(np.int64) + some.start, counts
 
 
-def refuse_large_total(total: float) -> None:
-    """A ValueError if sums could not be held exactly."""
-    if total > LARGEST_TOTAL:
-        raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
+def _places(
+    records: np.ndarray, bits: int
+) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"] | None]:
+    """Where rows are in their range of 2^`bits` cells, and their counts, if they have any."""
+    keys = records["key"]
+    counts = records["count"].copy() if "count" in (records.dtype.names or ()) else None
+    return keys & keys.dtype.type((1 << bits) - 1), counts
 
 
 # Cells
 
 Progress = Callable[[str, float], Any]  # what is done, and which share of it
 _MOST_CELLS = 2**62  # of sums that are added
-_USER_RANGES = 8  # that one task cuts, into one file: each later range reads from all of these
 
 
 class Dealt:
@@ -318,10 +241,10 @@ class Dealt:
         For scratch files.
     tasks : Tasks
         What runs tasks.
-    ranges : int, optional
-        About so many; by default what suits the size of the files.
-    most_rows : int, optional
-        Of a range, about.
+    each : int
+        Rows of a range, about.
+    number : int, optional
+        Of ranges, about; by default what suits the size of the files.
     progress : callable, optional
         Called with "reading", "users" or "cells" and the share that is done: of bytes, of ranges
         of users, and of the domain.
@@ -330,129 +253,102 @@ class Dealt:
     """
 
     stands_for = SparseTable
+    users_cut = 0
 
     def __init__(
         self,
         rows: Rows,
         folder: Path,
         tasks: Tasks,
-        ranges: int | None = None,
-        most_rows: int | None = None,
+        each: int = ROWS,
+        number: int | None = None,
         progress: Progress | None = None,
         ready: Callable[[], Any] | None = None,
     ):
         self.rows = rows
         self.folder = folder
         self.tasks = tasks
-        self.users_cut = 0
-        self._ranges = ranges
-        self._most_rows = most_rows or ROWS
+        self._each = each
+        self._number = number
         self._progress = progress or (lambda stage, share: None)
         self._ready = ready or (lambda: None)
 
     @cached_property
     def ranges(self) -> list[Range]:
         """Ranges of cells, ascending: those with too many rows are split."""
-        rows = self.rows
-        about = sum(span.rows for span in self.spans)
-        number = self._ranges or number_of_ranges(about, self._most_rows)
-        bits = key_bits(rows.domain.size, number)
+        cells = self.rows.domain.size
+        fewer = range_bits(self._rows, self._each)
+        if self._number is not None:
+            fewer = (self._number - 1).bit_length()
+        bits = max((cells - 1).bit_length() - fewer, 0)
         self._range_size = 1 << bits
-        spilled = self._deal_keys(bits) if rows.user is None else self._cut(bits)
-        found = list(ranges(rows.domain.size, bits, spilled))
-        most = 4 * self._most_rows
-        while any(is_too_full(some, most) for some in found):
-            found = self._split(found, most)
-        return found
+        spilled = self._read(bits) if self.rows.user is None else self._cut(bits)
+        return self._narrowed([*ranges(0, cells, bits, spilled)])
+
+    def _narrowed(self, found: list[Range]) -> list[Range]:
+        """The same cells in ranges of which none has too many rows."""
+        most = 4 * self._each
+        full = [some for some in found if some.rows > most and some.bits > _LEAST_BITS]
+        if not full:
+            return found
+        finer = [max(some.bits - _SPLIT, _LEAST_BITS) for some in full]
+        given = [(self.folder, *own) for own in zip(full, finer, strict=True)]
+        parts = [some for some in found if some.rows <= most or some.bits <= _LEAST_BITS]
+        for some, bits, spilled in zip(full, finer, self.tasks.map(split, given), strict=True):
+            cells = min(1 << some.bits, self.rows.domain.size - some.start)
+            parts += ranges(some.start, cells, bits, [spilled])
+        return self._narrowed(sorted(parts, key=lambda some: some.start))
 
     @cached_property
-    def spans(self) -> list[Any]:
-        """What tasks read."""
-        spans = self.rows.spans()
-        width = 4 * (4 if self.rows.user else 1) + 8 * (self.rows.count is not None)
-        need = width * sum(span.rows for span in spans if span.row_groups is not None)
-        if shutil.disk_usage(self.folder).free < need:
-            raise OSError(
-                f"{self.folder.parent} is too small for the scratch files of these rows: name another "
-                "folder with scratch="
-            )
-        return spans
+    def _spans(self) -> list[Span]:
+        return self.rows.spans()
+
+    @property
+    def _rows(self) -> int:
+        """How many rows there are, about."""
+        return sum(span.rows for span in self._spans)
 
     @cached_property
     def user_ranges(self) -> list[tuple[Segments, ...]]:
         """Where the rows of some users are, who all are in one."""
-        bits = user_bits(sum(span.rows for span in self.spans))
-        arguments = ((self.rows, span, self.folder, bits) for span in self.spans)
-        dealt = list(self._read(deal_users, arguments))
-        together = UserNumbers(self.rows.user_column)
-        for own in dealt:
-            if own.kind is not None:
-                together.refuse_other_kind(own.kind)
-        self._all_read()
-        ranges = []
-        for which in range(1 << bits):
-            segments = (own.spilled.segments(which) for own in dealt)
-            ranges.append(tuple(some for some in segments if some.rows))
-        return ranges
+        bits = user_bits(self._rows)
+        spilled = self._read(bits, int.from_bytes(system_key()[:8]) | 1)
+        return [_segments(spilled, which) for which in range(1 << bits)]
 
-    def _deal_keys(self, bits: int) -> list[Spilled]:
-        arguments = ((self.rows, span, self.folder, bits) for span in self.spans)
-        dealt = list(self._read(deal_rows, arguments))
-        refuse_large_total(sum(total for _, total in dealt))
-        self._all_read()
-        return [spilled for spilled, _ in dealt]
-
-    def _read(
-        self, function: Callable[..., Any], arguments: Iterator[tuple[Any, ...]]
-    ) -> Iterator[Any]:
-        """What tasks give back that read; with the share of bytes that were read."""
-        whole = max(sum(span.size for span in self.spans), 1)
+    def _read(self, bits: int, factor: int | None = None) -> list[Spilled]:
+        """All rows, dealt out by tasks; with the share of bytes that were read."""
+        arguments = ((self.rows, span, self.folder, bits, factor) for span in self._spans)
+        whole = max(sum(span.size for span in self._spans), 1)
         done = 0
-        for span, result in zip(self.spans, self.tasks.map(function, arguments), strict=True):
-            yield result
+        dealt: list[DealtFile] = []
+        for span, own in zip(self._spans, self.tasks.map(deal_rows, arguments), strict=True):
+            dealt.append(own)
             done += span.size
             self._progress("reading", done / whole)
-
-    def _all_read(self) -> None:
+        if factor is None:
+            if sum(own.total for own in dealt) > LARGEST_TOTAL:
+                raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
+        else:
+            together = self.rows.people()
+            for kind in {own.kind: None for own in dealt if own.kind is not None}:
+                together.refuse_other_kind(kind)
         self.rows.refuse_changed()
         self._ready()
+        return [own.spilled for own in dealt]
 
     def of_users(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
         """`function(rows, folder, segments, *arguments)` of each range of users."""
         given = [(self.rows, self.folder, own, *arguments) for own in self.user_ranges]
-        yield from self._of_users(function, given)
-
-    def _of_users(
-        self, function: Callable[..., Any], given: list[tuple[Any, ...]]
-    ) -> Iterator[Any]:
         for i, result in enumerate(self.tasks.map(function, given)):
             yield result
             self._progress("users", (i + 1) / len(given))
 
     def _cut(self, bits: int) -> list[Spilled]:
-        key = cut_key(key=self.rows.key)
-        users = self.user_ranges
-        given = [
-            (self.rows, self.folder, users[first : first + _USER_RANGES], bits, key)
-            for first in range(0, len(users), _USER_RANGES)
-        ]
-        cut = list(self._of_users(cut_users, given))
-        self.users_cut = sum(own.lost for own in cut)
+        cut = list(self.of_users(cut_users, bits, cut_key(key=self.rows.key)))
+        self.users_cut = sum(lost for _, lost in cut)
         for name in {some.name for segments in self.user_ranges for some in segments}:
             os.unlink(self.folder / name)
-        return [own.spilled for own in cut]
-
-    def _split(self, ranges: list[Range], most: int) -> list[Range]:
-        full = [some for some in ranges if is_too_full(some, most)]
-        arguments = ((self.folder, some.segments, some.bits, finer_bits(some)) for some in full)
-        finer = iter(self.tasks.map(split, arguments))
-        parts: list[Range] = []
-        for some in ranges:
-            if is_too_full(some, most):
-                parts += parts_of(some, self.rows.domain.size, next(finer))
-            else:
-                parts.append(some)
-        return parts
+        return [spilled for spilled, _ in cut]
 
     def of_ranges(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
@@ -470,10 +366,10 @@ class Dealt:
             if is_told:  # where ranges are split data decide, and nobody is told
                 self._progress("cells", end / size)
 
-    # what LaplaceQueries asks of a table
+    # what mechanisms ask of a table
 
     @property
-    def domain(self) -> Any:
+    def domain(self) -> Domain:
         """Which cells there can be."""
         return self.rows.domain
 
@@ -482,7 +378,7 @@ class Dealt:
         """How far one unit moves the counts."""
         return self.rows.enforced_bound
 
-    def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
+    def grid_units(self, workload: Linear, grid: float) -> Int[np.ndarray, " queries"]:
         """As `SparseTable.grid_units`."""
         units: Any = 0
         arguments = [(self.domain, workload, grid)] * len(self.ranges)
@@ -490,6 +386,54 @@ class Dealt:
             own = np.clip(own, -_MOST_CELLS, _MOST_CELLS - 1)  # no sum overflows
             units = np.clip(units + own, -_MOST_CELLS, _MOST_CELLS)
         return units
+
+    def measured(self, basis: Basis, blocks: Sequence[Any], *, rng: Any, **how: Any) -> Any:
+        """Noise on the nodes of each range, and on those above as a last part, as one measurement."""
+        nodes = [basis.within(some.start, some.bits) for some in self.ranges]
+        above = _gaps(nodes, sum(block.size for block in blocks))
+        if above:
+            nodes.append(above)
+        measurement = Measurement(blocks, nodes, rng=_key(rng), **how)
+
+        def draw(function: Callable[..., Any], *arguments: Any) -> list[Any]:
+            own = [
+                (basis, some.bits, part, function, arguments)
+                for some, part in zip(self.ranges, measurement.parts, strict=False)
+            ]
+            drawn = list(self.of_ranges(drawn_within, own))
+            results = [result for result, _ in drawn]
+            if above:
+                totals = np.array([total for _, total in drawn])
+                starts, bits = np.array([some[:2] for some in self.ranges]).T
+                sums = basis.forward_above(starts, bits, totals)
+                results.append(function(measurement.parts[-1], *sums, *arguments))
+            return results
+
+        if "size" in how:
+            return measurement.priority_sample(draw)
+        return measurement.threshold_sample(draw)
+
+    def stable_cells(self, *, rng: Any, **price: Any) -> Any:
+        """Noise on the cells of each range that are not empty."""
+        theta, parts, receipt = stable_parts(
+            self.bound, len(self.ranges), **price, rng=_key(rng)
+        )
+        pieces = self.of_ranges(stable_cells, [(part,) for part in parts])
+        keys, values = (sealed(np.concatenate(x)) for x in zip(*pieces, strict=True))
+        return keys, values, theta, receipt
+
+
+def _key(rng: np.random.Generator | None) -> bytes | None:
+    """From which the keys of parts follow, if they are to be replayed."""
+    return None if rng is None else rng.bytes(KEY_BYTES)
+
+
+def _gaps(ranges: Sequence[Sequence[tuple[int, int]]], size: int) -> list[tuple[int, int]]:
+    """What is left of so many nodes."""
+    taken = sorted(pair for own in ranges for pair in own)
+    ends = [0, *(end for pair in taken for end in pair), size]
+    gaps = list(pairwise(ends))[::2]
+    return [(low, high) for low, high in gaps if high > low]
 
 
 def of_cells(

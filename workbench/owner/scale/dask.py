@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
+import platform
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from ipaddress import ip_address
 from pathlib import Path
 from time import sleep
@@ -59,29 +59,15 @@ def refuse_open(place: str, insecure: bool) -> None:
 
 # Fingerprint
 
-_LIBRARIES = (
-    "numpy",
-    "scipy",
-    "numba",
-    "cryptography",
-    "pyarrow",
-    "polars",
-    "dask",
-    "distributed",
-)
-_NAMED = 3  # differences in one message
+_LIBRARIES = "numpy scipy numba cryptography pyarrow polars dask distributed".split()
 
 
 @cache
 def fingerprint() -> dict[str, str]:
     """The versions of what computes, and a hash of each source file."""
     home = Path(workbench.__file__).parent
-    prints = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
-    for name in _LIBRARIES:
-        try:
-            prints[name] = version(name)
-        except PackageNotFoundError:
-            prints[name] = "missing"
+    prints = {name: version(name) for name in _LIBRARIES}
+    prints["python"] = ".".join(platform.python_version_tuple()[:2])
     for path in sorted(home.rglob("*.py")):
         source = path.relative_to(home.parent).as_posix()
         prints[source] = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -101,17 +87,15 @@ def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
     ours = fingerprint()
     names = [name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)]
     if names:
-        shown = [n if n.endswith(".py") else f"{n} {theirs.get(n)}" for n in names[:_NAMED]]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        raise ValueError(f"{who} has other sources or libraries: {', '.join(shown)}{more}")
+        shown = [n if n.endswith(".py") else f"{n} {theirs.get(n)}" for n in names[:3]]
+        others = ", ".join(shown) + ", …" * (len(names) > 3)
+        raise ValueError(f"{who} has other sources or libraries: {others}")
 
 
 def run_alike(expected: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """A task of a caller with that digest; where it is another, an error."""
     if digest() != expected:
-        raise RuntimeError(
-            "a worker that joined has other sources or libraries than the caller"
-        )
+        raise RuntimeError("a worker that joined has other sources or libraries")
     return function(*arguments)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from workbench.data import (
     Public,
     SparseTable,
     Unbounded,
+    UserNumbers,
     cut_key,
     files_of,
     in_words,
@@ -23,7 +25,7 @@ from workbench.data import (
 from workbench.data.reading import open_sources, refuse_columns
 from workbench.data.sources import ParquetFile, Source
 from workbench.spaces import Domain
-from workbench.value import Int, not_allowed
+from workbench.value import not_allowed
 
 _SPAN = 2**24  # rows of a Parquet file that one task reads
 _BYTES_A_ROW = 8  # of a text file, at least: it only steers the work
@@ -171,22 +173,14 @@ class Rows:
         names = " × ".join(self.domain.attributes)
         return f"<Rows of {names}: {self.domain.size:,} cells, {self.bound!r}>"
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns that are read."""
-        names = [*self.domain.columns, self.count, self.user]
-        return [name for name in names if name is not None]
-
-    @property
-    def user_column(self) -> str:
-        """The column of users, of rows that are cut."""
-        assert self.user is not None
-        return self.user
+    def people(self) -> UserNumbers:
+        """Number the users of rows that name them."""
+        return UserNumbers(str(self.user), self.user_type)
 
     @property
     def who(self) -> str:
         """Whom the column of users names, in words."""
-        return in_words("a user", self.user_column)
+        return in_words("a user", str(self.user))
 
     @property
     def enforced_bound(self) -> Any:
@@ -195,7 +189,7 @@ class Rows:
             return self.bound
         return self.bound.enforced(self.who)
 
-    def without_rows(self) -> SparseTable | Interactions:
+    def without_rows(self) -> Any:
         """A table, or interactions, of the same domain and bound without a row: anything may be tried."""
         if not isinstance(self.bound, Unbounded):
             return SparseTable.from_keys(self.domain, [], [], self.enforced_bound)
@@ -214,7 +208,7 @@ class Rows:
 
     def _sources(self) -> list[Source]:
         sources = open_sources([pin.path for pin in self.files], self.table)
-        refuse_columns(sources, self.columns)
+        refuse_columns(sources, [*self.domain.columns, *filter(None, [self.count, self.user])])
         return sources
 
 
@@ -222,12 +216,8 @@ def _spans(pin: Pin, source: Source, table: str | None) -> Iterator[Span]:
     if not isinstance(source, ParquetFile):
         yield Span(pin, table, None, pin.size, pin.size // _BYTES_A_ROW)
         return
-    starts: Int[np.ndarray, " groups+1"] = source.starts
-    rows = int(starts[-1])
-    first = 0
-    while first < len(starts) - 1:
-        last = int(np.searchsorted(starts, starts[first] + _SPAN, side="right")) - 1
-        last = max(last, first + 1)
-        own = int(starts[last] - starts[first])
-        yield Span(pin, table, range(first, last), pin.size * own // max(rows, 1), own)
-        first = last
+    rows = int(source.starts[-1])
+    firsts = np.unique(np.searchsorted(source.starts, [*range(0, rows, _SPAN), rows]))
+    for first, last in pairwise(firsts.tolist()):
+        own = int(source.starts[last] - source.starts[first])
+        yield Span(pin, table, range(first, last), pin.size * own // rows, own)

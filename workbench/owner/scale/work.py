@@ -14,16 +14,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
 from contextlib import ExitStack, closing, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from workbench.compiled import limited_threads
 from workbench.estimates.files import temporary_folder
 from workbench.owner.processes import Workers
+from workbench.owner.scale.spill import scratch_errors
 
 _TASKS_A_WORKER = 2  # that wait: results do not pile up
-_AHEAD = 64  # results of tasks that were done here, and wait for those before
+_AHEAD = 64  # tasks at most, where an executor says how many it takes
 _WORKERS = 64  # where an executor does not say how many it has
 
 
@@ -31,24 +31,13 @@ class _Refused:
     """What a task gives back that would have raised a ValueError."""
 
 
-class _Done(Future[Any]):
-    """A task that was done here."""
-
-
 class Tasks:
-    """What runs tasks.
+    """What runs tasks: an executor, or this process, one after another."""
 
-    Parameters
-    ----------
-    executor : Executor, optional
-        Where; without it here, one after another.
-    here : bool
-        Whether this process takes a task, too, while it would wait: as long as others start.
-    """
-
-    def __init__(self, executor: Executor | None = None, here: bool = False):
+    def __init__(self, executor: Executor | None = None):
         self._executor = executor
-        self._here = here
+        workers = getattr(executor, "_max_workers", None) or _WORKERS
+        self._most = _AHEAD if isinstance(executor, Workers) else _TASKS_A_WORKER * workers
         self._under_way: deque[tuple[tuple[Any, ...], Future[Any]]] = deque()
 
     def map(
@@ -56,29 +45,21 @@ class Tasks:
     ) -> Iterator[Any]:
         """The results, in the order of the arguments; one map at a time."""
         if self._executor is None:
-            for own in arguments:
-                yield function(*own)
+            yield from (function(*own) for own in arguments)
             return
         arguments = iter(arguments)
-        workers = getattr(self._executor, "_max_workers", None) or _WORKERS
-        done_here = 0
+        under_way = self._under_way
         while True:
-            wanted = _TASKS_A_WORKER * workers + done_here - len(self._under_way)
-            for own in islice(arguments, max(wanted, 0)):
-                future = self._executor.submit(attempt, function, *own)
-                self._under_way.append((own, future))
-            if not self._under_way:
+            while len(under_way) < self._most and not (under_way and under_way[0][1].done()):
+                own = next(arguments, None)
+                if own is None:
+                    break
+                under_way.append((own, self._executor.submit(attempt, function, *own)))
+            if not under_way:
                 return
-            own, future = self._under_way[0]
-            if self._here and done_here < _AHEAD and not future.done():
-                mine = next(arguments, None)
-                if mine is not None:
-                    self._under_way.append((mine, _done(attempt(function, *mine))))
-                    done_here += 1
-                    continue
+            own, future = under_way[0]
             result = future.result()
-            self._under_way.popleft()
-            done_here -= isinstance(future, _Done)
+            under_way.popleft()
             yield function(*own) if isinstance(result, _Refused) else result
 
     def close(self) -> None:
@@ -97,12 +78,6 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
         return _Refused()
 
 
-def _done(result: Any) -> _Done:
-    future = _Done()
-    future.set_result(result)
-    return future
-
-
 @contextmanager
 def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
     """On an executor, on so many processes, of which this is one, or here."""
@@ -111,11 +86,10 @@ def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
     with ExitStack() as stack:
         if workers is not None:
             executor = stack.enter_context(Workers(workers))
-        here = isinstance(executor, Workers)
         if isinstance(executor, Workers) and not executor.others:
             executor = None
         try:
-            yield stack.enter_context(closing(Tasks(executor, here)))
+            yield stack.enter_context(closing(Tasks(executor)))
         except BrokenExecutor:
             raise ChildProcessError(
                 "a worker process was killed, or had too little memory: nothing was released"
@@ -135,10 +109,6 @@ def scratch_folder(parent: str | Path | None) -> Iterator[Path]:
             "one there; need a folder of your own, or chmod +t"
         )
     with ExitStack() as stack:
-        try:
+        with scratch_errors(parent):
             folder = stack.enter_context(temporary_folder(str(parent)))
-        except OSError as e:
-            raise OSError(
-                f"{parent} takes no scratch files ({e.strerror}): name another folder with scratch="
-            ) from None
         yield folder
