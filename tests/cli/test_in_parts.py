@@ -72,7 +72,7 @@ def test_a_budget_is_spent_when_all_rows_were_read(run):
 
 def test_what_is_not_released_in_parts_is_said_before_anything_is_read(run):
     for words, why in (
-        ("--bound 9,9 --mechanism LaplaceHistogram", "it holds every cell of its domain"),
+        ("--bound 9,9 --mechanism LaplaceHistogram", "needs all cells"),
         ("--bound 9,9 --mechanism HighPassFilter --theta 1 --scratch gone", "no such folder"),
     ):
         line = f"{ASK} --epsilon 1 {words} --out o.parquet"

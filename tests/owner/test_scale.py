@@ -662,7 +662,7 @@ def test_a_file_system_that_fills_up_is_said_and_left_empty(
 def test_what_is_not_released_in_parts_says_why(folder):
     rows = Rows.read(folder, DOMAIN, BOUND)
     for mechanism, why in (
-        (PrivTree(DP(1.0)), "needs all cells, or the records of all users"),
+        (PrivTree(DP(1.0)), "or the records of all users, at once"),
         (LaplaceHistogram(DP(1.0)), "needs all cells"),
         (SRA(DP(1.0), 3), "UNBOUNDED"),
         (HighPassFilter(DP(1.0), theta=5, transform=Dyadic(2)), "cross every range"),

@@ -190,8 +190,8 @@ def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
     name = type(mechanism).__name__
     if not isinstance(mechanism, _IN_PARTS):
         raise ValueError(
-            f"{name} is not released in parts: it needs all cells, or the records of all users, at once; "
-            "read them into memory, and release that"
+            f"{name} needs all cells, or the records of all users, at once. Read a SparseTable, Records or "
+            "Interactions and release that."
         )
     if not isinstance(rows, Rows):
         raise ValueError(f"rows = {type(rows).__name__} is not allowed: need Rows")
