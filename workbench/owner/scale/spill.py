@@ -92,6 +92,7 @@ class SpillFile:
         self._path = folder / secrets.token_hex(16)
         self._starts = [np.zeros((0, ranges + 1), np.int64)]
         self._rows = 0
+        self._memory = np.empty(0, np.uint8)  # is asked for once
         with scratch_errors(folder.parent):
             private = partial(os.open, mode=0o600)
             self._file = FileIO(self._path, "xb", opener=private)
@@ -107,11 +108,14 @@ class SpillFile:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         types = [(name, column.dtype.str) for name, column in others.items()]
         self._dtype = np.dtype([("key", self._key_type), *types])
-        records = np.empty(len(words), self._dtype)
+        size = len(words) * self._dtype.itemsize
+        if size > len(self._memory):
+            self._memory = np.empty(size, np.uint8)
+        records = self._memory[:size].view(self._dtype)
         for name, column in {"key": key, **others}.items():
             deal(words, self._shift, starts[:-1].copy(), column, records[name])
         with scratch_errors(self._path.parents[1]):
-            _write(self._file, records.view(np.uint8).data)
+            _write(self._file, self._memory[:size].data)
         self._starts.append(self._rows + starts[None])
         self._rows += len(words)
 
