@@ -143,6 +143,19 @@ def test_users_of_many_ranges_are_cut_alike(folder, monkeypatch):
         assert made.estimate.to_arrow().equals(mechanism(table, seeded()).estimate.to_arrow())
 
 
+def test_rows_of_one_person_are_cut_to_one_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr(counting, "user_bits", lambda rows: 4)
+    mechanism = HighPassFilter(DP(SURE), theta=1)
+    path = tmp_path / "rows.parquet"
+    for user in (7, "solo"):
+        made_up_rows().with_columns(user=pl.lit(user)).write_parquet(path, row_group_size=150)
+        how = {"user": "user", "key": KEY}
+        table = SparseTable.read(path, DOMAIN, BOUND, **how)
+        made = release(mechanism, Rows.read(path, DOMAIN, BOUND, **how), rng=seeded())
+        assert_equal(made, mechanism(table, seeded()))
+        assert len(table) == BOUND.l0
+
+
 @pytest.mark.parametrize("transform", [None, Dyadic(), Haar()])
 def test_ranges_with_too_many_rows_are_split(transform, folder, monkeypatch):
     monkeypatch.setattr(counting, "ROWS", 16)
