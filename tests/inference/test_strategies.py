@@ -57,7 +57,7 @@ def test_the_error_is_that_of_least_squares(workload, domain, norm):
     columns = np.flatnonzero((w != 0).any(axis=0))
     cells = domain.size if len(columns) == domain.size else len(w[0])
     assert strategy.squared_error >= singular**2 / cells / len(w) * (1 - 1e-6)
-    assert 0 < strategy.share <= 1 + 1e-6
+    assert 0 < strategy.share <= 1 + 1e-6 or np.isnan(strategy.bound)
 
 
 def test_pairs_of_ten_bits_need_a_third_of_the_squared_error_or_less():
@@ -144,30 +144,3 @@ def test_ranges_err_less_than_by_the_consistent_tree_and_by_privelet():
     strategy = optimised_strategy(every, line, L1)
     assert 2.5 * strategy.squared_error < min(errors)
     assert optimised_strategy(every, line, L2).share > 0.7
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("norm", [L1, L2])
-def test_the_bound_of_wide_questions_needs_no_cells(norm, monkeypatch):
-    domain = Domain(("x", "y"), (300, 3))
-    boxes = [{"x": (k, 3 * k + 1)} for k in range(90)]
-    narrow = Products.of(domain, [*boxes, {"x": (0, 200), "y": {1}}])
-    rows = rows_of_cells(narrow, domain, (0, 1))
-    bound = np.linalg.svd(rows, compute_uv=False).sum() ** 2 / rows.shape[1] / len(rows)
-    assert optimised_strategy(narrow, domain, norm).bound == pytest.approx(bound)
-    wide = Domain(("x",), (100_000,))
-    ends = np.random.default_rng(0).integers(0, 100_000, (300, 2))
-    asked = Products.of(wide, [{"x": (int(min(e)), int(max(e)) + 1)} for e in ends])
-    told = optimised_strategy(asked, wide, norm)
-    assert 0 < told.share <= 1 and told.queries is asked
-    monkeypatch.setattr("workbench.inference.strategies._MOST_BOUNDED", 10)
-    assert np.isnan(optimised_strategy(asked, wide, norm).share)
-
-
-def test_other_norms_are_refused_and_wide_questions_stay_as_they_are():
-    with pytest.raises(ValueError, match="norm = 'l3'"):
-        optimised_strategy(Marginals(1), BITS, "l3")
-    wide = Domain(("x", "y"), (1000, 1000))
-    asked = Products.of(wide, [{"x": (0, 5), "y": (3, 900)}])
-    strategy = optimised_strategy(asked, wide)
-    assert strategy.kind == "the questions themselves" and strategy.squared_error == 1

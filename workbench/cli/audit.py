@@ -176,26 +176,17 @@ def _executor(workers: int | None) -> Any:
     from workbench.compiled import thread_count
 
     spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers or thread_count(), spawn, _begin_worker)
+    return ProcessPoolExecutor(
+        workers or thread_count(), spawn, _begin_worker, initargs=(os.getpid(),)
+    )
 
 
-def _begin_worker() -> None:
-    """One thread for the work; another ends the process once the command is gone, killed or not."""
-    from threading import Thread
-
+def _begin_worker(parent: int) -> None:
     from workbench.compiled import limit_process
+    from workbench.owner.processes import end_with
 
     limit_process(1)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    import multiprocessing
-
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-    os._exit(1)
+    end_with(parent)
 
 
 # Laws

@@ -41,7 +41,6 @@ from workbench.queries import (
     workload_l2_squared,
     workload_sensitivity,
 )
-from workbench.queries.inner import inner_products
 from workbench.spaces import Domain
 from workbench.value import Float, Int
 
@@ -158,8 +157,6 @@ def _asked(
 
 _MOST_CODES = 2048  # of one attribute; from whose tree answers are reconstructed
 _MOST_ENTRIES = 2**24
-_MOST_BOUNDED = 2**12  # queries about more cells, whose singular values are found
-_MOST_VALUES = 2**22  # of all attributes, where they are
 
 
 def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Strategy:
@@ -199,13 +196,4 @@ def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Stra
         plain = workload_sensitivity(queries, domain) ** 2
     else:
         plain = float(workload_l2_squared(queries, domain))
-    bound = _bound_of_queries(queries, domain)
-    return Strategy(queries, "the questions themselves", plain, plain, 1.0, bound)
-
-
-def _bound_of_queries(queries: Linear, domain: Domain) -> float:
-    """The singular-value bound from products of queries, so that no cells are laid out; NaN of many."""
-    if len(queries) > _MOST_BOUNDED or sum(domain.shape) > _MOST_VALUES:
-        return nan
-    singular = sum_of_singular_values(inner_products(queries, queries, domain))
-    return singular**2 / len(queries)
+    return Strategy(queries, "the questions themselves", plain, plain, 1.0, nan)

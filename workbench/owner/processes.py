@@ -68,12 +68,12 @@ def _start(parent: int) -> None:
     from joblib.externals.loky import process_executor
 
     process_executor._MAX_MEMORY_LEAK_SIZE = inf  # loky takes 300 MB more for a leak
-    _end_with(parent)
+    end_with(parent)
     import_module(_USED).load()
 
 
-def _end_with(parent: int) -> None:
-    """From now on this worker ends when its parent does, which cannot say so if it is killed."""
+def end_with(parent: int) -> None:
+    """Let this worker end when its parent does, which cannot say so if it is killed."""
 
     def look() -> None:
         while os.getppid() == parent:
