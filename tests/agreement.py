@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from workbench.mechanisms.laws import excess_probability
 from workbench.noise.source import Source
 
 RARE = 1e-9  # the false-alarm rate of a test on the system's randomness
@@ -92,15 +91,6 @@ def same_runs(ours, other, limit=1e-5):
             b = np.concatenate(b)
             assert same_counts(a, b) > limit, column
         assert same_law(a, b) > limit, column
-
-
-def indistinguishable(p, q, n, epsilon, delta=0.0) -> bool:
-    """Whether frequencies of events, of n draws on each of two neighbours, fit (ε, δ)-DP within 5σ.
-
-    Sees Pr[A | D] above e^ε Pr[A | D'] + δ by more than five standard errors of both, at n = 2000 and
-    ε = 1 some 0.2 for the likeliest events.
-    """
-    return excess_probability(p, q, n, epsilon, delta) <= 0
 
 
 class Scripted(Source):

@@ -94,10 +94,6 @@ def as_glob(folder, rows):
     return str(folder / "parts" / "?.csv")
 
 
-def as_list(folder, rows):
-    return [as_csv(folder, rows[::2]), as_parquet(folder, rows[1::2] or rows[:0] or [rows[0]])]
-
-
 def as_sqlite(folder, rows):
     (folder / "t.db").unlink(missing_ok=True)
     with closing(sqlite3.connect(folder / "t.db")) as connection, connection:

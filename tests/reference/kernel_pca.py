@@ -114,17 +114,6 @@ def known_total(q, queries, noisy, covariance, weight, alpha, n, rule=shrinkage)
     return n * mean + answer(q - mean * u, left, rest, covariance, weight, alpha, rule)
 
 
-def known_total_ridge(q, queries, noisy, covariance, weight, alpha, n):
-    """The kernel form of `known_total`, for 0 < alpha < infinity."""
-    u = np.ones(len(weight))
-    mu = np.array([inner(other, u, weight) for other in queries])
-    mean = inner(q, u, weight)
-    K = kernel(queries, weight) - np.outer(mu, mu)
-    k = np.array([inner(q, other, weight) for other in queries]) - mu * mean
-    rest = np.asarray(noisy) - n * mu
-    return n * mean + float(k @ np.linalg.solve(K + covariance / alpha**2, rest))
-
-
 # Cross-validation
 
 

@@ -151,14 +151,14 @@ class AnswerBank:
         """
         queries = linear_queries(workload, self.domain)
         by, why = self.choose(by)
-        values = _possible(self._answers(by, queries), queries, self.total)
+        low, high = _limits(queries, self.total)
+        values = np.clip(self._answers(by, queries), low, high)
         why = "; ".join([why, *self.doubts(by)])
         if not error:
             return Recalled(values, None, by, why)
         errors, parts = self._bars(by, queries)
         noise_only = self._is_many or by == TREE and not np.isfinite(self._scale(by))
-        if self.total is not None:  # the truth is no farther than what is possible
-            errors = np.minimum(errors, _farthest(values, queries, self.total) / 2)
+        errors = np.minimum(errors, np.maximum(values - low, high - values) / 2)
         return Recalled(values, errors, by, f"{why}; {parts}", noise_only)
 
     def choose(self, by: str | None = None) -> tuple[str, str]:
@@ -434,32 +434,12 @@ class AnswerBank:
         return np.sqrt(squares)
 
 
-def _possible(
-    values: Float[np.ndarray, " queries"], queries: Linear, total: float | None
-) -> Float[np.ndarray, " queries"]:
-    """The values, moved to what counts of at least 0, and of this total, could make of each query."""
+def _limits(queries: Linear, total: float | None) -> tuple[Any, Any]:
+    """What counts of at least 0, and of this total, could make of each query, at least and at most."""
     if not isinstance(queries, Products):
-        return values
-    least, most = _ends(queries)
-    if total is None:
-        return np.where(least >= 0, np.maximum(values, 0), values)
-    return np.clip(values, total * least, total * most)
-
-
-def _farthest(
-    values: Float[np.ndarray, " queries"], queries: Linear, total: float
-) -> Float[np.ndarray, " queries"]:
-    """How far the truth may be from possible values."""
-    if not isinstance(queries, Products):
-        return np.full(len(queries), inf)
-    least, most = _ends(queries)
-    return np.maximum(values - total * least, total * most - values)
-
-
-def _ends(queries: Products) -> tuple[np.ndarray, np.ndarray]:
-    """What one tuple may add to each query, at least and at most."""
+        return -inf, inf
     low, high = term_ends(queries)
-    return (
-        np.bincount(queries.query, low, len(queries)),
-        np.bincount(queries.query, high, len(queries)),
-    )
+    least = np.bincount(queries.query, low, len(queries))
+    if total is None:
+        return np.where(least >= 0, 0.0, -inf), inf
+    return total * least, total * np.bincount(queries.query, high, len(queries))

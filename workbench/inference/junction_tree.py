@@ -19,7 +19,6 @@ import numpy as np
 
 from workbench.value import Float, Int
 
-MAX_TREE_CELLS = 2**21  # of all cliques together
 _MAX_TABLE = 2**22  # cells of a table that is asked for, or of what makes it
 _LEAST = 1e-300  # so that logarithms stay finite
 

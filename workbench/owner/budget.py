@@ -21,7 +21,6 @@ from workbench.inference import KernelPCA
 from workbench.mechanisms.protocol import refuse_other_data, sensitivity
 from workbench.noise.source import Source
 from workbench.owner import ledger
-from workbench.owner import ledger as session_file
 from workbench.owner.ledger import SessionFile, same_unit
 from workbench.privacy import (
     ADD_REMOVE,
@@ -368,7 +367,7 @@ class Spending:
 
     def _belong_to(self, metadata: dict[str, Any]) -> None:
         """Take over what the file says."""
-        self.budget = session_file.budget_of(metadata["budget"])
+        self.budget = ledger.budget_of(metadata["budget"])
         self.people = metadata["people"]
         self.unit = metadata["unit"]
         self.relation = metadata["relation"]
@@ -511,7 +510,7 @@ class Spending:
                 left = (left[0] - price, left[1] - delta)
                 row: dict[str, Any] = {self._price: float(price), "delta": float(delta)}
                 row |= {"time": now(), "asked": text, "file": file}
-                questions.append(session_file.spend(db, **row))
+                questions.append(ledger.spend(db, **row))
         return Booking(
             self, tuple(questions), at_first[0] - left[0], at_first[1] - left[1], self.relation
         )
@@ -520,7 +519,7 @@ class Spending:
         try:
             with self._file.transaction() as db:
                 for question in questions:
-                    session_file.seal(db, question)
+                    ledger.seal(db, question)
         except (OSError, ValueError) as e:
             warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=3)
 
@@ -563,7 +562,7 @@ class Spending:
         """
         names = ["question", "time", "asked", "queries", "deviation", "answered"]
         names += [self._price, "delta", "file"]
-        select = f"SELECT {', '.join(names)} FROM ({session_file.ANSWERED}) ORDER BY question"
+        select = f"SELECT {', '.join(names)} FROM ({ledger.ANSWERED}) ORDER BY question"
         with self._file.transaction(write=False) as db:
             rows = db.execute(select).fetchall()
             return pd.DataFrame(rows, columns=names).set_index("question")
@@ -587,7 +586,7 @@ class Spending:
     @property
     def _price(self) -> str:
         """What the budget counts, as the ledger names it."""
-        return session_file.price_of(session_file.budget_record(self.budget))
+        return ledger.price_of(ledger.budget_record(self.budget))
 
 
 def _payable(asked: float, exact: Fraction, on_paper: Fraction) -> float:

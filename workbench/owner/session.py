@@ -19,7 +19,6 @@ from workbench.estimates.release_files import refuse_place, reserve
 from workbench.inference import KernelPCA
 from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.owner import ledger
-from workbench.owner import ledger as session_file
 from workbench.owner.budget import (
     description,
     now,
@@ -133,7 +132,7 @@ class Asking(Recall):
                 db.executemany("UPDATE bank SET value = ? WHERE place = ?", rows)
                 texts = stated.to_text(trial.workload)
                 answers = zip(texts, trial.variances.tolist(), values, strict=True)
-                session_file.seal(db, question, list(answers))
+                ledger.seal(db, question, list(answers))
         except (OSError, ValueError) as e:
             warnings.warn(f"answered and paid for, but not kept in the bank: {e}", stacklevel=2)
         return release
@@ -209,7 +208,7 @@ class Asking(Recall):
                 raise ValueError(f"{e}. {_what_recall_answers(db)}") from None
             if self._stated_bank:
                 self._belong_to(self._file.begin_bank(db, self._stated_bank))
-            question = session_file.spend(
+            question = ledger.spend(
                 db,
                 time=now(),
                 asked=text,
@@ -259,7 +258,7 @@ def _queries(workload: Recipe, epsilon: float | None, rho: float | None) -> Any:
 
 
 def _what_recall_answers(db: sqlite3.Connection) -> str:
-    answered = f"({session_file.ANSWERED}) WHERE answered AND queries ORDER BY question"
+    answered = f"({ledger.ANSWERED}) WHERE answered AND queries ORDER BY question"
     rows = db.execute(f"SELECT asked, deviation FROM {answered}").fetchall()
     sources = [f"{text[:120]} (noise of ±{d:.3g})" for text, d in rows[:5]]
     if len(rows) > 5:
