@@ -211,8 +211,8 @@ def _check(file: Path, record: Mapping[str, Any], words: list[str]) -> None:
     if row_digest(_rows_again(record, words)) == record["rows"]:
         screen.say("It was run again: all rows agree, times left out.")
         return
-    here = provenance.commit()
-    then = "" if here == record.get("commit") else "; it was made by other sources"
+    is_same = provenance.commit() == record.get("commit")
+    then = "" if is_same else "; it was made by other sources"
     screen.complain(f"it was run again, and rows differ{then}")
     raise typer.Exit(1)
 

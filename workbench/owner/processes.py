@@ -13,9 +13,6 @@ from typing import Any
 
 _LOOK = 0.5  # seconds
 _TASKS = 2  # that each of the others is given at a time
-_USED = (
-    "workbench.owner.scale.counting"  # by name: it stands below, and takes time to import here
-)
 
 
 class Workers(Executor):
@@ -69,7 +66,8 @@ def _start(parent: int) -> None:
 
     process_executor._MAX_MEMORY_LEAK_SIZE = inf  # loky takes 300 MB more for a leak
     end_with(parent)
-    import_module(_USED).load()
+    # by name: it stands below, and takes time to import here
+    import_module("workbench.owner.scale.counting").load()
 
 
 def end_with(parent: int) -> None:

@@ -38,7 +38,7 @@ from workbench.owner.choosing import (
     reconstructed,
     strategy_for,
 )
-from workbench.owner.ledger import SessionFile, data_counter, known_counter, new_counter
+from workbench.owner.ledger import SessionFile
 from workbench.owner.recall import Recall
 from workbench.privacy import ADD_REMOVE, DP, LOCAL, ZCDP, exact_rho, warn_if_large
 from workbench.privacy.enclosures import round_up
@@ -356,9 +356,9 @@ class Session(Asking):
             if table is not None and session.unit is not None:
                 session._refuse_other_unit(unit, table.bound)
             if session._counter is not None:
-                file.watch(db, known_counter(session._counter, path, file.id, lost))
+                file.watch(db, ledger.known_counter(session._counter, path, file.id, lost))
             if data is not None:
-                file.watch(db, data_counter(Path(data).resolve(), path, file.id, lost))
+                file.watch(db, ledger.data_counter(Path(data).resolve(), path, file.id, lost))
         return session
 
     @classmethod
@@ -423,7 +423,7 @@ class Session(Asking):
             if ledger.is_begun(db):
                 raise ValueError(exists)
             session._belong_to(session._file.settle(db, stated))
-            session._file.watch(db, new_counter(counter, path, session._file.id))
+            session._file.watch(db, ledger.new_counter(counter, path, session._file.id))
         return session
 
     def _of_unit(self, release: Release, unit: str | None) -> Release:
