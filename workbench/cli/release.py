@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from workbench.cli import mechanism_options, publishing, release_text, screen
+from workbench.cli import mechanism_options, publishing, release_text, screen, serving
 from workbench.cli.request import Request
 
 
@@ -95,11 +95,19 @@ def synthesize(
 def publish(
     ctx: typer.Context,
     table: Annotated[
-        list[Path], typer.Argument(metavar="TABLE...", help="The table of this edition.")
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="[TABLE...]", help="The table of this edition. The page offers a list."
+        ),
+    ] = None,
     folder: Annotated[
-        Path, typer.Option("--publish", metavar="FOLDER", help="The new folder to write.")
-    ],
+        Path | None,
+        typer.Option(
+            "--publish",
+            metavar="FOLDER",
+            help="The new folder to write, without a page.",
+        ),
+    ] = None,
     source: Annotated[
         Path,
         typer.Option(
@@ -112,13 +120,33 @@ def publish(
         int | None,
         typer.Option(min=0, help="Seed of a simulated edition, which is not for publication."),
     ] = None,
+    browser: serving.Browser = True,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")] = 8886,
 ) -> None:
-    """Publish the next edition of a table, as publication.json describes it.
+    """Publish a table, on a page in the browser or at once.
 
-    The file's "release" names the mechanism, the domain and the options of `workbench release`. After the
-    release, the file lists this edition, so that the next data sheet names it and adds its ε. A release that
-    was paid for before its folder was written is published without paying again.
+    Without --publish, a page leads from the table to the publication in six steps and keeps every choice in
+    publication.json. Nothing of the table leaves this machine. With --publish, the next edition is published
+    as publication.json describes it: its "release" names the mechanism, the domain and the options of
+    `workbench release`. After the release, the file lists this edition, so that the next data sheet names it
+    and adds its ε. A release that was paid for before its folder was written is published without paying
+    again.
     """
+    from workbench.owner.publication import alone_in
+
+    if folder is None:
+        serving.publishing_page(table or [], source, port, browser)
+        return
+    if not table:
+        raise ValueError("TABLE is missing. Name the table of this edition")
+    with alone_in(source.resolve().parent):
+        _publish_edition(ctx, table, folder, source, seed)
+
+
+def _publish_edition(
+    ctx: typer.Context, table: list[Path], folder: Path, source: Path, seed: int | None
+) -> None:
+    """Release as the recipe says, or publish what was paid for before."""
     from workbench.estimates.release import Release
     from workbench.owner import publication
 

@@ -154,6 +154,13 @@ def explore(
     if not notebook.is_file():
         raise FileNotFoundError(f"{notebook}: no such notebook; name its folder")
 
+    _serve_voila("The explorer", notebook, port, notebook.parent.parent, browser)
+
+
+def _serve_voila(
+    name: str, notebook: Path, port: int, project: Path, browser: bool
+) -> None:
+    """Serve one notebook as a page without its code."""
     port = free_port(port)
     arguments = [
         "voila",
@@ -165,8 +172,31 @@ def explore(
         "--template=workbench",  # which asks no other host
         "--Voila.log_level=WARN",
     ]
+    serve(name, port, arguments, "/", project, browser)
 
-    serve("The explorer", port, arguments, "/", notebook.parent.parent, browser)
+
+# Publish
+
+
+def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bool) -> None:
+    """Serve the page that publishes a table of the current folder."""
+    from workbench.compiled import load_nbformat
+    from workbench.estimates.files import process_folder
+    from workbench.widgets.publishing import State
+
+    names = [str(path.resolve()) for path in tables]
+    State(source, Path.cwd(), names)  # refuses a file that is no publication.json
+    told = f"{str(source.resolve())!r}, {str(Path.cwd())!r}, {names!r}"
+    nbformat = load_nbformat()
+    code = f"from workbench.widgets.publishing import PublishingPage\nPublishingPage({told})"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    book.metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3"},
+        "title": "Publish a table",
+    }
+    notebook = process_folder() / "publish.ipynb"
+    notebook.write_text(nbformat.writes(book), encoding="utf-8")
+    _serve_voila("Publish a table", notebook, port, notebook.parent, browser)
 
 
 # Bank

@@ -45,12 +45,15 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
         Other options of the command without their dashes, for example
         {"user": "rider", "bound": "10,1", "epsilon": 1}. An option that describes one run only, for
         example "seed", is given on the command line.
+    page : mapping of str to str or number
+        What the page of `workbench publish` keeps besides: the table's path, the folder, and beliefs.
     """
 
     mechanism: str
     domain: str
     budget: str = ""
     options: dict[str, str | int | float] = {}
+    page: dict[str, str | int | float] = {}
 
     def words(self, home: Path) -> list[str]:
         """The words of `workbench release` for this recipe.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +24,10 @@ from workbench.spaces import Domain
 
 if TYPE_CHECKING:
     from workbench.estimates.release import Release
+
+fcntl: Any = None
+if find_spec("fcntl"):  # not on Windows
+    import fcntl
 
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip file can name: nothing in it depends on a clock
 _ERRORS = {"sd": "standard deviation of the noise", "low": "lower limit", "high": "upper limit"}
@@ -43,6 +50,30 @@ def refuse_folder(folder: str | Path) -> Path:
     if not target.resolve().parent.is_dir():
         raise FileNotFoundError(f"{target.parent}: no such folder")
     return target
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a folder, so that one publication at a time is made from its publication.json.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds it.
+    """
+    if fcntl is None:
+        yield
+        return
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise BlockingIOError(
+            f"{folder}: another process is publishing from this folder. Wait until it is done"
+        ) from None
+    finally:
+        os.close(held)
 
 
 def publish(

@@ -1,0 +1,146 @@
+"""The page of `workbench publish`, from a table to the zip file."""
+
+import json
+import time
+
+import pandas as pd
+import pytest
+
+from workbench.owner import Session
+from workbench.owner.publication import alone_in
+from workbench.widgets import publishing
+from workbench.widgets.publishing import PublishingPage
+
+STEP2 = {"user": "patient", "person": "patient", "people": "", "row": "<i>visit</i>", "rows": "visits"}
+STEP4 = {"count": "rows", "users": "50", "per_user": "2", "spread": "2", "limit": "3"}
+WORDS = {"title": "Visits <b>2025</b>", "publisher": "City", "contact": "a@b.example", "licence": "CC0"}
+
+
+@pytest.fixture
+def page(tmp_path):
+    rows = {"patient": [f"p{i % 40}" for i in range(90)], "sex": ["F", "M", "Q7"] * 30, "age": 47}
+    pd.DataFrame(rows).to_csv(tmp_path / "visits.csv", index=False)
+    return PublishingPage(tmp_path / "publication.json", tmp_path)
+
+
+def send(page, do="", **fields):
+    page.handle({"fields": fields, "do": do})
+    return page.html
+
+
+def columns(**more):
+    return {"on1": "1", "rule1": "labels", "text1": "F, M, <u>no</u>", "try1": "Z", **more}
+
+
+def filled(page):
+    """The page at step 6, with everything chosen."""
+    send(page, "step 1", table="visits.csv")
+    send(page, "step 2", **STEP2)
+    send(page, "step 3", **columns())
+    send(page, "step 4", **STEP4)
+    send(page, "", epsilon="1", budget="b.sqlite")
+    send(page, "ledger", epsilon="1", budget="b.sqlite", total="2")
+    send(page, "step 5", epsilon="1", budget="b.sqlite")
+    return send(page, folder="visits-2025", **WORDS)
+
+
+def settled(page):
+    end = time.monotonic() + 60
+    while not page.state.is_published:
+        assert time.monotonic() < end, page.html
+        time.sleep(0.2)
+    while page.state.is_running:
+        time.sleep(0.1)
+
+
+def test_choices_are_on_disk_and_no_value_of_the_table_is_shown(page, tmp_path):
+    shown = [page.html]
+    shown.append(send(page, "step 1", table="visits.csv"))
+    shown.append(send(page, "step 2", **STEP2))
+    shown.append(send(page, **columns()))
+    assert "the row is left out" in shown[-1] and "&lt;u&gt;no" in shown[-1]
+    shown.append(send(page, **columns(other1="1")))
+    assert "→ other" in shown[-1]
+    shown.append(send(page, "step 3", **columns()))
+    shown.append(send(page, **STEP4))
+    best = publishing.bounds(page.state).bound
+    send(page, "recommended", **STEP4)
+    assert page.state.options["bound"] == f"{best},{best},{best}"
+    shown.append(send(page, **STEP4 | {"count": "people"}))
+    assert page.state.options["bound"] == "3,1" and page.state.counts_people
+    for html in shown:
+        assert "Q7" not in html and "p39" not in html and "90" not in html.split("</style>")[1]
+        assert "<i>visit" not in html and "<u>" not in html
+    again = PublishingPage(page.state.source, tmp_path)
+    assert again.state.about == page.state.about and again.state.columns == page.state.columns
+    assert json.loads((tmp_path / "domain.json").read_text())["missing_user"] == "drop"
+
+
+@pytest.mark.parametrize(
+    ("step", "fields", "words"),
+    [
+        (0, {"table": "../other.csv"}, "not in the list"),
+        (2, {"on1": "1", "rule1": "edges", "text1": "x"}, "need numbers in ascending order"),
+        (3, STEP4 | {"limit": "none"}, "limit: need a number"),
+        (4, {"epsilon": "-1"}, "epsilon: need a number"),
+        (5, {"folder": "../away"}, "without a path"),
+        (5, {"folder": "taken"}, "exists already"),
+    ],
+)
+def test_bad_input_is_said_and_changes_nothing(page, tmp_path, step, fields, words):
+    (tmp_path / "taken").mkdir()
+    send(page, "step 1", table="visits.csv")
+    send(page, "step 2", **STEP2)
+    send(page, "step 3", **columns())
+    before = page.state.source.read_bytes()
+    page.step = step
+    assert words in send(page, **fields)
+    assert page.state.source.read_bytes() == before
+
+
+def test_a_file_that_is_no_table_is_refused(page, tmp_path):
+    (tmp_path / "wrong.parquet").write_text("no parquet")
+    assert 'role="alert"' in send(page, "step 1", table="wrong.parquet")
+    assert page.state.page.get("table") != "wrong.parquet"
+
+
+def test_a_column_that_this_years_table_lacks_is_named(page, tmp_path):
+    filled(page)
+    pd.DataFrame({"patient": [1], "gender": ["F"]}).to_csv(tmp_path / "visits.csv", index=False)
+    assert "no column sex" in send(page, "publish", folder="visits-2025", **WORDS)
+    assert not page.state.is_running and len(Session.open(tmp_path / "b.sqlite").ledger) == 0
+
+
+def test_odds_of_one():
+    assert publishing.chances(1.0) == ("73 %", "88 %")
+
+
+@pytest.mark.slow
+def test_two_tabs_and_a_second_press_publish_once(page, tmp_path):
+    html = filled(page)
+    assert "Visits &lt;b&gt;2025" in html and "disabled" not in html.split("</nav>")[1]
+    other = PublishingPage(page.state.source, tmp_path)
+    other.step = 5
+    for each in (page, other, page):
+        send(each, "publish", folder="visits-2025", **WORDS)
+    settled(page)
+    assert len(Session.open(tmp_path / "b.sqlite").ledger) == 1
+    assert (tmp_path / "visits-2025.zip").exists()
+    later = PublishingPage(page.state.source, tmp_path)  # after the browser was closed
+    later.step = 5
+    assert "are written" in send(later) and later.state.about.edition == 2
+    send(later, "publish")
+    send(later, "next")
+    assert later.state.folder is None
+    assert "exists already" in send(later, folder="visits-2025", **WORDS)
+    send(later, "publish", folder="second", **WORDS)
+    settled(later)
+    send(later, "next")
+    html = send(later, folder="third", **WORDS)
+    assert "ε = 0 of 2 remains" in html and "The last spend was" in html
+
+
+def test_one_process_publishes_from_a_folder(page, tmp_path):
+    with alone_in(tmp_path):
+        assert page.state.is_running
+    assert not page.state.is_running
