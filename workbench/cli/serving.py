@@ -157,9 +157,7 @@ def explore(
     _serve_voila("The explorer", notebook, port, notebook.parent.parent, browser)
 
 
-def _serve_voila(
-    name: str, notebook: Path, port: int, project: Path, browser: bool
-) -> None:
+def _serve_voila(name: str, notebook: Path, port: int, project: Path, browser: bool) -> None:
     """Serve one notebook as a page without its code."""
     port = free_port(port)
     arguments = [
@@ -188,7 +186,9 @@ def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bo
     State(source, Path.cwd(), names)  # refuses a file that is no publication.json
     told = f"{str(source.resolve())!r}, {str(Path.cwd())!r}, {names!r}"
     nbformat = load_nbformat()
-    code = f"from workbench.widgets.publishing import PublishingPage\nPublishingPage({told})"
+    code = (
+        f"from workbench.widgets.publishing_page import PublishingPage\nPublishingPage({told})"
+    )
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     book.metadata = {
         "kernelspec": {"name": "python3", "display_name": "Python 3"},

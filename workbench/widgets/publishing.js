@@ -17,8 +17,8 @@ function render({ model, el }) {
     if (again) { if (again.type === "text") again.value = typed; again.focus(); }
     if (same && value) el.querySelector(`[data-do="${value}"]`)?.focus();
     if (!same) { window.scrollTo(0, 0); el.querySelector("h1")?.focus(); }
-    clearTimeout(timer);
-    if (el.querySelector("[data-poll]")) timer = setTimeout(() => model.send({}), 1000);
+    clearInterval(timer); // nothing comes back where nothing changed
+    if (el.querySelector("[data-poll]")) timer = setInterval(() => model.send({}), 1000);
   };
   el.addEventListener("pointerdown", () => (held = true));
   window.addEventListener("pointerup", () => setTimeout(() => { held = false; if (waiting) show(); }, 50));

@@ -1,4 +1,4 @@
-"""The page of `workbench publish`: from a table to a publication in six steps.
+"""The six steps of `workbench publish`, from a table to a publication, without their page.
 
 Every choice is in publication.json and in the domain file that it names, both of which are read before and
 written after each step. A closed browser therefore loses nothing, and two tabs show the same. Nothing of the
@@ -8,22 +8,18 @@ private table is shown before a release has been paid for.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from math import exp, log
 from pathlib import Path
 from typing import Any
 
-import anywidget
 import msgspec
-import numpy as np
-import traitlets
 
-from workbench.compiled import pd
-from workbench.data import PUBLIC, Bound, Interactions, SparseTable, draft_domain
+from workbench.data import Bound, Interactions, draft_domain
 from workbench.figures.saved import write_json
 from workbench.mechanisms.options import mechanism_options
 from workbench.owner import Session
@@ -36,7 +32,7 @@ from workbench.owner.publication import (
     refuse_folder,
 )
 from workbench.spaces import Domain
-from workbench.value import number, stated
+from workbench.value import stated
 
 STEPS = ("Table", "Who is protected", "Columns", "Bound", "Privacy", "Publish")
 _TABLES = (".csv", ".csv.gz", ".csv.zst", ".parquet", ".duckdb", ".sqlite", ".db")
@@ -46,21 +42,22 @@ _CODES = {  # code lists that everybody knows
     "December".split(),
     "hours": [str(hour) for hour in range(24)],
 }
-_PARTS = ("hour", "weekday", "day", "month", "quarter")
-_RULES = {
+PARTS = ("hour", "weekday", "day", "month", "quarter")
+RULES = {
     "labels": "typed labels",
     "file": "labels from a file of codes",
     "range": "integers from, to",
     "edges": "bins of numbers",
-    **{f"time {part}": f"date: {part}" for part in _PARTS},
+    **{f"time {part}": f"date: {part}" for part in PARTS},
     **{f"list {name}": f"code list: {name}" for name in _CODES},
 }
 _TEXTS = ("title", "publisher", "contact", "licence", "source", "period", "one_count")
 _WORDS = ("person", "people", "row", "rows")
-_BELIEFS = {"users": 10_000, "per_user": 2.0, "spread": 2.0}
+BELIEFS = {"users": 10_000, "per_user": 2.0, "spread": 2.0}
 _SIMULATED = 2.0  # seconds
-_SHOWN = 8  # labels, cells and mechanisms
-_MARK = "Not for publication: this is your own look at the table."
+SHOWN = 8  # labels, cells and mechanisms
+_PLAIN = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
+MARK = "Not for publication: this is your own look at the table."
 
 
 class State:
@@ -94,13 +91,14 @@ class State:
             except msgspec.MsgspecError as e:
                 raise ValueError(f"{self.source}: {e}") from None
         if self.about.release is None:
-            free = "domain.json" if not self._beside("domain.json").exists() else "columns.json"
+            free = "domain.json" if not self.beside("domain.json").exists() else "columns.json"
             self.set(release=Recipe(mechanism="GeometricHistogram", domain=free))
         self.columns = {}
         if self.domain_file.exists():
             self.columns = json.loads(self.domain_file.read_text(encoding="utf-8"))
 
-    def _beside(self, name: str) -> Path:
+    def beside(self, name: str) -> Path:
+        """The path of a file next to publication.json."""
         return self.source.parent / name
 
     def write(self) -> None:
@@ -128,7 +126,7 @@ class State:
     @property
     def domain_file(self) -> Path:
         """The file of columns and their rules."""
-        return self._beside(self.recipe.domain)
+        return self.beside(self.recipe.domain)
 
     @property
     def domain(self) -> Domain:
@@ -151,6 +149,20 @@ class State:
         return int(str(self.options.get("bound", "1")).split(",")[0])
 
     @property
+    def bound(self) -> Bound:
+        """How far one person moves the table."""
+        return Bound(*(int(x) for x in str(self.options.get("bound", "1,1")).split(",")))
+
+    @property
+    def believed(self) -> Beliefs:
+        """Beliefs about the table, whose records are the people's."""
+        users = float(self.page.get("users", BELIEFS["users"]))
+        each = float(self.page.get("per_user", BELIEFS["per_user"])) if self.user else 1.0
+        records = max(2.0, users * each)
+        cells = max(1, min(self.domain.size, int(records / 2)))
+        return Beliefs(self.domain, records=records, cells=cells, bound=self.bound)
+
+    @property
     def counts_people(self) -> bool:
         """Whether one count is a person, who counts once in a cell."""
         words = str(self.options.get("bound", "1,1")).split(",")
@@ -159,7 +171,7 @@ class State:
     @property
     def folder(self) -> Path | None:
         """Where the publication goes."""
-        return self._beside(self.page["folder"]) if self.page.get("folder") else None
+        return self.beside(self.page["folder"]) if self.page.get("folder") else None
 
     @property
     def is_running(self) -> bool:
@@ -196,7 +208,9 @@ class State:
 
     def tables(self) -> list[str]:
         """Paths of tables in the folder, and of those named at the start."""
-        found = [p.name for p in self.home.iterdir() if p.name.endswith(_TABLES) and p.is_file()]
+        found = [
+            p.name for p in self.home.iterdir() if p.name.endswith(_TABLES) and p.is_file()
+        ]
         return [*self.named, *sorted(found)]
 
     def draft(self) -> dict[str, Any]:
@@ -293,7 +307,7 @@ def words_of(rule: Any) -> tuple[str, str]:
             return "edges", ", ".join(f"{x:g}" for x in edges)
         case {"from": int() as first, "to": int() as last}:
             return "range", f"{first}, {last}"
-        case {"time": part} if part in _PARTS:
+        case {"time": part} if part in PARTS:
             return f"time {part}", rule.get("format", "")
         case {"file": name}:
             return "file", name
@@ -308,7 +322,7 @@ def choose_bound(state: State, fields: Mapping[str, str]) -> None:
     if not state.user:
         state.set_page(**_numbers(fields, "users"))
         return
-    state.set_page(**_numbers(fields, *_BELIEFS))
+    state.set_page(**_numbers(fields, *BELIEFS))
     limit = int(_numbers(fields, "limit")["limit"])
     people = fields.get("count") == "people"
     state.set_options(bound=f"{limit},1" if people else f"{limit},{limit},{limit}")
@@ -321,7 +335,7 @@ def choose_privacy(state: State, fields: Mapping[str, str]) -> None:
     state.set_recipe(budget=fields.get("budget", "").strip())
     asked = fields.get("mechanism")
     if asked and asked != state.recipe.mechanism:
-        row = next(row for row in mechanisms(state) if type(row.mechanism).__name__ == asked)
+        row = row_of(state, asked)
         words = shlex.split(mechanism_options(row.mechanism))
         given = dict(zip(words[::2], words[1::2], strict=True))
         of_mechanism = {n.removeprefix("--"): x for n, x in given.items()}
@@ -337,8 +351,8 @@ def new_ledger(state: State, fields: Mapping[str, str]) -> str:
         raise ValueError("Name a file for the ledger, for example editions.sqlite")
     total = _numbers(fields, "total")["total"]
     words = ["--people", state.about.persons, "--unit", f"a {state.about.person}"]
-    path = str(state._beside(state.recipe.budget))
-    return _command(state, "budget", "new", path, *words, "--epsilon", f"{total}")
+    path = str(state.beside(state.recipe.budget))
+    return command(state, "budget", "new", path, *words, "--epsilon", f"{total}")
 
 
 def choose_words(state: State, fields: Mapping[str, str]) -> None:
@@ -349,7 +363,7 @@ def choose_words(state: State, fields: Mapping[str, str]) -> None:
         if name:
             if Path(name).name != name:
                 raise ValueError(f"{name}: need the name of a folder without a path")
-            refuse_folder(state._beside(name))
+            refuse_folder(state.beside(name))
         state.set_page(folder=name)
 
 
@@ -380,17 +394,9 @@ def _numbers(fields: Mapping[str, str], *names: str) -> dict[str, float]:
 # What the page shows
 
 
-def preview(state: State, name: str, text: str) -> str:
-    """What a rule makes of a typed example; no table is read."""
-    domain = Domain.from_dict({name: state.columns[name]}, state.source.parent)
-    frame = pd.DataFrame({column: [text] for column in domain.columns})
-    table = SparseTable.read(frame, domain, PUBLIC)
-    return f"→ {domain.decode(name, table.keys)[0]}" if len(table) else "→ the row is left out"
-
-
 def bounds(state: State) -> BoundAdvice:
     """Errors over the bound, from beliefs alone."""
-    believed = [float(state.page.get(name, x)) for name, x in _BELIEFS.items()]
+    believed = [float(state.page.get(name, x)) for name, x in BELIEFS.items()]
     return _bounds(state.domain, state.epsilon, *believed)
 
 
@@ -404,55 +410,22 @@ def _bounds(
 
 def mechanisms(state: State) -> list[Any]:
     """Rows of advice whose mechanism the page can release."""
-    users = int(state.page.get("users", _BELIEFS["users"]))
-    per = float(state.page.get("per_user", _BELIEFS["per_user"])) if state.user else 1.0
-    limits = [int(x) for x in str(state.options.get("bound", "1,1")).split(",")]
     found: dict[str, Any] = {}
-    for row in _advice(state.domain, users * per, tuple(limits), state.epsilon).rows:
+    for row in _advice(state.believed, state.epsilon).rows:
         if row.mechanism.takes is not Interactions and mechanism_options(row.mechanism):
             found.setdefault(type(row.mechanism).__name__, row)
-    return [*found.values()][:_SHOWN]
+    return [*found.values()][:SHOWN]
 
 
-def _believed(domain: Domain, records: float, limits: tuple[int, ...]) -> Beliefs:
-    cells = max(1, min(domain.size, int(records / 2)))
-    return Beliefs(domain, records=max(records, cells), cells=cells, bound=Bound(*limits))
+def row_of(state: State, name: str) -> Any:
+    """The row of a mechanism, or the first."""
+    rows = mechanisms(state)
+    return next((row for row in rows if type(row.mechanism).__name__ == name), rows[0])
 
 
 @lru_cache(8)
-def _advice(domain: Domain, records: float, limits: tuple[int, ...], epsilon: float) -> Advice:
-    believed = _believed(domain, records, limits)
+def _advice(believed: Beliefs, epsilon: float) -> Advice:
     return advise(believed, epsilon, task="cells", seconds=_SIMULATED)
-
-
-def simulated(state: State) -> list[tuple[str, float, float]]:
-    """The largest cells of simulated data, their counts, and a simulated release of them."""
-    rows = mechanisms(state)
-    row = next((r for r in rows if type(r.mechanism).__name__ == state.recipe.mechanism), rows[0])
-    limits = tuple(int(x) for x in str(state.options.get("bound", "1,1")).split(","))
-    users = int(state.page.get("users", _BELIEFS["users"]))
-    small, _ = _believed(state.domain, float(users), limits).simulated()
-    table = small.load()
-    release = row.mechanism(table, np.random.default_rng(0))  # of beliefs: nothing private
-    order = np.argsort(-table.counts, kind="stable")[:_SHOWN]
-    keys = table.keys[order]
-    from workbench.queries import Cells
-
-    noisy = release.answer(Cells(keys))
-    return [
-        (f"cell {i + 1}", float(a), float(b))
-        for i, (a, b) in enumerate(zip(table.counts[order], noisy, strict=True))
-    ]
-
-
-def chances(epsilon: float) -> tuple[str, str]:
-    """What 50 % becomes at most: for being in the table, and for either of two values.
-
-    >>> chances(1.0)
-    ('73 %', '88 %')
-    """
-    after = [1 / (1 + exp(-x)) for x in (epsilon, 2 * epsilon)]
-    return tuple(f"{100 * x:.0f} %" if x < 0.995 else "over 99 %" for x in after)  # type: ignore[return-value]
 
 
 def ledger(state: State) -> str:
@@ -460,7 +433,7 @@ def ledger(state: State) -> str:
     name = state.recipe.budget
     if not name:
         return "No ledger: nothing limits the sum of what you publish about these people."
-    path = state._beside(name)
+    path = state.beside(name)
     if not path.exists():
         return f"{name} does not exist yet. Create it with the ε of all editions together."
     session = Session.open(path)
@@ -499,7 +472,9 @@ def _refuse(text: str) -> None:
 def _refuse_unknown(state: State) -> None:
     """Refuse rules of columns that this year's table does not have."""
     domain, names = state.domain, state.draft()
-    known = {(x.get("column") if isinstance(x, dict) else None) or name for name, x in names.items()}
+    known = {
+        (x.get("column") if isinstance(x, dict) else None) or name for name, x in names.items()
+    }
     unknown = [c for c in (*domain.columns, state.user) if c and c not in known]
     if unknown:
         raise ValueError(f"The table has no column {', '.join(unknown)} (steps 2 and 3)")
@@ -516,10 +491,11 @@ def start(state: State) -> None:
     if todo:
         raise ValueError(". ".join(todo))
     assert state.folder is not None
-    with open(_log(state), "w", encoding="utf-8") as log:
+    with open(log_file(state), "w", encoding="utf-8") as log:
         state.process = subprocess.Popen(
             _words(state, "publish", state.page["table"], "--publish", str(state.folder)),
             cwd=state.home,
+            env=os.environ | _PLAIN,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -532,13 +508,20 @@ def _words(state: State, *words: str) -> list[str]:
     return [sys.executable, "-c", "from workbench.cli import main; main()", *words, *source]
 
 
-def _log(state: State) -> Path:
+def log_file(state: State) -> Path:
+    """What the process that publishes says, for its owner alone."""
     return Path(f"{state.folder}.log")
 
 
-def _command(state: State, *words: str) -> str:
+def command(state: State, *words: str) -> str:
     """What a command says, to its owner."""
-    done = subprocess.run(_words(state, *words), cwd=state.home, capture_output=True, text=True)
+    done = subprocess.run(
+        _words(state, *words),
+        cwd=state.home,
+        capture_output=True,
+        text=True,
+        env=os.environ | _PLAIN,
+    )
     said = (done.stdout + done.stderr).strip()
     if done.returncode and words[0] == "budget":
         raise ValueError(said)
@@ -549,175 +532,4 @@ def look(state: State) -> str:
     """What `domain check --look` says of the table, for its owner alone."""
     user = ["--user", state.user] if state.user else []
     words = ["domain", "check", str(state.domain_file), state.page["table"], "--look", *user]
-    return f"{_MARK}\n\n{_command(state, *words)}"
-
-
-# Page
-
-_SCRIPT = Path(__file__).with_name("publishing.js")
-_STYLE = Path(__file__).with_name("publishing.css")
-
-
-class PublishingPage(anywidget.AnyWidget):
-    """The six steps in a browser.
-
-    Parameters
-    ----------
-    source : path
-        The file publication.json.
-    home : path
-        Folder whose tables are offered.
-    tables : sequence of str
-        Tables named when the page was started.
-    """
-
-    _esm = _SCRIPT
-    html = traitlets.Unicode().tag(sync=True)
-
-    def __init__(self, source: str | Path, home: str | Path, tables: Sequence[str] = ()):
-        self.state = State(source, home, tables)
-        self.step = len(STEPS) - 1 if self.state.is_running else 0
-        self.tried: dict[str, str] = {}
-        self.looked = ""
-        super().__init__()
-        self.on_msg(lambda _, message, buffers: self.handle(message))
-        self.show()
-
-    def handle(self, message: Mapping[str, Any]) -> None:
-        """Take the fields of the step that is shown, do what a button asks, and show the page."""
-        state, fields, action = self.state, message.get("fields", {}), message.get("do", "")
-        error = ""
-        try:
-            state.read()
-            if fields and not state.is_running:
-                self.tried = {n: x for n, x in fields.items() if n.startswith("try")}
-                CHOOSE[self.step](state, fields)
-                state.write()
-            match action.split():
-                case ["step", i]:
-                    self.step, self.looked = int(i), ""
-                case ["ledger"]:
-                    new_ledger(state, fields)
-                case ["recommended"]:
-                    CHOOSE[3](state, dict(fields) | {"limit": f"{bounds(state).bound}"})
-                    state.write()
-                case ["look"]:
-                    self.looked = look(state)
-                case ["publish"]:
-                    start(state)
-                case ["next"]:
-                    state.set_page(folder="")
-                    state.write()
-        except (ValueError, OSError) as e:
-            error = str(e)
-            if action == f"step {self.step - 1}":
-                self.step -= 1  # back is always possible
-        self.show(error)
-
-    def show(self, error: str = "") -> None:
-        """Draw the step."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        loader = PackageLoader("workbench", "widgets")
-        how: dict[str, Any] = dict(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        page = Environment(loader=loader, undefined=StrictUndefined, **how)
-        try:
-            shown = self._shown()
-        except (ValueError, OSError) as e:
-            shown, error = {"problem": True}, error or str(e)
-        given = dict(state=self.state, step=self.step, steps=STEPS, error=error, number=number)
-        text = page.get_template("publishing.html").render(given, style=_STYLE.read_text(), **shown)
-        self.html = text
-
-    def _shown(self) -> dict[str, Any]:
-        """What the template of this step needs."""
-        state = self.state
-        match self.step:
-            case 0:
-                return dict(tables=state.tables(), columns=self._columns())
-            case 1:
-                return dict(columns=self._columns())
-            case 2:
-                return dict(
-                    cards=[self._card(i, *each) for i, each in enumerate(state.draft().items())],
-                    rules=_RULES,
-                    looked=self.looked,
-                )
-            case 3:
-                believed = {name: state.page.get(name, x) for name, x in _BELIEFS.items()}
-                found = bounds(state) if state.user else None
-                return dict(believed=believed, found=found, curve=found and curve(found, state.limit))
-            case 4:
-                return dict(
-                    chances=chances(state.epsilon),
-                    ledger=ledger(state),
-                    rows=mechanisms(state),
-                    simulated=simulated(state),
-                    no_ledger=bool(state.recipe.budget)
-                    and not state._beside(state.recipe.budget).exists(),
-                )
-        paid = state.folder is not None and Path(f"{state.folder}.parquet").exists()
-        log = _log(state).read_text() if state.folder and _log(state).exists() else ""
-        running, done = state.is_running, state.is_published
-        return dict(
-            running=running, done=done, paid=paid, log="" if running or done else log,
-            missing=missing(state), ledger=ledger(state), chances=chances(state.epsilon), mark=_MARK,
-            files=sorted(p.name for p in state.folder.iterdir()) if done and state.folder else [],
-        )  # fmt: skip
-
-    def _columns(self) -> list[tuple[str, str]]:
-        """Columns with their declared types in words."""
-        kinds = {"from": "integers", "low": "numbers", "time": "dates or times", "labels": "text"}
-        return [
-            (name, next((kinds[k] for k in kinds if isinstance(x, dict) and k in x), "not declared"))
-            for name, x in self.state.draft().items()
-        ]
-
-    def _card(self, i: int, name: str, drafted: Any) -> dict[str, Any]:
-        """One column of step 3: its rule, its labels and a typed example."""
-        rule = self.state.columns.get(name)
-        kind, text = ("labels", "") if rule is None else words_of(rule)
-        tried, labels, size, seen = self.tried.get(f"try{i}", ""), [], 0, ""
-        if rule is not None:
-            try:
-                domain = Domain.from_dict({name: rule}, self.state.source.parent)
-                size = domain.shape[0]
-                labels = domain.decode(name, np.arange(min(size, _SHOWN))).tolist()
-                seen = preview(self.state, name, tried) if tried else ""
-            except (ValueError, OSError) as e:
-                seen = str(e)
-        other = isinstance(rule, dict) and rule.get("other") == "label"
-        return dict(i=i, name=name, on=rule is not None, kind=kind, text=text, other=other,
-                    tried=tried, labels=labels, size=size, seen=seen,
-                    is_user=name == self.state.user)  # fmt: skip
-
-
-_WIDE, _HIGH = 600, 260
-
-
-def curve(found: BoundAdvice, limit: int) -> dict[str, Any]:
-    """Places of the curve of errors over the bound, on logarithmic axes."""
-    errors = found.errors
-    least = min(each.error for each in errors)
-    low, high = log(least / 4), log(max(each.error for each in errors) * 1.3)
-    last = log(max(errors[-1].bound, limit, 2))
-
-    def x(bound: float) -> float:
-        return round(50 + (_WIDE - 70) * log(bound) / last, 1)
-
-    def y(error: float) -> float:
-        share = (max(log(max(error, 1e-9)), low) - low) / (high - low)
-        return round(15 + (_HIGH - 55) * (1 - share), 1)
-
-    near = [each.bound for each in errors if each.error <= 1.2 * least]
-    lines = {
-        kind: " ".join(f"{x(e.bound)},{y(getattr(e, kind))}" for e in errors)
-        for kind in ("truncation", "noise", "error")
-    }
-    best = next(e for e in errors if e.bound == found.bound)
-    powers = [10.0**k for k in range(-2, 12) if low <= log(10.0**k) <= high]
-    return dict(
-        lines=lines, zone=(x(near[0]) - 4, x(near[-1]) + 4), best=(x(best.bound), y(best.error)),
-        chosen=x(limit), ticks=[(x(b.bound), b.bound) for b in errors[:: 1 + len(errors) // 9]],
-        grid=[(y(p), number(p)) for p in powers], wide=_WIDE, high=_HIGH,
-    )  # fmt: skip
+    return f"{MARK}\n\n{command(state, *words)}"

@@ -1,0 +1,256 @@
+"""The page of `workbench publish` in a browser: what each of its six steps shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets
+
+from workbench.compiled import pd
+from workbench.data import PUBLIC, SparseTable
+from workbench.owner.advice import BoundAdvice
+from workbench.spaces import Domain
+from workbench.value import number
+from workbench.widgets.publishing import (
+    BELIEFS,
+    CHOOSE,
+    MARK,
+    RULES,
+    SHOWN,
+    STEPS,
+    State,
+    bounds,
+    ledger,
+    log_file,
+    look,
+    mechanisms,
+    missing,
+    new_ledger,
+    row_of,
+    start,
+    words_of,
+)
+
+
+def preview(state: State, name: str, text: str) -> str:
+    """What a rule makes of a typed example; no table is read."""
+    domain = Domain.from_dict({name: state.columns[name]}, state.source.parent)
+    frame = pd.DataFrame({column: [text] for column in domain.columns})
+    table = SparseTable.read(frame, domain, PUBLIC)
+    return f"→ {domain.decode(name, table.keys)[0]}" if len(table) else "→ the row is left out"
+
+
+def simulated(state: State) -> list[tuple[str, float, float]]:
+    """The largest cells of simulated data, their counts, and a simulated release of them."""
+    row = row_of(state, state.recipe.mechanism)
+    table = state.believed.simulated()[0].load()
+    release = row.mechanism(table, np.random.default_rng(0))  # of beliefs: nothing private
+    order = np.argsort(-table.counts, kind="stable")[:SHOWN]
+    places = table.domain.codes(table.keys[order])
+    names = table.domain.attributes
+    cells = [dict(zip(names, place, strict=True)) for place in places.tolist()]
+    noisy = release.answer(cells)
+    return [
+        (f"cell {i + 1}", float(a), float(b))
+        for i, (a, b) in enumerate(zip(table.counts[order], noisy, strict=True))
+    ]
+
+
+def chances(epsilon: float) -> tuple[str, str]:
+    """What 50 % becomes at most: for being in the table, and for either of two values.
+
+    >>> chances(1.0)
+    ('73 %', '88 %')
+    """
+    after = [1 / (1 + exp(-x)) for x in (epsilon, 2 * epsilon)]
+    return tuple(f"{100 * x:.0f} %" if x < 0.995 else "over 99 %" for x in after)  # type: ignore[return-value]
+
+
+_SCRIPT = Path(__file__).with_name("publishing.js")
+_STYLE = Path(__file__).with_name("publishing.css")
+
+
+class PublishingPage(anywidget.AnyWidget):
+    """The six steps in a browser.
+
+    Parameters
+    ----------
+    source : path
+        The file publication.json.
+    home : path
+        Folder whose tables are offered.
+    tables : sequence of str
+        Tables named when the page was started.
+    """
+
+    _esm = _SCRIPT
+    html = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, source: str | Path, home: str | Path, tables: Sequence[str] = ()):
+        self.state = State(source, home, tables)
+        self.step = len(STEPS) - 1 if self.state.is_running else 0
+        self.tried: dict[str, str] = {}
+        self.looked = ""
+        super().__init__()
+        self.on_msg(lambda _, message, buffers: self.handle(message))
+        self.show()
+
+    def handle(self, message: Mapping[str, Any]) -> None:
+        """Take the fields of the step that is shown, do what a button asks, and show the page."""
+        state, fields, action = self.state, message.get("fields", {}), message.get("do", "")
+        error = ""
+        try:
+            state.read()
+            if fields and not state.is_running:
+                self.tried = {n: x for n, x in fields.items() if n.startswith("try")}
+                CHOOSE[self.step](state, fields)
+                state.write()
+            match action.split():
+                case ["step", i]:
+                    self.step, self.looked = int(i), ""
+                case ["ledger"]:
+                    new_ledger(state, fields)
+                case ["recommended"]:
+                    CHOOSE[3](state, dict(fields) | {"limit": f"{bounds(state).bound}"})
+                    state.write()
+                case ["look"]:
+                    self.looked = look(state)
+                case ["publish"]:
+                    start(state)
+                case ["next"]:
+                    state.set_page(folder="")
+                    state.write()
+        except (ValueError, OSError) as e:
+            error = str(e)
+            if action == f"step {self.step - 1}":
+                self.step -= 1  # back is always possible
+        self.show(error)
+
+    def show(self, error: str = "") -> None:
+        """Draw the step."""
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        loader = PackageLoader("workbench", "widgets")
+        how: dict[str, Any] = dict(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+        page = Environment(loader=loader, undefined=StrictUndefined, **how)
+        try:
+            shown = self._shown()
+        except (ValueError, OSError) as e:
+            shown, error = {"problem": True}, error or str(e)
+        given = dict(state=self.state, step=self.step, steps=STEPS, error=error, number=number)
+        text = page.get_template("publishing.html").render(
+            given, style=_STYLE.read_text(), **shown
+        )
+        self.html = text
+
+    def _shown(self) -> dict[str, Any]:
+        """What the template of this step needs."""
+        state = self.state
+        match self.step:
+            case 0:
+                return dict(tables=state.tables(), columns=self._columns())
+            case 1:
+                return dict(columns=self._columns())
+            case 2:
+                return dict(
+                    cards=[
+                        self._card(i, *each) for i, each in enumerate(state.draft().items())
+                    ],
+                    rules=RULES,
+                    looked=self.looked,
+                )
+            case 3:
+                believed = {name: state.page.get(name, x) for name, x in BELIEFS.items()}
+                found = bounds(state) if state.user else None
+                return dict(
+                    believed=believed, found=found, curve=found and curve(found, state.limit)
+                )
+            case 4:
+                return dict(
+                    chances=chances(state.epsilon),
+                    ledger=ledger(state),
+                    rows=mechanisms(state),
+                    simulated=simulated(state),
+                    no_ledger=bool(state.recipe.budget)
+                    and not state.beside(state.recipe.budget).exists(),
+                )
+        paid = state.folder is not None and Path(f"{state.folder}.parquet").exists()
+        log = log_file(state).read_text() if state.folder and log_file(state).exists() else ""
+        running, done = state.is_running, state.is_published
+        return dict(
+            running=running, done=done, paid=paid, log="" if running or done else log,
+            missing=missing(state), ledger=ledger(state), chances=chances(state.epsilon), mark=MARK,
+            files=sorted(p.name for p in state.folder.iterdir()) if done and state.folder else [],
+        )  # fmt: skip
+
+    def _columns(self) -> list[tuple[str, str]]:
+        """Columns with their declared types in words."""
+        kinds = {
+            "from": "integers",
+            "low": "numbers",
+            "time": "dates or times",
+            "labels": "text",
+        }
+        return [
+            (
+                name,
+                next(
+                    (kinds[k] for k in kinds if isinstance(x, dict) and k in x), "not declared"
+                ),
+            )
+            for name, x in self.state.draft().items()
+        ]
+
+    def _card(self, i: int, name: str, drafted: Any) -> dict[str, Any]:
+        """One column of step 3: its rule, its labels and a typed example."""
+        rule = self.state.columns.get(name)
+        kind, text = ("labels", "") if rule is None else words_of(rule)
+        tried, labels, size, seen = self.tried.get(f"try{i}", ""), [], 0, ""
+        if rule is not None:
+            try:
+                domain = Domain.from_dict({name: rule}, self.state.source.parent)
+                size = domain.shape[0]
+                labels = domain.decode(name, np.arange(min(size, SHOWN))).tolist()
+                seen = preview(self.state, name, tried) if tried else ""
+            except (ValueError, OSError) as e:
+                seen = str(e)
+        other = isinstance(rule, dict) and rule.get("other") == "label"
+        return dict(i=i, name=name, on=rule is not None, kind=kind, text=text, other=other,
+                    tried=tried, labels=labels, size=size, seen=seen,
+                    is_user=name == self.state.user)  # fmt: skip
+
+
+_WIDE, _HIGH = 600, 260
+
+
+def curve(found: BoundAdvice, limit: int) -> dict[str, Any]:
+    """Places of the curve of errors over the bound, on logarithmic axes."""
+    errors = found.errors
+    least = min(each.error for each in errors)
+    low, high = log(least / 4), log(max(each.error for each in errors) * 1.3)
+    last = log(max(errors[-1].bound, limit, 2))
+
+    def x(bound: float) -> float:
+        return round(50 + (_WIDE - 70) * log(bound) / last, 1)
+
+    def y(error: float) -> float:
+        share = (max(log(max(error, 1e-9)), low) - low) / (high - low)
+        return round(15 + (_HIGH - 55) * (1 - share), 1)
+
+    near = [each.bound for each in errors if each.error <= 1.2 * least]
+    lines = {
+        kind: " ".join(f"{x(e.bound)},{y(getattr(e, kind))}" for e in errors)
+        for kind in ("truncation", "noise", "error")
+    }
+    best = next(e for e in errors if e.bound == found.bound)
+    powers = [10.0**k for k in range(-2, 12) if low <= log(10.0**k) <= high]
+    return dict(
+        lines=lines, zone=(x(near[0]) - 4, x(near[-1]) + 4), best=(x(best.bound), y(best.error)),
+        chosen=x(limit), ticks=[(x(b.bound), b.bound) for b in errors[:: 1 + len(errors) // 6]],
+        grid=[(y(p), number(p)) for p in powers], wide=_WIDE, high=_HIGH,
+    )  # fmt: skip
