@@ -438,7 +438,7 @@ def ledger(state: State) -> str:
         return f"{name} does not exist yet. Create it with the ε of all editions together."
     session = Session.open(path)
     left, spent = session.remaining, session.ledger
-    text = f"{name}: ε = {stated(left)} of {session.budget.epsilon:g} remains"
+    text = f"{name}: ε = {stated(left)} of {stated(getattr(session.budget, 'epsilon', 0.0))} remains"
     if state.epsilon > left and len(spent):
         return f"{text}, which is less than this release costs. The last spend was {spent.time.iloc[-1]}."
     return f"{text}, before this release of ε = {state.epsilon:g}."
@@ -465,7 +465,7 @@ def missing(state: State) -> list[str]:
     return todo
 
 
-def _refuse(text: str) -> None:
+def _refuse(text: str) -> Any:
     raise ValueError(text)
 
 

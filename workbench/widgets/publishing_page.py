@@ -90,6 +90,7 @@ class PublishingPage(anywidget.AnyWidget):
 
     _esm = _SCRIPT
     html = traitlets.Unicode().tag(sync=True)
+    seq = traitlets.Float().tag(sync=True)
 
     def __init__(self, source: str | Path, home: str | Path, tables: Sequence[str] = ()):
         self.state = State(source, home, tables)
@@ -97,8 +98,13 @@ class PublishingPage(anywidget.AnyWidget):
         self.tried: dict[str, str] = {}
         self.looked = ""
         super().__init__()
-        self.on_msg(lambda _, message, buffers: self.handle(message))
+        self.on_msg(self._on_message)
         self.show()
+
+    def _on_message(self, _: Any, message: Mapping[str, Any], buffers: list[Any]) -> None:
+        with self.hold_sync():
+            self.handle(message)
+            self.seq = message["seq"]  # the page shows the answer to its last message
 
     def handle(self, message: Mapping[str, Any]) -> None:
         """Take the fields of the step that is shown, do what a button asks, and show the page."""
