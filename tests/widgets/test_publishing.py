@@ -1,6 +1,10 @@
 """The page of `workbench publish`, from a table to the zip file."""
 
 import json
+import re
+import shutil
+import subprocess
+import sys
 import time
 
 import pandas as pd
@@ -159,3 +163,55 @@ def test_one_process_publishes_from_a_folder(page, tmp_path):
     with alone_in(tmp_path):
         assert page.state.is_running
     assert not page.state.is_running
+
+
+@pytest.mark.slow
+def test_in_a_browser_from_the_file_to_the_zip(page, tmp_path):
+    browsers = pytest.importorskip("playwright.sync_api")
+    binary = shutil.which("chromium") or pytest.skip("needs chromium")
+    words = ["-c", "from workbench.cli import main; main()", "publish", "--no-browser"]
+    server = subprocess.Popen(
+        [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    asked = set()
+    try:
+        address = next(
+            found[0] for line in server.stdout if (found := re.search(r"http\S+", line))
+        )
+        with browsers.sync_playwright() as made:
+            browser = made.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+            shown = browser.new_page()
+            shown.on("request", lambda request: asked.add(request.url))
+            shown.goto(address)
+            shown.check("input[value='visits.csv']", timeout=90_000)
+            shown.click(".ends .main")
+            shown.select_option("[name=user]", "patient")
+            shown.click(".ends .main")
+            shown.check("[name=on1]")
+            shown.fill("[name=text1]", "F, M")
+            shown.fill("[name=try1]", "M")  # at once, while the page still answers
+            shown.press("[name=try1]", "Tab")
+            shown.get_by_text("→ M").wait_for()
+            for heading in ("How much may", "How strong is"):
+                shown.click(".ends .main")
+                shown.get_by_role("heading", name=heading).wait_for(timeout=90_000)
+            shown.click(".ends .main")
+            for name, text in (WORDS | {"folder": "out"}).items():
+                shown.fill(f"[name={name}]", text)
+            shown.press("[name=folder]", "Tab")
+            shown.click("[data-do=publish]:enabled")
+            shown.get_by_role("heading", name="Publishing").wait_for()
+            browser.close()  # which stops nothing
+    finally:
+        server.terminate()
+        server.wait(30)
+    settled(page_of(tmp_path))
+    assert all(
+        url.startswith(("http://127.0.0.1", "blob:", "data:", "ws://127.")) for url in asked
+    )
+    assert (tmp_path / "out.zip").exists()
+
+
+def page_of(folder):
+    """Another tab, after the browser was closed."""
+    return PublishingPage(folder / "publication.json", folder)

@@ -1,7 +1,11 @@
 // Sends the fields of a step when they change and when a button is pressed, and shows what comes back.
 function render({ model, el }) {
   let held = false, typing = false, sent = 0, timer = 0;
-  const send = (message) => { typing = false; model.send({ ...message, seq: (sent = Date.now() + Math.random()) }); };
+  const send = (message) => {
+    typing = false;
+    sent = Date.now() + Math.random();
+    model.send({ ...message, seq: sent });
+  };
   const fields = () => Object.fromEntries(new FormData(el.querySelector("form")));
   const show = () => {
     if (held || typing || (sent && model.get("seq") !== sent)) return; // a click finds its button, and text stays
@@ -18,7 +22,10 @@ function render({ model, el }) {
     if (el.querySelector("[data-poll]")) timer = setInterval(() => send({}), 1000);
   };
   el.addEventListener("pointerdown", () => (held = true));
-  window.addEventListener("pointerup", () => setTimeout(() => { held = false; if (model.get("seq") === sent) show(); }, 50));
+  window.addEventListener("pointerup", () => setTimeout(() => {
+    held = false;
+    if (model.get("seq") === sent) show();
+  }, 50));
   el.addEventListener("input", () => (typing = true));
   el.addEventListener("change", () => send({ fields: fields() }));
   el.addEventListener("focusout", () => { if (typing) send({ fields: fields() }); });

@@ -15,7 +15,7 @@ from workbench.compiled import pd
 from workbench.data import PUBLIC, SparseTable
 from workbench.owner.advice import BoundAdvice
 from workbench.spaces import Domain
-from workbench.value import number
+from workbench.value import format_number, number
 from workbench.widgets.publishing import (
     BELIEFS,
     CHOOSE,
@@ -148,7 +148,14 @@ class PublishingPage(anywidget.AnyWidget):
             shown = self._shown()
         except (ValueError, OSError) as e:
             shown, error = {"problem": True}, error or str(e)
-        given = dict(state=self.state, step=self.step, steps=STEPS, error=error, number=number)
+        given = dict(
+            state=self.state,
+            step=self.step,
+            steps=STEPS,
+            error=error,
+            number=number,
+            rounded=format_number,
+        )
         text = page.get_template("publishing.html").render(
             given, style=_STYLE.read_text(), **shown
         )
