@@ -131,8 +131,8 @@ class PublishingPage(anywidget.AnyWidget):
                 case ["next"]:
                     state.set_page(folder="")
                     state.write()
-        except (ValueError, OSError) as e:
-            error = str(e)
+        except Exception as e:  # a page that stays silent helps nobody
+            error = str(e) or type(e).__name__
             if action == f"step {self.step - 1}":
                 self.step -= 1  # back is always possible
         self.show(error)
@@ -146,8 +146,8 @@ class PublishingPage(anywidget.AnyWidget):
         page = Environment(loader=loader, undefined=StrictUndefined, **how)
         try:
             shown = self._shown()
-        except (ValueError, OSError) as e:
-            shown, error = {"problem": True}, error or str(e)
+        except Exception as e:
+            shown, error = {"problem": True}, error or str(e) or type(e).__name__
         given = dict(
             state=self.state,
             step=self.step,
