@@ -185,8 +185,8 @@ class AnswerBank(Figure):
         self, session: Session, truth: SparseTable | None = None
     ) -> pd.DataFrame:
         """What the bank says of questions that nobody asked; the truth if it is public."""
-        queries = labelled_queries(session.domain, self.story.questions)
-        values, errors = session.recall(queries)
+        queries = labelled_queries(session.bank.domain, self.story.questions)
+        values, errors = session.bank.recall(queries)
         columns = {"recalled": values.round(), "±": errors.round()}
         if truth is not None:
             columns["truth"] = truth.answer(queries)
@@ -215,13 +215,13 @@ class AnswerBank(Figure):
                     session.ask(workload, epsilon)
                 about = {"panel": "price", "metric": "Price", "series": name}
                 rows = [
-                    about | {"error": error, "value": session.price(second, error, self.people)}
+                    about | {"error": error, "value": session.bank.price(second, error, self.people)}
                     for error in self.errors
                 ]
                 if len(purchases) == 2:
                     bars = {"panel": "bars", "metric": "bar"}
-                    recalled = session.recall(COUNTS, self.people).errors.mean()
-                    bought = np.sqrt(session.bank.variances[0])
+                    recalled = session.bank.recall(COUNTS, self.people).errors.mean()
+                    bought = np.sqrt(session.bank.answers.variances[0])
                     rows.append(bars | {"series": "recalled", "value": recalled})
                     rows.append(bars | {"series": "bought", "value": bought})
         return rows

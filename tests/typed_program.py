@@ -51,7 +51,7 @@ def ask(folder: Path, table: SparseTable) -> None:
     MaximumEntropy(1.0, total=500)(release.estimate).answer(Marginals(1))
     session = Session.open(folder / "bank.sqlite", table, DP(1.0), total=500)
     session.ask(Marginals(1), 0.1)
-    values, errors = session.recall("home = 3")
+    values, errors = session.bank.recall("home = 3")
     session.close()
     print(values, errors)
 

@@ -35,7 +35,7 @@ _NAMES = {
     "mechanisms": "MaximumEntropySynthesis",
     "trials.claims": "Claim Verdict",
     "trials": "Sweep Trial run",
-    "owner": "Session",
+    "owner": "Bank Budget Session",
     "owner.advice": "Advice Beliefs advise",
 }
 _HOME = {name: room for room, names in _NAMES.items() for name in names.split()}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.estimates.release import Release
-from workbench.owner import Session
+from workbench.owner import Budget, Session
 from workbench.privacy import DP
 
 NEW = ["budget", "new", "b.sqlite", "--people", "customers of shop X", "--unit"]
@@ -24,7 +24,7 @@ def test_five_fifths_are_one(run):
         told = run(release(f"{i}.parquet", 0.2))
         left = ("0.8", "0.6", "0.4", "0.2", "0")[i]
         assert f"ε = {left}, δ = 1e-06 of (1, 1e-06)-DP remain for customers of shop X" in told
-    assert sum(Session.open("b.sqlite").ledger.epsilon) <= 1
+    assert sum(Budget("b.sqlite").ledger.epsilon) <= 1
     assert str(Release.load("4.parquet").privacy) == "0.2-DP"
     assert "0.2 is more than the 0 that remain" in run(release("5.parquet", 0.2), 2)
     told = run("budget show b.sqlite")
@@ -47,7 +47,7 @@ def test_what_was_booked_and_did_not_come_out_is_lost(run, monkeypatch):
 def test_users_spend_from_a_budget_of_users(run):
     run([*NEW, "user", "--epsilon", "1"])
     run(f"release {USERS} --budget b.sqlite --epsilon 0.25 --out a.parquet")
-    assert Session.open("b.sqlite").remaining == 0.75
+    assert Budget("b.sqlite").remaining == 0.75
 
 
 def test_what_else_is_drawn_is_booked_with_it(run):
@@ -55,7 +55,7 @@ def test_what_else_is_drawn_is_booked_with_it(run):
     users = USERS.replace("--l 1 ", "")
     choice = "--choose l=1,2 --choose-epsilon 0.1"
     run(f"release {users} {choice} --budget b.sqlite --epsilon 0.7 --out a.parquet")
-    session = Session.open("b.sqlite")
+    session = Budget("b.sqlite")
     assert float(session.ledger.epsilon[1]) == 0.8  # not less than 0.1 + 0.7 in floats
     rows = ROWS.replace("--count n", "--user n")
     told = run(
@@ -74,7 +74,7 @@ def test_microdata_spend_from_it(run):
     made = "synthesize t.csv --domain domain.json --count n --bound 1,1 --rows 5 "
     made += "--marginals 1"
     run(f"{made} --budget b.sqlite --epsilon 0.25 --out m.parquet")
-    assert Session.open("b.sqlite").remaining == 0.75
+    assert Budget("b.sqlite").remaining == 0.75
 
 
 def test_how_many_users_were_cut_is_booked_beside_the_release(run):
@@ -84,7 +84,7 @@ def test_how_many_users_were_cut_is_booked_beside_the_release(run):
     assert "ε = 0.25 of 1-DP remain" in told and "lost anything to the bound" in told
     assert Release.load("a.parquet").privacy == DP(0.75)
     told = run(f"{asked} --epsilon 0.2 --report-cut 0.1 --budget b.sqlite --out b.parquet", 2)
-    assert "more than" in told and Session.open("b.sqlite").remaining == 0.25
+    assert "more than" in told and Budget("b.sqlite").remaining == 0.25
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_bad_input_is_one_line_and_costs_nothing(run, unit, line, says):
     if isinstance(line, str) and line.startswith("release") and "--out" not in line:
         line += " --out x.parquet"
     assert says in run(line, 2)
-    assert Session.open("b.sqlite").remaining == 1.0 and not Path("x").exists()
+    assert Budget("b.sqlite").remaining == 1.0 and not Path("x").exists()
 
 
 def test_a_session_of_one_table_is_no_budget_of_people(run):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.commands import run_command
 from workbench.estimates.release import Release
-from workbench.owner import Session
+from workbench.owner import Budget
 
 
 @pytest.fixture
@@ -63,10 +63,10 @@ def test_a_budget_is_spent_when_all_rows_were_read(run):
     whole = Path("trips/2.parquet").read_bytes()
     pd.read_parquet("trips/2.parquet").assign(zone=7).to_parquet("trips/2.parquet")
     assert "2.parquet, row 1, column 'zone': found 7" in run(paid, code=2).stderr
-    assert not len(Session.open("b.json").ledger)
+    assert not len(Budget("b.json").ledger)
     Path("trips/2.parquet").write_bytes(whole)
     run(paid)
-    assert Session.open("b.json").remaining == 1e6
+    assert Budget("b.json").remaining == 1e6
     assert not any(Path("scratch").iterdir())
 
 

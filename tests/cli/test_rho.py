@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.estimates.release import Release
-from workbench.owner import Session
+from workbench.owner import Budget
 from workbench.privacy import DP, ZCDP
 
 PEOPLE = ["--people", "customers of shop X", "--unit", "a user"]
@@ -83,7 +83,7 @@ def test_a_budget_of_rho_pays_for_both_kinds_of_noise(run):
     assert "GeometricHistogram(budget=DP(epsilon=0.5)) 0.122459331201" in said
     for i in range(4):
         run(release(f"x{i}.parquet", "--rho 0.1", rest=paid))
-    assert len(Session.open("b.sqlite").ledger) == 6
+    assert len(Budget("b.sqlite").ledger) == 6
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_five_fifths_of_a_rho_are_one(run):
     run(["budget", "new", "b.sqlite", "--rho", "1", *PEOPLE])
     for i in range(5):
         run(release(f"{i}.parquet", "--rho 0.2", rest="--budget b.sqlite"))
-    assert Session.open("b.sqlite").remaining == 0
+    assert Budget("b.sqlite").remaining == 0
 
 
 def test_a_budget_of_epsilon_says_that_it_pays_no_rho(run):

@@ -19,6 +19,7 @@ from tests.crash.killed import EPSILON, METRICS, TABLE, hidden
 from workbench import (
     DP,
     Bound,
+    Budget,
     Domain,
     Marginals,
     Release,
@@ -136,20 +137,20 @@ def full_session(folder: Path) -> list[str]:
             session.ask(Marginals(1), EPSILON)
 
     said = [refusal(ask)]
-    ledger = session.ledger
+    ledger = session.budget.ledger
     assert len(ledger) and ledger.answered.all()
-    assert session.remaining == float(1024 - len(ledger) * Fraction(EPSILON))
-    session.recall(Marginals(1))
+    assert session.budget.remaining == float(1024 - len(ledger) * Fraction(EPSILON))
+    session.bank.recall(Marginals(1))
     return said
 
 
 def full_budget(folder: Path) -> list[str]:
     """A release that does not fit is refused before it is booked."""
     path = folder / "people.budget"
-    budget = Session.create(path, DP(1024.0), people="all", unit="a user")
+    budget = Budget.create(path, DP(1024.0), people="all", unit="a user")
     said = [refusal(lambda: budget.release(HISTOGRAM, LARGE, out=folder / "x.parquet"))]
     assert not (folder / "x.parquet").exists() and not hidden(folder)
-    assert Session.open(path).remaining == 1024
+    assert Budget(path).remaining == 1024
     return said
 
 
@@ -162,7 +163,7 @@ def vanished(folder: Path) -> Iterator[None]:
 
 def lost(folder: Path, away: Callable) -> list[str]:
     """Where nothing can be written any more nothing is spent or saved, and nothing is begun anew."""
-    budget = Session.create(folder / "a.budget", DP(1024.0), people="all", unit="a user")
+    budget = Budget.create(folder / "a.budget", DP(1024.0), people="all", unit="a user")
     session = Session.open(folder / "questions.session", TABLE, DP(1024.0))
     release = GeometricHistogram(DP(1.0))(TABLE)
     before = sorted(os.listdir(folder))
@@ -177,7 +178,7 @@ def lost(folder: Path, away: Callable) -> list[str]:
         assert not folder.exists()
     else:
         assert sorted(os.listdir(folder)) == before
-        assert session.remaining == budget.remaining == 1024.0
+        assert session.budget.remaining == budget.remaining == 1024.0
     return said
 
 

@@ -24,6 +24,7 @@ from tqdm import tqdm
 from workbench import (
     DP,
     Bound,
+    Budget,
     Domain,
     Marginals,
     RandomRanges,
@@ -172,13 +173,13 @@ def kills_of_session(folder: Path, kills: int, seed: int = 0) -> None:
                 say("answered")
 
         answered += len(killed_work(ask, after))
-        ledger = Session.open(path).ledger
+        ledger = Budget(path).ledger
         assert answered <= ledger.answered.sum() <= len(ledger), (answered, ledger)
         spent = sum(map(Fraction, ledger.epsilon))
         assert spent == len(ledger) * Fraction(EPSILON)
-        assert Session.open(path).remaining == float(1024 - spent)
-    assert len(session.bank) == ledger.answered.sum() * len(question.on(TABLE.domain))
-    session.recall(question)
+        assert Budget(path).remaining == float(1024 - spent)
+    assert len(session.bank.answers) == ledger.answered.sum() * len(question.on(TABLE.domain))
+    session.bank.recall(question)
     session.ask(question, EPSILON)  # SQLite removes an empty journal with the next spend
     assert os.listdir(folder) == [path.name], os.listdir(folder)
 
@@ -186,12 +187,12 @@ def kills_of_session(folder: Path, kills: int, seed: int = 0) -> None:
 def kills_of_budget(folder: Path, kills: int, seed: int = 0) -> None:
     """Releases are paid from a budget file: none leaves that is not booked, and none is given back."""
     path = folder / "people.budget"
-    Session.create(path, DP(1024.0), people="all", unit="a user")
+    Budget.create(path, DP(1024.0), people="all", unit="a user")
     released = 0
     for i, after in enumerate(moments(kills, seed)):
 
         def release(say: Say, i: int = i) -> None:
-            budget = Session.open(path)
+            budget = Budget(path)
             for k in range(10_000):
                 budget.release(
                     GeometricHistogram(DP(EPSILON)), TABLE, out=folder / f"{i}-{k}.parquet"
@@ -199,7 +200,7 @@ def kills_of_budget(folder: Path, kills: int, seed: int = 0) -> None:
                 say("released")
 
         released += len(killed_work(release, after))
-        budget = Session.open(path)
+        budget = Budget(path)
         ledger = budget.ledger
         files = {str(file) for file in folder.glob("*.parquet")}
         assert files <= set(ledger.file)
@@ -207,9 +208,7 @@ def kills_of_budget(folder: Path, kills: int, seed: int = 0) -> None:
         assert budget.remaining == float(1024 - len(ledger) * Fraction(EPSILON))
     for file in files:
         assert Release.load(file).privacy == DP(EPSILON)
-    Session.open(path).release(
-        GeometricHistogram(DP(EPSILON)), TABLE, out=folder / "last.parquet"
-    )
+    Budget(path).release(GeometricHistogram(DP(EPSILON)), TABLE, out=folder / "last.parquet")
     assert not hidden(folder), hidden(folder)
 
 

@@ -16,7 +16,7 @@ from workbench import (
     RandomTables,
     SparseTable,
 )
-from workbench.estimates import NoisyAnswers
+from workbench.estimates import DerivedAnswers, NoisyAnswers
 from workbench.mechanisms import LaplaceQueries
 from workbench.queries import Together, linear_queries, stated
 
@@ -156,3 +156,15 @@ def test_a_history_is_of_one_domain_and_not_empty():
         NoisyAnswers.history([one, NoisyAnswers(other, Marginals(1), np.ones(3), np.ones(3))])
     with pytest.raises(ValueError, match="need NoisyAnswers"):
         NoisyAnswers.history([one, 3])
+
+
+def test_derived_answers_are_read_and_saved_and_no_evidence():
+    cells = held(Marginals(3))
+    derived = DerivedAnswers(DOMAIN, cells.workload, cells.values, cells.variances)
+    loaded = DerivedAnswers.from_arrow(derived.to_arrow(), derived.metadata())
+    assert np.array_equal(loaded.answer(Marginals(3)), cells.values)
+    assert np.array_equal(loaded.deviations(), cells.deviations())
+    with pytest.raises(ValueError, match="never asked"):  # their errors do not add up
+        loaded.answer(Marginals(1))
+    with pytest.raises(ValueError, match="not allowed in a history"):
+        NoisyAnswers.history([cells, derived])

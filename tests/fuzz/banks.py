@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.fuzz.damage import damaged, damaged_json
 from tests.fuzz.format import DOMAIN, Draw
 from workbench import DP, ZCDP, Bound, Marginals, SparseTable, mechanisms
-from workbench.owner import Session, ledger
+from workbench.owner import Budget, Session, ledger
 
 STRANGE_CELLS = [None, 0, -1, 1e308, "nan", "{", b"\xff", '["r", 0, 1e99]']  # of a database
 
@@ -23,7 +23,7 @@ def files_of(budget: DP | ZCDP, spend: Callable[[Path, SparseTable], None]) -> d
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a.session"
         table = SparseTable.from_keys(DOMAIN, [1, 30], [4, 9], Bound())
-        Session.create(path, budget, people="customers", unit="a trip")
+        Budget.create(path, budget, people="customers", unit="a trip")
         spend(path, table)
         return {p.name: p.read_bytes() for p in Path(folder).iterdir()}
 
@@ -33,9 +33,11 @@ def session_files() -> dict[str, bytes]:
     """A session with a bank, and its counter."""
 
     def spend(path: Path, table: SparseTable) -> None:
-        session = Session.open(path, table, unit="a trip")
+        session = Session.open(path, table)
         session.ask(Marginals(1), 0.5)
-        session.release(mechanisms.HighPassFilter(DP(0.25), theta=5), table, unit="a trip")
+        session.budget.limit.release(
+            mechanisms.HighPassFilter(DP(0.25), theta=5), table, unit="a trip"
+        )
 
     return files_of(DP(2.0, 1e-6), spend)
 
@@ -80,8 +82,8 @@ def _changing(folder: Path) -> Iterator[sqlite3.Connection]:
 def use_session(folder: Path) -> None:
     """What is left, what was spent, and what the bank answers."""
     session = Session.open(folder / "a.session")
-    repr(session), session.remaining, session.ledger
-    session.recall(Marginals(1))
+    repr(session), session.budget.remaining, session.budget.ledger
+    session.bank.recall(Marginals(1))
 
 
 @cache
@@ -90,7 +92,7 @@ def budget_files() -> dict[str, bytes]:
 
     def spend(path: Path, table: SparseTable) -> None:
         mechanism = mechanisms.GeometricHistogram(DP(0.25))
-        Session.open(path).release(mechanism, table, unit="a trip")
+        Budget(path).release(mechanism, table, unit="a trip")
 
     return files_of(ZCDP(2.0, 1e-6), spend)
 
@@ -110,4 +112,4 @@ def write_budget(folder: Path, draw: Draw) -> None:
 def use_budget(folder: Path) -> None:
     """What is left, and what it was spent on."""
     session = Session.open(folder / "a.session")
-    repr(session), session.remaining, session.ledger
+    repr(session), session.budget.remaining, session.budget.ledger

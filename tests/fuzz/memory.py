@@ -27,7 +27,7 @@ from workbench.data import UNBOUNDED, Interactions
 from workbench.data.reading import open_sources
 from workbench.datasets import checkins, ratings
 from workbench.mechanisms.laws import seeded
-from workbench.owner import Session
+from workbench.owner import Budget, Session
 from workbench.queries.stated import read_queries
 
 MB = 2**20
@@ -237,8 +237,8 @@ def _write_session(folder: Path, shape: str, size: int) -> int | None:
     answers = 2 if size < 10**4 else size // 90
     domain = Domain(("a",), (answers,))
     table = SparseTable.from_keys(domain, [0], [4], Bound())
-    Session.create(path, DP(1e6), people="customers", unit="a trip")
-    session = Session.open(path, table, unit="a trip")
+    Budget.create(path, DP(1e6), people="customers", unit="a trip")
+    session = Session.open(path, table)
     session.ask(Marginals(1), 0.5)
     return 8 * answers**2 if shape == "matrix" else None
 

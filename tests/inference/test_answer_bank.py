@@ -244,30 +244,30 @@ def test_recall_is_told_by_the_bank_alone(tmp_path):
     with Session.open(path, table, DP(9.0), total=4000.0) as session:
         session.ask(Marginals(1), 1.0)
         session.ask(NamedMarginals(tuple(PAIRS[:5])), 4.0)
-        first = session.recall(asked)
-    closed = session.recall(asked)
-    again = Session.open(path).recall(asked)
+        first = session.bank.recall(asked)
+    closed = session.bank.recall(asked)
+    again = Session.open(path).bank.recall(asked)
     for other in (closed, again):
         assert np.array_equal(other.values, first.values)
         assert np.array_equal(other.errors, first.errors)
         assert (other.by, other.why) == (first.by, first.why)
     values, errors = again
     assert values is again.values and errors is again.errors
-    assert session.recall(asked, error=False).errors is None
+    assert session.bank.recall(asked, error=False).errors is None
     for options in ({"by": KERNEL}, {"by": TREE}, {"alpha": 30.0}):
         with Session.open(path, table) as session:
-            own = session.recall(asked, **options)
-        for bank in (session, Session.open(path)):
+            own = session.bank.recall(asked, **options)
+        for bank in (session.bank, Session.open(path).bank):
             other = bank.recall(asked, **options)
             assert np.array_equal(other.values, own.values)
             assert np.array_equal(other.errors, own.errors)
             assert (other.by, other.why) == (own.by, own.why)
         assert own.by == options.get("by", KERNEL)
     with pytest.raises(ValueError, match="by = 'magic'"):
-        session.recall(asked, by="magic")
+        session.bank.recall(asked, by="magic")
     with pytest.raises(ValueError, match="alpha"):
-        session.recall(asked, 3.0, by=TREE)
-    price = session.price(asked, 1e3)
+        session.bank.recall(asked, 3.0, by=TREE)
+    price = session.bank.price(asked, 1e3)
     assert "kernel PCA" in price.why
 
 
@@ -502,15 +502,15 @@ def test_no_matrix_of_too_many_answers_is_made_at_an_alpha_or_for_a_price(
     session = Session.open(tmp_path / "s", chained(), DP(9.0), total=4000.0)
     session.ask(Marginals(1), 1.0)
     with pytest.raises(ValueError, match="has 12 answers, and at most 10"):
-        session.recall(Marginals(1), alpha=3.0)
+        session.bank.recall(Marginals(1), alpha=3.0)
     for alpha in (None, 3.0):
         with pytest.raises(ValueError, match="has 12 answers, and at most 10"):
-            session.price(Marginals(1), error=1.0, alpha=alpha)
-    assert session.recall(Marginals(1)).by == TREE
+            session.bank.price(Marginals(1), error=1.0, alpha=alpha)
+    assert session.bank.recall(Marginals(1)).by == TREE
     session = Session.open(tmp_path / "wide", wide_table(), DP(9.0))
     session.ask([{"x": (0, 50_000 + i)} for i in range(11)], 1.0)
     with pytest.raises(ValueError, match="has 11 answers, and at most 10"):
-        session.recall([{"x": {3}}])
+        session.bank.recall([{"x": {3}}])
 
 
 @pytest.mark.parametrize("alpha", [None, 3.0])
@@ -523,15 +523,15 @@ def test_a_question_that_was_asked_more_often_than_a_matrix_holds_is_recalled(
     for _ in range(4):
         session.ask(Marginals(1), 1.0)
     monkeypatch.setattr(AnswerBank, "most_answers", 319)
-    merged = session.recall(Marginals(1), alpha)
+    merged = session.bank.recall(Marginals(1), alpha)
     monkeypatch.setattr(AnswerBank, "most_answers", 80)
-    again = Session.open(tmp_path / "s").recall(Marginals(1), alpha)
+    again = Session.open(tmp_path / "s").bank.recall(Marginals(1), alpha)
     assert merged.by == again.by and (merged.values == again.values).all()
     session.ask([{"x": (0, 3)}], 1.0)
     if alpha is not None:
         with pytest.raises(ValueError, match="has 81 answers, and at most 80"):
-            session.recall(Marginals(1), alpha)
-    means = session.bank.values[:320].reshape(4, 80).mean(0)
+            session.bank.recall(Marginals(1), alpha)
+    means = session.bank.answers.values[:320].reshape(4, 80).mean(0)
     assert np.abs(merged.values - means).max() < 30
 
 

@@ -8,11 +8,11 @@ import pytest
 from workbench.owner import Booking
 from workbench.privacy import ADD_REMOVE, DP, Receipt
 
-SESSION = SimpleNamespace(budget=DP(2.0, 1e-3))
+BUDGET = SimpleNamespace(limit=DP(2.0, 1e-3))
 
 
 def booked():
-    return Booking(SESSION, (1,), Fraction(1), Fraction(1, 10**6), ADD_REMOVE)
+    return Booking(BUDGET, (1,), Fraction(1), Fraction(1, 10**6), ADD_REMOVE)
 
 
 def test_what_was_booked_is_paid_for_once():

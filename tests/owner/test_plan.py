@@ -35,14 +35,14 @@ def test_optimised_answers_err_as_was_told(tmp_path, budget, price):
     with Session.open(tmp_path / "s", table, budget, total=3000.0) as session:
         one = ZCDP(1.0) if price == "rho" else DP(1.0)
         (told,) = session.plan(Marginals(2), one).to_dict("records")
-        assert session.remaining == 500.0
+        assert session.budget.remaining == 500.0
         assert told["error"] < told["plain"] and 0 < told["share of bound"] <= 1 + 1e-6
         for _ in range(20):
-            answers = session.ask(Marginals(2), **{price: 1.0}, strategy="optimised")
-            values, errors = answers
-            squares.append((values - truth) ** 2)
-            assert answers.privacy == one
-        assert session.remaining == 480.0
+            release = session.ask(Marginals(2), **{price: 1.0}, strategy="optimised")
+            squares.append((release.answer(Marginals(2)) - truth) ** 2)
+            assert release.privacy == one
+        errors = release.deviations()
+        assert session.budget.remaining == 480.0
         assert np.sqrt(np.mean(errors**2)) == pytest.approx(told["error"], rel=1e-3)
         ratio = np.mean(squares) / told["error"] ** 2
         assert (
@@ -56,7 +56,7 @@ def test_optimised_answers_err_as_was_told(tmp_path, budget, price):
 def test_a_plan_shares_a_budget_so_that_errors_add_up_to_least(tmp_path):
     with Session.open(tmp_path / "s", people(), DP(1.0), total=3000.0) as session:
         plan = session.plan([Marginals(1), Marginals(2)], 1.0)
-        assert session.remaining == 1.0
+        assert session.budget.remaining == 1.0
         prices = plan.epsilon.to_numpy()
         assert prices.sum() <= 1.0 and prices.sum() == pytest.approx(1.0)
         worths = (plan.error * plan.epsilon).to_numpy() ** 2
@@ -82,10 +82,10 @@ def test_the_table_chooses_for_a_price_that_is_booked(tmp_path):
             session.plan(Marginals(2), 1.0, by="data")
         with pytest.raises(ValueError, match="rounds = 5"):
             session.plan(Marginals(2), 1.0, by="data", epsilon=4.0, rounds=5)
-        assert session.remaining == 19.0
+        assert session.budget.remaining == 19.0
         plan = session.plan(Marginals(2), 1.0, by="data", epsilon=4.0)
-        assert session.remaining == 15.0
-        assert len(plan) == 4 and "plan by data" in session.ledger.asked.iloc[-1]
+        assert session.budget.remaining == 15.0
+        assert len(plan) == 4 and "plan by data" in session.budget.ledger.asked.iloc[-1]
         near = {NamedMarginals((pair,)) for pair in combinations("abc", 2)}
         assert (
             len(near & set(plan.attrs["questions"][:2])) == 2
@@ -107,10 +107,10 @@ def test_a_choice_from_a_budget_of_rho_costs_no_more_than_its_rounds(tmp_path):
     with Session.open(tmp_path / "s", people(), ZCDP(1.0), total=3000.0) as session:
         session.ask(Marginals(1), rho=0.1)
         plan = session.plan(Marginals(2), ZCDP(0.3), rho=0.02, by="data")
-        assert session.remaining == pytest.approx(0.88)
+        assert session.budget.remaining == pytest.approx(0.88)
         assert plan.rho.sum() == pytest.approx(0.3)
         session.plan(Marginals(2), rho=0.3, epsilon=0.4, by="data")  # four choices of 0.1
-        assert session.remaining == pytest.approx(0.88 - 4 * 0.1**2 / 8)
+        assert session.budget.remaining == pytest.approx(0.88 - 4 * 0.1**2 / 8)
         with pytest.raises(ValueError, match="one of the two"):
             session.plan(Marginals(2), 0.3, rho=0.1)
         assert list(session.plan(Marginals(2), rho=0.3).rho) == pytest.approx([0.3])
@@ -154,15 +154,15 @@ def test_synthetic_rows_agree_with_what_was_bought(tmp_path):
     table = people()
     with Session.open(tmp_path / "s", table, DP(9.0), total=3000.0) as session:
         with pytest.raises(ValueError, match="empty"):
-            session.synthesize(10)
+            session.bank.synthesize(10)
         session.ask(Marginals(2), 5.0)
-        rows = session.synthesize(100_000)
-        noise = float(session.bank.variances[0]) ** 0.5
+        rows = session.bank.synthesize(100_000)
+        noise = float(session.bank.answers.variances[0]) ** 0.5
     bought = rows.table.answer(Marginals(2)) * 3000 / 100_000
     distances = np.abs(bought - table.answer(Marginals(2))).reshape(-1, 4).sum(axis=1) / 2
     assert distances.max() < 4 * noise + 3000 * 0.005
     assert len(rows) == 100_000
-    few = Session.open(tmp_path / "s").synthesize(7)
+    few = Session.open(tmp_path / "s").bank.synthesize(7)
     few.save(tmp_path / "rows.csv")
     few.save(tmp_path / "rows.parquet")
     import pandas as pd
@@ -179,27 +179,27 @@ def test_synthetic_rows_agree_with_what_was_bought(tmp_path):
     with pytest.raises(ValueError, match="parquet"):
         few.save(tmp_path / "rows.txt")
     with pytest.raises(ValueError, match="size"):
-        session.synthesize(-1)
+        session.bank.synthesize(-1)
 
 
 def test_rows_without_a_total_are_refused_in_words_that_were_written(tmp_path):
     with Session.open(tmp_path / "s", people(), DP(9.0)) as session:
         session.ask({"a": {1}}, 1.0)
         with pytest.raises(ValueError, match="total=") as refused:
-            session.synthesize(10)
+            session.bank.synthesize(10)
         assert "by =" not in str(refused.value)
         session.ask(Marginals(1), 1.0)  # complete tables say how many there are
-        assert len(session.synthesize(10)) == 10
+        assert len(session.bank.synthesize(10)) == 10
 
 
 def test_an_impossible_total_is_told_with_rows_and_prices(tmp_path):
     with Session.open(tmp_path / "s", people(), DP(9.0), total=50.0) as session:
         session.ask(Marginals(2), 5.0)
-        assert "50 does not fit" in session.synthesize(10).guarantee["doubts"]
-        assert "50 does not fit" in session.price(Marginals(1), 5.0).why
+        assert "50 does not fit" in session.bank.synthesize(10).guarantee["doubts"]
+        assert "50 does not fit" in session.bank.price(Marginals(1), 5.0).why
     with Session.open(tmp_path / "t", people(), DP(9.0), total=3000.0) as session:
         session.ask(Marginals(2), 5.0)
-        assert "doubts" not in session.synthesize(10).guarantee
+        assert "doubts" not in session.bank.synthesize(10).guarantee
 
 
 @pytest.mark.parametrize("price", [1e-6, 1e3])
@@ -215,11 +215,12 @@ def test_better_questions_are_asked_at_any_price_and_of_wide_attributes(
         for question in (ranges, NamedMarginals((("y",),))):
             (told,) = session.plan(question, cls(price)).to_dict("records")
             assert not told["share of bound"] > 1 + 1e-6  # which of wide ranges nobody computes
-            values, errors = session.ask(question, **{name: price}, strategy="optimised")
+            release = session.ask(question, **{name: price}, strategy="optimised")
+            values, errors = release.estimate.values, release.deviations()
             assert np.sqrt(np.mean(errors**2)) == pytest.approx(told["error"], rel=1e-3)
             off = np.abs(values - table.answer(question))
             assert (off <= 20 * errors + 1e-6).all()
-        recalled = session.recall(NamedMarginals((("y",),)), by="kernel PCA")
+        recalled = session.bank.recall(NamedMarginals((("y",),)), by="kernel PCA")
         assert np.isfinite(recalled.errors).all() and (recalled.errors <= 450 + 1e-6).all()
 
 
@@ -234,9 +235,9 @@ def test_a_real_table_chooses_and_its_rows_agree_with_what_was_bought(tmp_path):
         assert len(asked) == len(table.domain.attributes) - 1
         for question, epsilon in zip(asked, plan.epsilon, strict=True):
             session.ask(question, float(epsilon), strategy="optimised")
-        rows = session.synthesize(int(table.total))
-        assert session.remaining == pytest.approx(4.0)
-        assert session.price(asked[0], 1.0) > 0
+        rows = session.bank.synthesize(int(table.total))
+        assert session.budget.remaining == pytest.approx(4.0)
+        assert session.bank.price(asked[0], 1.0) > 0
     assert "doubts" not in rows.guarantee
     for question in asked:
         apart = np.abs(rows.table.answer(question) - table.answer(question)).sum()
@@ -248,14 +249,14 @@ def test_a_real_table_chooses_and_its_rows_agree_with_what_was_bought(tmp_path):
 def test_a_map_of_pairs_is_of_the_bars_that_recall_gives(tmp_path):
     with Session.open(tmp_path / "s", people(), DP(9.0), total=3000.0) as session:
         with pytest.raises(ValueError, match="empty"):
-            session.pair_errors()
+            session.bank.pair_errors()
         session.ask(NamedMarginals((("a", "b"), ("c", "d"), ("e",))), 1.0)
-        pairs = session.pair_errors()
+        pairs = session.bank.pair_errors()
     assert list(zip(pairs["first"], pairs["second"], strict=True)) == list(
         combinations("abcde", 2)
     )
     assert (pairs.cells == 4).all()
-    bars = session.recall(Marginals(2)).errors.reshape(-1, 4)
+    bars = session.bank.recall(Marginals(2)).errors.reshape(-1, 4)
     assert np.sqrt((bars**2).mean(axis=1)) == pytest.approx(pairs.error.to_numpy())
     bought = pairs.bought.to_numpy()
     assert bought.sum() == 2 and bought[0]
@@ -266,12 +267,12 @@ def test_questions_beyond_the_domain_are_refused_before_anything_is_spent(tmp_pa
     other = Products.of(Domain(("z",), (3,)), [{"z": (0, 1)}])
     with Session.open(tmp_path / "s", people(), DP(9.0), total=3000.0) as session:
         session.ask(Marginals(1), 1.0)
-        for call in (session.recall, lambda q: session.plan(q, 1.0)):
+        for call in (session.bank.recall, lambda q: session.plan(q, 1.0)):
             with pytest.raises(ValueError, match="z"):
                 call(other)
         with pytest.raises(ValueError, match="z"):
             session.ask(other, 1.0, strategy="optimised")
-        assert session.remaining == 8.0
+        assert session.budget.remaining == 8.0
 
 
 @pytest.mark.parametrize("asked", [False, True], ids=["empty bank", "bank"])

@@ -11,6 +11,7 @@ from workbench import (
     DP,
     ZCDP,
     Bound,
+    Budget,
     Domain,
     Dyadic,
     Marginals,
@@ -41,82 +42,82 @@ def data():
 
 
 @pytest.fixture
-def session(tmp_path):
-    return Session.create(tmp_path / "budget.dp", ZCDP(0.5), **PEOPLE)
+def budget(tmp_path):
+    return Budget.create(tmp_path / "budget.dp", ZCDP(0.5), **PEOPLE)
 
 
-def test_an_epsilon_takes_the_rho_that_it_implies(session, data, tmp_path):
+def test_an_epsilon_takes_the_rho_that_it_implies(budget, data, tmp_path):
     out = tmp_path / "x.parquet"
-    release = session.release(GeometricHistogram(DP(0.5)), data, out=out)
+    release = budget.release(GeometricHistogram(DP(0.5)), data, out=out)
     spent = rho_above(0.5)
-    (row,) = session.ledger.itertuples()
-    assert row.rho == spent and row.delta == 0 and "epsilon" not in session.ledger
+    (row,) = budget.ledger.itertuples()
+    assert row.rho == spent and row.delta == 0 and "epsilon" not in budget.ledger
     assert row.asked == "GeometricHistogram(budget=DP(epsilon=0.5))"
-    assert session.remaining == round_down(Fraction(0.5) - Fraction(spent))
+    assert budget.remaining == round_down(Fraction(0.5) - Fraction(spent))
     assert release.privacy == DP(0.5)
 
 
-def test_what_is_known_of_the_structure_is_booked_and_held_against_the_receipts(session, data):
+def test_what_is_known_of_the_structure_is_booked_and_held_against_the_receipts(budget, data):
     tree = GeometricHistogram(DP(0.5), transform=Dyadic())
     known = round_up(exact_rho(tree(data, np.random.default_rng(0)).ledger)[0])
     assert known < rho_above(0.5) / 6
-    session.release(tree, data)
-    assert session.remaining == round_down(Fraction(0.5) - Fraction(known))
+    budget.release(tree, data)
+    assert budget.remaining == round_down(Fraction(0.5) - Fraction(known))
     with pytest.raises(ValueError, match="withheld.*was booked"):
-        session.release(tree, data, rho=known / 2)
-    assert session.remaining == pytest.approx(0.5 - 1.5 * known)  # spent all the same
+        budget.release(tree, data, rho=known / 2)
+    assert budget.remaining == pytest.approx(0.5 - 1.5 * known)  # spent all the same
 
 
 def test_what_its_structure_costs_is_paid_where_no_more_remains(tmp_path, data):
-    session = Session.create(tmp_path / "small.dp", ZCDP(0.02), **PEOPLE)
+    budget = Budget.create(tmp_path / "small.dp", ZCDP(0.02), **PEOPLE)
     with pytest.raises(ValueError, match="rho = 0.1224.* is more than the 0.02 that remain"):
-        session.release(GeometricHistogram(DP(0.5)), data)
-    session.check(GeometricHistogram(DP(0.5), transform=Dyadic()))  # not known without data
-    session.release(GeometricHistogram(DP(0.5), transform=Dyadic()), data)
-    assert 0 < session.remaining < 0.02
+        budget.release(GeometricHistogram(DP(0.5)), data)
+    budget.check(GeometricHistogram(DP(0.5), transform=Dyadic()))  # not known without data
+    budget.release(GeometricHistogram(DP(0.5), transform=Dyadic()), data)
+    assert 0 < budget.remaining < 0.02
 
 
 def test_spends_chosen_by_earlier_answers_never_exceed_the_budget(tmp_path, data):
     """The filter: whatever is asked next, the exact sum of what was booked stays within ρ."""
-    session = Session.create(tmp_path / "budget.dp", ZCDP(0.3), **PEOPLE)
+    budget = Budget.create(tmp_path / "budget.dp", ZCDP(0.3), **PEOPLE)
     rng = np.random.default_rng(5)
     refused = 0
     for _ in range(40):
-        released = float(rng.choice([0.01, 0.1, 0.25, session.remaining or 0.1]))
+        released = float(rng.choice([0.01, 0.1, 0.25, budget.remaining or 0.1]))
         try:
-            session.book(ZCDP(released), "a release")
+            budget.book(ZCDP(released), "a release")
         except ValueError as e:
             assert "remain of 0.3-zCDP: nothing was spent" in str(e)
             refused += 1
-    booked = sum(map(Fraction, session.ledger.rho))
+    booked = sum(map(Fraction, budget.ledger.rho))
     assert refused and booked <= Fraction(0.3)
-    assert Fraction(session.remaining) <= Fraction(0.3) - booked
+    assert Fraction(budget.remaining) <= Fraction(0.3) - booked
 
 
 def test_tenths_are_added_exactly(tmp_path):
-    session = Session.create(tmp_path / "budget.dp", ZCDP(1.0), **PEOPLE)
+    budget = Budget.create(tmp_path / "budget.dp", ZCDP(1.0), **PEOPLE)
     for _ in range(9):
-        session.book(ZCDP(0.1), "a tenth")
+        budget.book(ZCDP(0.1), "a tenth")
     with pytest.raises(ValueError, match="rho = 0.1 is more than the 0.09999999999999995"):
-        session.book(ZCDP(0.1), "ten times the float 0.1 is more than 1")
-    session.book(ZCDP(session.remaining), "the rest")
-    assert session.remaining == 0
+        budget.book(ZCDP(0.1), "ten times the float 0.1 is more than 1")
+    budget.book(ZCDP(budget.remaining), "the rest")
+    assert budget.remaining == 0
 
 
 def test_a_budget_of_epsilon_pays_no_rho(tmp_path):
-    session = Session.create(tmp_path / "budget.dp", DP(1.0, 1e-6), **PEOPLE)
+    budget = Budget.create(tmp_path / "budget.dp", DP(1.0, 1e-6), **PEOPLE)
     with pytest.raises(ValueError, match="is a budget of epsilon: begin one of rho"):
-        session.book(ZCDP(0.001), "Gaussian noise")
-    booking = session.book(DP(0.5), "a release")
+        budget.book(ZCDP(0.001), "Gaussian noise")
+    booking = budget.book(DP(0.5), "a release")
     with pytest.raises(
         ValueError, match="withheld.*0.001-zCDP, of which a budget of ε pays nothing"
     ):
         booking.check([Receipt("gaussian", ZCDP(0.001))])
-    assert session.remaining == 0.5
+    assert budget.remaining == 0.5
 
 
-def test_receipts_are_held_against_the_booking_in_rho(session):
-    booking = session.book(ZCDP(0.2, delta=0), "two measurements")
+def test_receipts_are_held_against_the_booking_in_rho(budget):
+    booking = budget.book(ZCDP(0.2, delta=0), "two measurements")
     dear = [
         [Receipt("a", ZCDP(0.1)), Receipt("b", ZCDP(0.10000000000000002))],
         [Receipt("a", ZCDP(0.2)), Receipt("b", DP(1e-9))],
@@ -127,75 +128,75 @@ def test_receipts_are_held_against_the_booking_in_rho(session):
         with pytest.raises(ValueError, match="withheld"):
             booking.check(receipts)
     booking.check([Receipt("a", ZCDP(0.1)), Receipt("b", ZCDP(0.1))])
-    booking = session.book(ZCDP(0.2, delta=0), "two measurements, one of some epsilon")
+    booking = budget.book(ZCDP(0.2, delta=0), "two measurements, one of some epsilon")
     booking.check([Receipt("a", ZCDP(0.1)), Receipt("b", DP(0.1))])
 
 
 def test_delta_is_spent_beside_rho(tmp_path):
-    session = Session.create(tmp_path / "budget.dp", ZCDP(0.5, delta=1e-9), **PEOPLE)
-    session.book(ZCDP(0.1, delta=1e-9), "a threshold")
+    budget = Budget.create(tmp_path / "budget.dp", ZCDP(0.5, delta=1e-9), **PEOPLE)
+    budget.book(ZCDP(0.1, delta=1e-9), "a threshold")
     with pytest.raises(ValueError, match="delta = 1e-09 is more than the 0 that remain"):
-        session.book(DP(0.1, 1e-9), "another one")
-    assert (session.remaining, session.remaining_delta) == (0.39999999999999997, 0.0)
+        budget.book(DP(0.1, 1e-9), "another one")
+    assert (budget.remaining, budget.remaining_delta) == (0.39999999999999997, 0.0)
 
 
-def test_the_file_is_opened_again_as_what_it_is(session, tmp_path):
-    session.book(ZCDP(0.125), "a release")
+def test_the_file_is_opened_again_as_what_it_is(budget, tmp_path):
+    budget.book(ZCDP(0.125), "a release")
     path = tmp_path / "budget.dp"
-    again = Session.open(path, budget=ZCDP(0.5))
-    assert (again.budget, again.remaining) == (ZCDP(0.5), 0.375)
+    again = Budget(path, ZCDP(0.5))
+    assert (again.limit, again.remaining) == (ZCDP(0.5), 0.375)
     with pytest.raises(
         ValueError,
         match="belongs to the budget 0.5-zCDP, not to 0.5-DP|not to the budget 0.5-DP",
     ):
-        Session.open(path, budget=DP(0.5))
+        Budget(path, DP(0.5))
     with pytest.raises(ValueError, match="not allowed: need DP"):
-        Session.create(tmp_path / "other.dp", DP(float("inf")), **PEOPLE)
+        Budget.create(tmp_path / "other.dp", DP(float("inf")), **PEOPLE)
 
 
-def test_a_changed_price_is_refused(session, tmp_path):
-    session.book(ZCDP(0.125), "a release")
+def test_a_changed_price_is_refused(budget, tmp_path):
+    budget.book(ZCDP(0.125), "a release")
     with closing(sqlite3.connect(tmp_path / "budget.dp")) as db, db:
         with pytest.raises(sqlite3.IntegrityError, match="spent"):
             db.execute("UPDATE ledger SET rho = 0.001")
         db.execute("DROP TRIGGER paid")
         db.execute("UPDATE ledger SET rho = 0.001")
     with pytest.raises(ValueError, match="row 1 of the ledger is not as it was written"):
-        Session.open(tmp_path / "budget.dp")
+        Budget(tmp_path / "budget.dp")
 
 
 def test_questions_at_an_epsilon_take_the_rho_of_these_queries(tmp_path, data):
-    session = Session.open(tmp_path / "bank.dp", data, ZCDP(0.5), unit=None)
+    session = Session.open(tmp_path / "bank.dp", data, ZCDP(0.5))
     session.ask(Ranges([0, 8], [8, 64]), 0.25)
-    (row,) = session.ledger.itertuples()
+    (row,) = session.budget.ledger.itertuples()
     assert 0 < row.rho <= rho_above(0.25)
-    values, errors = session.recall(Ranges([0], [8]))
+    values, errors = session.bank.recall(Ranges([0], [8]))
     assert np.isfinite(values).all() and np.isfinite(errors).all()
     for neither in ({}, {"epsilon": 0.1, "rho": 0.1}):
         with pytest.raises(ValueError, match="one of the two"):
             session.ask(Ranges([0], [8]), **neither)
 
 
-def test_thresholded_summaries_are_paid_in_rho_too(session, data):
-    session.release(HighPassFilter(DP(0.25), theta=12), data)
-    assert session.remaining == round_down(Fraction(0.5) - Fraction(rho_above(0.25)))
+def test_thresholded_summaries_are_paid_in_rho_too(budget, data):
+    budget.release(HighPassFilter(DP(0.25), theta=12), data)
+    assert budget.remaining == round_down(Fraction(0.5) - Fraction(rho_above(0.25)))
 
 
 @pytest.mark.parametrize("cost", [DP(0.0), DP(float("inf")), DP(1.0, 1.0), 0.5])
-def test_what_promises_nothing_is_never_booked(session, cost):
+def test_what_promises_nothing_is_never_booked(budget, cost):
     with pytest.raises(ValueError, match="is not allowed"):
-        exact_price(cost, session.budget)
+        exact_price(cost, budget.limit)
     with pytest.raises(ValueError, match="is not allowed"):
-        session.book(cost, "something")
-    assert not len(session.ledger)
+        budget.book(cost, "something")
+    assert not len(budget.ledger)
 
 
 def test_questions_at_a_rho_are_answered_with_gaussian_noise(tmp_path, data):
     session = Session.open(tmp_path / "bank.dp", data, ZCDP(0.5))
     queries = Ranges([0, 8], [8, 64])
     release = session.ask(queries, rho=0.125)
-    assert release.privacy == ZCDP(0.125) and session.remaining == 0.375
-    values, errors = session.recall(queries)
+    assert release.privacy == ZCDP(0.125) and session.budget.remaining == 0.375
+    values, errors = session.bank.recall(queries)
     assert np.allclose(values, release.estimate.values, atol=1e-6)
     assert np.allclose(errors**2, release.estimate.variances, rtol=1e-6)
     with pytest.raises(
@@ -205,7 +206,7 @@ def test_questions_at_a_rho_are_answered_with_gaussian_noise(tmp_path, data):
     ended = Session.open(tmp_path / "other.dp", data, DP(1.0))
     with pytest.raises(ValueError, match="is a budget of epsilon"):
         ended.ask(queries, rho=0.1)
-    assert ended.remaining == 1.0
+    assert ended.budget.remaining == 1.0
 
 
 @pytest.mark.slow
@@ -213,20 +214,20 @@ def test_a_price_in_rho_buys_the_error_that_was_asked_for(tmp_path, data):
     session = Session.open(tmp_path / "bank.dp", data, ZCDP(0.5))
     queries = Ranges([0, 8], [8, 64])
     session.ask(queries, rho=0.01)
-    rho = float(session.price(queries, 2.0, alpha=float("inf")))
-    assert session.price(queries, 2.0, alpha=float("inf"), rho=rho) == rho
+    rho = float(session.bank.price(queries, 2.0, alpha=float("inf")))
+    assert session.bank.price(queries, 2.0, alpha=float("inf"), rho=rho) == rho
     with pytest.raises(
         ValueError, match="0.1 may be spent: spending that leaves an error of 2"
     ):
-        session.price(queries, 2.0, alpha=float("inf"), rho=0.1)
+        session.bank.price(queries, 2.0, alpha=float("inf"), rho=0.1)
     with pytest.raises(ValueError, match="ZCDP.rho = -1 is not allowed"):
-        session.price(queries, 2.0, rho=-1)
+        session.bank.price(queries, 2.0, rho=-1)
     assert 0.1 < rho < 0.125
     session.ask(queries, rho=rho)
-    _, errors = session.recall(queries, alpha=float("inf"))
+    _, errors = session.bank.recall(queries, alpha=float("inf"))
     assert errors.max() <= 2.0 * (1 + 1e-6) and errors.max() >= 1.99
     with pytest.raises(ValueError, match="costs rho = "):
-        session.price(queries, 0.1, alpha=float("inf"))
+        session.bank.price(queries, 0.1, alpha=float("inf"))
 
 
 @pytest.mark.parametrize(
@@ -239,25 +240,23 @@ def test_a_price_in_rho_buys_the_error_that_was_asked_for(tmp_path, data):
 def test_replacing_and_adding_or_removing_meet_at_no_door(
     own, other, mechanism, tmp_path, data
 ):
-    """Neither a session, its file, a booking, a sum, nor a release takes one for the other, and nothing
+    """Neither a budget, its file, a booking, a sum, nor a release takes one for the other, and nothing
     is spent but what was booked."""
     path = tmp_path / "budget.dp"
-    session = Session.create(path, ZCDP(0.5), relation=own, **PEOPLE)
-    for door in (session.release, session.check):
+    budget = Budget.create(path, ZCDP(0.5), relation=own, **PEOPLE)
+    for door in (budget.release, budget.check):
         with pytest.raises(ValueError, match="do not add up"):
             door(mechanism, data)
     with pytest.raises(ValueError, match="do not add up"):
-        session.book(ZCDP(0.1), "x", relation=other)
-    with pytest.raises(ValueError, match="belongs to .*relation"):
-        Session.open(path, relation=other)
+        budget.book(ZCDP(0.1), "x", relation=other)
     if own == REPLACE:
         with pytest.raises(ValueError, match="neighbours"):
             Session.open(path, data).ask(Marginals(1), rho=0.1)
-    assert session.remaining == 0.5 and not len(session.ledger)
-    booking = session.book(ZCDP(0.125), "x", relation=own)
+    assert budget.remaining == 0.5 and not len(budget.ledger)
+    booking = budget.book(ZCDP(0.125), "x", relation=own)
     with pytest.raises(ValueError, match="withheld"):
         booking.check([Receipt("x", ZCDP(0.1), other)])
-    assert session.remaining == 0.375
+    assert budget.remaining == 0.375
     mixed = (Receipt("x", ZCDP(0.1), own), Receipt("y", DP(0.1), other))
     release = GaussianHistogram(ZCDP(0.1))(data, np.random.default_rng(0))
     for door in (compose, exact_rho, lambda ledger: guarantee(ledger, 1e-9)):

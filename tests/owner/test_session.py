@@ -53,15 +53,15 @@ def test_a_question_is_answered_written_down_and_recalled(path):
     with begin(path, dataset="v1") as session:
         release = session.ask(Marginals(1), 0.25)
         assert release.privacy == DP(0.25) and not release.simulated
-        assert session.remaining == 0.75
-        (row,) = session.ledger.to_dict("records")
+        assert session.budget.remaining == 0.75
+        (row,) = session.budget.ledger.to_dict("records")
         assert row["epsilon"] == 0.25 and row["asked"] == "a, b, c, 9 cells" and row["answered"]
-        assert np.array_equal(session.bank.values, release.estimate.values)
-        assert np.array_equal(session.bank.variances, release.estimate.variances)
+        assert np.array_equal(session.bank.answers.values, release.estimate.values)
+        assert np.array_equal(session.bank.answers.variances, release.estimate.variances)
         assert "0.75" in repr(session) and str(path.parent) not in repr(session)
     with pytest.raises(ValueError, match="no table"):
         session.ask(ONE, 0.1)
-    values, errors = session.recall(ONE, alpha=inf)
+    values, errors = session.bank.recall(ONE, alpha=inf)
     assert errors[0] < np.sqrt(2 * release.estimate.variances[0]) and np.isfinite(values).all()
 
 
@@ -75,8 +75,10 @@ class SeededHistogram(GeometricHistogram):
 def test_seeded_noise_is_withheld_and_stays_booked(path):
     with begin(path) as session:
         with pytest.raises(ValueError, match="withheld.*its noise can be replayed"):
-            session.release(SeededHistogram(DP(0.25)), out=path.with_name("x.parquet"))
-        assert session.remaining == 0.75 and not session.ledger["answered"].any()
+            session.budget.release(
+                SeededHistogram(DP(0.25)), session.table, out=path.with_name("x.parquet")
+            )
+        assert session.budget.remaining == 0.75 and not session.budget.ledger["answered"].any()
         assert not path.with_name("x.parquet").exists()
     release = SeededHistogram(DP(0.25))(table())
     assert release.simulated and "simulated" in repr(release)
@@ -89,10 +91,10 @@ def test_recall_and_price_need_no_table(path):
     first.ask(Marginals(1), 0.25)
     first.ask(Marginals(2), 0.25)
     asked = RandomMarginalRanges(7)
-    told = first.recall(asked), first.price(asked, 70.0)
+    told = first.bank.recall(asked), first.bank.price(asked, 70.0)
     del first
     for session in (Session.open(path), Session.open(path, table())):
-        again = session.recall(asked), session.price(asked, 70.0)
+        again = session.bank.recall(asked), session.bank.price(asked, 70.0)
         assert np.array_equal([*told[0]], [*again[0]]) and told[1] == again[1]
     with closing(sqlite3.connect(path)) as db, db:
         assert "No private data" in db.execute("SELECT text FROM readme").fetchone()[0]
@@ -104,19 +106,19 @@ def test_a_price_that_is_too_high_says_what_remains_as_people_write_it(path):
     with begin(path) as session:
         session.ask(Marginals(1), 0.2)
         with pytest.raises(ValueError, match=r"but 0\.8 remain of 1-DP"):
-            session.price(Marginals(1), 1e-3)
+            session.bank.price(Marginals(1), 1e-3)
 
 
 def test_queries_by_label_are_asked_recalled_and_priced(path):
     with begin(path) as session:
         assert len(session.ask("a=0..1", 0.5).estimate) == 1
         assert len(session.plan({"a": 0}, 0.1)) == 1
-        assert session.price({"a": 0}, error=1e6) < 1e-3
-    by_label = session.recall(["a=0 b=2", {}]).values
+        assert session.bank.price({"a": 0}, error=1e6) < 1e-3
+    by_label = session.bank.recall(["a=0 b=2", {}]).values
     codes = linear_queries(labelled_queries(DOMAIN, [{"a": 0, "b": 2}, {}]), DOMAIN)
-    assert np.array_equal(by_label, session.recall(codes).values)
+    assert np.array_equal(by_label, session.bank.recall(codes).values)
     with pytest.raises(ValueError, match="'nobody' is not in the domain"):
-        session.recall({"nobody": 0})
+        session.bank.recall({"nobody": 0})
 
 
 def test_the_spend_is_on_disk_before_noise_is_drawn(path, monkeypatch):
@@ -136,27 +138,31 @@ def test_the_spend_is_on_disk_before_noise_is_drawn(path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         session.ask(ONE, 0.5)
     assert seen == [(0, None), (24, 0.25), (0, 0.25), (24, 0.75)]
-    assert session.remaining == 0.25 and list(session.ledger.answered) == [1, 0]
-    assert len(session.bank) == 1  # the lost answer is no answer
+    assert session.budget.remaining == 0.25 and list(session.budget.ledger.answered) == [1, 0]
+    assert len(session.bank.answers) == 1  # the lost answer is no answer
 
 
 def test_exact_sums_decide(path):
     session = begin(path, 1.0)
     for _ in range(9):
-        session.book(DP(0.1), "q")
+        session.budget.book(DP(0.1), "q")
     with pytest.raises(ValueError, match="0.0999999999"):  # what is drawn costs the float 0.1
-        session.book(DP(0.1), "q")
+        session.budget.book(DP(0.1), "q")
     session.ask(ONE, 0.1)
-    assert session.remaining == 0.0
-    assert sum(map(Fraction, session.ledger.epsilon)) <= 1
+    assert session.budget.remaining == 0.0
+    assert sum(map(Fraction, session.budget.ledger.epsilon)) <= 1
 
 
 def test_many_tiny_questions_add_up_exactly(path):
     session = begin(path, 1.0)
     tiny = [(DP(2.0**-60), "q")] * 1000  # floats would lose each of them
-    session.book(DP(0.5), "q", also=tiny)
+    session.budget.book(DP(0.5), "q", also=tiny)
     exact = Fraction(1, 2) - Fraction(1000, 2**60)
-    assert Fraction(session.remaining) <= exact < Fraction(np.nextafter(session.remaining, 1))
+    assert (
+        Fraction(session.budget.remaining)
+        <= exact
+        < Fraction(np.nextafter(session.budget.remaining, 1))
+    )
     with pytest.raises(ValueError, match="nothing was spent"):
         session.ask(ONE, 0.5)
 
@@ -168,7 +174,7 @@ def test_when_nothing_is_left_the_message_says_what_can_be_recalled(path):
         ValueError, match=r"than the 0 that remain .* from a, b, c, 9 cells \(noise"
     ):
         session.ask(ONE, 0.1)
-    assert len(session.ledger) == 1
+    assert len(session.budget.ledger) == 1
 
 
 @pytest.mark.parametrize(
@@ -187,7 +193,7 @@ def test_what_cannot_be_asked_costs_nothing(path, workload, epsilon):
     session = begin(path)
     with pytest.raises(ValueError):
         session.ask(workload, epsilon)
-    assert session.remaining == 1.0
+    assert session.budget.remaining == 1.0
 
 
 @pytest.mark.parametrize(
@@ -212,7 +218,7 @@ def test_a_session_belongs_to_what_it_was_begun_with(path, other):
     begin(path, dataset="v1").ask(ONE, 0.5)
     with pytest.raises(ValueError):
         other(path)
-    assert Session.open(path, table(), DP(1.0), dataset="v1").remaining == 0.5
+    assert Session.open(path, table(), DP(1.0), dataset="v1").budget.remaining == 0.5
 
 
 def test_the_order_of_attributes_counts(tmp_path):
@@ -331,7 +337,7 @@ def test_a_counter_shows_no_control_characters(path, tmp_path):
 def test_an_attribute_of_billions_of_codes_is_refused_where_a_prior_is_laid_out(path):
     wide = Domain(("x",), (2**31,))
     opened = Session.open(path, SparseTable.from_keys(wide, [3], [5], Bound(1)), DP(1.0))
-    assert opened.remaining == 1.0
+    assert opened.budget.remaining == 1.0
     with pytest.raises(ValueError, match=r"attributes of 2,147,483,648 values are not allowed"):
         uniform_prior(wide)
 
@@ -373,7 +379,7 @@ def test_a_lock_beside_the_data_guards_against_a_second_session(tmp_path):
     one.unlink()
     with pytest.raises(ValueError, match="lost"):
         begin(two, data=data)
-    assert begin(two, data=data, lost=True).remaining == 0.5
+    assert begin(two, data=data, lost=True).budget.remaining == 0.5
     begin(two, data=data)
     two.unlink()
     with pytest.raises(ValueError, match="lost"):  # begun anew in the same place
@@ -404,7 +410,7 @@ def test_a_full_disk_refuses_the_question(path, monkeypatch):
         _small(full, 1)
         with pytest.raises(OSError, match="full"):
             session.ask(RandomMarginalRanges(300), 0.5)
-    assert session.remaining == 0.75 and len(session.bank) == 1
+    assert session.budget.remaining == 0.75 and len(session.bank.answers) == 1
     assert path.stat().st_size == size and os.listdir(path.parent) == [path.name]
     session.ask(ONE, 0.75)
 
@@ -414,16 +420,16 @@ def test_an_answer_that_was_paid_for_leaves_even_if_the_bank_cannot_keep_it(path
 
     def last(self, data, rng=None):
         if len(data):
-            monkeypatch.setattr(session._file, "path", path.parent / "gone")
+            monkeypatch.setattr(session.budget.file, "path", path.parent / "gone")
         return draw(self, data, rng)
 
     monkeypatch.setattr(LaplaceQueries, "__call__", last)
     with pytest.warns(UserWarning, match="not kept"):
         assert len(session.ask(ONE, 0.25).estimate) == 1
-    session._file.path = path
-    assert session.remaining == 0.75
+    session.budget.file.path = path
+    assert session.budget.remaining == 0.75
     with pytest.raises(ValueError, match="empty"):
-        session.recall(ONE)
+        session.bank.recall(ONE)
 
 
 def test_a_file_that_others_hold_is_one_error(path, monkeypatch):
@@ -433,7 +439,7 @@ def test_a_file_that_others_hold_is_one_error(path, monkeypatch):
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(TimeoutError, match="another process"):
             session.ask(ONE, 0.25)
-        assert session.remaining == 1.0  # reading goes on
+        assert session.budget.remaining == 1.0  # reading goes on
         db.execute("ROLLBACK")
 
 
@@ -463,15 +469,15 @@ path = folder + "/killed"
 session = Session.open(path, table, DP(64.0))
 session.ask(one, 2.0**-10)
 for left in killed(asking(path, 2.0**-10, 64.0), 15):
-    ledger = session.ledger
+    ledger = session.budget.ledger
     assert ledger.epsilon.sum() * 2**10 == len(ledger) >= left + 1, (len(ledger), left)
     assert left <= ledger.answered.sum() <= len(ledger)
-assert len(session.bank) == ledger.answered.sum()
+assert len(session.bank.answers) == ledger.answered.sum()
 
 # several that begin it together, and ask for the last of its budget
 path = folder + "/raced"
 left = raced(asking(path, 0.07, 1.0))
-assert left == len(Session.open(path).ledger) == 14, (left, len(Session.open(path).ledger))
+assert left == len(Session.open(path).budget.ledger) == 14, (left, len(Session.open(path).budget.ledger))
 
 # a disk that fills up
 path = folder + "/filled"
@@ -487,8 +493,9 @@ def filling(told):
             break
         told()
 left = count(*begin(filling)) - 2
-assert 0 < left == len(session.ledger) == session.ledger.answered.sum(), (left, session.ledger)
-session.ask(Marginals(2), session.remaining)
+ledger = session.budget.ledger
+assert 0 < left == len(ledger) == ledger.answered.sum(), (left, ledger)
+session.ask(Marginals(2), session.budget.remaining)
 print("held")
 """
 
@@ -542,10 +549,10 @@ def test_a_price_is_the_least_that_reaches_the_error(path, known, alpha, bought,
     session = begin(path, 50.0, total=float(COUNTS.sum()) if known else None)
     for workload in bought:
         session.ask(workload, 0.5)
-    history = session.bank if bought else None
+    history = session.bank.answers if bought else None
     moved = workload_sensitivity(asked, DOMAIN)
     for error in (1.0, 4.0):
-        price = session.price(asked, error, alpha)
+        price = session.bank.price(asked, error, alpha)
         now = _worst(history, asked, 1e14, alpha, known)
         if price == 0:
             assert now <= error * (1 + 1e-6)
@@ -554,38 +561,38 @@ def test_a_price_is_the_least_that_reaches_the_error(path, known, alpha, bought,
         assert _worst(history, asked, least, alpha, known) == pytest.approx(error, rel=1e-4)
         assert _worst(history, asked, least * 1.01, alpha, known) > error
     session.ask(asked, price or 1.0)
-    assert session.recall(asked, alpha).errors.max() <= error * (1 + 1e-7)
-    assert session.price(asked, error * (1 + 1e-6), alpha) == 0.0
+    assert session.bank.recall(asked, alpha).errors.max() <= error * (1 + 1e-7)
+    assert session.bank.price(asked, error * (1 + 1e-6), alpha) == 0.0
 
 
 def test_a_price_beyond_the_budget_says_so_and_what_is_known_counts(path):
     session = begin(path)
     with pytest.raises(ValueError, match=r"error = 0.1 costs epsilon = 14.1\d+, but 1 remain"):
-        session.price(ONE, 0.1)
-    fresh = session.price(ONE, 3.0)
+        session.bank.price(ONE, 0.1)
+    fresh = session.bank.price(ONE, 3.0)
     session.ask(ONE, 0.4)
-    assert 0 < session.price(ONE, 3.0) < fresh
+    assert 0 < session.bank.price(ONE, 3.0) < fresh
     for error in (0.0, -1.0, float("nan"), inf, "much"):
         with pytest.raises(ValueError, match="error"):
-            session.price(ONE, error)
+            session.bank.price(ONE, error)
 
 
 def test_an_empty_bank_says_so_unless_a_prior_speaks(path):
     session = begin(path)
     with pytest.raises(ValueError, match="empty"):
-        session.recall(ONE)
+        session.bank.recall(ONE)
     with pytest.raises(ValueError, match="empty"):
-        session.bank  # noqa: B018
-    values, errors = Session.open(path.with_name("told"), table(), DP(1.0), total=100.0).recall(
-        ONE
-    )
+        session.bank.answers  # noqa: B018
+    values, errors = Session.open(
+        path.with_name("told"), table(), DP(1.0), total=100.0
+    ).bank.recall(ONE)
     assert values[0] == pytest.approx(50) and errors[0] == pytest.approx(100 * 0.5)
 
 
 def test_what_the_bank_cannot_tell_has_no_finite_error(path):
     session = begin(path)
     session.ask(ONE, 0.5)
-    _, errors = session.recall(Products.of(DOMAIN, [{"b": (0, 1)}, {"a": (0, 2)}]))
+    _, errors = session.bank.recall(Products.of(DOMAIN, [{"b": (0, 1)}, {"a": (0, 2)}]))
     assert errors[0] == inf and errors[1] < inf
 
 
@@ -594,9 +601,9 @@ def test_a_prior_may_come_from_the_bank(path):
 
     session = begin(path, 9.0, total=float(COUNTS.sum()))
     session.ask(Marginals(1), 5.0)
-    again = Session.open(path, prior=product_prior(session.bank))
-    assert again.recall(Marginals(2), 1.0).values != pytest.approx(
-        session.recall(Marginals(2), 1.0).values
+    again = Session.open(path, prior=product_prior(session.bank.answers))
+    assert again.bank.recall(Marginals(2), 1.0).values != pytest.approx(
+        session.bank.recall(Marginals(2), 1.0).values
     )
 
 
@@ -609,7 +616,7 @@ def test_an_older_copy_in_its_place_is_not_asked(tmp_path):
     shutil.copy(path, old)
     session.ask(Marginals(1), 0.5)
     shutil.copy(old, path)
-    for use in (lambda: session.remaining, lambda: session.ask(Marginals(1), 0.5)):
+    for use in (lambda: session.budget.remaining, lambda: session.ask(Marginals(1), 0.5)):
         with pytest.raises(ValueError, match="older copy"):
             use()
     with pytest.raises(ValueError, match="folder"):

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from workbench import DP, Bound, Domain, Release, Session, SparseTable
+from workbench import DP, Bound, Budget, Domain, Release, Session, SparseTable
 from workbench.mechanisms import GaussianHistogram, GeometricHistogram
 from workbench.privacy import ZCDP
 from workbench.privacy.budgets import as_epsilon
@@ -36,17 +36,17 @@ def test_nothing_else_warns(tmp_path):
         GeometricHistogram(DP(1e9))(TABLE, np.random.default_rng(0))
         GaussianHistogram(ZCDP(1.5))(TABLE)
         Release.load(tmp_path / "x.parquet")
-        Session.create(tmp_path / "y", DP(10.0), people="us", unit="a user")
+        Budget.create(tmp_path / "y", DP(10.0), people="us", unit="a user")
 
 
 def test_a_budget_above_ten_warns_when_it_begins(tmp_path):
     with pytest.warns(UserWarning, match=LARGE):
-        Session.create(tmp_path / "x", DP(10.5), people="us", unit="a user")
+        Budget.create(tmp_path / "x", DP(10.5), people="us", unit="a user")
     with pytest.warns(UserWarning, match=LARGE):
         Session.open(tmp_path / "y", TABLE, DP(10.5))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Session.open(tmp_path / "x")
+        Budget(tmp_path / "x")
         Session.open(tmp_path / "y", TABLE, DP(10.5))
 
 

@@ -25,8 +25,8 @@ from workbench import (
     SparseTable,
     widgets,
 )
-from workbench.owner import ledger
-from workbench.owner.recall import Price
+from workbench.owner import Bank, Budget, ledger
+from workbench.owner.bank import Price
 from workbench.privacy import ZCDP
 from workbench.queries import Products, TableQueries, Together, labelled_queries
 from workbench.widgets import BankPage
@@ -76,7 +76,7 @@ def asked(session, text, error="", owner=False):
 def test_the_page_recalls_what_is_chosen_and_spends_nothing(page, path):
     before = Session.open(path)
     text = got(page, **FEMALE_BY_AGE)
-    values, errors = before.recall(
+    values, errors = before.bank.recall(
         labelled_queries(DOMAIN, [{"age": a, "sex": "F"} for a in range(30, 35)])
     )
     shown = re.findall(r'<td>(3\d)</td><td class="wbank-number">(\d+)</td>', text)
@@ -90,8 +90,9 @@ def test_the_page_recalls_what_is_chosen_and_spends_nothing(page, path):
     for chosen in ('value="=F" selected', 'value="*" selected'):
         assert chosen in text  # what was asked stays chosen
     after = Session.open(path)
-    assert after.remaining == before.remaining and len(after.ledger) == len(before.ledger) == 2
-    assert not page.view.session.has_table
+    assert after.budget.remaining == before.budget.remaining
+    assert len(after.budget.ledger) == len(before.budget.ledger) == 2
+    assert page.view.session.table is None
 
 
 def test_choices_are_the_question_that_they_look_like(path):
@@ -202,10 +203,10 @@ def opened(tmp_path, budget, purchases, domain=DOMAIN, **stated):
 
 
 def test_an_empty_bank_and_a_bank_of_one_answer(tmp_path):
-    with Session.create(tmp_path / "b", DP(1.0), people="us", unit="a user") as empty:
-        view = BankView(empty)
-        assert "empty" in view.answer("sex").html and "Nothing was asked" in view.contents()
-        assert "us" in view.summary() and view.map() == view.form({}) == ""
+    empty = Session(Budget.create(tmp_path / "b", DP(1.0), people="us", unit="a user"))
+    view = BankView(empty)
+    assert "empty" in view.answer("sex").html and "Nothing was asked" in view.contents()
+    assert "us" in view.summary() and view.map() == view.form({}) == ""
     one = labelled_queries(DOMAIN, {"sex": "F"})
     with opened(tmp_path, DP(1.0), [(one, {"epsilon": 0.5})]) as session:
         view = BankView(session)
@@ -225,10 +226,10 @@ def test_noise_of_weighted_sums_is_told_in_counts(tmp_path, weight):
     table = TableQueries.of(DOMAIN, [(("sex",), [weight, -weight]), (("sex",), [0, 0])])
     purchases = [(Together((products, table)), {"rho": 0.125})]
     with opened(tmp_path, ZCDP(0.125), purchases) as session:
-        noise = session.bank.deviations_in_counts
+        noise = session.bank.answers.deviations_in_counts
         # three queries move by a weight each, so that ρ = 3w²/2σ²
         np.testing.assert_allclose(noise[:3], np.sqrt(12), rtol=1e-3)
-        np.testing.assert_allclose(session.ledger.deviation, noise.max())
+        np.testing.assert_allclose(session.budget.ledger.deviation, noise.max())
         assert noise[3] == pytest.approx(np.sqrt(12) * weight, rel=1e-3)
 
 
@@ -242,7 +243,7 @@ def test_extreme_prices(tmp_path, epsilon):
 
 def test_a_price_of_nothing_does_not_deny_the_bar(path, monkeypatch):
     nothing = Price(0.0, "so it is")
-    monkeypatch.setattr(Session, "price", lambda self, queries, error: nothing)
+    monkeypatch.setattr(Bank, "price", lambda self, queries, error: nothing)
     view = BankView(Session.open(path))
     assert "knows it as well already; so it is" in view.answer("sex", "1e6").html
     assert "the model&#x27;s error beyond it; so it is" in view.answer("sex", "1e-6").html
@@ -252,7 +253,7 @@ def test_how_often_bars_hold_is_said_only_where_it_is_known(tmp_path, monkeypatc
     with opened(tmp_path, DP(9.0), [(Marginals(2), {"epsilon": 5.0})], total=PEOPLE) as session:
         assert "about 19 times in 20" in BankView(session).answer("sex").html
     monkeypatch.setattr("workbench.inference.answer_bank.AnswerBank.most_answers", 4)
-    with Session.open(session.path) as session:
+    with Session.open(session.budget.path) as session:
         told = BankView(session).answer("sex").html
     assert "19 times" not in told and "leaves out how far the method" in told
 
@@ -284,17 +285,17 @@ def test_a_session_with_its_table_spends_what_the_button_says_and_once(tmp_path)
         shown._on_message(None, {"fields": fields}, [])
         ((error, price),) = shown.answered.prices.items()
         assert error == 4.0 and 'data-spend="4.0">Spend ρ = ' in shown.html
-        before = session.remaining
+        before = session.budget.remaining
         for _ in range(2):
             shown._on_message(None, {"spend": error}, [])
-        assert session.remaining == pytest.approx(before - price, rel=1e-9)
-        assert len(session.ledger) == 2 and "data-spend" not in shown.html
+        assert session.budget.remaining == pytest.approx(before - price, rel=1e-9)
+        assert len(session.budget.ledger) == 2 and "data-spend" not in shown.html
         assert "Answer, at no cost" in shown.answered.html
         shown.recall("age", error="1")
         assert "data-spend" in shown.html and 1.0 in shown.answered.prices
         shown.ask({"a1": ["*"], "a0": ["*"]})  # the price was another question's
         shown.spend(1.0)
-        assert len(session.ledger) == 2
+        assert len(session.budget.ledger) == 2
 
 
 @pytest.mark.slow
@@ -304,7 +305,7 @@ def test_a_panel_of_synthetic_people():
     shown.recall("Marital by Gender=Female & Education=9", error="20")
     assert "Widowed" in shown.answered.html
     shown.spend(20.0)
-    assert len(shown.session.ledger) == 3
+    assert len(shown.session.budget.ledger) == 3
 
 
 def test_without_its_table_a_panel_has_no_button(path):
@@ -312,5 +313,5 @@ def test_without_its_table_a_panel_has_no_button(path):
     shown.recall("sex × town", error="4")
     assert "further cost to the owner" in shown.html and "data-spend" not in shown.html
     shown.spend(4.0)
-    assert len(Session.open(path).ledger) == 2
+    assert len(Session.open(path).budget.ledger) == 2
     assert "workbench bank" in repr(shown)

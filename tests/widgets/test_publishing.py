@@ -10,7 +10,7 @@ import time
 import pandas as pd
 import pytest
 
-from workbench.owner import Session
+from workbench.owner import Budget
 from workbench.owner.publication import alone_in
 from workbench.widgets import publishing
 from workbench.widgets.publishing_page import PublishingPage, chances
@@ -127,7 +127,7 @@ def test_a_column_that_this_years_table_lacks_is_named(page, tmp_path):
     filled(page)
     pd.DataFrame({"patient": [1], "gender": ["F"]}).to_csv(tmp_path / "visits.csv", index=False)
     assert "no column sex" in send(page, "publish", folder="visits-2025", **WORDS)
-    assert not page.state.is_running and len(Session.open(tmp_path / "b.sqlite").ledger) == 0
+    assert not page.state.is_running and len(Budget(tmp_path / "b.sqlite").ledger) == 0
 
 
 def test_odds_of_one():
@@ -143,7 +143,7 @@ def test_two_tabs_and_a_second_press_publish_once(page, tmp_path):
     for each in (page, other, page):
         send(each, "publish", folder="visits-2025", **WORDS)
     settled(page)
-    assert len(Session.open(tmp_path / "b.sqlite").ledger) == 1
+    assert len(Budget(tmp_path / "b.sqlite").ledger) == 1
     assert (tmp_path / "visits-2025.zip").exists()
     later = PublishingPage(page.state.source, tmp_path)  # after the browser was closed
     later.step = 5

@@ -14,7 +14,7 @@ from workbench.cli import options, screen
 from workbench.value import stated
 
 if TYPE_CHECKING:
-    from workbench.owner import Booking, Session
+    from workbench.owner import Booking, Budget
     from workbench.privacy import DP, ZCDP
 
 
@@ -69,7 +69,7 @@ def new(
     ] = None,
 ) -> None:
     """Create a budget for a group of people, from which every table about them spends."""
-    from workbench.owner import Session
+    from workbench.owner import Budget
     from workbench.privacy import DP, ZCDP
 
     cost: DP | ZCDP
@@ -82,10 +82,10 @@ def new(
     else:
         raise ValueError("need --epsilon or --rho, what all releases may cost: one of the two")
     options.refuse_unmeant(cost, 0.0, epsilon_is_meant)
-    session = Session.create(
+    budget = Budget.create(
         file, cost, people=people, unit=unit, relation=relation, counter=counter
     )
-    screen.say(f"{file}: {session.budget} for {session.people}; protects {session.unit}")
+    screen.say(f"{file}: {budget.limit} for {budget.people}; protects {budget.unit}")
     screen.say(f"\nworkbench release … --budget {file} {asked}")
 
 
@@ -98,20 +98,19 @@ def show(
     ] = None,
 ) -> None:
     """Show what was spent, on what, and what remains."""
-    session = _opened(file)
-    budget = session.budget
-    ledger = session.ledger
-    price = _price(budget)
-    columns = [price, "delta"] if budget.delta else [price]
+    budget = _opened(file)
+    ledger = budget.ledger
+    price = budget.price
+    columns = [price, "delta"] if budget.limit.delta else [price]
     signs = {price: _SIGNS[price], "delta": "δ"}
-    left = {price: session.remaining, "delta": session.remaining_delta}
+    left = {price: budget.remaining, "delta": budget.remaining_delta}
     spent = {name: float(sum(map(Fraction, ledger[name]))) for name in columns}
-    screen.say(f"People    {screen.plain(session.people or 'not declared')}")
-    screen.say(f"Unit      {screen.plain(session.unit or 'not declared')} ({session.relation})")
-    screen.say(f"Budget    {budget}{_at(budget, delta)}")
+    screen.say(f"People    {screen.plain(budget.people or 'not declared')}")
+    screen.say(f"Unit      {screen.plain(budget.unit or 'not declared')} ({budget.relation})")
+    screen.say(f"Budget    {budget.limit}{_at(budget.limit, delta)}")
     for title, amounts in {"Spent": spent, "Left": left}.items():
         text = ", ".join(f"{signs[name]} = {stated(amounts[name])}" for name in columns)
-        screen.say(f"{title:10}{text}{_spent_at(session, delta) if title == 'Spent' else ''}")
+        screen.say(f"{title:10}{text}{_spent_at(budget, delta) if title == 'Spent' else ''}")
     if len(ledger):
         screen.table(
             "Ledger",
@@ -119,11 +118,6 @@ def show(
             [_ledger_row(number, row, columns) for number, row in ledger.iterrows()],
             right=["", *signs.values()],
         )
-
-
-def _price(budget: DP | ZCDP) -> str:
-    """What a budget counts, as its ledger names it."""
-    return "epsilon" if hasattr(budget, "epsilon") else "rho"
 
 
 def _at(budget: DP | ZCDP, delta: float | None) -> str:
@@ -135,25 +129,25 @@ def _at(budget: DP | ZCDP, delta: float | None) -> str:
     return f", at δ = {stated(delta)} {screen.rounded(budget.at(delta))}"
 
 
-def _spent_at(session: Session, delta: float | None) -> str:
+def _spent_at(budget: Budget, delta: float | None) -> str:
     from workbench.privacy import ZCDP
     from workbench.privacy.enclosures import round_up
 
-    if delta is None or not len(session.ledger):
+    if delta is None or not len(budget.ledger):
         return ""
     spent = [
-        round_up(sum(map(Fraction, session.ledger[name]), Fraction(0)))
+        round_up(sum(map(Fraction, budget.ledger[name]), Fraction(0)))
         for name in ("rho", "delta")
     ]
     return _at(ZCDP(*spent), delta)
 
 
-def _opened(file: Path) -> Session:
+def _opened(file: Path) -> Budget:
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such budget file; workbench budget new begins one")
-    from workbench.owner import Session
+    from workbench.owner import Budget
 
-    return Session.open(file)
+    return Budget(file)
 
 
 def _ledger_row(number: int, row: Any, columns: list[str]) -> list[str]:
@@ -178,18 +172,18 @@ class Account:
 
     Parameters
     ----------
-    session : its session.
+    budget : what it holds.
     unit : whom the data are about, where the command says so.
     """
 
-    session: Session
+    budget: Budget
     unit: str | None
 
     @classmethod
     def of(cls, file: Path, *, unit: str | None, user: str | None) -> Account:
         """Open the file; a ValueError if it is about another unit than `--unit` or `--user` says."""
-        session = _opened(file)
-        if session.people is None or session.unit is None:
+        budget = _opened(file)
+        if budget.people is None or budget.unit is None:
             raise ValueError(
                 f"{file} declares no people or no unit: it belongs to one table. Begin a budget with "
                 "workbench budget new"
@@ -197,29 +191,29 @@ class Account:
         if user is not None and unit is None:
             unit = "a user"
         try:
-            session.check(unit=unit)
+            budget.check(unit=unit)
         except ValueError as e:
             more = (
                 f"\n\n--user {user} protects a user. If the values of that column are what the budget "
-                f"protects, say so: --unit {session.unit!r}"
+                f"protects, say so: --unit {budget.unit!r}"
             )
             raise ValueError(f"{e}{more if user is not None else ''}") from None
-        return cls(session, unit)
+        return cls(budget, unit)
 
     def book(
         self, mechanism: Any, private: Any, out: Path, also: Sequence[tuple[DP, str]] = ()
     ) -> Booking:
         """Book the release, and what else is drawn for it, before the first draw."""
-        from workbench.owner.budget import description
+        from workbench.owner.costs import description
 
-        cost: Any = self.session.check(mechanism, private, unit=self.unit)
-        what = description(mechanism, self.session.budget)
-        return self.session.book(cost, what, also=also, out=out)
+        cost: Any = self.budget.check(mechanism, private, unit=self.unit)
+        what = description(mechanism, self.budget.limit)
+        return self.budget.book(cost, what, also=also, out=out)
 
     def remaining_in_words(self) -> str:
         """What is left, in a line."""
-        session = self.session
-        left = f"{_SIGNS[_price(session.budget)]} = {stated(session.remaining)}"
-        if session.budget.delta:
-            left += f", δ = {stated(session.remaining_delta)}"
-        return f"{left} of {session.budget} remain for {session.people} ({session.path.name})"
+        budget = self.budget
+        left = f"{_SIGNS[budget.price]} = {stated(budget.remaining)}"
+        if budget.limit.delta:
+            left += f", δ = {stated(budget.remaining_delta)}"
+        return f"{left} of {budget.limit} remain for {budget.people} ({budget.path.name})"

@@ -277,7 +277,7 @@ class Request(StatedSpace):
     def refuse_unpaid(self, mechanism: Any) -> None:
         """Refuse what the budget file does not pay for, before any data is read."""
         if self.account is not None:
-            self.account.session.check(mechanism)
+            self.account.budget.check(mechanism)
 
     def _refuse_unfit_report(self, mechanism: type) -> None:
         from workbench.noise import decay
@@ -352,7 +352,7 @@ class Request(StatedSpace):
     def _protected(self) -> str | None:
         """What is protected, in words: as it is stated, or as the budget file says."""
         if self.unit is None and self.account is not None:
-            return self.account.session.unit
+            return self.account.budget.unit
         return self.unit
 
     @property
@@ -444,7 +444,7 @@ class Request(StatedSpace):
             options.refuse_unmeant(cost, sum(beside), self.epsilon_is_meant)
         if self.account is None:
             return cost
-        return self.account.session.payable(cost, [DP(x) for x in beside])
+        return self.account.budget.payable(cost, [DP(x) for x in beside])
 
     def reading_delta(self, mechanism: type) -> float | None:
         """The δ at which the ρ of a release is also said as an ε; None where none is named."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from workbench.estimates.histogram import HierarchicalSums, Histogram, ItemEdgeCounts, Partition
 from workbench.estimates.leaves import Leaves, Microdata
-from workbench.estimates.noisy_answers import NoisyAnswers
+from workbench.estimates.noisy_answers import DerivedAnswers, NoisyAnswers
 from workbench.estimates.reports import BitReports, Reports
 from workbench.estimates.summary import Projection, Sketch, Summary, TransformedSummary
 from workbench.noise.law import Law
@@ -13,7 +13,7 @@ from workbench.value import Int
 
 ALL = (
     Summary, TransformedSummary, Sketch, Projection, Histogram, HierarchicalSums, ItemEdgeCounts,
-    Leaves, Partition, NoisyAnswers, Microdata, Reports, BitReports,
+    Leaves, Partition, NoisyAnswers, DerivedAnswers, Microdata, Reports, BitReports,
 )  # fmt: skip
 
 

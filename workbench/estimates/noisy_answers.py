@@ -95,7 +95,7 @@ class NoisyAnswers(Estimate):
         """
         releases = [answers] if isinstance(answers, NoisyAnswers) else list(answers)
         for other in releases:
-            if not isinstance(other, NoisyAnswers):
+            if not isinstance(other, NoisyAnswers) or isinstance(other, DerivedAnswers):
                 raise ValueError(f"{other!r} is not allowed in a history: need NoisyAnswers")
             if other.domain != releases[0].domain:
                 raise ValueError(
@@ -229,6 +229,17 @@ class NoisyAnswers(Estimate):
             "values": table["noisy"].to_numpy(),
             "variances": table["variance"].to_numpy(),
         }
+
+
+class DerivedAnswers(NoisyAnswers):
+    """Answers that were computed from noisy ones by least squares, so that their errors are correlated.
+
+    `variances` are those of each answer by itself. No inference takes them as answers with noise of their
+    own, and sums of them are not answered.
+    """
+
+    kind = "derived-answers"
+    _cells = None
 
 
 def _counted_labels(domain: Domain, text: str) -> dict[str, str] | None:

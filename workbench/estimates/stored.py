@@ -145,6 +145,7 @@ _SCHEMAS: dict[str, type[_Stored]] = {
     "reports": _Reports,
     "bit-reports": _BitReports,
     "answers": _OverDomain,
+    "derived-answers": _OverDomain,
 }
 
 

@@ -1,30 +1,38 @@
-"""What remains of a budget, and what is booked before anything is drawn."""
+"""Budgets: what releases about some people may cost, in a file that books before anything is drawn."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Self
 
 from workbench.compiled import pd
-from workbench.data import ENFORCED, Interactions, Records, SparseTable, without_column
-from workbench.estimates.release import Release
-from workbench.inference import KernelPCA
-from workbench.mechanisms.protocol import refuse_other_data, sensitivity
-from workbench.noise.source import Source
+from workbench.data import (
+    ENFORCED,
+    Bound,
+    without_column,
+)
+from workbench.estimates.describing import USERS_CUT
+from workbench.estimates.release import Release, knows_users_cut, refuse_report_cut
+from workbench.estimates.release_files import refuse_place, reserve
 from workbench.owner import ledger
+from workbench.owner.costs import (
+    description,
+    in_rho_for_less,
+    refuse_unpayable,
+    rho_of_receipts,
+)
 from workbench.owner.ledger import SessionFile, same_unit
 from workbench.privacy import (
     ADD_REMOVE,
     DP,
+    LOCAL,
     RELATIONS,
     ZCDP,
     Receipt,
@@ -32,79 +40,44 @@ from workbench.privacy import (
     exact_cost,
     exact_rho,
     rho_above,
+    warn_if_large,
 )
-from workbench.privacy.enclosures import round_down, round_up
+from workbench.privacy.enclosures import round_down
 from workbench.value import stated
 
 if TYPE_CHECKING:
     import sqlite3
 
 
-# Stated
+# Declared
 
 
-def checked_total(total: Any) -> float | None:
-    """How many tuples there are, as a caller or a file says; its square has to be a float, too."""
-    if total is None:
-        return None
-    number = cast(float, KernelPCA(1.0, total=total).total)
-    if not 1e-100 <= number <= 1e100:
-        raise ValueError(
-            f"total = {total!r} is not allowed: need a number from 1e-100 to 1e100"
-        )
-    return number
-
-
-def stated_data(table: Any, budget: Any, total: Any, dataset: Any) -> dict[str, Any]:
-    """What the caller says that the session belongs to, as the file holds it."""
-    stated: dict[str, Any] = {}
-    if dataset is not None or table is not None:
-        stated["dataset"] = dataset
-    if dataset is not None and not isinstance(dataset, str):
-        raise ValueError(f"dataset = {dataset!r} is not allowed: need text, name and version")
-    if total is not None:
-        stated["total"] = checked_total(total)
-    if budget is not None:
-        is_finite = isinstance(budget, DP) and 0 < budget.epsilon < inf and budget.delta < 1
-        if not is_finite and not isinstance(budget, ZCDP):
-            raise ValueError(
-                f"budget = {budget!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1), or "
-                "ZCDP(rho)"
-            )
-        stated["budget"] = ledger.budget_record(budget)
-    if table is not None:
-        if not isinstance(table, SparseTable):
-            raise ValueError(f"table = {type(table)} is not allowed: need a SparseTable")
-        l1 = float(sensitivity(table))
-        bound: Any = table.bound
-        stated["bound"] = [int(bound.l0), float(bound.linf), l1]
-        stated["domain"] = table.domain.to_dict()
-    return stated
-
-
-def stated_people(people: str | None, unit: str | None, relation: str | None) -> dict[str, Any]:
-    """Whom the caller takes the file to be about, as the file holds it."""
-    stated = {}
+def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
+    """Whom a budget protects, as its file holds it."""
+    declared = {"relation": relation}
     for name, text in {"people": people, "unit": unit}.items():
-        if text is not None:
-            if not isinstance(text, str) or not text.strip() or not text.isprintable():
-                raise ValueError(f"{name} = {text!r} is not allowed: need a name in words")
-            stated[name] = " ".join(text.split())
-    if relation is not None:
-        if relation not in RELATIONS:
-            raise ValueError(
-                f"relation = {relation!r} is not allowed: need one of {', '.join(RELATIONS)}"
-            )
-        stated["relation"] = relation
-    return stated
+        if not isinstance(text, str) or not text.strip() or not text.isprintable():
+            raise ValueError(f"{name} = {text!r} is not allowed: need a name in words")
+        declared[name] = " ".join(text.split())
+    if relation not in RELATIONS:
+        raise ValueError(
+            f"relation = {relation!r} is not allowed: need one of {', '.join(RELATIONS)}"
+        )
+    return declared
 
 
-def of_the_bank(stated: dict[str, Any]) -> dict[str, Any]:
-    """Of what was stated, what belongs to the answers and not to the budget."""
-    return {name: x for name, x in stated.items() if name in ledger.OF_THE_BANK}
+def declared_limit(limit: Any) -> dict[str, Any]:
+    """What everything may cost, as the file of a budget holds it."""
+    is_finite = isinstance(limit, DP) and 0 < limit.epsilon < inf and limit.delta < 1
+    if not is_finite and not isinstance(limit, ZCDP):
+        raise ValueError(
+            f"budget = {limit!r} is not allowed: need DP(0 < epsilon < inf, 0 <= delta < 1), or "
+            "ZCDP(rho)"
+        )
+    return {"budget": ledger.budget_record(limit)}
 
 
-def resolved(path: str | Path) -> Path:
+def _resolved(path: str | Path) -> Path:
     """The file that is meant, wherever the process goes from here."""
     path = Path(path).resolve()
     if path.is_dir():
@@ -121,13 +94,13 @@ class Booking:
 
     Parameters
     ----------
-    session : whose budget was spent from.
+    budget : what was spent from.
     questions : the numbers of its rows in the ledger.
     spent, delta : what they cost together, exactly: ε, or ρ where the budget is one of zCDP; and δ.
     relation : which neighbours that is about.
     """
 
-    session: Spending
+    budget: Budget
     questions: tuple[int, ...]
     spent: Fraction
     delta: Fraction
@@ -168,19 +141,19 @@ class Booking:
 
     def _too_dear(self, receipts: tuple[Receipt, ...]) -> str:
         """Why it costs more than was booked; "" if it does not."""
-        in_rho = isinstance(self.session.budget, ZCDP)
+        in_rho = isinstance(self.budget.limit, ZCDP)
         if not in_rho and any(isinstance(r.cost, ZCDP) for r in receipts):
             return f"its receipts say {compose(receipts)}, of which a budget of ε pays nothing"
         spent, delta = exact_rho(receipts) if in_rho else exact_cost(receipts)
         if spent <= self.spent and delta <= self.delta:
             return ""
-        cost = type(self.session.budget)(float(spent), min(1.0, float(delta)))
+        cost = type(self.budget.limit)(float(spent), min(1.0, float(delta)))
         return f"its receipts say {cost}, and {self.booked} was booked"
 
     @property
     def booked(self) -> DP | ZCDP:
         """The whole spend, rounded down."""
-        kind = type(self.session.budget)
+        kind = type(self.budget.limit)
         return kind(round_down(self.spent), min(1.0, round_down(self.delta)))
 
     @contextmanager
@@ -189,12 +162,12 @@ class Booking:
         try:
             yield
         except OSError as e:
-            text = stays_spent([self.booked], self.session.budget)
+            text = stays_spent([self.booked], self.budget.limit)
             raise OSError(f"{e}. {text}") from None
 
     def confirm(self) -> None:
         """Write down that what was paid for is there; until then the ledger takes it for lost."""
-        self.session._confirm(self.questions)
+        self.budget._confirm(self.questions)
 
 
 def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
@@ -202,90 +175,6 @@ def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
     return (
         f"{' and '.join(map(str, costs))} of the budget of {budget} was spent and stays spent"
     )
-
-
-def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
-    """A ValueError for what no budget of this relation pays for, at no cost: no private data is used.
-
-    If data are given, the mechanism is run, up to its first draw, on others of the same kind, domain
-    and bound without a record: what it refuses by then is refused before anything is booked. Where the
-    number of units is public, as between neighbours that replace one, there are no such data.
-    """
-    name = type(mechanism).__name__
-    budget = getattr(mechanism, "budget", None)
-    if not isinstance(budget, DP | ZCDP):
-        raise ValueError(f"{name} has no budget: need a mechanism that states what it may cost")
-    about = getattr(mechanism, "relation", ADD_REMOVE)
-    if about != relation:
-        raise ValueError(
-            f"{name} promises something about neighbours of another relation, {about}; this budget is "
-            f"about {relation}, and the two do not add up"
-        )
-    if getattr(mechanism, "idealised", False):
-        raise ValueError(f"{name} is drawn with floating point: idealised, and never released")
-    if getattr(mechanism, "withdrawn", False):
-        raise ValueError(
-            f"{name} promises nothing as it is printed: its guarantee is withdrawn"
-        )
-    if data is None:
-        return
-    refuse_other_data(mechanism, data)
-    if about == ADD_REMOVE and isinstance(data, SparseTable | Records | Interactions):
-        with suppress(_FirstDraw):
-            mechanism(_without_records(data), _Undrawn())
-
-
-def in_rho_for_less(mechanism: Any, budget: DP | ZCDP) -> bool:
-    """Whether a budget of zCDP may pay less for it than the ρ that its ε implies."""
-    is_fixed = getattr(mechanism, "fixed_price", False)
-    return is_fixed and isinstance(budget, ZCDP) and isinstance(mechanism.budget, DP)
-
-
-def rho_of_receipts(mechanism: Any, data: Any) -> ZCDP:
-    """What its receipts say of any data of this domain and bound: those without a record are released.
-
-    From a seed, and thrown away.
-    """
-    rho, delta = exact_rho(mechanism(_without_records(data), np.random.default_rng(0)).ledger)
-    return ZCDP(round_up(rho), round_up(delta))
-
-
-class _FirstDraw(Exception):
-    """Somebody wants a random bit."""
-
-
-class _Undrawn(Source):
-    """A source that stops whoever draws from it."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
-
-    def measurement(self) -> Source:
-        """Itself."""
-        return self
-
-    @property
-    def words(self) -> Any:
-        """Stops."""
-        raise _FirstDraw
-
-    @property
-    def floats(self) -> Any:
-        """Stops."""
-        raise _FirstDraw
-
-    def __getattr__(self, name: str) -> Any:
-        raise _FirstDraw
-
-
-def _without_records(data: Any) -> Any:
-    """The same with no record: each array, whose last axis is over records or cells, is empty."""
-    arrays = {
-        f.name: x[..., :0]
-        for f in fields(data)
-        if isinstance(x := getattr(data, f.name), np.ndarray)
-    }
-    return replace(data, **arrays)
 
 
 def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
@@ -323,10 +212,14 @@ def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]
     return Fraction(price), Fraction(cost.delta)
 
 
+class Unpaid(ValueError):
+    """Less is left of a budget than was asked for."""
+
+
 def refuse_unpaid(
     asked: DP | ZCDP, left: tuple[Fraction, Fraction], budget: DP | ZCDP
 ) -> tuple[Fraction, Fraction]:
-    """What is asked takes from the budget, exactly; a ValueError if what is left does not pay for it."""
+    """What is asked takes from the budget, exactly; `Unpaid` if less than that is left."""
     price = exact_price(asked, budget)
     names = ("rho" if isinstance(budget, ZCDP) else "epsilon", "delta")
     for name, wanted, remaining in zip(names, price, left, strict=True):
@@ -335,54 +228,253 @@ def refuse_unpaid(
             words: Callable[[float], str] = stated
             if float(stated(rounded)) >= float(stated(float(wanted))):
                 words = repr  # all digits: the usual ones would say that it is enough
-            raise ValueError(
+            raise Unpaid(
                 f"{name} = {words(float(wanted))} is more than the {words(rounded)} that remain of "
                 f"{budget}: nothing was spent"
             )
     return price
 
 
-def description(mechanism: Any, spent_from: DP | ZCDP) -> str:
-    """A mechanism as the ledger names it: its own budget is left out if columns hold the same."""
-    if not isinstance(mechanism.budget, type(spent_from)):
-        return repr(mechanism)
-    budget = f"budget={mechanism.budget!r}"
-    return repr(mechanism).replace(f"{budget}, ", "").replace(budget, "")
+# Budget
 
 
-# Spending
+class Budget:
+    """Limit on what everything that is released about some people may cost one unit, in one file.
 
+    A spend is on disk before any noise is drawn, and is never given back. `Budget.create` begins one for
+    people. `Session.open` may begin one for a single table.
 
-class Spending:
-    """The budget of one file: whom it is about, what is left of it, and a row for each spend."""
+    Parameters
+    ----------
+    path : path
+        The budget's file.
+    limit : DP or ZCDP, optional
+        What everything may cost. A file with another limit is refused.
+    begin : bool
+        Whether to create the file, for one table, if there is none.
+    data : path, optional
+        The file that the table came from: `<data>.session` beside it names this budget, and any other is
+        refused.
+    lost : bool
+        Whether the budget that `<data>.session` names is gone, or the counter is, and the caller counts
+        what was spent.
 
-    budget: DP | ZCDP
+    Attributes
+    ----------
+    limit : DP or ZCDP
+        What everything may cost.
+    people, unit : str or None
+        Whom it is about, and whom of them it protects. None if it belongs to one table.
+    relation : str
+        Which neighbours: one of `privacy.RELATIONS`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file holds no budget, is damaged or is an older copy.
+    TimeoutError
+        If another process holds the file.
+    """
+
+    limit: DP | ZCDP
     people: str | None
     unit: str | None
     relation: str
 
-    def __init__(self, file: SessionFile, table: SparseTable | None):
-        self._file = file
-        self._table = table
+    def __init__(
+        self,
+        path: str | Path,
+        limit: DP | ZCDP | None = None,
+        *,
+        begin: bool = False,
+        data: str | Path | None = None,
+        lost: bool = False,
+    ) -> None:
+        path = _resolved(path)
+        declared = {} if limit is None else declared_limit(limit)
+        begin = begin and limit is not None
+        if not path.exists():
+            if limit is None or not begin or not path.parent.is_dir():
+                raise FileNotFoundError(
+                    f"{path}: no such budget. Begin one with Budget.create, or with Session.open(path, "
+                    "table, budget), in a folder that exists"
+                )
+            warn_if_large(limit)
+        self.file = SessionFile(path)
+        with self.file.transaction(new=begin, write=begin) as db:
+            with ledger.refused_if_strange(path):
+                about = self.file.settle(db, declared)
+                self._belong_to(about)
+            if about["counter"] is not None:
+                counter = path.parent / about["counter"]
+                self.file.watch(db, ledger.known_counter(counter, path, self.file.id, lost))
+            if data is not None:
+                file = Path(data).resolve()
+                self.file.watch(db, ledger.data_counter(file, path, self.file.id, lost))
 
-    def _belong_to(self, metadata: dict[str, Any]) -> None:
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        limit: DP | ZCDP,
+        *,
+        people: str,
+        unit: str,
+        relation: str = ADD_REMOVE,
+        counter: str | Path | None = None,
+    ) -> Self:
+        """Begin a budget for people: what all releases about them may cost, of whatever data.
+
+        Beside the file, or where `counter` says, a small file counts the spends, so that an older copy
+        is refused. Nothing helps where both are put back together, nor against a second budget.
+
+        Parameters
+        ----------
+        path : path
+            The file. None may exist.
+        limit : DP or ZCDP
+            What everything together may cost a unit: a finite ε > 0, or ρ, and δ < 1.
+        people : str
+            A declared name, for example "customers of shop X". Data are never hashed: next month's export
+            about the same people spends from the same file.
+        unit : str
+            Whom the budget protects, for example "a user" or "a trip".
+        relation : str
+            Which neighbours: one of `privacy.RELATIONS`.
+        counter : path, optional
+            By default `<path>.count`. A place of which the file's own backup knows nothing is better.
+
+        Returns
+        -------
+        Budget
+
+        Raises
+        ------
+        ValueError
+            If a file exists, the counter counts for another budget, or the budget promises nothing.
+        """
+        path = _resolved(path)
+        declared = declared_limit(limit) | declared_people(people, unit, relation)
+        warn_if_large(limit)
+        counter = path.with_name(f"{path.name}.count") if counter is None else Path(counter)
+        counter = counter.resolve()
+        exists = f"{path} exists: a budget is begun once, and spent to its end"
+        if path.exists() and path.stat().st_size:
+            raise ValueError(exists)
+        for folder in (path.parent, counter.parent):
+            if not folder.is_dir():
+                raise FileNotFoundError(f"{folder}: no such folder")
+        beside = counter.parent == path.parent
+        declared["counter"] = counter.name if beside else str(counter)  # both may move together
+        budget = cls.__new__(cls)
+        budget.file = SessionFile(path)
+        with budget.file.transaction(new=True) as db:
+            if ledger.is_begun(db):
+                raise ValueError(exists)
+            budget._belong_to(budget.file.settle(db, declared))
+            budget.file.watch(db, ledger.new_counter(counter, path, budget.file.id))
+        return budget
+
+    def _belong_to(self, about: dict[str, Any]) -> None:
         """Take over what the file says."""
-        self.budget = ledger.budget_of(metadata["budget"])
-        self.people = metadata["people"]
-        self.unit = metadata["unit"]
-        self.relation = metadata["relation"]
-        counter = metadata["counter"]
-        self._counter = None if counter is None else self.path.parent / counter
+        self.limit = ledger.budget_of(about["budget"])
+        self.people = about["people"]
+        self.unit = about["unit"]
+        self.relation = about["relation"]
 
     @property
     def path(self) -> Path:
-        """The session's file."""
-        return self._file.path
+        """The budget's file."""
+        return self.file.path
 
-    @property
-    def has_table(self) -> bool:
-        """Whether it was opened with a table, so that questions can be asked of it."""
-        return self._table is not None
+    def __repr__(self) -> str:
+        try:
+            return f"<Budget {self.path.name}: {stated(self.remaining)} of {self.limit} remain>"
+        except (OSError, ValueError):
+            return f"<Budget {self.path.name}: cannot be read>"
+
+    def release(
+        self,
+        mechanism: Any,
+        data: Any,
+        *,
+        unit: str | None = None,
+        report_cut: float | None = None,
+        out: str | Path | None = None,
+        force: bool = False,
+        rho: float | None = None,
+    ) -> Release:
+        """Spend a mechanism's budget and release: tables, marginals, records and interactions alike.
+
+        The spend is on disk before the first draw, and is never given back. If the mechanism refuses
+        data without a record, of the same domain and bound, nothing is spent.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            Its `budget` is what is booked.
+        data : SparseTable, Records or Interactions
+            What the mechanism takes, about this budget's people.
+        unit : str, optional
+            Whom the data's bound is about, in words. Another unit than the budget's is refused. By
+            default what the bound says. If the bound says nothing, it is believed to be about the
+            budget's unit, and the release says so, because nobody has truncated anybody.
+        report_cut : float, optional
+            ε of how many users lost anything to the bound, which is then booked and released as well.
+        out : path, optional
+            Where the release is saved. The ledger names the file.
+        force : bool
+            Overwrite an existing file.
+        rho : float, optional
+            What to book from a budget of zCDP for a mechanism whose own budget is an ε, if its
+            receipts are known to say less than what is booked by default: the ρ of its receipts, if
+            they say the same for all data (`fixed_price`), else the ε·tanh(ε/2) that the ε implies.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        ValueError
+            If less remains, or the relation or unit is another one: then nothing is spent. If the
+            receipts cost more than was booked: then the release is withheld.
+        """
+        cost: Any = self.check(mechanism, data, unit=unit, rho=rho)
+        if out is not None:
+            refuse_place(Path(out), force)
+        also = []
+        if report_cut is not None:
+            if self.relation == LOCAL or not knows_users_cut(data):
+                raise ValueError("report_cut: need data whose users were cut to their bound")
+            refuse_report_cut(report_cut)
+            also.append((DP(report_cut), USERS_CUT))
+        own = getattr(mechanism, "__dataclass_fields__", {})
+        if rho is None and "budget" in own and isinstance(cost, type(mechanism.budget)):
+            cost = self.payable(cost, [price for price, _ in also])
+            mechanism = replace(mechanism, budget=cost)
+        what = description(mechanism, self.limit)
+        with nullcontext() if out is None else closing(reserve(Path(out), data)):
+            booking = self.book(cost, what, also=also, out=out)
+            release = self._of_unit(mechanism(data), unit)
+            if report_cut is not None:
+                release = release.with_users_cut(data, report_cut)
+        booking.check(release)
+        if out is not None:
+            with booking.saving():
+                release.save(out, force=force)
+        booking.confirm()
+        return release
+
+    def _of_unit(self, release: Release, unit: str | None) -> Release:
+        """The release, whose bound says whom it is taken to be about."""
+        bound = release.bound
+        unit = unit or self.unit
+        if not isinstance(bound, Bound) or bound.unit or unit is None:
+            return release
+        return replace(release, bound=bound.believed(unit))
 
     def check(
         self,
@@ -410,18 +502,18 @@ class Spending:
             If the budget cannot pay for it, or it is of another unit or relation, or the mechanism
             refuses data of this kind even where there is no record.
         """
-        self._refuse_other_unit(unit, getattr(data, "bound", None))
+        self.refuse_other_unit(unit, getattr(data, "bound", None))
         if mechanism is None:
             return None
         refuse_unpayable(mechanism, data, self.relation)
         cost: DP | ZCDP = mechanism.budget if rho is None else ZCDP(rho)
-        if rho is None and in_rho_for_less(mechanism, self.budget):
+        if rho is None and in_rho_for_less(mechanism, self.limit):
             if data is None:
                 return cost
             cost = rho_of_receipts(mechanism, data)
         payable = self.payable(cost) if rho is None else cost
-        with self._file.transaction(write=False) as db:
-            refuse_unpaid(payable, self._remaining(db), self.budget)
+        with self.file.transaction(write=False) as db:
+            refuse_unpaid(payable, self._remaining(db), self.limit)
         return cost
 
     def payable(self, cost: Any, beside: Iterable[DP | ZCDP] = ()) -> Any:
@@ -445,14 +537,14 @@ class Spending:
         DP or ZCDP
             What to draw for and to book. `book` refuses it if it is still more than the rest.
         """
-        if not isinstance(cost, type(self.budget)):
+        if not isinstance(cost, type(self.limit)):
             return cost
-        with self._file.transaction(write=False) as db:
+        with self.file.transaction(write=False) as db:
             exact, on_paper = self._remaining(db), self._remaining(db, _decimal)
-        others = [exact_price(other, self.budget)[0] for other in beside]
+        others = [exact_price(other, self.limit)[0] for other in beside]
         exact = (exact[0] - sum(others), exact[1])
         on_paper = (on_paper[0] - sum(_decimal(float(other)) for other in others), on_paper[1])
-        names = (self._price, "delta")
+        names = (self.price, "delta")
         payable: Any = {
             name: _payable(getattr(cost, name), *left)
             for name, *left in zip(names, exact, on_paper, strict=True)
@@ -469,68 +561,75 @@ class Spending:
         unit: str | None = None,
         out: str | Path | None = None,
     ) -> Booking:
-        """Spend, before anything is drawn; what was booked is never given back.
+        """Spend, before anything is drawn. What was booked is never given back.
 
         Parameters
         ----------
         cost : DP or ZCDP
-            A proven upper bound of what will be drawn. Of a budget of zCDP an ε takes the ρ that it
-            implies, ε·tanh(ε/2); whoever knows the ρ of what will be drawn books that.
+            A proven upper bound of what will be drawn. From a budget of zCDP an ε takes the ρ that it
+            implies, ε·tanh(ε/2). If you know the ρ of what will be drawn, book that.
         what : str
             What it is for, as the ledger keeps it.
         also : of (DP or ZCDP, str)
             What else is drawn for the same release, in rows of their own: all are booked, or none.
         relation, unit : str, optional
-            What the cost is about; another one than the budget's is refused.
+            What the cost is about. Another one than the budget's is refused.
         out : path, optional
-            The file that will be released; the ledger names it.
+            The file that will be released, which the ledger names.
 
         Returns
         -------
         Booking
-            `check` holds the receipts against it; `confirm` says that the release is there.
+            `check` compares the receipts with it, and `confirm` says that the release exists.
 
         Raises
         ------
         ValueError
-            If less remains, or the relation or unit is another one: then nothing is spent.
+            If less remains, or the relation or unit is another one. Then nothing is spent.
         """
         if relation not in (None, self.relation):
             raise ValueError(
                 f"{what} is about {relation}, this budget about {self.relation}: they do not add up"
             )
-        self._refuse_other_unit(unit)
-        lines = [(cost, what), *also]
+        self.refuse_other_unit(unit)
         file = None if out is None else str(Path(out).resolve())
-        with self._file.spending(stays_spent((x for x, _ in lines), self.budget)) as db:
+        with self.spending([(cost, what), *also], file=file) as (_, booking):
+            return booking
+
+    @contextmanager
+    def spending(
+        self, costs: Sequence[tuple[DP | ZCDP, str]], **columns: Any
+    ) -> Iterator[tuple[sqlite3.Connection, Booking]]:
+        """A transaction that books costs, a row of the ledger each with these further columns.
+
+        Whatever else is written in it is on disk together with the spend.
+        """
+        with self.file.spending(stays_spent((x for x, _ in costs), self.limit)) as db:
             questions = []
             at_first = left = self._remaining(db)
-            for asked, text in lines:
-                price, delta = refuse_unpaid(asked, left, self.budget)
+            for cost, text in costs:
+                price, delta = refuse_unpaid(cost, left, self.limit)
                 left = (left[0] - price, left[1] - delta)
-                row: dict[str, Any] = {self._price: float(price), "delta": float(delta)}
-                row |= {"time": now(), "asked": text, "file": file}
+                row: dict[str, Any] = {self.price: float(price), "delta": float(delta)}
+                row |= {"time": _now(), "asked": text, **columns}
                 questions.append(ledger.spend(db, **row))
-        return Booking(
-            self, tuple(questions), at_first[0] - left[0], at_first[1] - left[1], self.relation
-        )
+            spent = (at_first[0] - left[0], at_first[1] - left[1])
+            yield db, Booking(self, tuple(questions), *spent, self.relation)
 
     def _confirm(self, questions: tuple[int, ...]) -> None:
         try:
-            with self._file.transaction() as db:
+            with self.file.transaction() as db:
                 for question in questions:
                     ledger.seal(db, question)
         except (OSError, ValueError) as e:
             warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=3)
 
-    def _refuse_other_unit(self, unit: str | None, bound: Any = None) -> None:
+    def refuse_other_unit(self, unit: str | None, bound: Any = None) -> None:
         """A ValueError if the caller or the data's bound names another unit than the budget's.
 
-        What a bound calls a user is whomever its column names, which the caller may say. A session
-        that declares no unit protects that of its own table.
+        A bound may call the values of a column users, and the caller may say who they are.
         """
-        own = self.unit is None and self._table is not None and bound is self._table.bound
-        of_bound = "" if own else getattr(bound, "unit", "")
+        of_bound = getattr(bound, "unit", "")
         enforced = getattr(bound, "status", "") == ENFORCED
         if enforced and self.unit and not same_unit(of_bound, self.unit):
             of_bound = without_column(of_bound)
@@ -561,14 +660,14 @@ class Spending:
         can be lost, its price cannot.
         """
         names = ["question", "time", "asked", "queries", "deviation", "answered"]
-        names += [self._price, "delta", "file"]
+        names += [self.price, "delta", "file"]
         select = f"SELECT {', '.join(names)} FROM ({ledger.ANSWERED}) ORDER BY question"
-        with self._file.transaction(write=False) as db:
+        with self.file.transaction(write=False) as db:
             rows = db.execute(select).fetchall()
             return pd.DataFrame(rows, columns=names).set_index("question")
 
     def _rounded_remaining(self) -> tuple[float, float]:
-        with self._file.transaction(write=False) as db:
+        with self.file.transaction(write=False) as db:
             price, delta = self._remaining(db)
         return round_down(price), round_down(delta)
 
@@ -576,17 +675,17 @@ class Spending:
         self, db: sqlite3.Connection, number: Callable[[float], Fraction] = Fraction
     ) -> tuple[Fraction, Fraction]:
         """The rest of ε or ρ, and of δ, with each float read as `number` says."""
-        price = number(getattr(self.budget, self._price))
-        delta = number(self.budget.delta)
-        for spent_price, spent_delta in db.execute(f"SELECT {self._price}, delta FROM ledger"):
+        price = number(getattr(self.limit, self.price))
+        delta = number(self.limit.delta)
+        for spent_price, spent_delta in db.execute(f"SELECT {self.price}, delta FROM ledger"):
             price -= number(spent_price)
             delta -= number(spent_delta)
         return price, delta
 
     @property
-    def _price(self) -> str:
+    def price(self) -> str:
         """What the budget counts, as the ledger names it."""
-        return ledger.price_of(ledger.budget_record(self.budget))
+        return ledger.price_of(ledger.budget_record(self.limit))
 
 
 def _payable(asked: float, exact: Fraction, on_paper: Fraction) -> float:
@@ -602,6 +701,6 @@ def _decimal(x: float) -> Fraction:
     return Fraction(repr(float(x)))
 
 
-def now() -> str:
+def _now() -> str:
     """The time of a spend, as the ledger writes it."""
     return datetime.now(UTC).isoformat("T", "seconds")

@@ -17,8 +17,7 @@ Differs    nothing is measured between choices: expectations follow the bank. Wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from math import inf, pi, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ import numpy as np
 
 from workbench import noise
 from workbench.compiled import pd
+from workbench.estimates import DerivedAnswers
 from workbench.estimates.release import Release
 from workbench.inference import KernelPCA
 from workbench.inference.marginal_strategies import L1, L2, Strategy, marginals_of
@@ -37,45 +37,17 @@ from workbench.noise.additive import choice_rho
 from workbench.privacy import ADD_REMOVE, DP, ZCDP
 from workbench.queries import NamedMarginals, Recipe, linear_queries
 from workbench.spaces import Domain
-from workbench.value import Bool, Float, Int, counted
+from workbench.value import Bool, Int, counted
 
 if TYPE_CHECKING:
     from workbench.data import SparseTable
-    from workbench.owner.recall import Recall
+    from workbench.owner.session import Session
 
 
 # Plan
 
 OPTIMISED = "optimised"
 _SHOWN = 4  # tables that a ledger names
-
-
-@dataclass(frozen=True, eq=False)
-class Reconstruction:
-    """Answers from a better set of questions. It unpacks to `values, errors`.
-
-    Parameters
-    ----------
-    values, errors : float64[queries]
-        Of the workload, in counts; errors are standard errors of the noise, nothing else.
-    release : Release
-        The answers to what was asked instead; the bank holds them.
-    strategy : Strategy
-        What was asked, and what it was expected to give.
-    """
-
-    values: Float[np.ndarray, " queries"]
-    errors: Float[np.ndarray, " queries"]
-    release: Release
-    strategy: Strategy
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.values, self.errors))
-
-    @property
-    def privacy(self) -> DP | ZCDP:
-        """What it cost."""
-        return self.release.privacy
 
 
 def asked_in_words(queries: Recipe, domain: Domain) -> str:
@@ -99,15 +71,16 @@ def asked_in_words(queries: Recipe, domain: Domain) -> str:
     return f"{shown}, {counted(len(asked), 'cell')}"
 
 
-def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Reconstruction:
+def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Release:
     """The workload's answers, by least squares from those to the strategy's queries."""
     answers = release.estimate
+    queries = linear_queries(workload, answers.domain)
     if strategy.line is not None and len(answers) > answers.domain.shape[strategy.line]:
-        queries = linear_queries(workload, answers.domain)
         values, errors = answers_by_cells(answers, queries, strategy.line)
     else:
-        values, errors = KernelPCA(inf)(answers).answer(workload, error=True)
-    return Reconstruction(values, errors, release, strategy)
+        values, errors = KernelPCA(inf)(answers).answer(queries, error=True)
+    estimate = DerivedAnswers(answers.domain, queries, values, errors**2)
+    return Release(estimate, tuple(release.ledger), release.mechanism, release.bound)
 
 
 def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strategy:
@@ -115,7 +88,7 @@ def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strateg
     return optimised_strategy(workload, domain, L1 if rho is None else L2)
 
 
-def free_plan(session: Recall, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
+def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
     """How to share a budget among questions so that their squared errors add up to the least.
 
     An error falls as c/ε² or as c/ρ, so that shares are as ∛c or as √c.
@@ -155,13 +128,13 @@ def expected_error(strategy: Strategy, empty: Any, price: float, is_zcdp: bool) 
     return sqrt(variance * strategy.per_noise)
 
 
-def place_of(session: Recall) -> tuple[Domain, Any]:
+def place_of(session: Session) -> tuple[Domain, Any]:
     """The domain and a table without records: of the bank, or of the table that will be asked."""
-    if session.domain is not None:
-        return session.domain, session._empty_table
-    if session._table is None:
+    if session.bank.domain is not None:
+        return session.bank.domain, session.bank.empty_table
+    if session.table is None:
         raise ValueError("this session has no domain yet: open it with its table")
-    table = session._table
+    table = session.table
     return table.domain, type(table).from_keys(table.domain, [], [], table.bound)
 
 
@@ -175,21 +148,22 @@ _MOST_RECALLED = (
 
 
 def chosen_by_data(
-    session: Recall,
+    session: Session,
     questions: Iterable[Recipe],
     budget: DP | ZCDP,
     price: DP | ZCDP,
     rounds: int | None = None,
 ) -> list[NamedMarginals]:
     """The marginals that the table chooses, in the order of the rounds; the price is booked first."""
-    table = session._table
+    table = session.table
     if table is None:
         raise ValueError(
             "by = 'data' needs the table, and this session has none: open it with one"
         )
-    if session.relation != ADD_REMOVE:
+    if session.budget.relation != ADD_REMOVE:
         raise ValueError(
-            f"choices are about neighbours that add or remove a unit, this budget about {session.relation}"
+            "choices are about neighbours that add or remove a unit, this budget about "
+            f"{session.budget.relation}"
         )
     sets = candidate_sets(questions, table.domain)
     most = _most_rounds(sets)
@@ -201,7 +175,7 @@ def chosen_by_data(
     expected = _expected_counts(session, sets)
     drowned = _expected_noise(session, sets, budget, rounds)
     what = f"plan by data: {rounds} of {len(sets)} marginals"
-    booking = session.book(_booked(session, price, each, rounds), what)
+    booking = session.budget.book(_booked(session, price, each, rounds), what)
     scores = np.array([scores_of(table, sets, expected, drowned)])
     chosen: list[int] = []
     receipts = []
@@ -284,9 +258,9 @@ def _epsilon_of_a_round(price: DP | ZCDP, rounds: int) -> float:
     return each
 
 
-def _booked(session: Recall, price: DP | ZCDP, each: float, rounds: int) -> DP | ZCDP:
+def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP | ZCDP:
     """The price; from a budget of zCDP the ρ of an ε's rounds, which is the same of any table."""
-    if isinstance(price, DP) and isinstance(session.budget, ZCDP):
+    if isinstance(price, DP) and isinstance(session.budget.limit, ZCDP):
         return ZCDP(choice_rho(each) * rounds * (1 + 1e-12))
     return price
 
@@ -300,14 +274,14 @@ def _counts(table: SparseTable, names: tuple[str, ...]) -> Int[np.ndarray, " cel
 
 
 def _expected_counts(
-    session: Recall, sets: Sequence[tuple[str, ...]]
+    session: Session, sets: Sequence[tuple[str, ...]]
 ) -> list[Int[np.ndarray, " cells"]]:
     """What the bank would recall, in integers; the prior of an empty bank, or of many cells."""
     domain, _ = place_of(session)
-    answers = session._answers()
-    bank = session._answer_bank(answers) if answers else None
+    answers = session.bank.by_question()
+    bank = session.bank.fits(answers) if answers else None
     prior = None if bank is None else bank.prior
-    total = (session.total if bank is None else bank.marginals.total) or 0.0
+    total = (session.bank.total if bank is None else bank.marginals.total) or 0.0
     if prior is None:
         prior = tuple((1 / n,) * n for n in domain.shape)
     expected = []
@@ -323,7 +297,7 @@ def _expected_counts(
 
 
 def _expected_noise(
-    session: Recall, sets: Sequence[tuple[str, ...]], budget: DP | ZCDP, rounds: int
+    session: Session, sets: Sequence[tuple[str, ...]], budget: DP | ZCDP, rounds: int
 ) -> list[int]:
     """Σ |noise| over a set's cells, if the budget were shared evenly, as an integer."""
     _, table = place_of(session)

@@ -76,7 +76,7 @@ class BankPanel(anywidget.AnyWidget):
         self._show(_EMPTY)
 
     def __repr__(self) -> str:
-        return f"widgets.bank({str(self.session.path)!r}) needs a kernel; workbench bank serves a page"
+        return f"widgets.bank({str(self.session.budget.path)!r}) needs a kernel; workbench bank serves a page"
 
     def ask(self, fields: Fields) -> Answered:
         """Say what the bank knows of the question of a form, at no cost.
@@ -116,7 +116,7 @@ class BankPanel(anywidget.AnyWidget):
         question, price = self.answered.question, self.answered.prices.get(error)
         if question is None or not price:
             return
-        is_zcdp = isinstance(self.session.budget, ZCDP)
+        is_zcdp = isinstance(self.session.budget.limit, ZCDP)
         budget: dict[str, Any] = {"rho" if is_zcdp else "epsilon": float(price)}
         self.answered = _EMPTY  # a second click spends nothing
         try:

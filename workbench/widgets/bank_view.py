@@ -23,7 +23,7 @@ from workbench.value import counted, format_number, number, stated
 
 if TYPE_CHECKING:
     from workbench.estimates import NoisyAnswers
-    from workbench.owner.recall import Price
+    from workbench.owner.bank import Price
 
 
 STYLE = (Path(__file__).parent / "bank.css").read_text()
@@ -93,7 +93,7 @@ class BankView:
     def form(self, fields: Fields) -> str:
         """A list of labels for each attribute, and the error that would do."""
         self._bought()
-        domain = self.session.domain
+        domain = self.session.bank.domain
         if domain is None:
             return ""
         parts = []
@@ -128,7 +128,7 @@ class BankView:
 
     def question(self, fields: Fields) -> str:
         """The question that a form asks, as `typed_question` reads it; empty if nothing is chosen."""
-        domain = self.session.domain
+        domain = self.session.bank.domain
         by = []
         conditions = []
         for i, name in enumerate(domain.attributes if domain else ()):
@@ -152,26 +152,26 @@ class BankView:
     @property
     def sign(self) -> str:
         """What a price is counted in."""
-        return "ρ" if isinstance(self.session.budget, ZCDP) else "ε"
+        return "ρ" if isinstance(self.session.budget.limit, ZCDP) else "ε"
 
     def summary(self) -> str:
         """Whose data the bank is about, and what is left of its budget."""
-        session = self.session
+        budget, bank = self.session.budget, self.session.bank
         self._bought()
-        named = {"people": session.people, "data": session.dataset, "protects": session.unit}
+        named = {"people": budget.people, "data": bank.dataset, "protects": budget.unit}
         facts = [(name, text) for name, text in named.items() if text]
-        if not (session.people or session.dataset):
+        if not (budget.people or bank.dataset):
             facts = [("data", "its owner has not stated whose data it is"), *facts]
-        if session.total is not None:
-            facts.append(("records, declared", number(session.total)))
-        facts += [("budget", str(session.budget))]
-        facts += [("left", f"{self.sign} = {stated(session.remaining)}")]
+        if bank.total is not None:
+            facts.append(("records, declared", number(bank.total)))
+        facts += [("budget", str(budget.limit))]
+        facts += [("left", f"{self.sign} = {stated(budget.remaining)}")]
         parts = (f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in facts)
         return f"<dl>{''.join(parts)}</dl>"
 
     def contents(self) -> str:
         """What was asked, when, and what it cost."""
-        ledger = self.session.ledger
+        ledger = self.session.budget.ledger
         bought = self._bought()
         price = "rho" if "rho" in ledger else "epsilon"
         rows = []
@@ -213,7 +213,7 @@ class BankView:
         queries = min(2_000, _CODES // max(domain.shape))
         errors = {
             frozenset((pair.first, pair.second)): pair
-            for pair in self.session.pair_errors(queries).itertuples()
+            for pair in self.session.bank.pair_errors(queries).itertuples()
         }
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names[:-1])
         rows = []
@@ -264,7 +264,7 @@ class BankView:
                         "The bank is empty: nothing was bought that could be recalled."
                     )
                 question = typed_question(bought.domain, text)
-                recalled = self.session.recall(question.queries)
+                recalled = self.session.bank.recall(question.queries)
                 values, errors = recalled
                 wanted = _number(error)
                 wanted = wanted and wanted / errors_per_bar
@@ -287,7 +287,7 @@ class BankView:
 
     def _truncation(self) -> str:
         """What counts are about if the owner truncated units, which the bank does not say."""
-        bound = self.session.bound
+        bound = self.session.bank.bound
         if bound is None:
             return ""
         return f" {bound.in_words} If the owner left out the rest, counts and bars are about what was kept."
@@ -305,18 +305,16 @@ class BankView:
                 continue
             shown = f"±{format_number(2 * x)}"
             try:
-                cost = self.session.price(queries, x)
+                cost = self.session.bank.price(queries, x)
             except ValueError as e:
                 rows.append((shown, escape(self.without_paths(e)), ""))
                 continue
             free = "free, because the bank knows it as well already"
             if largest > x:  # a price foresees noise, a bar the error of the model as well
                 free = "free of noise, but the bar has the model's error beyond it"
-            paid = (
-                f"{self.sign} = {format_number(cost)} of {stated(self.session.remaining)} left"
-            )
+            paid = f"{self.sign} = {format_number(cost)} of {stated(self.session.budget.remaining)} left"
             button = ""
-            if cost and offer and self.owner and self.session.has_table:
+            if cost and offer and self.owner and self.session.table is not None:
                 prices[x] = cost
                 button = (
                     f'<button type="button" data-spend="{x!r}">Spend '
@@ -332,9 +330,9 @@ class BankView:
         """All answers that were paid for, also by others just now; None if there are none."""
         with self._lock:
             try:
-                return self.session.bank
+                return self.session.bank.answers
             except ValueError:
-                if len(self.session.ledger) and self.session.domain is not None:
+                if len(self.session.budget.ledger) and self.session.bank.domain is not None:
                     raise
                 return None
 
@@ -342,7 +340,7 @@ class BankView:
         """What may be shown of an error to whom the file is no business."""
         if isinstance(e, TimeoutError):
             return _LOCKED
-        path = self.session.path
+        path = self.session.budget.path
         hidden = (str(path), path.name, str(path.parent))
         is_secret = not self.owner and any(name in str(e) for name in hidden)
         return _UNREADABLE if is_secret else str(e)

@@ -22,7 +22,7 @@ import msgspec
 from workbench.data import Bound, Interactions, draft_domain
 from workbench.figures.saved import write_json
 from workbench.mechanisms.options import mechanism_options
-from workbench.owner import Session
+from workbench.owner import Budget
 from workbench.owner.advice import Advice, Beliefs, BoundAdvice, advise, advise_bounds
 from workbench.owner.publication import (
     About,
@@ -436,9 +436,11 @@ def ledger(state: State) -> str:
     path = state.beside(name)
     if not path.exists():
         return f"{name} does not exist yet. Create it with the ε of all editions together."
-    session = Session.open(path)
-    left, spent = session.remaining, session.ledger
-    text = f"{name}: ε = {stated(left)} of {stated(getattr(session.budget, 'epsilon', 0.0))} remains"
+    budget = Budget(path)
+    left, spent = budget.remaining, budget.ledger
+    text = (
+        f"{name}: ε = {stated(left)} of {stated(getattr(budget.limit, 'epsilon', 0.0))} remains"
+    )
     if state.epsilon > left and len(spent):
         return f"{text}, which is less than this release costs. The last spend was {spent.time.iloc[-1]}."
     return f"{text}, before this release of ε = {state.epsilon:g}."

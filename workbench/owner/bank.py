@@ -1,13 +1,13 @@
-"""What the bank of a session says of further queries, what a better answer costs, and synthetic rows."""
+"""Banks: answers that were paid for, what they say about further queries, and synthetic rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, count
 from math import exp, inf, isfinite, log, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -24,8 +24,7 @@ from workbench.inference.model import Model
 from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.mechanisms.protocol import sensitivity
 from workbench.owner import ledger
-from workbench.owner.budget import Spending, checked_total
-from workbench.owner.ledger import SessionFile
+from workbench.owner.budget import Budget
 from workbench.privacy import DP, ZCDP
 from workbench.queries import (
     Linear,
@@ -39,7 +38,7 @@ from workbench.queries import (
 from workbench.queries import stated as serialise
 from workbench.queries.inner import inner_products
 from workbench.spaces import Domain
-from workbench.value import stated
+from workbench.value import counted, stated
 
 if TYPE_CHECKING:
     import sqlite3
@@ -179,40 +178,154 @@ def variance_after(posterior: Posterior, queries: Linear) -> Callable[[float], f
     return lambda v: float((v * unknown + shares @ (v * (d / (v + d)))).max(initial=0))
 
 
-# Recall
+# Bank
 
 _MOST_ENTRIES = 2**21  # of queries about one cell each, laid out along an attribute
 
 
-class Recall(Spending):
-    """Answers that were paid for, which belong to one domain, bound and dataset; recalled for nothing."""
+class Bank:
+    """Answers that were paid for, which belong to one domain, bound and dataset. Using them is free.
+
+    Parameters
+    ----------
+    budget : Budget or path
+        The budget that pays for the answers. Its file keeps them.
+    dataset : str, optional
+        A declared name and version. Data are never hashed, because a hash reveals them.
+    total : float, optional
+        The public number of tuples. It stays with the file.
+    prior : optional
+        What `recall` expects of the cells beforehand, as `KernelPCA` takes it. It may change.
+
+    Attributes
+    ----------
+    domain, bound : Domain and Bound, or None
+        Of the table that was asked. None until the first question.
+
+    Raises
+    ------
+    ValueError
+        If the file's bank belongs to another dataset or total, or the prior does not fit its domain.
+    """
 
     total: float | None
     dataset: str | None
     domain: Domain | None
     bound: Bound | None
 
-    def __init__(self, file: SessionFile, table: SparseTable | None, prior: Any):
-        super().__init__(file, table)
-        self._prior = prior
-        self._stated_bank: dict[str, Any] = {}
+    def __init__(
+        self,
+        budget: Budget | str | Path,
+        *,
+        dataset: str | None = None,
+        total: float | None = None,
+        prior: Any = None,
+    ) -> None:
+        self.budget = budget if isinstance(budget, Budget) else Budget(budget)
+        self._file = self.budget.file
+        self._prior = KernelPCA(1.0, prior=prior).prior
+        self._declared: dict[str, Any] = {}
         self._answers_by_question: dict[int, NoisyAnswers] = {}
         self._eigenqueries: tuple[int, Eigenqueries] | None = None  # of so many questions
         self._fits: tuple[int, AnswerBank] | None = None
+        if dataset is not None:
+            if not isinstance(dataset, str):
+                raise ValueError(
+                    f"dataset = {dataset!r} is not allowed: need text, name and version"
+                )
+            self._declared["dataset"] = dataset
+        if total is not None:
+            self._declared["total"] = _checked_total(total)
+        self._settle()
 
-    def _belong_to(self, metadata: dict[str, Any]) -> None:
+    def declare(self, table: SparseTable) -> None:
+        """Say which table the answers are about. The file keeps it with the first answer.
+
+        Raises
+        ------
+        ValueError
+            If the bank belongs to another domain, bound or dataset.
+        """
+        if not isinstance(table, SparseTable):
+            raise ValueError(f"table = {type(table)} is not allowed: need a SparseTable")
+        l1 = float(sensitivity(table))
+        bound: Any = table.bound
+        self._declared = {"dataset": None} | self._declared
+        self._declared["bound"] = [int(bound.l0), float(bound.linf), l1]
+        self._declared["domain"] = table.domain.to_dict()
+        self._settle()
+
+    def begin(self) -> None:
+        """Write what was declared into the file, if it is not there yet."""
+        with self._file.transaction() as db:
+            self._begin(db)
+
+    def _begin(self, db: sqlite3.Connection) -> None:
+        if self._declared:
+            self._belong_to(self._file.begin_bank(db, self._declared))
+
+    def _settle(self) -> None:
+        """Hold what was declared against the file."""
+        with (
+            self._file.transaction(write=False) as db,
+            ledger.refused_if_strange(self._file.path),
+        ):
+            self._belong_to(self._file.settle(db, self._declared))
+
+    def _belong_to(self, about: dict[str, Any]) -> None:
         """Take over what the file says, if the prior fits it."""
-        super()._belong_to(metadata)
-        self.total = checked_total(metadata["total"])
-        self.dataset = metadata["dataset"]
+        self.total = _checked_total(about["total"])
+        self.dataset = about["dataset"]
         self.domain = None
         self.bound = None
-        if metadata["domain"] is not None:
-            self.domain = Domain.from_dict(metadata["domain"], folder=None)
-            self.bound = Bound(*metadata["bound"])
-            self._empty_table = SparseTable.from_keys(self.domain, [], [], self.bound)
+        if about["domain"] is not None:
+            self.domain = Domain.from_dict(about["domain"], folder=None)
+            self.bound = Bound(*about["bound"])
+            self.empty_table = SparseTable.from_keys(self.domain, [], [], self.bound)
             if self._prior is not None:  # the uniform one fits; it is laid out when it is used
                 prior_vectors(self._prior, self.domain)
+
+    def __repr__(self) -> str:
+        try:
+            answers = counted(sum(map(len, self.by_question())), "answer")
+            return f"<Bank {self._file.path.name}: {answers}>"
+        except (OSError, ValueError):
+            return f"<Bank {self._file.path.name}: cannot be read>"
+
+    def reserve(
+        self, db: sqlite3.Connection, question: int, answers: NoisyAnswers
+    ) -> list[tuple[Any, ...]]:
+        """Make room for the answers to a question, in the transaction that pays for them.
+
+        Returns
+        -------
+        list of tuple
+            For each answer its place in the file, its query as text, and its variance.
+        """
+        self._begin(db)
+        first = db.execute("SELECT coalesce(max(place), 0) + 1 FROM bank").fetchone()[0]
+        texts = serialise.to_text(answers.workload)
+        rows = [*zip(count(first), texts, answers.variances.tolist(), strict=False)]
+        insert = f"INSERT INTO bank VALUES (?, {question}, ?, ?, zeroblob(8))"
+        db.executemany(insert, rows)
+        return rows
+
+    def keep(self, question: int, reserved: list[tuple[Any, ...]], values: list[float]) -> None:
+        """Write down the answers to a question for which room was made."""
+        with self._file.transaction() as db:
+            places = [(x, place) for x, (place, *_) in zip(values, reserved, strict=True)]
+            db.executemany("UPDATE bank SET value = ? WHERE place = ?", places)
+            answers = [(*row[1:], x) for row, x in zip(reserved, values, strict=True)]
+            ledger.seal(db, question, answers)
+
+    def contents(self) -> str:
+        """Return what was bought in words, for somebody whose budget does not pay for more."""
+        rows = self.budget.ledger.itertuples()
+        bought = [row for row in rows if row.answered and pd.notna(row.queries)]
+        sources = [f"{row.asked[:120]} (noise of ±{row.deviation:.3g})" for row in bought[:5]]
+        if len(bought) > 5:
+            sources.append(f"{len(bought) - 5} more questions")
+        return "; ".join(sources) or "an empty bank"
 
     def recall(
         self,
@@ -255,10 +368,10 @@ class Recall(Spending):
             raise ValueError(
                 f"alpha = {alpha!r} is not allowed with by = {by!r}: it is kernel PCA's"
             )
-        answers = self._answers()
+        answers = self.by_question()
         queries = as_workload(self.domain, workload)
         if alpha is None and answers:
-            return self._answer_bank(answers).recall(queries, by, error)
+            return self.fits(answers).recall(queries, by, error)
         posterior = self._posterior(alpha)
         if not len(posterior) and posterior.alpha == inf:
             raise ValueError("the bank is empty: nothing was bought that could be recalled")
@@ -307,11 +420,11 @@ class Recall(Spending):
         """
         if not (isinstance(error, int | float | np.number) and 0 < error < inf):
             raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
-        remaining = self.remaining
+        remaining = self.budget.remaining
         if rho is not None:
-            if not isinstance(self.budget, ZCDP):
+            if not isinstance(self.budget.limit, ZCDP):
                 raise ValueError(
-                    f"rho = {rho!r} is not allowed: {self.budget} is no budget of rho"
+                    f"rho = {rho!r} is not allowed: {self.budget.limit} is no budget of rho"
                 )
             remaining = min(remaining, ZCDP(rho).rho)
         asked = as_workload(self.domain, workload)
@@ -330,9 +443,9 @@ class Recall(Spending):
                 cost *= price(wanted) / price(noise_variance) * (1 + 1e-9)
         if cost > remaining:
             best = sqrt(variance_left(variance(remaining) if remaining else LARGE_VARIANCE))
-            message = f"error = {error!r} costs {self._price} = {cost:.6g}, "
+            message = f"error = {error!r} costs {self.budget.price} = {cost:.6g}, "
             message += f"but {stated(remaining)} "
-            message += f"remain of {self.budget}" if rho is None else "may be spent"
+            message += f"remain of {self.budget.limit}" if rho is None else "may be spent"
             if best**2 < LARGE_VARIANCE / 2:
                 message += f": spending that leaves an error of {best:.6g}"
             raise ValueError(message)
@@ -343,8 +456,8 @@ class Recall(Spending):
 
         In ε for Laplace noise, or in ρ for Gaussian noise from a budget of zCDP.
         """
-        table = self._empty_table
-        if isinstance(self.budget, ZCDP):
+        table = self.empty_table
+        if isinstance(self.budget.limit, ZCDP):
             squared = (
                 float(workload_l2_squared(queries, table.domain)) * sensitivity(table) ** 2
             )
@@ -362,10 +475,10 @@ class Recall(Spending):
 
     def _priced(self, alpha: float | None, by: str | None) -> tuple[Posterior, str]:
         """The posterior that a price is of, and what it has to do with the method of `recall`."""
-        answers = self._answers()
+        answers = self.by_question()
         if alpha is not None or not answers:
             return self._posterior(alpha), "at the alpha that was asked for, or the total"
-        bank = self._answer_bank(answers)
+        bank = self.fits(answers)
         method, _ = bank.choose(by)
         why = "recall answers by kernel PCA too"
         if method != KERNEL:
@@ -373,7 +486,7 @@ class Recall(Spending):
         why = "; ".join([why, *bank.doubts()])
         return bank.posterior(bank.cautious_alpha), why
 
-    def _answer_bank(self, answers: list[NoisyAnswers]) -> AnswerBank:
+    def fits(self, answers: list[NoisyAnswers]) -> AnswerBank:
         """The fits to all answers, made anew only after new ones."""
         if self._fits is None or self._fits[0] != len(answers):
             bank = AnswerBank(_history(answers), self.total, self._prior)
@@ -401,15 +514,16 @@ class Recall(Spending):
             If the bank is empty, does not say how many tuples there are, or has no set of attributes
             of few cells; or for n that is not an integer.
         """
-        answers = self._answers()
+        answers = self.by_question()
         if not answers:
             raise ValueError("the bank is empty: nothing was bought that rows could agree with")
-        bank = self._answer_bank(answers)
+        bank = self.fits(answers)
         model = bank.tree.model
-        guarantee = {"budget": str(self.budget), "remaining": stated(self.remaining)}
+        budget = self.budget
+        guarantee = {"budget": str(budget.limit), "remaining": stated(budget.remaining)}
         guarantee |= {
-            "relation": self.relation,
-            "unit": self.unit or "as the table's bound says",
+            "relation": budget.relation,
+            "unit": budget.unit or "as the table's bound says",
         }
         doubts = bank.doubts(TREE)
         if doubts:
@@ -417,7 +531,7 @@ class Recall(Spending):
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
-        """How well the bank answers cells of each pair of attributes, at no cost: a map.
+        """Map how well the bank answers cells of each pair of attributes, at no cost.
 
         Of pairs of many cells some are looked at, always the same, drawn at random.
 
@@ -438,7 +552,7 @@ class Recall(Spending):
         ValueError
             If the bank is empty.
         """
-        history = self.bank
+        history = self.answers
         domain = history.domain
         pairs = list(combinations(range(len(domain.shape)), 2))
         at_random = np.random.default_rng(0)
@@ -472,29 +586,29 @@ class Recall(Spending):
         return pd.DataFrame(rows, columns=["first", "second", "cells", "error", "bought"])
 
     @property
-    def bank(self) -> NoisyAnswers:
-        """All answers in the order they were bought; a ValueError if there are none."""
-        return NoisyAnswers.history(self._answers())
+    def answers(self) -> NoisyAnswers:
+        """All answers in the order they were bought. A ValueError if there are none."""
+        return NoisyAnswers.history(self.by_question())
 
-    def _answers(self) -> list[NoisyAnswers]:
-        """The answers to each question; each is read from the file once."""
+    def by_question(self) -> list[NoisyAnswers]:
+        """The answers to each question. Each is read from the file once."""
         with self._file.transaction(write=False) as db:
             answered = f"({ledger.ANSWERED}) WHERE answered AND queries ORDER BY question"
             rows = db.execute(f"SELECT question FROM {answered}")
             questions = [question for (question,) in rows.fetchall()]
-            if questions and (self.domain is None or self._stated_bank):  # another process's
-                self._belong_to(self._file.settle(db, self._stated_bank))
-                self._stated_bank = {}
+            if questions and (self.domain is None or self._declared):  # another process's
+                self._belong_to(self._file.settle(db, self._declared))
+                self._declared = {}
             for question in questions:
                 if question not in self._answers_by_question:
                     self._answers_by_question[question] = self._read_answers(db, question)
         return [self._answers_by_question[question] for question in questions]
 
     def _read_answers(self, db: sqlite3.Connection, question: int) -> NoisyAnswers:
-        answers = ledger.read_sealed(db, self.path, question)
-        with ledger.refused_if_strange(self.path):
+        answers = ledger.read_sealed(db, self._file.path, question)
+        with ledger.refused_if_strange(self._file.path):
             texts, variances, values = zip(*answers, strict=True)
-            domain = self._empty_table.domain
+            domain = self.empty_table.domain
             workload = serialise.from_text(domain, texts)
             return NoisyAnswers(domain, workload, np.array(values), np.array(variances))
 
@@ -502,7 +616,7 @@ class Recall(Spending):
         """What the bank tells at α; its decomposition is computed anew only after new answers."""
         if alpha is None:
             alpha = self.total or inf
-        answers = self._answers()
+        answers = self.by_question()
         if self.domain is None:
             raise ValueError("the bank is empty: nothing was bought that could be recalled")
         method = KernelPCA(alpha, self.total, self._prior)
@@ -528,3 +642,15 @@ def _no_eigenqueries(domain: Domain, total: float | None, prior: Any) -> Eigenqu
     no_queries = Products.of(domain, [])
     square = np.empty((0, 0))
     return Eigenqueries(domain, no_queries, total, prior, none, square, none, none)
+
+
+def _checked_total(total: Any) -> float | None:
+    """How many tuples there are, as a caller or a file says. Its square has to be a float, too."""
+    if total is None:
+        return None
+    number = cast(float, KernelPCA(1.0, total=total).total)
+    if not 1e-100 <= number <= 1e100:
+        raise ValueError(
+            f"total = {total!r} is not allowed: need a number from 1e-100 to 1e100"
+        )
+    return number

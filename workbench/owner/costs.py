@@ -1,0 +1,107 @@
+"""What a mechanism will cost, found without private data before anything is booked."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from workbench.data import Interactions, Records, SparseTable
+from workbench.mechanisms.protocol import refuse_other_data
+from workbench.noise.source import Source
+from workbench.privacy import ADD_REMOVE, DP, ZCDP, exact_rho
+from workbench.privacy.enclosures import round_up
+
+
+def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
+    """A ValueError for what no budget of this relation pays for, at no cost: no private data is used.
+
+    If data are given, the mechanism is run, up to its first draw, on others of the same kind, domain
+    and bound without a record: what it refuses by then is refused before anything is booked. Where the
+    number of units is public, as between neighbours that replace one, there are no such data.
+    """
+    name = type(mechanism).__name__
+    budget = getattr(mechanism, "budget", None)
+    if not isinstance(budget, DP | ZCDP):
+        raise ValueError(f"{name} has no budget: need a mechanism that states what it may cost")
+    about = getattr(mechanism, "relation", ADD_REMOVE)
+    if about != relation:
+        raise ValueError(
+            f"{name} promises something about neighbours of another relation, {about}; this budget is "
+            f"about {relation}, and the two do not add up"
+        )
+    if getattr(mechanism, "idealised", False):
+        raise ValueError(f"{name} is drawn with floating point: idealised, and never released")
+    if getattr(mechanism, "withdrawn", False):
+        raise ValueError(
+            f"{name} promises nothing as it is printed: its guarantee is withdrawn"
+        )
+    if data is None:
+        return
+    refuse_other_data(mechanism, data)
+    if about == ADD_REMOVE and isinstance(data, SparseTable | Records | Interactions):
+        with suppress(_FirstDraw):
+            mechanism(_without_records(data), _Undrawn())
+
+
+def in_rho_for_less(mechanism: Any, budget: DP | ZCDP) -> bool:
+    """Whether a budget of zCDP may pay less for it than the ρ that its ε implies."""
+    is_fixed = getattr(mechanism, "fixed_price", False)
+    return is_fixed and isinstance(budget, ZCDP) and isinstance(mechanism.budget, DP)
+
+
+def rho_of_receipts(mechanism: Any, data: Any) -> ZCDP:
+    """What its receipts say of any data of this domain and bound: those without a record are released.
+
+    From a seed, and thrown away.
+    """
+    rho, delta = exact_rho(mechanism(_without_records(data), np.random.default_rng(0)).ledger)
+    return ZCDP(round_up(rho), round_up(delta))
+
+
+class _FirstDraw(Exception):
+    """Somebody wants a random bit."""
+
+
+class _Undrawn(Source):
+    """A source that stops whoever draws from it."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def measurement(self) -> Source:
+        """Itself."""
+        return self
+
+    @property
+    def words(self) -> Any:
+        """Stops."""
+        raise _FirstDraw
+
+    @property
+    def floats(self) -> Any:
+        """Stops."""
+        raise _FirstDraw
+
+    def __getattr__(self, name: str) -> Any:
+        raise _FirstDraw
+
+
+def _without_records(data: Any) -> Any:
+    """The same with no record: each array, whose last axis is over records or cells, is empty."""
+    arrays = {
+        f.name: x[..., :0]
+        for f in fields(data)
+        if isinstance(x := getattr(data, f.name), np.ndarray)
+    }
+    return replace(data, **arrays)
+
+
+def description(mechanism: Any, spent_from: DP | ZCDP) -> str:
+    """A mechanism as the ledger names it: its own budget is left out if columns hold the same."""
+    if not isinstance(mechanism.budget, type(spent_from)):
+        return repr(mechanism)
+    budget = f"budget={mechanism.budget!r}"
+    return repr(mechanism).replace(f"{budget}, ", "").replace(budget, "")
