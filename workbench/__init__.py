@@ -28,7 +28,7 @@ _NAMES = {
         "Boxes Dyadic First Haar Level Marginals NamedMarginals Nodes Products RandomBoxes "
         "RandomMarginalRanges RandomRanges RandomSubsets RandomTables Ranges Subsets TableQueries"
     ),
-    "data": "PUBLIC UNBOUNDED Bound Interactions Records SparseTable",
+    "data": "PUBLIC UNBOUNDED Bound Interactions Records SparseTable WideTable",
     "noise": "Aligned",
     "estimates.release": "Release",
     "mechanisms.protocol": "Mechanism",

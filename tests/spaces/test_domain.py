@@ -74,12 +74,16 @@ def test_keys_are_row_major_and_invert():
     ).all()
 
 
-def test_the_largest_domain_works_and_a_larger_one_does_not():
+def test_the_largest_domain_has_keys_and_a_larger_one_has_none():
     big = Domain(("a", "b"), (7, MAX_CELLS // 7))
     codes = np.array([[6, MAX_CELLS // 7 - 1], [0, 0]])
     assert big.size == MAX_CELLS and (big.codes(big.keys(codes)) == codes).all()
-    with pytest.raises(ValueError, match="at most"):
-        Domain(("a", "b"), (2**32, 2**31))
+    wide = Domain(("a", "b"), (2**32, 2**31))
+    assert wide.is_wide and [part.attributes for part in wide.parts] == [("a",), ("b",)]
+    with pytest.raises(ValueError, match="only 2\\^63 can be numbered"):
+        wide.keys(np.zeros((1, 2), int))
+    with pytest.raises(ValueError, match="need sizes up to"):
+        Domain(("a",), (2**63,))
 
 
 def test_labels_in_and_out():

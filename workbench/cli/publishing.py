@@ -29,7 +29,14 @@ def read(request: Request, mechanism: type[Mechanism]) -> Any:
 
     A value outside the domain, or a count that is none, is named by file and line.
     """
-    from workbench.data import UNBOUNDED, Interactions, Records, SparseTable, observed_domain
+    from workbench.data import (
+        UNBOUNDED,
+        Interactions,
+        Records,
+        SparseTable,
+        WideTable,
+        observed_domain,
+    )
 
     with screen.reading_bar() as progress:
         how: dict[str, Any] = {"table": request.table_name, "progress": progress}
@@ -44,7 +51,10 @@ def read(request: Request, mechanism: type[Mechanism]) -> Any:
         if domain is None:
             domain = observed_domain(request.table, request.count, request.user, **how)
         _refuse_count(request, domain)
-        table = SparseTable.read(request.table, domain, request.bound, **people, **how)
+        if not mechanism.takes_wide:
+            domain.refuse_wide()
+        kind: Any = WideTable if domain.is_wide else SparseTable
+        table = kind.read(request.table, domain, request.bound, **people, **how)
         return Records.from_table(table) if mechanism.takes is Records else table
 
 

@@ -51,6 +51,7 @@ from workbench.data.users import (
     users_of,
     without_column,
 )
+from workbench.data.wide import WideTable
 
 __all__ = [
     "CountedRows",

@@ -250,6 +250,7 @@ def cells_of_rows(
     **how: Any,
 ) -> Kept:
     """Of a frame or file, a batch of rows at a time."""
+    domain.refuse_wide()
     if user is None:
         refuse_cut_of_nobody(rng, key)
         counted = CellCounts()
@@ -303,6 +304,7 @@ class SparseTable:
         if not isinstance(self.bound, Bound | Public):
             need = "need Bound(l0, linf), how far one unit moves the table, or PUBLIC"
             raise not_allowed(self, "bound", need)
+        self.domain.refuse_wide()
         if self.keys.dtype != np.int64 or self.counts.dtype != np.int64:
             raise ValueError("SparseTable.keys and counts must be int64; use from_keys")
         if self.keys.ndim != 1 or self.keys.shape != self.counts.shape:

@@ -112,6 +112,9 @@ class Answers(tuple[Any, ...]):
 # Estimate
 
 
+_NAMES = 8  # of attributes that a text lists
+
+
 class Estimate:
     """What a release holds; a subclass is a frozen dataclass and says what its file holds.
 
@@ -148,7 +151,10 @@ class Estimate:
 
     @property
     def _attribute_names(self) -> str:
-        return plain(" × ".join(self.domain.attributes))
+        names = self.domain.attributes
+        if len(names) > _NAMES:
+            return f"{len(names)} attributes"
+        return plain(" × ".join(names))
 
     def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
         """Estimated answers to queries, and how far they may be off.

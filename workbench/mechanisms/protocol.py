@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from workbench import noise
-from workbench.data import Bound, SparseTable
+from workbench.data import Bound, SparseTable, WideTable
 from workbench.estimates import Histogram, Summary
 from workbench.estimates.release import Release
 from workbench.estimates.release_files import read_release, refuse_place
@@ -467,6 +467,7 @@ class Mechanism(Protocol):
         withdrawn = False
 
     takes: ClassVar[type] = SparseTable
+    takes_wide: ClassVar[bool] = False  # also a WideTable
     cite: ClassVar[str]
     accepts_zcdp: ClassVar[bool] = False
     accepts_dp: ClassVar[bool] = True
@@ -539,6 +540,10 @@ class Mechanism(Protocol):
 def refuse_other_data(mechanism: Any, data: Any) -> None:
     """Raise a ValueError for data of another class than the mechanism takes, and say how to make them."""
     takes = getattr(mechanism, "takes", None)
+    if isinstance(data, WideTable) and takes is SparseTable:
+        if not mechanism.takes_wide:
+            data.domain.refuse_wide()
+        return
     beyond_memory = getattr(data, "stands_for", None)
     if not isinstance(takes, type) or isinstance(data, takes) or beyond_memory is takes:
         return

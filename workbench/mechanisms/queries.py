@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from workbench import noise
-from workbench.data import SparseTable
+from workbench.data import SparseTable, WideTable
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.release import Release
 from workbench.mechanisms.protocol import (
@@ -76,6 +76,7 @@ class LaplaceQueries(Mechanism):
     noise: str = noise_law_field()
     cite = "chen2012"
     title = "Laplace queries"
+    takes_wide = True
     fixed_price = True
 
     def query_sensitivity(self, domain: Domain) -> float:
@@ -93,7 +94,9 @@ class LaplaceQueries(Mechanism):
         """
         return sqrt(2) * self.query_sensitivity(domain) * l1 / error
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(
+        self, table: SparseTable | WideTable, rng: np.random.Generator | None = None
+    ) -> Release:
         """Release an answer to every query."""
         bound = private_bound(table)
         l1 = bound.l1
@@ -109,7 +112,7 @@ class LaplaceQueries(Mechanism):
 
     def _whole_answers(
         self,
-        table: SparseTable,
+        table: SparseTable | WideTable,
         workload: Linear,
         moved: float,
         l1: float,
@@ -128,7 +131,7 @@ class LaplaceQueries(Mechanism):
 
     def _rounded_answers(
         self,
-        table: SparseTable,
+        table: SparseTable | WideTable,
         workload: Linear,
         moved: float,
         l1: float,
@@ -189,6 +192,7 @@ class GaussianQueries(Mechanism):
     workload: Recipe = parameter(check=check_workload, doc="queries to answer")
     cite = "canonne2020"
     title = "Gaussian queries"
+    takes_wide = True
     accepts_zcdp = True
     accepts_dp = False
 
@@ -204,7 +208,9 @@ class GaussianQueries(Mechanism):
         """The ρ, whatever the budget, at which each answer's noise has standard deviation `error`."""
         return (self.query_sensitivity(domain) * l1 / error) ** 2 / 2
 
-    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+    def __call__(
+        self, table: SparseTable | WideTable, rng: np.random.Generator | None = None
+    ) -> Release:
         """Release an answer to every query."""
         bound = private_bound(table)
         l1 = Fraction(bound.l1)

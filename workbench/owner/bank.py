@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from workbench.compiled import pa, pd
-from workbench.data import Bound, SparseTable
+from workbench.data import Bound, SparseTable, WideTable
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.release_files import write_release
 from workbench.inference import KernelPCA
@@ -238,7 +238,7 @@ class Bank:
             self._declared["total"] = _checked_total(total)
         self._settle()
 
-    def declare(self, table: SparseTable) -> None:
+    def declare(self, table: SparseTable | WideTable) -> None:
         """Say which table the answers are about. The file keeps it with the first answer.
 
         Raises
@@ -246,7 +246,7 @@ class Bank:
         ValueError
             If the bank belongs to another domain, bound or dataset.
         """
-        if not isinstance(table, SparseTable):
+        if not isinstance(table, SparseTable | WideTable):
             raise ValueError(f"table = {type(table)} is not allowed: need a SparseTable")
         l1 = float(sensitivity(table))
         bound: Any = table.bound
@@ -281,7 +281,7 @@ class Bank:
         if about["domain"] is not None:
             self.domain = Domain.from_dict(about["domain"], folder=None)
             self.bound = Bound(*about["bound"])
-            self.empty_table = SparseTable.from_keys(self.domain, [], [], self.bound)
+            self.empty_table = empty_table(self.domain, self.bound)
             if self._prior is not None:  # the uniform one fits; it is laid out when it is used
                 prior_vectors(self._prior, self.domain)
 
@@ -629,6 +629,13 @@ class Bank:
                 eigen = _no_eigenqueries(self.domain, self.total, method.prior)
             self._eigenqueries = (len(answers), eigen)
         return Posterior(self._eigenqueries[1], method.alpha)
+
+
+def empty_table(domain: Domain, bound: Bound) -> SparseTable | WideTable:
+    """A table of a domain without any record."""
+    if domain.is_wide:
+        return WideTable.from_codes(domain, np.zeros((0, len(domain.shape)), np.int64), bound)
+    return SparseTable.from_keys(domain, [], [], bound)
 
 
 def _history(answers: list[NoisyAnswers]) -> NoisyAnswers:

@@ -32,15 +32,16 @@ from workbench.inference.marginal_strategies import L1, L2, Strategy, marginals_
 from workbench.inference.marginals import used_attributes
 from workbench.inference.strategies import answers_by_cells, optimised_strategy
 from workbench.mechanisms import GaussianQueries, LaplaceQueries
-from workbench.mechanisms.protocol import sensitivity
+from workbench.mechanisms.protocol import private_bound, sensitivity
 from workbench.noise.additive import choice_rho
+from workbench.owner.bank import empty_table
 from workbench.privacy import ADD_REMOVE, DP, ZCDP
 from workbench.queries import NamedMarginals, Recipe, linear_queries
 from workbench.spaces import Domain
 from workbench.value import Bool, Int, counted
 
 if TYPE_CHECKING:
-    from workbench.data import SparseTable
+    from workbench.data import SparseTable, WideTable
     from workbench.owner.session import Session
 
 
@@ -135,7 +136,7 @@ def place_of(session: Session) -> tuple[Domain, Any]:
     if session.table is None:
         raise ValueError("this session has no domain yet: open it with its table")
     table = session.table
-    return table.domain, type(table).from_keys(table.domain, [], [], table.bound)
+    return table.domain, empty_table(table.domain, private_bound(table))
 
 
 # Choosing
@@ -194,7 +195,7 @@ def chosen_by_data(
 
 
 def scores_of(
-    table: SparseTable,
+    table: SparseTable | WideTable,
     sets: Sequence[tuple[str, ...]],
     expected: Sequence[np.ndarray],
     drowned: Sequence[int],
@@ -265,7 +266,9 @@ def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP 
     return price
 
 
-def _counts(table: SparseTable, names: tuple[str, ...]) -> Int[np.ndarray, " cells"]:
+def _counts(
+    table: SparseTable | WideTable, names: tuple[str, ...]
+) -> Int[np.ndarray, " cells"]:
     """All cells of a marginal, exactly."""
     margin = table.project(names)
     counts = np.zeros(margin.domain.size, np.int64)

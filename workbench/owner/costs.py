@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.data import Interactions, Records, SparseTable
+from workbench.data import Interactions, Records, SparseTable, WideTable
 from workbench.mechanisms.protocol import refuse_other_data
 from workbench.noise.source import Source
 from workbench.privacy import ADD_REMOVE, DP, ZCDP, exact_rho
@@ -41,7 +41,9 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
     if data is None:
         return
     refuse_other_data(mechanism, data)
-    if about == ADD_REMOVE and isinstance(data, SparseTable | Records | Interactions):
+    if about == ADD_REMOVE and isinstance(
+        data, SparseTable | WideTable | Records | Interactions
+    ):
         with suppress(_FirstDraw):
             mechanism(_without_records(data), _Undrawn())
 

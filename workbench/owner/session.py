@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from workbench.compiled import pd
-from workbench.data import SparseTable
+from workbench.data import SparseTable, WideTable
 from workbench.estimates.release import Release
 from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.owner.bank import Bank
@@ -38,7 +38,7 @@ class Session:
         What pays for the answers.
     bank : Bank, optional
         Where answers are kept, in the file of the same budget.
-    table : SparseTable, optional
+    table : SparseTable or WideTable, optional
         The private table. Without it the bank still answers.
     unit : str, optional
         Whom the table's bound is about, if the bound only says "a user".
@@ -50,13 +50,13 @@ class Session:
         unit than the table's bound names.
     """
 
-    table: SparseTable | None
+    table: SparseTable | WideTable | None
 
     def __init__(
         self,
         budget: Budget | str | Path,
         bank: Bank | None = None,
-        table: SparseTable | None = None,
+        table: SparseTable | WideTable | None = None,
         *,
         unit: str | None = None,
     ) -> None:
@@ -75,7 +75,7 @@ class Session:
     def open(
         cls,
         path: str | Path,
-        table: SparseTable | None = None,
+        table: SparseTable | WideTable | None = None,
         budget: DP | ZCDP | None = None,
         *,
         total: float | None = None,
@@ -92,7 +92,7 @@ class Session:
         path : path
             The file. It is created if `table` and `budget` are given and no file exists. It then belongs
             to this budget, domain, bound and dataset.
-        table : SparseTable, optional
+        table : SparseTable or WideTable, optional
             The private table. Without it the bank still answers.
         budget : DP or ZCDP, optional
             What all questions and releases together may cost a unit: a finite ε > 0, and δ < 1.

@@ -37,6 +37,7 @@ class Haar:
         HaarBasis
             As many coefficients as the domain has cells.
         """
+        domain.refuse_wide()
         return HaarBasis(domain)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from math import prod
+from math import log10, prod
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.spaces.labels import Labels, of_one_kind
-from workbench.spaces.rows import Refusal, refusals, row_keys
+from workbench.spaces.rows import MAX_CELLS, Refusal, refusals, row_keys
 from workbench.spaces.rules import Rule, why_no_unicode
 from workbench.spaces.statements import (
     range_to_dict,
@@ -78,8 +78,6 @@ def states_public_truth(path: str | Path) -> bool:
 
 # Domain
 
-MAX_CELLS = 2**63 - 1  # keys are int64
-
 
 @value
 class Domain:
@@ -93,7 +91,8 @@ class Domain:
     attributes : tuple of str
         Different names, none of them "count" or "noisy".
     shape : tuple of int
-        How many values each attribute has; at most 2⁶³ − 1 cells in all.
+        How many values each attribute has. A domain of more than 2⁶³ − 1 cells in all is *wide*: its
+        cells have no keys, and a `WideTable` holds them.
     labels : tuple, optional
         For each attribute a tuple of labels (text, integers, numbers, or true and false), a
         `range` of integers, or None where the codes are the values.
@@ -113,9 +112,8 @@ class Domain:
     --------
     >>> Domain(("movie", "stars"), (17770, 5)).size
     88850
-    >>> Domain(("home", "work"), (3037000500, 3037000500))
-    Traceback (most recent call last):
-    ValueError: Domain.shape has 9223372037000250000 cells; at most 9223372036854775807 are possible
+    >>> Domain(("home", "work"), (3037000500, 3037000500)).is_wide
+    True
     """
 
     attributes: tuple[str, ...]
@@ -154,9 +152,9 @@ class Domain:
             )
         if any(n < 1 for n in self.shape):
             raise ValueError(f"Domain.shape = {self.shape!r} is not allowed: need sizes >= 1")
-        if self.size > MAX_CELLS:
+        if max(self.shape) > MAX_CELLS:
             raise ValueError(
-                f"Domain.shape has {self.size} cells; at most {MAX_CELLS} are possible"
+                f"Domain.shape = {self.shape!r} is not allowed: need sizes up to {MAX_CELLS}"
             )
         if self.labels is not None:
             fix(self, "labels", _checked_labels(names, self.shape, self.labels))
@@ -234,6 +232,35 @@ class Domain:
         return prod(self.shape)
 
     @property
+    def is_wide(self) -> bool:
+        """Whether it has too many cells for keys."""
+        return self.size > MAX_CELLS
+
+    @cached_property
+    def parts(self) -> tuple[Domain, ...]:
+        """Runs of attributes whose cells have keys: the domain itself unless it is wide."""
+        if not self.is_wide:
+            return (self,)
+        runs: list[list[str]] = []
+        size = 0
+        for name, n in zip(self.attributes, self.shape, strict=True):
+            if not runs or size * n > MAX_CELLS:
+                runs.append([])
+                size = 1
+            runs[-1].append(name)
+            size *= n
+        return tuple(map(self.project, runs))
+
+    def refuse_wide(self) -> None:
+        """A ValueError for a wide domain, which says what can be asked of one."""
+        if self.is_wide:
+            raise ValueError(
+                f"the domain has about 10^{log10(self.size):.0f} cells, and only 2^63 can be numbered. Choose "
+                "some of its attributes (domain.project, table.project), or ask about few at a time: "
+                "LaplaceQueries, GaussianQueries and sessions take a WideTable"
+            )
+
+    @property
     def strides(self) -> tuple[int, ...]:
         """Step of a key when one attribute's code grows by one."""
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
@@ -262,6 +289,7 @@ class Domain:
         ValueError
             If a code is outside its attribute.
         """
+        self.refuse_wide()
         codes = np.asarray(codes)
         if codes.ndim != 2 or codes.shape[1] != len(self.shape):
             raise ValueError(
@@ -286,8 +314,11 @@ class Domain:
     def column(
         self, keys: Int[np.ndarray, " cells"], attribute: str
     ) -> Int[np.ndarray, " cells"]:
-        """Return the codes of one attribute."""
+        """Return the codes of one attribute; of a wide domain from keys of all its parts."""
         axis = self.axis(attribute)
+        if self.is_wide:
+            i = next(i for i, part in enumerate(self.parts) if attribute in part.attributes)
+            return self.parts[i].column(keys[i], attribute)
         high = keys // self.strides[axis] if self.strides[axis] > 1 else keys
         return high % self.shape[axis] if axis else high
 

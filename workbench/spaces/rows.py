@@ -12,6 +12,7 @@ from workbench.compiled import pl
 from workbench.spaces.rules import DROPPED, REFUSED, Rule
 from workbench.value import Bool, Int, shown
 
+MAX_CELLS = 2**63 - 1  # keys are int64
 _EXAMPLES = 10  # different values of refused rows
 
 
@@ -56,17 +57,21 @@ def row_keys(
         raise ValueError(
             f"column {shown(refused.column)}, row {row}: found {found}, need {refused.need}"
         )
-    keys: Any = None
+    words: list[Int[np.ndarray, " kept"]] = []  # more than one if the domain is wide
+    size = 0
     for attribute, rule in rules.items():
         own = rule.combined(
             [c.codes if kept is None else c.codes[kept] for c in codes[attribute]]
         )
-        if keys is None:
-            keys = own.astype(np.int64)
+        n = len(rule.all_labels)
+        if not words or size * n > MAX_CELLS:
+            words.append(own.astype(np.int64))
+            size = n
         else:
-            keys *= len(rule.all_labels)
-            keys += own
-    return keys, kept
+            words[-1] *= n
+            words[-1] += own
+            size *= n
+    return words[0] if len(words) == 1 else np.stack(words), kept
 
 
 def refusals(

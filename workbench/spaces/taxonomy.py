@@ -302,6 +302,7 @@ class Attributes(Hierarchy):
     reasons: ClassVar[tuple[str, ...]] = ("not in the domain",)
 
     def __post_init__(self) -> None:
+        self.domain.refuse_wide()
         refuse_release_columns(self)
 
     @cached_property

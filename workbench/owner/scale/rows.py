@@ -106,6 +106,7 @@ class Rows:
     user_type: str | None = None
 
     def __post_init__(self) -> None:
+        self.domain.refuse_wide()
         if not isinstance(self.bound, Bound | Unbounded | Public):
             need = "need Bound(l0, linf), how far one unit moves the table, or UNBOUNDED"
             raise not_allowed(self, "bound", need)
