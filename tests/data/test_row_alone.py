@@ -259,7 +259,7 @@ def test_a_long_number_is_the_same_with_a_point():
         (labels, [0, 0, 0, -1, -1, -1]),
         (Labels(range(9)), [-1, -1, -1, -1, 0, 0]),
     ):
-        assert rule.places(pl.Series("x", texts)).tolist() == places
+        assert rule.codes(pl.Series("x", texts)).tolist() == places
 
 
 def test_a_label_of_others_is_not_moved_by_the_first_half_star(tmp_path):

@@ -15,12 +15,11 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.spaces.rules import (
     MAX_LABELS,
-    MISSING,
-    OUTSIDE,
     Rule,
     Texts,
     is_list,
     is_text,
+    only,
     places_in_range,
     some,
     why_no_unicode,
@@ -86,7 +85,7 @@ class Labels(Rule):
             texts |= {text.lower(): place for text, place in texts.items()}
         return Texts(texts)
 
-    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+    def places(self, values: pl.Series) -> pl.Series:
         """Return the places of labels."""
         if not isinstance(self.labels, range):
             return self._texts.places(values)
@@ -150,7 +149,7 @@ class Map(Rule):
         places = {label: place for place, label in enumerate(self.labels)}
         return Texts({source: places[label] for source, label in self.map})
 
-    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+    def places(self, values: pl.Series) -> pl.Series:
         """Places of the labels that values lead to."""
         return self._texts.places(values)
 
@@ -351,25 +350,19 @@ class Bins(Rule):
         limits = [low] * (self.below == "other") + [high] * (self.above == "other")
         return " ".join(["a number", " and ".join(limits)]).strip()
 
-    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+    def places(self, values: pl.Series) -> pl.Series:
         """Return the bin of each number. Text that is not a number is outside, and infinity beyond all bins."""
-        is_text = values.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null)
-        if not is_text and not values.dtype.is_numeric():
+        if values.dtype not in (pl.String, pl.Null) and not values.dtype.is_numeric():
             raise ValueError(
                 f"column {shown(values.name)} holds {values.dtype}: bins need numbers"
             )
-        numbers = values.cast(pl.String) if is_text else values
-        x = numbers.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        no_number = np.isnan(x)
+        x = values.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         side: Literal["left", "right"] = "right" if self.closed == "left" else "left"
         places = np.searchsorted(self._edges, x, side=side) - 1
-        n = len(self._edges) - 1
-        ends = {"other": (OUTSIDE, OUTSIDE), "clamp": (0, n - 1)}
-        is_above = places >= n
-        if places.size and places.min() < 0:
-            places[places < 0] = ends[self.below][0]
-        places[is_above] = ends[self.above][1]
-        if no_number.any():
-            places[no_number] = OUTSIDE if is_text else MISSING
-            places[values.is_null().to_numpy()] = MISSING
-        return places
+        last = len(self._edges) - 2
+        if self.below == "clamp":
+            places = np.maximum(places, 0)
+        if self.above == "clamp":
+            places = np.minimum(places, last)
+        inside = (places >= 0) & (places <= last) & ~np.isnan(x)
+        return only(pl.Series(places), pl.Series(inside))

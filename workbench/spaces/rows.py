@@ -120,19 +120,14 @@ def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"] | N
     """The different values of a column that lists them, as text, and each row's place; else the column."""
     if values.dtype not in (pl.Categorical, pl.Enum):
         return values, None
-    rows = values.to_physical()
-    numbers = rows.drop_nulls().to_numpy()
-    is_there = np.zeros(int(numbers.max(initial=0)) + 2, bool)
-    is_there[numbers] = True
-    is_there[-1] = values.has_nulls()
+    rows = values.to_physical().cast(pl.UInt32)
+    none = int(rows.max() or 0) + 1
+    numbers = rows.fill_null(none).to_numpy()
+    last_row = np.full(none + 1, -1)
+    last_row[numbers] = np.arange(len(numbers))
+    is_there = last_row >= 0
     places = np.cumsum(is_there) - 1
-    if is_there[-1]:
-        rows = rows.fill_null(len(is_there) - 1)
-    found = pl.Series(np.flatnonzero(is_there[:-1]).astype(np.uint32)).cat.to(values.dtype)
-    different = found.cast(pl.String)
-    if is_there[-1]:
-        different = different.extend_constant(None, 1)
-    return different.alias(values.name), places[rows.to_numpy()]
+    return values.gather(last_row[is_there]).cast(pl.String), places[numbers]
 
 
 def _refusals(

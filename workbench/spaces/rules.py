@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -17,12 +18,9 @@ from workbench.value import Int, parameter, plain, shown, value
 
 # Matching
 
-OUTSIDE = -1  # places: the value is none of those looked for
-MISSING = -2
 _EXACT = 2**53  # a float of this size may be a rounded integer
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][+-][0-9]{1,3})?")
 _OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may be written otherwise
-_WHOLE = re.compile("0|-?[1-9][0-9]{0,19}")
 
 
 def canonical(x: Any) -> str:
@@ -69,65 +67,62 @@ class Texts:
         return places
 
     @cached_property
-    def _enum(self) -> pl.Enum:
-        return pl.Enum([*(self._canonical | dict(self.places_of))])
+    def _known(self) -> tuple[pl.Enum, pl.Series]:
+        places = self._canonical | dict(self.places_of)
+        return pl.Enum([*places]), pl.Series([*places.values()], dtype=pl.Int64)
 
     @cached_property
-    def _places(self) -> Int[np.ndarray, " texts"]:
-        places = [*(self._canonical | dict(self.places_of)).values(), OUTSIDE]
-        return np.array(places, np.int64)
-
-    @cached_property
-    def _whole(self) -> dict[int, int]:
-        return {int(text): x for text, x in self._canonical.items() if _WHOLE.fullmatch(text)}
+    def _integers(self) -> dict[int, int]:
+        return self._numbers(int)
 
     @cached_property
     def _floats(self) -> dict[float, int]:
-        floats = {}
+        return self._numbers(float)
+
+    def _numbers(self, kind: Any) -> dict[Any, int]:
+        """Places of the texts that are numbers of this kind."""
+        numbers = {}
         for text, place in self._canonical.items():
-            try:
-                number = float(text)
-            except ValueError:
-                continue
-            if canonical(number) == text:
-                floats[number] = place
-        return floats
+            with suppress(ValueError):
+                if canonical(kind(text)) == text:
+                    numbers[kind(text)] = place
+        return numbers
 
-    @cached_property
-    def _rounded(self) -> list[float]:
-        return [float(x) for x in self._whole if abs(x) >= _EXACT]
-
-    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Places, OUTSIDE or MISSING."""
+    def places(self, values: pl.Series) -> pl.Series:
+        """Places, null for other values."""
         kind = values.dtype
+        if kind.is_float():
+            values = values.cast(pl.Float64)
+            large = [float(x) for x in self._integers if abs(x) >= _EXACT]
+            _refuse_rounded(values, values.is_in(large))
+            return _replaced(values, self._floats)
         if kind.is_integer():
-            numbers = values.cast(pl.Int64, strict=False)
-            if numbers.null_count() > values.null_count():  # beyond 64 bits
-                places = self._places_of_text(values.cast(pl.String))
-            else:
-                inside = {x: place for x, place in self._whole.items() if -(2**63) <= x < 2**63}
-                places = _replaced(numbers, inside)
-        elif kind.is_float():
-            floats = values.cast(pl.Float64)
-            _refuse_rounded(floats, floats.is_in(self._rounded))
-            places = _replaced(floats, self._floats)
-        elif kind == pl.Boolean:
-            places_of = {x: self.places_of.get(str(x), OUTSIDE) for x in (False, True)}
-            places = _replaced(values, places_of)
-        else:
-            places = self._places_of_text(values.cast(pl.String))
-        return with_missing(places, values)
+            return _replaced(values, self._integers)
+        if kind == pl.Boolean:
+            values = values.replace_strict(
+                [False, True], ["False", "True"], return_dtype=pl.String
+            )
+        return self._places_of_texts(values.cast(pl.String))
 
-    def _places_of_text(self, texts: pl.Series) -> Int[np.ndarray, " rows"]:
-        codes = texts.cast(self._enum, strict=False).to_physical().cast(pl.Int64)
-        places = self._places[codes.fill_null(-1).to_numpy()]
-        if codes.null_count() > texts.null_count():
-            longer = codes.is_null() & texts.str.contains(_OTHERWISE).fill_null(False)
-            others = texts.filter(longer)
-            different = others.unique()
-            found = {x: self._canonical.get(canonical(x), OUTSIDE) for x in different}
-            places[longer.to_numpy()] = _replaced(others, found)
+    def _places_of_texts(self, texts: pl.Series) -> pl.Series:
+        known, places_of = self._known
+        places = places_of.gather(texts.cast(known, strict=False).to_physical())
+        if places.has_nulls():
+            others = texts.filter(places.is_null()).unique().drop_nulls()
+            others = others.filter(others.str.contains(_OTHERWISE))
+            found = {x: self._canonical.get(canonical(x)) for x in others}
+            if any(place is not None for place in found.values()):
+                return places.fill_null(_replaced(texts, found))
         return places
+
+
+def _replaced(values: pl.Series, places: Mapping[Any, int | None]) -> pl.Series:
+    old = pl.Series([*places], dtype=values.dtype, strict=False)
+    new = pl.Series([*places.values()], dtype=pl.Int64)
+    fits = old.is_not_null()
+    return values.replace_strict(
+        old.filter(fits), new.filter(fits), default=None, return_dtype=pl.Int64
+    )
 
 
 def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
@@ -140,73 +135,35 @@ def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
         )
 
 
-def places_in_range(values: pl.Series, labels: range) -> Int[np.ndarray, " rows"]:
-    """Places of integers, OUTSIDE or MISSING."""
-    if labels.step == 1 and values.dtype.is_integer() and not values.null_count():
-        plain = values.to_numpy()  # most columns: the two ends say that all are inside
-        if not len(plain) or labels.start <= plain.min() <= plain.max() < labels.stop:
-            return plain.astype(np.int64, copy=False) - labels.start if labels.start else plain
+def places_in_range(values: pl.Series, labels: range) -> pl.Series:
+    """Places of integers, null for other values."""
     low, high = min(labels[0], labels[-1]), max(labels[0], labels[-1])
     if values.dtype.is_float():
         _refuse_rounded(values, (values.abs() >= _EXACT) & values.is_between(low, high))
     numbers = whole_numbers(values)
-    inside = numbers.is_between(low, high)
-    inside = inside.fill_null(False).to_numpy()
-    if inside.all():
-        places = numbers.to_numpy() - labels.start
-    else:
-        places = np.where(inside, numbers.fill_null(0).to_numpy(), labels.start) - labels.start
-    if labels.step != 1:
-        inside = inside & (places % labels.step == 0)
-        places = places // labels.step
-    return places if inside.all() else with_missing(np.where(inside, places, OUTSIDE), values)
+    places = only(numbers, numbers.is_between(low, high)) - labels.start
+    if labels.step == 1:
+        return places
+    return only(places, places % labels.step == 0) // labels.step
 
 
-def _text(values: pl.Series) -> pl.Series:
-    """Bytes as text, all null where some are none."""
-    try:
-        return values.cast(pl.String)
-    except pl.exceptions.ComputeError:
-        return pl.Series(values.name, [None] * len(values), pl.String)
+def only(values: pl.Series, kept: pl.Series) -> pl.Series:
+    """Those that are kept; the others are null."""
+    return values if kept.all(ignore_nulls=False) else values.set(~kept.fill_null(False), None)
 
 
 def whole_numbers(values: pl.Series) -> pl.Series:
     """Integers, also where they are written 3.0; null where a value is none, or not exact."""
     if values.dtype.is_integer():
         return values.cast(pl.Int64, strict=False)
-    if not values.dtype.is_float():
-        if values.dtype == pl.Binary:
-            values = _text(values)
-        values = values.cast(pl.String)
-        whole = values.cast(pl.Int64, strict=False)
-        if whole.null_count() == values.null_count():
-            return whole
-        plain = values.str.replace("[.]0+$", "").cast(pl.Int64, strict=False)
-        whole = whole.zip_with(whole.is_not_null(), plain)
-        floats = values.cast(pl.Float64, strict=False)
-        return whole.zip_with(whole.is_not_null(), _whole_floats(floats))
-    return _whole_floats(values.cast(pl.Float64))
-
-
-def _whole_floats(floats: pl.Series) -> pl.Series:
-    exact = (floats == floats.floor()) & (floats.abs() < _EXACT)
-    return floats.set(~exact.fill_null(False), None).cast(pl.Int64)
-
-
-def with_missing(places: Int[np.ndarray, " rows"], values: pl.Series) -> np.ndarray:
-    """The same places, MISSING where a value is missing."""
-    missing = values.is_null()
     if values.dtype.is_float():
-        missing = missing | values.is_nan().fill_null(True)
-    return np.where(missing.to_numpy(), MISSING, places) if missing.any() else places
-
-
-def _replaced(values: pl.Series, places: Mapping[Any, Any]) -> Int[np.ndarray, " rows"]:
-    if not places:
-        return np.full(len(values), OUTSIDE)
-    new = pl.Series(list(places.values()), dtype=pl.Int64)
-    old = pl.Series(list(places), dtype=values.dtype)
-    return values.replace_strict(old, new, default=OUTSIDE, return_dtype=pl.Int64).to_numpy()
+        exact = (values == values.floor()) & (values.abs() < _EXACT)
+        return only(values, exact).cast(pl.Int64)
+    texts = values.cast(pl.String)
+    whole = texts.cast(pl.Int64, strict=False)
+    if whole.null_count() == texts.null_count():
+        return whole
+    return whole.fill_null(whole_numbers(texts.cast(pl.Float64, strict=False)))
 
 
 # Rule
@@ -303,24 +260,25 @@ class Rule:
         """Allowed values, for an error."""
         raise NotImplementedError
 
-    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Places in `labels`, OUTSIDE or MISSING."""
+    def places(self, values: pl.Series) -> pl.Series:
+        """Places in `labels`, null where a value has none."""
         raise NotImplementedError
 
     def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
         """Places in `all_labels`, REFUSED or DROPPED."""
         places = self.places(values)
+        missing = values.is_null()
+        if values.dtype.is_float():
+            missing |= values.is_nan().fill_null(True)
         if self.missing_values:
-            places = np.where(self._missing_texts.places(values) >= 0, MISSING, places)
-        if not len(places) or places.min() >= 0:
-            return places
+            missing |= self._missing_texts.places(values).is_not_null()
         size = len(self.labels)
-        codes = {"refuse": REFUSED, "drop": DROPPED, "label": size}
-        other = codes[self.other]
-        if self.other == "label":
-            codes["label"] += 1
-        actions = np.array([other, codes[self.missing]])
-        return np.where(places < 0, actions[np.minimum(places, -1) * -1 - 1], places)
+        codes = {"refuse": REFUSED, "drop": DROPPED}
+        places = places.fill_null((codes | {"label": size})[self.other])
+        if missing.any():
+            size += self.other == "label"
+            places = places.set(missing, (codes | {"label": size})[self.missing])
+        return places.to_numpy()
 
     @cached_property
     def _missing_texts(self) -> Texts:

@@ -6,11 +6,9 @@ import re
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-import numpy as np
-
 from workbench.compiled import pl
-from workbench.spaces.rules import MAX_LABELS, MISSING, OUTSIDE, Rule, is_list, is_text
-from workbench.value import Int, not_allowed, parameter, shown, value
+from workbench.spaces.rules import MAX_LABELS, Rule, is_list, is_text, only
+from workbench.value import not_allowed, parameter, shown, value
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _PARTS: dict[str, tuple[Any, ...] | range] = {
@@ -187,17 +185,10 @@ class TimePart(Rule):
         """Allowed form of times, for an error."""
         return "a time" if self.format is None else f"a time written as {self.format}"
 
-    def places(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
+    def places(self, values: pl.Series) -> pl.Series:
         """Return the places of times in `labels`."""
-        missing = values.is_null()
         parts = self._part(self._clock(values))
-        if self.time in _SPANS:
-            inside = parts.is_between(0, len(self._usual_labels()) - 1)
-            parts = parts.zip_with(inside.fill_null(False), pl.Series([None], dtype=pl.Int64))
-        if not parts.null_count():
-            return parts.to_numpy()
-        absent = np.where(missing.to_numpy(), MISSING, OUTSIDE)
-        return np.where(parts.is_null().to_numpy(), absent, parts.fill_null(0).to_numpy())
+        return only(parts, parts.is_between(0, len(self._usual_labels()) - 1))
 
     def _clock(self, values: pl.Series) -> pl.Series:
         """Dates or times on the clock that counts; null where there is none."""
