@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
@@ -120,8 +121,9 @@ class Map(Rule):
     def __post_init__(self) -> None:
         super().__post_init__()
         pairs = self.map.items() if isinstance(self.map, Mapping) else self.map
-        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
-            raise ValueError("Map.map must be pairs of a value and a label")
+        for pair in pairs:
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise ValueError(f"Map.map must be pairs of value,label; got {shown(pair)}")
         plain = {type(x) for pair in pairs for x in pair}
         if not plain <= {str, int}:
             raise ValueError("Map.map must lead from text, or integers, to text")
@@ -130,7 +132,10 @@ class Map(Rule):
             raise ValueError(f"Map.map: {need}")
         sources = dict(pairs)
         if len(sources) < len(pairs):
-            raise ValueError("Map.map must give one label to each value")
+            twice, _ = Counter(source for source, _ in pairs).most_common(1)[0]
+            raise ValueError(
+                f"Map.map must give one label to each value: {shown(twice)} has more"
+            )
         targets = dict.fromkeys(sources.values())
         labels = tuple(targets) if self.labels is None else tuple(map(str, self.labels))
         if unknown := [label for label in targets if label not in set(labels)]:

@@ -1,15 +1,14 @@
-"""Rules as JSON has them: the fields of their classes under the same names, checked by a schema."""
+"""Rules as JSON has them: the fields of their classes under the same names."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -19,33 +18,14 @@ from workbench.spaces.times import TimePart
 from workbench.value import plain, shown
 
 BLANK = "FILL IN"
-_KINDS = {  # by a word that only this one has; the first that fits
-    "edges": Bins,
-    "low": Bins,
-    "high": Bins,
-    "width": Bins,
-    "bins": Bins,
-    "time": TimePart,
-    "map": Map,
-    "cross": Cross,
-    "labels": Labels,
-    "from": Labels,
-    "to": Labels,
-    "file": Labels,
+_KINDS: dict[Any, str] = {  # and the words of which each needs one
+    Bins: "edges low high width bins",
+    TimePart: "time",
+    Map: "map",
+    Cross: "cross",
+    Labels: "labels from to file",
 }
-_WHOLE = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-_TYPES: dict[str, Any] = {  # of words that are no text
-    "missing_values": list[str | int],
-    "edges": list[float],
-    **dict.fromkeys(("low", "high", "width"), float),
-    "bins": int,
-    **dict.fromkeys(("first", "last"), str | int),
-    "date_only": bool,
-    "labels": list,
-    "map": dict[str, str | int] | list | str,
-    "cross": list[dict[str, Any]],
-    **dict.fromkeys(("from", "to", "step"), _WHOLE),
-}
+_WAYS = "from", "to", "step", "file"  # to state labels
 _IN_WORDS = {
     "array": "a list",
     "bool": "true or false",
@@ -77,40 +57,30 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
     ValueError
         Anything else, or a rule that is refused, with the path of the field as in `$.age.width`.
     """
-    if isinstance(stated, Rule):
-        return stated
     where = f"$.{name}" if name.isidentifier() and len(name) < 60 else f"$[{shown(name)}]"
     try:
-        match stated:
-            case bool():
-                pass
-            case int():
-                return Labels(_numbered(stated))
-            case [*_] if stated:
-                return Labels(tuple(stated))
-            case {} if stated:
-                return _rule_from_words(stated, name, folder)
-    except msgspec.ValidationError as e:
-        raise ValueError(f"{where}{field_in_words(e)}") from None
-    except ValueError as e:
-        raise ValueError(f"{where}: {e}") from None
+        return _rule(stated, name, folder)
+    except (ValueError, OSError, OverflowError, csv.Error) as e:
+        text = re.sub(
+            "^[A-Z][A-Za-z]+(?=[.][a-z_]+ = )", "", str(e)
+        )  # of a field its path alone
+        raise ValueError(f"{where}{'' if text[:1] == '.' else ': '}{text[:500]}") from None
+
+
+def _rule(stated: Any, name: str, folder: Path | None) -> Rule:
+    match stated:
+        case Rule():
+            return stated
+        case int() if stated > 0 and stated is not True:
+            return Labels(range(stated))
+        case [*_] if stated:
+            return Labels(tuple(stated))
+        case {} if stated:
+            return _rule_from_words(stated, name, folder)
     raise ValueError(
-        f'{where}: need a number of values, {{"from": a, "to": b}}, a list of labels, {{"file": name}} or a '
-        f"rule; got {shown(stated)}"
+        'need a number of values, {"from": a, "to": b}, a list of labels, {"file": name} or a rule; '
+        f"got {shown(stated)}"
     )
-
-
-@cache
-def _schema(kind: type[Rule]) -> Any:
-    """The words that make a rule of this kind, each with its type."""
-    words = [f.name for f in fields(kind)]
-    types = dict(_TYPES)
-    if kind is Labels:
-        words += ["from", "to", "step", "file"]
-        types["labels"] |= int
-    typed = [(f"_{word}", types.get(word, str) | None, None) for word in words]
-    names = {f"_{word}": word for word in words}
-    return msgspec.defstruct(kind.__name__, typed, rename=names, forbid_unknown_fields=True)
 
 
 def field_in_words(e: msgspec.ValidationError) -> str:
@@ -127,66 +97,49 @@ def field_in_words(e: msgspec.ValidationError) -> str:
 
 def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -> Rule:
     chosen = {word: content for word, content in words.items() if content is not None}
-    kind: Any = next((kind for word, kind in _KINDS.items() if word in chosen), None)
+    kind = next((kind for kind in _KINDS if set(_KINDS[kind].split()) & set(chosen)), None)
     if kind is None:
         raise ValueError(
             "it does not say what its labels are: need labels, from and to, file, edges, low and high, "
             f"time, map or cross; got {some(list(words))}"
         )
-    plain = {word: x for word, x in chosen.items() if not _is_pythons(x)}
-    try:
-        msgspec.convert(plain, _schema(kind))
-    except msgspec.ValidationError as e:
-        if "unknown field" not in str(e):
-            raise
-        known = ", ".join(_schema(kind).__struct_encode_fields__)
-        raise ValueError(f"{field_in_words(e).removeprefix(': ')}; need {known}") from None
+    known = [f.name for f in fields(kind)]
     if kind is Labels:
-        chosen["labels"] = _labels(chosen, folder)
-        for word in ("from", "to", "step", "file"):
-            chosen.pop(word, None)
+        known += _WAYS
+    if unknown := [word for word in chosen if word not in known]:
+        raise ValueError(f"unknown field {shown(unknown[0])}; need {', '.join(known)}")
+    if kind is Labels:
+        ways = {word: chosen.pop(word) for word in ("labels", *_WAYS) if word in chosen}
+        chosen["labels"] = _labels(folder, **ways)
     elif kind is Map:
         chosen["map"] = _map(chosen["map"], folder, chosen.get("column", name))
-    elif kind is Cross:
-        if any("cross" in part for part in chosen["cross"] if isinstance(part, dict)):
-            raise ValueError("cross stands in cross: need rules of one column each")
-        chosen["cross"] = [rule_from_dict(name, part, folder) for part in chosen["cross"]]
+    elif kind is Cross and isinstance(chosen["cross"], list | tuple):
+        chosen["cross"] = [_rule(part, name, folder) for part in chosen["cross"]]
     made: Rule = kind(**chosen)
     return made
 
 
-def _is_pythons(x: Any) -> bool:
-    """Whether it is what no JSON holds."""
-    is_list = isinstance(x, list | tuple)
-    return isinstance(x, range) or (is_list and any(isinstance(part, Rule) for part in x))
-
-
-def _labels(words: Mapping[str, Any], folder: Path | None) -> Any:
+def _labels(
+    folder: Path | None, labels: Any = None, file: Any = None, step: Any = 1, **ends: Any
+) -> Any:
     """Labels that are stated in one of the ways."""
-    if ("labels" in words) + ("file" in words) + bool({"from", "to", "step"} & set(words)) > 1:
+    if (labels is not None) + (file is not None) + bool(ends or step != 1) > 1:
         raise ValueError("its labels are stated twice: need labels, from and to, or file")
-    if "file" in words:
-        return _labels_from_file(_beside(folder, words["file"]))
-    if "labels" in words:
-        labels = words["labels"]
-        return _numbered(labels) if isinstance(labels, int) else labels
-    if not {"from", "to"} <= set(words):
-        raise ValueError("need from and to, the first and the last integer")
-    first, last, step = words["from"], words["to"], words.get("step", 1)
-    if step == 0:
-        raise ValueError("step = 0 is not allowed: need an integer, not 0")
-    labels = range(first, last + (1 if step > 0 else -1), step)
-    if not labels:
+    if file is not None:
+        lines = _file_text(folder, file).splitlines()
+        return tuple(line.strip() for line in lines if line.strip())
+    if labels is not None:
+        return range(labels) if type(labels) is int else labels
+    numbers = (ends.get("from"), ends.get("to"), step)
+    if not all(type(x) is int and abs(x) < 2**63 for x in numbers) or step == 0:
+        raise ValueError(
+            "need from and to, the first and the last integer, and a step other than 0, if any; got "
+            f"{shown(numbers)}"
+        )
+    first, last, step = numbers
+    if not (found := range(first, last + (1 if step > 0 else -1), step)):
         raise ValueError(f"there is no number from {first} to {last} by steps of {step}")
-    if (labels[-1] - first) // step >= 2**63 - 1:
-        raise ValueError(f"from {first} to {last} are too many values: need < 2⁶³")
-    return labels
-
-
-def _numbered(size: int) -> range:
-    if not 1 <= size < 2**63:
-        raise ValueError(f"{shown(size)} values are not possible: need 1 … {2**63 - 1}")
-    return range(size)
+    return found
 
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
@@ -215,6 +168,16 @@ def range_to_dict(labels: range) -> dict[str, Any]:
     return stated if labels.step == 1 else stated | {"step": labels.step}
 
 
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8; a FileNotFoundError for a folder, a device or a pipe."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    try:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: it is not UTF-8; save it as UTF-8") from None
+
+
 def read_json(path: Path) -> Any:
     """A JSON file of which nothing is read in two ways.
 
@@ -226,25 +189,14 @@ def read_json(path: Path) -> Any:
         Another encoding than UTF-8, a key that stands twice in one object, NaN or Infinity, or lists
         in lists without end.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
-    content = path.read_bytes()
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ValueError(f"{path}: it is written as UTF-16; save it as UTF-8")
+    text = read_text(path)
     try:
         return json.loads(
-            content.decode("utf-8-sig"),
-            object_pairs_hook=object_of_different_keys,
-            parse_constant=refuse_constant,
+            text, object_pairs_hook=object_of_different_keys, parse_constant=refuse_constant
         )
     except json.JSONDecodeError as e:
         raise ValueError(f"{path}, line {e.lineno}: not JSON ({e.msg})") from None
-    except UnicodeDecodeError as e:
-        line = content.count(b"\n", 0, e.start) + 1
-        raise ValueError(f"{path}, line {line}: it is not UTF-8; save it as UTF-8") from None
-    except RecursionError:
-        raise ValueError(f"{path}: too many lists or objects in each other") from None
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise ValueError(f"{path}: {e}") from None
 
 
@@ -263,33 +215,11 @@ def refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not a number that JSON has")
 
 
-def _beside(folder: Path | None, name: str) -> Path:
-    """A file of labels, which a file that strangers wrote may not name."""
+def _file_text(folder: Path | None, name: Any) -> str:
+    """The text of a file of labels, which a file that strangers wrote may not name."""
     if folder is None:
         raise ValueError(f"the file {shown(name)} is not read: need its labels")
-    return folder / name
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        if stat.S_ISREG(path.stat().st_mode) or path.is_dir():
-            content = path.read_bytes()
-        else:  # a device, or a pipe, that may never end
-            raise ValueError(f"{shown(str(path))} is no file")
-    except OSError as e:
-        raise ValueError(f"{shown(str(path))}: {e.strerror}") from None
-    try:
-        return content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: it is not UTF-8; save it as UTF-8") from None
-
-
-def _labels_from_file(path: Path) -> tuple[str, ...]:
-    """Labels from a file, one a line; blank lines and a byte-order mark are not labels."""
-    labels = tuple(line.strip() for line in _lines(path) if line.strip())
-    if not labels:
-        raise ValueError(f"{path}: it holds no labels")
-    return labels
+    return read_text(folder / str(name))
 
 
 def _map(stated: Any, folder: Path | None, column: Any) -> Any:
@@ -299,71 +229,25 @@ def _map(stated: Any, folder: Path | None, column: Any) -> Any:
     """
     if not isinstance(stated, str):
         return stated
-    path = _beside(folder, stated)
-    if path.suffix == ".json":
-        _lines(path)
-        content = read_json(path)
-        if not isinstance(content, dict):
-            raise ValueError(f"{path}: need an object from values to labels")
-        return content
-    import csv
-
-    line_of: dict[str, int] = {}
-    pairs: list[Any] = []
-    reader = csv.reader(_lines(path))
-    for row in _rows(reader, path):
-        if not any(field.strip() for field in row):
-            continue
-        if len(row) != 2:
-            raise ValueError(
-                f"{path}, line {reader.line_num}: need value,label; got {shown(row)}"
-            )
-        source, label = (field.strip() for field in row)
-        if not pairs and not line_of and source == column:
-            line_of[source] = 0  # a header
-            continue
-        if line_of.get(source):
-            raise ValueError(
-                f"{path}, line {reader.line_num}: {shown(source)} stood in line {line_of[source]} "
-                "already; need one label for each value"
-            )
-        line_of[source] = reader.line_num
-        pairs.append((source, label))
-    return pairs
+    text = _file_text(folder, stated)
+    if folder is not None and stated.endswith(".json"):
+        return read_json(folder / stated)
+    pairs = read_pairs(text)
+    return pairs[1:] if pairs and pairs[0][0] == column else pairs
 
 
-def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
-    import csv
-
-    try:
-        yield from reader
-    except csv.Error as e:
-        raise ValueError(f"{path}, line {reader.line_num}: {e}") from None
+def read_pairs(text: str) -> list[list[str]]:
+    """The fields of lines of CSV that are not blank, without space around them."""
+    rows = csv.reader(text.splitlines(), strict=True)
+    return [[field.strip() for field in row] for row in rows if any(map(str.strip, row))]
 
 
 def refuse_blanks(attributes: Mapping[str, Any]) -> None:
     """A ValueError that names the attributes in which `workbench domain new` left something blank."""
-    blanks = {name: _blanks(stated) for name, stated in attributes.items()}
-    names = [shown(name) for name, words in blanks.items() if words is not None]
-    if not names:
-        return
-    words = next(words for words in blanks.values() if words is not None)
-    which = f" ({', '.join(words)})" if words else ""
-    others = f"; so are {some(names[1:])}" if len(names) > 1 else ""
-    raise ValueError(
-        f"attribute {names[0]} of the domain is still to be filled in{which}: say what values there can "
-        f"be, or take it out{others}"
-    )
-
-
-def _blanks(stated: Any) -> list[str] | None:
-    """The words of a rule that are blank; None if nothing is."""
-    if stated == BLANK or (isinstance(stated, list) and BLANK in stated):
-        return []
-    if not isinstance(stated, dict):
-        return None
-    words = [str(word) for word, x in stated.items() if _blanks(x) is not None]
-    parts = stated.get("cross")
-    if isinstance(parts, list) and any(_blanks(part) is not None for part in parts):
-        words.append("cross")
-    return words or None
+    names = [shown(name) for name, stated in attributes.items() if repr(BLANK) in repr(stated)]
+    if names:
+        others = f"; so are {some(names[1:])}" if len(names) > 1 else ""
+        raise ValueError(
+            f"attribute {names[0]} of the domain is still to be filled in: say what values there can be, or "
+            f"take it out{others}"
+        )
