@@ -383,7 +383,7 @@ def test_what_leads_to_no_file_is_not_read(tmp_path):
 
 def test_a_domain_reads_labels_from_files_alone(tmp_path):
     (tmp_path / "d.json").write_text('{"home": {"file": "/dev/zero"}}')
-    with pytest.raises(ValueError, match="is no file"):
+    with pytest.raises(ValueError, match="no such file"):
         Domain.read(tmp_path / "d.json")
 
 

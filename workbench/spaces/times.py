@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, datetime, time
+from functools import cached_property
 from typing import Any
 
 from workbench.compiled import pl
@@ -11,25 +12,30 @@ from workbench.spaces.rules import MAX_LABELS, Rule, is_list, is_text, only
 from workbench.value import not_allowed, parameter, shown, value
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_PARTS: dict[str, tuple[Any, ...] | range] = {
+_PARTS: dict[
+    str, Any
+] = {  # labels of what recurs; of spans how an end is written, and the step
     "hour": range(24),
     "weekday": WEEKDAYS,
     "day": range(1, 32),
     "week": range(1, 54),
     "month": range(1, 13),
     "quarter": ("Q1", "Q2", "Q3", "Q4"),
+    "year": {"%Y": "1y"},
+    "year-month": {"%Y-%m": "1mo"},
+    "date": {"%Y-%m-%d": "1d"},
 }
-_SPANS = {"year": "%Y", "year-month": "%Y-%m", "date": "%Y-%m-%d"}  # and how an end is written
-_DIRECTIVES = set("YymdbBjHIMSfpz%")
-_DATES = ("Ymd", "ymd", "Ybd", "ybd", "YBd", "yBd", "Yj", "yj")
+_DIRECTIVES = "%Y %y %m %d %b %B %j %H %I %M %S %f %p %z"
 
 
-def _is_end(x: Any) -> str | None:
-    return (
-        None
-        if isinstance(x, str | int) and not isinstance(x, bool)
-        else "need a date, or a part"
-    )
+def _is_zone(x: Any) -> str | None:
+    need = is_text(x)
+    try:
+        if need is None:
+            pl.Series([0]).cast(pl.Datetime("us", x)).dt.hour()
+    except pl.exceptions.PolarsError:
+        return "need a name of the Time Zone Database, as Europe/Zurich"
+    return need
 
 
 @value
@@ -75,110 +81,92 @@ class TimePart(Rule):
     ('Monday', 'Tuesday')
     """
 
-    time: str = parameter(choices=(*_PARTS, *_SPANS), doc="part of the time")
+    time: str = parameter(choices=tuple(_PARTS), doc="part of the time")
     format: str | None = parameter(None, check=is_text, doc="format of text")
-    zone: str | None = parameter(None, check=is_text, doc="time zone of the part")
+    zone: str | None = parameter(None, check=_is_zone, doc="time zone of the part")
     recorded_in: str | None = parameter(
-        None, check=is_text, doc="time zone of times without one"
+        None, check=_is_zone, doc="time zone of times without one"
     )
     labels: tuple[Any, ...] | range | None = parameter(
         None, check=is_list, doc="labels, in order"
     )
-    first: str | int | None = parameter(None, check=_is_end, doc="first label of a span")
-    last: str | int | None = parameter(None, check=_is_end, doc="last label of a span")
+    first: str | int | None = None
+    last: str | int | None = None
     date_only: bool = parameter(False, choices=(False, True), doc="read midnight UTC as a date")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        usual = self._usual_labels()
+        usual, _ = self._span
         labels = tuple(usual if self.labels is None else self.labels)
         if len(labels) != len(usual):
             raise not_allowed(self, "labels", f"need {len(usual)}")
         object.__setattr__(self, "labels", usual if labels == tuple(usual) else labels)
-        for name in ("zone", "recorded_in"):
-            if getattr(self, name) is not None:
-                _refuse_unknown_zone(self, name)
         if self.date_only and (self.zone or self.time == "hour"):
             raise not_allowed(self, "date_only", "a date alone has no zone and no hour")
         if self.recorded_in and not self.zone:
             raise not_allowed(self, "recorded_in", "need zone too, to which times are turned")
         if self.format is not None:
-            self._refuse_wrong_format()
+            self._refuse_wrong_format(self.format)
 
-    def _usual_labels(self) -> tuple[Any, ...] | range:
-        if self.time in _PARTS:
-            if self.first is not None or self.last is not None:
+    @cached_property
+    def _span(self) -> tuple[tuple[Any, ...] | range, int]:
+        """The usual labels, and the number of the first."""
+        known = _PARTS[self.time]
+        if not isinstance(known, dict):
+            if (self.first, self.last) != (None, None):
                 raise not_allowed(self, "first", f"there is none of {self.time}, which recurs")
-            return _PARTS[self.time]
-        written = _SPANS[self.time]
-        ends = []
-        for name in ("first", "last"):
-            try:
-                ends.append(datetime.strptime(str(getattr(self, name)), written))
-            except ValueError:
-                example = datetime(2024, 3, 31).strftime(written)
-                raise not_allowed(
-                    self, name, f"need the {name} {self.time}, as {example}"
-                ) from None
-        first, last = ends
-        numbers = range(self._number(first), self._number(last) + 1)
-        if not 0 < len(numbers) <= MAX_LABELS:
+            return known, int(self.time != "hour")
+        ((written, step),) = known.items()
+        try:
+            ends = [datetime.strptime(str(x), written) for x in (self.first, self.last)]
+        except ValueError:
+            need = (
+                f"need the first {self.time} and the last, as {datetime(2024, 3, 31):{written}}"
+            )
+            given = f" with last = {shown(self.last)}"
+            raise not_allowed(self, "first", need, given) from None
+        first, last = self._numbers(pl.Series(ends))
+        if not 0 <= last - first < MAX_LABELS:
             raise not_allowed(
                 self, "last", f"need at least first = {self.first}, of at most {MAX_LABELS:,}"
             )
-        match self.time:
-            case "year":
-                return numbers
-            case "year-month":
-                return tuple(f"{n // 12:04}-{n % 12 + 1:02}" for n in numbers)
-        return tuple(f"{first + timedelta(days=k):%Y-%m-%d}" for k in range(len(numbers)))
-
-    def _number(self, moment: datetime) -> int:
-        """Which year, month or day it is, counted from one that is never used."""
         if self.time == "year":
-            return moment.year
-        return (
-            moment.year * 12 + moment.month - 1
-            if self.time == "year-month"
-            else moment.toordinal()
-        )
+            return range(first, last + 1), first
+        moments = pl.datetime_range(*ends, step, eager=True)
+        return tuple(moments.dt.strftime(written)), first
 
-    def _part(self, clock: pl.Series) -> pl.Series:
-        """Places in the labels; a span's may lie outside."""
+    def _numbers(self, clock: pl.Series) -> pl.Series:
+        """Which hour, day and so on it is; the months of all years, and all days, one after another."""
         match self.time:
             case "year-month":
-                part = clock.dt.year().cast(pl.Int64) * 12 + clock.dt.month().cast(pl.Int64) - 1
+                return clock.dt.year().cast(pl.Int64) * 12 + clock.dt.month()
             case "date":
-                epoch = date(1970, 1, 1).toordinal()
-                part = clock.cast(pl.Date).to_physical().cast(pl.Int64) + epoch
-            case _:
-                part = getattr(clock.dt, self.time)().cast(pl.Int64)
-        if self.time in _PARTS:
-            return part if self.time == "hour" else part - 1
-        return part - self._number(datetime.strptime(str(self.first), _SPANS[self.time]))
+                return clock.cast(pl.Date).to_physical().cast(pl.Int64)
+        return getattr(clock.dt, self.time)().cast(pl.Int64)
 
-    def _refuse_wrong_format(self) -> None:
-        directives = self._directives
-        unknown = sorted(set(directives) - _DIRECTIVES)
-        if unknown:
-            known = " ".join(f"%{c}" for c in "YymdbBjHIMSfpz")
-            raise not_allowed(self, "format", f"there is no %{unknown[0]} here; need {known}")
-        has_date = any(set(date) <= set(directives) for date in _DATES)
-        has_hour = "H" in directives or {"I", "p"} <= set(directives)
-        if self.time == "hour" and not has_hour:
-            raise not_allowed(self, "format", "it has no hour (%H, or %I with %p)")
-        if self.time != "hour" and not has_date:
-            raise not_allowed(self, "format", "it has no full date (as %Y-%m-%d)")
-        if not has_date and (set(directives) & set("Yymdbj") or "z" in directives):
-            raise not_allowed(self, "format", "need a full date, or none")
-        if not has_date and self.recorded_in:
-            raise not_allowed(self, "recorded_in", "a clock without a date has no zone")
-        if "z" in directives and not self.zone and not self.date_only:
+    def _refuse_wrong_format(self, written: str) -> None:
+        """A ValueError unless a time that is written so is read as the same."""
+        if re.sub("|".join([*_DIRECTIVES.split(), "%%", "[^%]"]), "", written):
+            raise not_allowed(self, "format", f"need directives out of {_DIRECTIVES}")
+        if "%z" in written and not self.zone and not self.date_only:
             raise not_allowed(self, "format", "with %z need zone, in which the part is told")
-
-    @property
-    def _directives(self) -> str:
-        return "".join(re.findall("%(.?)", self.format or "")).replace("%", "")
+        is_dated = _has_date(written)
+        if not is_dated and (self.recorded_in or "%z" in written):
+            raise not_allowed(self, "format", "a clock without a date has no zone")
+        moment = datetime(*((2024, 10, 23) if is_dated else (1970, 1, 1)))
+        moment = moment.replace(hour=17 if self.time == "hour" else 0, tzinfo=UTC)
+        clock = pl.Series([moment])
+        if "%z" not in written:
+            clock = clock.dt.replace_time_zone(None)
+        text = pl.Series([moment.strftime(written)])
+        try:
+            is_read = self._formatted(text, written).equals(self._in_zone(clock))
+        except pl.exceptions.PolarsError:
+            is_read = False
+        if not is_read or not (is_dated or self.time == "hour"):
+            hour = "%H, or %I with %p, and " if self.time == "hour" else ""
+            need = f"it does not give the {self.time}: need {hour}a full date, as %Y-%m-%d"
+            raise not_allowed(self, "format", need)
 
     @property
     def need(self) -> str:
@@ -187,8 +175,9 @@ class TimePart(Rule):
 
     def places(self, values: pl.Series) -> pl.Series:
         """Return the places of times in `labels`."""
-        parts = self._part(self._clock(values))
-        return only(parts, parts.is_between(0, len(self._usual_labels()) - 1))
+        labels, first = self._span
+        parts = self._numbers(self._clock(values)) - first
+        return only(parts, parts.is_between(0, len(labels) - 1))
 
     def _clock(self, values: pl.Series) -> pl.Series:
         """Dates or times on the clock that counts; null where there is none."""
@@ -232,25 +221,15 @@ class TimePart(Rule):
         return times
 
     def _formatted(self, text: pl.Series, written: str) -> pl.Series:
-        if not any(set(date) <= set(self._directives) for date in _DATES):
+        if not _has_date(written):
             text = "1970-01-01 " + text
             written = f"%Y-%m-%d {written}"
-        has_hour = "H" in self._directives or "I" in self._directives
-        if has_hour and "M" not in self._directives:  # polars wants both or none
+        if re.search("%[HI]", written) and "%M" not in written:  # polars wants both or none
             text = text + " 00"
             written = f"{written} %M"
         written = written.replace(".%f", "%.f").replace("%z", "%#z")
         return self._in_zone(text.str.to_datetime(written, time_unit="us", strict=False))
 
 
-def _refuse_unknown_zone(rule: TimePart, name: str) -> None:
-    zone = getattr(rule, name)
-    known = re.fullmatch("[A-Za-z0-9_+/-]{1,60}", zone) is not None
-    if known:
-        try:
-            pl.Series([0]).cast(pl.Datetime("us", zone)).dt.hour()
-        except pl.exceptions.PolarsError:
-            known = False
-    if not known:
-        need = "need a name of the Time Zone Database, as Europe/Zurich"
-        raise not_allowed(rule, name, need)
+def _has_date(written: str) -> bool:
+    return re.search("%[Yymdbj]", written) is not None
