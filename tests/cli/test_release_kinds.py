@@ -170,7 +170,7 @@ BAD = {
     f"PrivTree --box x=10..0 --bound 1,1 {REST}": "must lie below high",
     f"PrivTree --box word=0..10 --bound 1,1 {REST}": "row 1, column 'word': found",
     f"PrivTree --bound 1,1 {REST}": "--domain is missing",
-    f"PrivTree --taxonomy no.csv --bound 1,1 {REST}": "no.csv: no such file of codes",
+    f"PrivTree --taxonomy no.csv --bound 1,1 {REST}": "no.csv: no such file",
     f"PrivTree --taxonomy t.csv --bound 1,1 {REST}": "t.csv, line 1: need a code and the code",
     f"LaplaceQueries --marginals 3 {TABLE} {REST}": "need 1 to 2",
     f"LaplaceQueries --marginals no.txt {TABLE} {REST}": "no.txt: no such file",

@@ -51,7 +51,7 @@ def _others() -> list[Estimate]:
     for transform in (Dyadic(), Haar(), Dyadic(2)):
         filtered = mechanisms.HighPassFilter(budget, theta=5, transform=transform)
         made.append(filtered(table, seeded()))
-    taxonomy = Taxonomy.of({"A": None, "B": None, "A1": "A", "A2": "A", "A21": "A2"})
+    taxonomy = Taxonomy((("A", None), ("B", None), ("A1", "A"), ("A2", "A"), ("A21", "A2")))
     for tree, values in (
         (Prefixes("abc", 60), ["ab", "ab", "c" * 60, ""]),
         (taxonomy, ["A1", "A21", "A21", "B"]),

@@ -235,7 +235,7 @@ class Bad:
     [
         Bad(lambda: Quadtree(0, 3), "dims"),
         Bad(lambda: Quadtree(2, 0), "depth"),
-        Bad(lambda: Quadtree(2, 53), "52 levels"),
+        Bad(lambda: Quadtree(2, 53), "<= 52"),
         Bad(lambda: Quadtree(2, 3, (0, 0), (1, 0)), "low"),
         Bad(lambda: Quadtree(2, 3, (0, float("nan")), (1, 1)), "finite"),
         Bad(lambda: Quadtree(2, 3, (0,), (1,)), "entries"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from workbench.compiled import njit, pd
-from workbench.value import Bool, Float, Int, UInt8, UInt64, value
+from workbench.value import Bool, Float, Int, Num, UInt8, UInt64, value
 
 # Keys
 
@@ -231,15 +231,11 @@ class Hierarchy(Protocol):
 
     reasons: ClassVar[tuple[str, ...]]  # why a value may not be in the space
 
-    if TYPE_CHECKING:  # fields of some, properties of others
+    if TYPE_CHECKING:
 
         @property
         def digits(self) -> Digits:
             """How its keys are made."""
-
-        @property
-        def attributes(self) -> tuple[str, ...]:
-            """The columns of a value."""
 
         @property
         def branching(self) -> int:
@@ -248,6 +244,20 @@ class Hierarchy(Protocol):
         def __getattr__(self, name: str) -> Any:
             """What only some have: boxes of attributes, beginnings of texts."""
             raise AttributeError(name)
+
+    def __post_init__(self) -> None:
+        for name in self.attributes:
+            if _RELEASE_COLUMNS.fullmatch(name):
+                raise ValueError(
+                    f"{type(self).__name__}: an attribute may not be called {name!r}: releases have such "
+                    "a column"
+                )
+        _ = self.digits
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns of a value."""
+        return (self.attribute,)
 
     @property
     def size(self) -> int:
@@ -277,9 +287,61 @@ class Hierarchy(Protocol):
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
         """Return the number of children of each node of a level, 0 where it cannot be split."""
+        return np.full(nodes.shape[1], (*self.digits.radices, 0)[level])
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """Return a table with one row per node and its labels."""
+
+
+class Boxed(Hierarchy):
+    """A hierarchy whose nodes are boxes of cells."""
+
+    if TYPE_CHECKING:
+
+        def node_boxes(
+            self, levels: Int[np.ndarray, " n"], nodes: Keys
+        ) -> tuple[np.ndarray, np.ndarray]:
+            """The first cell of each node along every dimension, and the one after the last."""
+
+        def boxes_to_frame(self, lo: np.ndarray, hi: np.ndarray) -> pd.DataFrame:
+            """A row for each box."""
+
+    def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
+        """The boxes of the nodes."""
+        low, high = self.node_boxes(levels, nodes)
+        return self.boxes_to_frame(low.T, high.T)
+
+    def boxes(
+        self,
+        levels: Int[np.ndarray, " n"],
+        nodes: Keys,
+        values: Num[np.ndarray, " n"],
+        lo: Int[np.ndarray, "queries dims"],
+        hi: Int[np.ndarray, "queries dims"],
+    ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
+        """Sum values in boxes of cells, by volume where a box crosses a node, and say where it does."""
+        sums = np.zeros(len(lo))
+        cut = np.zeros(len(lo), bool)
+        _boxed(*self.node_boxes(levels, nodes), values.astype(float), lo, hi, sums, cut)
+        return sums, cut
+
+
+@njit(cache=True, nogil=True)
+def _boxed(low, high, values, lo, hi, sums, cut):
+    dims, n = low.shape
+    for q in range(len(sums)):
+        for i in range(n):
+            share = 1.0
+            for j in range(dims):
+                a = max(low[j, i], lo[q, j])
+                b = min(high[j, i], hi[q, j])
+                if b <= a:
+                    share = 0.0
+                    break
+                share *= (b - a) / (high[j, i] - low[j, i])
+            if share > 0:
+                sums[q] += share * values[i]
+                cut[q] |= share < 1
 
 
 class OverHierarchy:
@@ -295,18 +357,3 @@ class OverHierarchy:
     def domain(self) -> Hierarchy:
         """Hierarchy of the records."""
         return self.hierarchy
-
-
-def refuse_release_columns(tree: Hierarchy) -> None:
-    """A ValueError if a column of a release would have two meanings."""
-    for name in tree.attributes:
-        if _RELEASE_COLUMNS.fullmatch(name):
-            raise ValueError(
-                f"{type(tree).__name__}: an attribute may not be called {name!r}: releases have such "
-                "a column"
-            )
-
-
-def wrong_unless_positive(x: Any) -> str | None:
-    """What is wrong with a number of levels or dimensions, if anything."""
-    return None if type(x) is int and x >= 1 else "need an integer >= 1"

@@ -9,13 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from workbench.compiled import njit, pa, pc, pd
-from workbench.spaces.hierarchies import (
-    Digits,
-    Hierarchy,
-    Keys,
-    refuse_release_columns,
-    wrong_unless_positive,
-)
+from workbench.spaces.hierarchies import Digits, Hierarchy, Keys
 from workbench.value import Int, UInt8, parameter, value
 
 _FOREIGN = 2**16 - 1
@@ -64,17 +58,8 @@ class Prefixes(Hierarchy):
         ),
         doc="the symbols, in the order of keys",
     )
-    depth: int = parameter(20, check=wrong_unless_positive, doc="largest length of a string")
+    depth: int = parameter(20, 1, integer=True, doc="largest length of a string")
     attribute: str = "string"
-
-    def __post_init__(self) -> None:
-        refuse_release_columns(self)
-        _ = self.digits
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """Name of the one column."""
-        return (self.attribute,)
 
     @cached_property
     def digits(self) -> Digits:
@@ -88,7 +73,7 @@ class Prefixes(Hierarchy):
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
         """Return one child per symbol and one for the end, or none after an end."""
-        many = np.full(nodes.shape[1], len(self.alphabet) + 1 if level < self.depth else 0)
+        many = super().children(level, nodes)
         if level:
             many[self.digits.digit(level - 1, nodes) == 0] = 0
         return many

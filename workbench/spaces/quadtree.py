@@ -9,22 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from workbench.compiled import njit, pd
-from workbench.spaces.hierarchies import (
-    WORD,
-    Digits,
-    Hierarchy,
-    Keys,
-    refuse_release_columns,
-    wrong_unless_positive,
-)
-from workbench.value import Bool, Float, Int, UInt8, UInt64, parameter, sealed, value
+from workbench.spaces.hierarchies import WORD, Boxed, Digits, Keys
+from workbench.value import Float, Int, UInt8, UInt64, parameter, sealed, value
 
 _MIN_SIDE = 1e-200  # of a box
 _BITS = 12  # of a coordinate that are spread at a time
 
 
 @value
-class Quadtree(Hierarchy):
+class Quadtree(Boxed):
     """The unit cube, halved along every dimension at every level: 2^dims children.
 
     Or another box, which is public. A coordinate outside the box, or none at all (NaN), is not in the
@@ -54,18 +47,13 @@ class Quadtree(Hierarchy):
 
     reasons: ClassVar[tuple[str, ...]] = ("outside the box",)
 
-    dims: int = parameter(check=wrong_unless_positive, doc="dimensions")
-    depth: int = parameter(check=wrong_unless_positive, doc="levels of halving")
+    dims: int = parameter(low=1, high=16, integer=True, doc="dimensions")
+    depth: int = parameter(low=1, high=52, integer=True, doc="levels of halving")
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
     attributes: tuple[str, ...] = None  # type: ignore[assignment]  # filled below
 
     def __post_init__(self) -> None:
-        if self.dims > 16 or self.depth > 52:
-            raise ValueError(
-                f"{self!r} is not allowed: need at most 16 dimensions and 52 levels, which is what "
-                "floating-point coordinates tell apart"
-            )
         fix = object.__setattr__
         for name in ("low", "high", "attributes"):
             entries = getattr(self, name)
@@ -86,8 +74,7 @@ class Quadtree(Hierarchy):
             fix(self, "attributes", names)
         if len(set(self.attributes)) < self.dims:
             raise ValueError(f"Quadtree.attributes = {self.attributes!r} must differ")
-        refuse_release_columns(self)
-        _ = self.digits
+        super().__post_init__()
 
     @cached_property
     def digits(self) -> Digits:
@@ -108,10 +95,6 @@ class Quadtree(Hierarchy):
     def branching(self) -> int:
         """Largest number of children of a node that can be split further."""
         return 2**self.dims
-
-    def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """2^dims each, down to the finest level."""
-        return np.full(nodes.shape[1], 2**self.dims if level < self.depth else 0)
 
     def encode(
         self, points: Float[np.ndarray, "n dims"]
@@ -145,11 +128,12 @@ class Quadtree(Hierarchy):
         """Number of splits and of parts per dimension."""
         return ((2,) * self.depth,) * self.dims
 
-    def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """The boxes of the nodes: `<attribute>_from` and `<attribute>_to`."""
-        lo = self.corners(nodes).T
-        sides = 2 ** (self.depth - levels.astype(np.int64))
-        return self.boxes_to_frame(lo, lo + sides[:, None])
+    def node_boxes(
+        self, levels: Int[np.ndarray, " n"], nodes: Keys
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The first finest cell of each node along every dimension, and the one after the last."""
+        low = self.corners(nodes)
+        return low, low + 2 ** (self.depth - levels.astype(np.int64))
 
     def boxes_to_frame(
         self, lo: Int[np.ndarray, "n dims"], hi: Int[np.ndarray, "n dims"]
@@ -170,21 +154,6 @@ class Quadtree(Hierarchy):
         corners = self.corners(nodes).T / 2.0**self.depth
         unit = corners + rng.random((len(levels), self.dims)) * (sides[:, None])
         return low + (high - low) * unit
-
-    def boxes(
-        self,
-        levels: Int[np.ndarray, " n"],
-        nodes: Keys,
-        values: Float[np.ndarray, " n"],
-        lo: Int[np.ndarray, "queries dims"],
-        hi: Int[np.ndarray, "queries dims"],
-    ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
-        """Sum values in boxes of finest cells, by volume where a box crosses a node, and say where it does."""
-        sums = np.zeros(len(lo))
-        cut = np.zeros(len(lo), bool)
-        sides = 2 ** (self.depth - levels.astype(np.int64))
-        _boxed(self.corners(nodes), sides, values.astype(float), lo, hi, sums, cut)
-        return sums, cut
 
 
 @cache
@@ -253,21 +222,3 @@ def _corners(nodes, depth, split, out):
             for j in range(dims):
                 bit = np.int64(digit >> np.uint64(dims - 1 - j)) & 1
                 out[j, i] |= bit << (depth - 1 - level)
-
-
-@njit(cache=True, nogil=True)
-def _boxed(corners, sides, values, lo, hi, sums, cut):
-    dims, n = corners.shape
-    for q in range(len(sums)):
-        for i in range(n):
-            share = 1.0
-            for j in range(dims):
-                a = max(corners[j, i], lo[q, j])
-                b = min(corners[j, i] + sides[i], hi[q, j])
-                if b <= a:
-                    share = 0.0
-                    break
-                share *= (b - a) / sides[i]
-            if share > 0:
-                sums[q] += share * values[i]
-                cut[q] |= share < 1

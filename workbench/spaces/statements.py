@@ -60,7 +60,7 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
     where = f"$.{name}" if name.isidentifier() and len(name) < 60 else f"$[{shown(name)}]"
     try:
         return _rule(stated, name, folder)
-    except (ValueError, OSError, OverflowError, csv.Error) as e:
+    except (ValueError, OSError, OverflowError) as e:
         text = re.sub(
             "^[A-Z][A-Za-z]+(?=[.][a-z_]+ = )", "", str(e)
         )  # of a field its path alone
@@ -126,7 +126,7 @@ def _labels(
     if (labels is not None) + (file is not None) + bool(ends or step != 1) > 1:
         raise ValueError("its labels are stated twice: need labels, from and to, or file")
     if file is not None:
-        lines = _file_text(folder, file).splitlines()
+        lines = read_text(_beside(folder, file)).splitlines()
         return tuple(line.strip() for line in lines if line.strip())
     if labels is not None:
         return range(labels) if type(labels) is int else labels
@@ -215,11 +215,11 @@ def refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not a number that JSON has")
 
 
-def _file_text(folder: Path | None, name: Any) -> str:
-    """The text of a file of labels, which a file that strangers wrote may not name."""
+def _beside(folder: Path | None, name: Any) -> Path:
+    """A file of labels, which a file that strangers wrote may not name."""
     if folder is None:
         raise ValueError(f"the file {shown(name)} is not read: need its labels")
-    return read_text(folder / str(name))
+    return folder / str(name)
 
 
 def _map(stated: Any, folder: Path | None, column: Any) -> Any:
@@ -229,16 +229,19 @@ def _map(stated: Any, folder: Path | None, column: Any) -> Any:
     """
     if not isinstance(stated, str):
         return stated
-    text = _file_text(folder, stated)
-    if folder is not None and stated.endswith(".json"):
-        return read_json(folder / stated)
-    pairs = read_pairs(text)
+    path = _beside(folder, stated)
+    if path.suffix == ".json":
+        return read_json(path)
+    pairs = read_fields(path)
     return pairs[1:] if pairs and pairs[0][0] == column else pairs
 
 
-def read_pairs(text: str) -> list[list[str]]:
+def read_fields(path: Path) -> list[list[str]]:
     """The fields of lines of CSV that are not blank, without space around them."""
-    rows = csv.reader(text.splitlines(), strict=True)
+    try:
+        rows = list(csv.reader(read_text(path).splitlines(), strict=True))
+    except csv.Error as e:
+        raise ValueError(f"{path}: {e}") from None
     return [[field.strip() for field in row] for row in rows if any(map(str.strip, row))]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
@@ -14,17 +13,11 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.spaces.domain import Domain
-from workbench.spaces.hierarchies import (
-    Digits,
-    Hierarchy,
-    Keys,
-    argsort_keys,
-    refuse_release_columns,
-    search_unsorted,
-)
+from workbench.spaces.hierarchies import Boxed, Digits, Hierarchy, Keys, search_unsorted
 from workbench.spaces.prefixes import Prefixes
 from workbench.spaces.quadtree import Quadtree
-from workbench.value import Int, Num, UInt8, value
+from workbench.spaces.statements import read_fields
+from workbench.value import Int, UInt8, shown, value
 
 # Taxonomy
 
@@ -64,7 +57,6 @@ class Taxonomy(Hierarchy):
     def __post_init__(self) -> None:
         rows = tuple((str(c), None if p is None else str(p)) for c, p in self.parents)
         object.__setattr__(self, "parents", rows)
-        refuse_release_columns(self)
         codes = Counter(code for code, _ in rows)
         for code, count in codes.items():
             if count > 1:
@@ -74,17 +66,12 @@ class Taxonomy(Hierarchy):
                 raise ValueError(
                     f"Taxonomy.parents: {parent!r} is a parent and not in the list"
                 )
-        if len(self._nodes) - 1 < len(rows):
-            unreached = set(codes) - {node.code for node in self._nodes.values()}
+        unreached = set(codes).difference(*(path for _, path in self._paths))
+        if unreached:
             raise ValueError(
-                f"Taxonomy.parents: {sorted(unreached)[0]!r} belongs to itself, in the end"
+                f"Taxonomy.parents: {min(unreached)!r} belongs to itself, in the end"
             )
-        _ = self.digits
-
-    @classmethod
-    def of(cls, parents: dict[str, str | None], attribute: str = "code") -> Taxonomy:
-        """From a dictionary, or anything that one can be made of: code → parent."""
-        return cls(tuple(dict(parents).items()), attribute)
+        super().__post_init__()
 
     @classmethod
     def read(cls, path: str | Path, attribute: str = "code") -> Taxonomy:
@@ -106,115 +93,85 @@ class Taxonomy(Hierarchy):
         FileNotFoundError
             If there is no such file.
         ValueError
-            If a line is something else, with its number, or the list is no taxonomy.
+            If a line is something else, or the list is no taxonomy.
         """
-        path = Path(path)
-        try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                lines = csv.reader(file, strict=True)
-                rows = [_code_and_parent(path, lines.line_num, row) for row in lines if row]
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{path}: no such file of codes") from None
-        except (OSError, UnicodeDecodeError, csv.Error) as e:
-            raise ValueError(f"{path}: it cannot be read as codes, one a line ({e})") from None
-        if not rows:
-            raise ValueError(f"{path} names no code")
-        return cls(tuple(rows), attribute)
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """Name of the one column."""
-        return (self.attribute,)
+        rows = read_fields(Path(path))
+        for row in rows:
+            if len(row) > 2 or not row[0]:
+                raise ValueError(
+                    f"{path}: need lines of a code and the code that it belongs to; got {shown(row)}"
+                )
+        return cls(tuple((row[0], "".join(row[1:]) or None) for row in rows), attribute)
 
     @cached_property
-    def _nodes(self) -> dict[tuple[int, ...], _Node]:
-        """Every node by its digits."""
-        children_of: dict[str | None, list[str]] = {}
+    def _below(self) -> dict[str | None, list[str]]:
+        """The codes that belong to each code; to None at the top."""
+        below: dict[str | None, list[str]] = {}
         for code, parent in self.parents:
-            children_of.setdefault(parent, []).append(code)
-        nodes = {}
-        waiting: list[tuple[tuple[int, ...], str | None]] = [((), None)]
+            below.setdefault(parent, []).append(code)
+        return below
+
+    @cached_property
+    def _paths(self) -> list[tuple[tuple[int, ...], tuple[str | None, ...]]]:
+        """The digits of each leaf, and the codes from the top to it, in the order of keys."""
+        leaves = []
+        waiting: list[tuple[tuple[int, ...], tuple[str | None, ...]]] = [((), (None,))]
         while waiting:
-            path, above = waiting.pop()
-            children = children_of.get(above, [])
-            nodes[path] = _Node(above, len(children))
-            waiting += [((*path, i), child) for i, child in enumerate(children)]
-        return nodes
+            digits, path = waiting.pop()
+            below = self._below.get(path[-1], [])
+            if not below:
+                leaves.append((digits, path))
+            for i in reversed(range(len(below))):
+                waiting.append(((*digits, i), (*path, below[i])))
+        return leaves
 
     @cached_property
     def digits(self) -> Digits:
         """Return places among siblings, 0 below a leaf."""
-        radices: dict[int, int] = {}
-        for path, node in self._nodes.items():
-            if node.children:
-                radices[len(path)] = max(radices.get(len(path), 0), node.children)
-        return Digits(tuple(radices[level] for level in sorted(radices)))
+        most = Counter[int]()
+        for _, path in self._paths:
+            for level, code in enumerate(path[:-1]):
+                most[level] = max(most[level], len(self._below[code]))
+        return Digits(tuple(most[level] for level in range(len(most))))
 
     @property
     def branching(self) -> int:
         """The most children of one node that can be split further."""
-        splits = [path for path, node in self._nodes.items() if node.children and path]
-        return max(Counter(path[:-1] for path in splits).values(), default=0)
-
-    @cached_property
-    def _levels(self) -> list[_LevelNodes]:
-        """The nodes of each level."""
-        paths: list[list[tuple[int, ...]]] = [[] for _ in range(self.digits.depth + 1)]
-        for path in sorted(self._nodes):
-            paths[len(path)].append(path)
-        levels = []
-        for level in paths:
-            keys = np.zeros((self.digits.word_count, len(level)), np.uint64)
-            for i, path in enumerate(level):
-                for depth, digit in enumerate(path):
-                    step = np.uint64(digit * self.digits.widths[depth])
-                    keys[self.digits.word_of_level(depth), i] += step
-            nodes = [self._nodes[path] for path in level]
-            codes = np.array([node.code for node in nodes], object)
-            levels.append(_LevelNodes(keys, codes, np.array([node.children for node in nodes])))
-        return levels
-
-    def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of children in the list."""
-        on_level = self._levels[level]
-        return on_level.children[search_unsorted(on_level.keys, nodes)]
+        return max(sum(code in self._below for code in codes) for codes in self._below.values())
 
     @cached_property
     def _leaves(self) -> _Leaves:
-        """All leaves in the order of keys."""
-        keys = np.concatenate([n.keys[:, n.children == 0] for n in self._levels], axis=1)
-        codes = [level.codes[level.children == 0] for level in self._levels]
-        levels = np.repeat(np.arange(len(codes)), list(map(len, codes)))
-        order = argsort_keys(keys)
-        in_order = np.ascontiguousarray(keys[:, order])
-        return _Leaves(in_order, np.concatenate(codes)[order], levels[order])
+        depth = self.digits.depth
+        keys = np.zeros((self.digits.word_count, len(self._paths)), np.uint64)
+        codes = np.empty((depth + 1, len(self._paths)), object)
+        children = np.zeros(codes.shape, np.int64)
+        for leaf, (digits, path) in enumerate(self._paths):
+            for level, digit in enumerate(digits):
+                step = np.uint64(digit * self.digits.widths[level])
+                keys[self.digits.word_of_level(level), leaf] += step
+                children[level, leaf] = len(self._below[path[level]])
+            codes[:, leaf] = ("all", *path[1:], *path[-1:] * (depth + 1 - len(path)))
+        return _Leaves(keys, codes, children)
+
+    def _first_leaves(self, nodes: Keys) -> Int[np.ndarray, " n"]:
+        """The first leaf of each node."""
+        keys = self._leaves.keys
+        return np.minimum(search_unsorted(keys, nodes), keys.shape[1] - 1)
+
+    def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
+        """Return the number of children in the list."""
+        return self._leaves.children[level, self._first_leaves(nodes)]
 
     def encode(self, codes: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """The keys of leaves."""
         column = pd.Series(codes)
         texts = column.astype(str).where(column.notna())
-        places = pd.Index(self._leaves.codes).get_indexer(texts)
+        places = pd.Index(self._leaves.codes[-1]).get_indexer(texts)
         return self._leaves.keys[:, places[places >= 0]], (places < 0).astype(np.uint8)
 
     def contains(self, keys: Keys) -> bool:
         """Return whether all keys are leaves."""
-        leaves = self._leaves.keys
-        places = np.minimum(search_unsorted(leaves, keys), leaves.shape[1] - 1)
-        return bool((leaves[:, places] == keys).all())
-
-    def has_nodes(self, levels: Int[np.ndarray, " n"], keys: Keys) -> bool:
-        """Return whether these are leaves, or codes above leaves on the levels of the list."""
-        if not super().has_nodes(levels, keys):
-            return False
-        leaves = self._leaves
-        is_leaf = leaves.levels[search_unsorted(leaves.keys, keys)] <= levels
-        for level in np.unique(levels[~is_leaf]):
-            wanted = keys[:, (levels == level) & ~is_leaf]
-            known = self._levels[level].keys
-            places = np.minimum(search_unsorted(known, wanted), known.shape[1] - 1)
-            if (known[:, places] != wanted).any():
-                return False
-        return True
+        return bool((self._leaves.keys[:, self._first_leaves(keys)] == keys).all())
 
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
@@ -229,54 +186,24 @@ class Taxonomy(Hierarchy):
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """The codes, and whether they are `complete`: leaves. The root is called "all"."""
-        leaves = self._leaves
-        places = search_unsorted(leaves.keys, nodes, after=True) - 1
-        complete = leaves.levels[places] <= levels
-        codes = leaves.codes[places]  # of the first leaf, where the node is above it
-        for level in np.unique(levels[~complete]):
-            rows = np.flatnonzero((levels == level) & ~complete)
-            on_level = self._levels[level]
-            codes[rows] = on_level.codes[search_unsorted(on_level.keys, nodes[:, rows])]
-        codes[levels == 0] = "all"
-        return pd.DataFrame({self.attribute: codes, "complete": complete})
-
-
-def _code_and_parent(path: Path, line: int, row: list[str]) -> tuple[str, str | None]:
-    """A line of a file of codes."""
-    fields = [text.strip() for text in row]
-    if len(fields) > 2 or not fields[0]:
-        raise ValueError(f"{path}, line {line}: need a code and the code that it belongs to")
-    return fields[0], fields[1] if len(fields) == 2 and fields[1] else None
-
-
-class _Node(NamedTuple):
-    """A code of the list, None for the root, and how many children it has."""
-
-    code: str | None
-    children: int
-
-
-class _LevelNodes(NamedTuple):
-    """The nodes of a level in the order of keys."""
-
-    keys: Keys
-    codes: np.ndarray
-    children: Int[np.ndarray, " n"]
+        at = levels, self._first_leaves(nodes)
+        complete = self._leaves.children[at] == 0
+        return pd.DataFrame({self.attribute: self._leaves.codes[at], "complete": complete})
 
 
 class _Leaves(NamedTuple):
-    """Leaves in the order of keys."""
+    """Leaves in the order of keys; of each level, the code above a leaf and how many children that has."""
 
     keys: Keys
     codes: np.ndarray
-    levels: Int[np.ndarray, " n"]
+    children: Int[np.ndarray, "levels leaves"]
 
 
 # Attributes
 
 
 @value
-class Attributes(Hierarchy):
+class Attributes(Boxed):
     """A table's attributes, one after another in the order of its domain: a level each.
 
     Keys are those of the domain. Where a mechanism chooses which attribute to refine next, the order
@@ -303,7 +230,7 @@ class Attributes(Hierarchy):
 
     def __post_init__(self) -> None:
         self.domain.refuse_wide()
-        refuse_release_columns(self)
+        super().__post_init__()
 
     @cached_property
     def digits(self) -> Digits:
@@ -330,10 +257,6 @@ class Attributes(Hierarchy):
         """Largest number of children of a node that can be split further."""
         return max(self.domain.shape[:-1], default=0)
 
-    def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """Return the number of values of the attribute."""
-        return np.full(nodes.shape[1], (*self.domain.shape, 0)[level])
-
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """Return the keys of rows in the domain, from one column per attribute."""
         if self.domain.preparation is not None:
@@ -353,37 +276,13 @@ class Attributes(Hierarchy):
         """The codes of keys."""
         return self.domain.codes(nodes[0].astype(np.int64)).T
 
-    def boxes(
-        self,
-        levels: Int[np.ndarray, " n"],
-        nodes: Keys,
-        values: Num[np.ndarray, " n"],
-        lo: Int[np.ndarray, "boxes attributes"],
-        hi: Int[np.ndarray, "boxes attributes"],
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Sum values in boxes of cells, by volume where a box crosses a node, and say where it does."""
-        low, high = self._node_boxes(levels, nodes)
-        sums = np.zeros(len(lo))
-        cut = np.zeros(len(lo), bool)
-        for i, (a, b) in enumerate(zip(lo, hi, strict=True)):
-            overlap = np.minimum(high, b[:, None]) - np.maximum(low, a[:, None])
-            fraction = (overlap.clip(0) / (high - low)).prod(axis=0)
-            sums[i] = fraction @ values
-            cut[i] = ((fraction > 0) & (fraction < 1)).any()
-        return sums, cut
-
-    def _node_boxes(
+    def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The box of cells of each node: first and last + 1 code (attributes, nodes)."""
+        """The first code of each node for every attribute, and the one after the last."""
         low = self.corners(nodes)
         free = np.asarray(levels)[None] <= np.arange(len(self.shape))[:, None]
         return low, np.where(free, np.array(self.shape)[:, None], low + 1)
-
-    def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """The labels, and "*" for what is not refined."""
-        low, high = self._node_boxes(levels, nodes)
-        return self.boxes_to_frame(low.T, high.T)
 
     def boxes_to_frame(
         self, lo: Int[np.ndarray, "boxes attributes"], hi: Int[np.ndarray, "boxes attributes"]
@@ -401,7 +300,7 @@ class Attributes(Hierarchy):
 
 # Serialise
 
-_BY_NAME = {cls.__name__: cls for cls in (Quadtree, Prefixes, Taxonomy)}
+_BY_NAME: dict[str, Any] = {cls.__name__: cls for cls in (Quadtree, Prefixes, Taxonomy)}
 
 
 def to_dict(tree: Hierarchy) -> dict[str, Any]:
@@ -416,9 +315,6 @@ def from_dict(record: dict[str, Any]) -> Hierarchy:
     """Make a hierarchy from the output of `to_dict`, also after JSON turned tuples into lists."""
     if record["kind"] == "Attributes":
         return Attributes(Domain.from_dict(record["domain"], folder=None))
-    values = {name: _tuples(x) for name, x in record.items() if name != "kind"}
-    return _BY_NAME[record["kind"]](**values)
-
-
-def _tuples(x: Any) -> Any:
-    return tuple(map(_tuples, x)) if isinstance(x, list) else x
+    values = {name: x for name, x in record.items() if name != "kind"}
+    made: Hierarchy = _BY_NAME[record["kind"]](**values)
+    return made
