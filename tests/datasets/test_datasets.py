@@ -96,7 +96,7 @@ def test_a_dataset_says_whether_it_is_a_file_a_twin_or_a_generator(dataset):
     assert one.kind == dataset.kind == kind_of(one)
     assert (one.kind == REAL_FILE) == hasattr(one, "files")
     if one.kind == TWIN:
-        assert one.original and {*one.matched} and {*one.invented}
+        assert one.original and {*one.invented}
 
 
 def test_what_wraps_a_dataset_is_of_its_kind():

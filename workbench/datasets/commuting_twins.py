@@ -53,11 +53,6 @@ class OnTheMapTwin(Twin):
         "OnTheMap version 4 of 2008 in 47 states, by county and two digits of the tract: it is published "
         "no more, and the 47 states are not printed; `OnTheMap` reads versions 7 and 8 of any states"
     )
-    matched: ClassVar[Mapping[str, str]] = {
-        "cells": "4001 work and 4001 home locations",
-        "density": "820,000 non-empty cells, 5.1 %",
-        "mean": "150 jobs in a non-empty cell",
-    }
     invented: ClassVar[Mapping[str, str]] = {
         "counts": "quantiles of a lognormal law: their tail, the largest, and how many are 1 or 2",
         "order": "states side by side on a map, locations scattered around their state",
@@ -176,9 +171,6 @@ class CommuteTwin(OverHierarchy, Twin):
         "LEHD's commuters of the whole country: `OnTheMap` reads them, state by state (LODES 7 or 8), and "
         "the figures run on Rhode Island"
     )
-    matched: ClassVar[Mapping[str, str]] = {
-        "sum": "the scale, up to 100 million people",
-    }
     invented: ClassVar[Mapping[str, str]] = {
         "places": "where cities are, how large, and how homes scatter",
         "joint": "distances and directions from home to work",

@@ -297,12 +297,6 @@ class NetTraceTwin(_Twin):
     """
 
     stands_for = NetTrace
-    matched: ClassVar[Mapping[str, str]] = {
-        "cells": "65,536 hosts",
-        "sum": "25,714 connections",
-        "largest": "1,423 connections",
-        "empty": "96.6 % without a connection",
-    }
     invented: ClassVar[Mapping[str, str]] = {
         "counts": "a Zipf-Mandelbrot law of exponent 1.3: most are 1, few values are different",
         "order": "which addresses are seen: in clusters, the busy near the busy",
@@ -334,12 +328,6 @@ class SearchLogsTwin(_Twin):
     """
 
     stands_for = SearchLogs
-    matched: ClassVar[Mapping[str, str]] = {
-        "cells": "2,048 days of 16 units",
-        "sum": "335,889 searches",
-        "largest": "496 searches",
-        "empty": "52.1 % without a search",
-    }
     invented: ClassVar[Mapping[str, str]] = {
         "counts": "a Zipf-Mandelbrot law of exponent 2",
         "order": "a rise in 2007, bursts at the dates of news, the time of day, and noise",
@@ -369,11 +357,6 @@ class SocialNetworkTwin(_Twin):
     """
 
     stands_for = SocialNetwork
-    matched: ClassVar[Mapping[str, str]] = {
-        "cells": "11,342 students",
-        "sum": "degrees that sum to 674,708",
-        "largest": "1,678 friends",
-    }
     invented: ClassVar[Mapping[str, str]] = {
         "counts": "quantiles of a lognormal law",
         "empty": "nobody is without a friend",
@@ -400,9 +383,6 @@ class KeywordFrequenciesTwin(_Twin):
     """
 
     stands_for = KeywordFrequencies
-    matched: ClassVar[Mapping[str, str]] = {
-        "cells": "20,000 keywords",
-    }
     invented: ClassVar[Mapping[str, str]] = {
         "counts": "Zipf's law, with Poisson noise",
         "sum": "3.1 million searches",

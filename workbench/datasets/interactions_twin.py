@@ -166,12 +166,6 @@ class InteractionsTwin(Twin):
     statistics: Fan and Jin, WWW 2015, Table 4.
     """
 
-    matched: ClassVar[Mapping[str, str]] = {
-        "users": "how many there are",
-        "items": "how many there are",
-        "sum": "how many records there are",
-        "largest": "records of the most active user, and of the least",
-    }
     invented: ClassVar[Mapping[str, str]] = {
         "activity": "records of all users between: a Zipf-Mandelbrot law",
         "popularity": "of items: a power of their rank",

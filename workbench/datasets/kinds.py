@@ -55,8 +55,6 @@ class Twin(Dataset):
     ----------
     original : str
         The data that it stands in for, and how to get it, where that can be done.
-    matched : mapping
-        The statistics that are published, which it has.
     invented : mapping
         What is ours, and so decides nothing about the paper.
     """
@@ -67,7 +65,6 @@ class Twin(Dataset):
         def original(self) -> str: ...  # noqa: D102
 
     kind: ClassVar[str] = TWIN
-    matched: ClassVar[Mapping[str, str]]
     invented: ClassVar[Mapping[str, str]]
 
 

@@ -87,11 +87,6 @@ class QueryLogTwin(OverHierarchy, Twin):
         "90 million searches that Microsoft gave out on request: nothing here reads them; a list of your "
         "own strings is read by `Records.read`"
     )
-    matched: ClassVar[Mapping[str, str]] = {
-        "sum": "90 million queries",
-        "alphabet": "a-z, 0-9, the full stop and the space",
-        "length": "that some are longer than 20 symbols",
-    }
     invented: ClassVar[Mapping[str, str]] = {
         "counts": "Zipf's law of exponent 0.9, and how many queries are different",
         "joint": "which strings begin alike, and which are frequent",

@@ -124,10 +124,6 @@ class IPUMSTwin(Twin):
         "the authors' extract of 500,000 tuples of IPUMS, which they do not publish; nothing here reads "
         "it, and `CensusIncome` is real data over nine similar attributes"
     )
-    matched: ClassVar[Mapping[str, str]] = {
-        "cells": "the nine attributes and the sizes of their domains",
-        "sum": "500,000 tuples",
-    }
     invented: ClassVar[Mapping[str, str]] = {
         "counts": "the distribution of every attribute",
         "joint": "how attributes depend on each other",
