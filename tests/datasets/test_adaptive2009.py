@@ -17,7 +17,7 @@ from workbench.datasets import (
     commuting_twins,
 )
 from workbench.datasets import strings as query_log_twin
-from workbench.datasets.commuting import POPULATION
+from workbench.datasets.commuting import populations
 from workbench.spaces import SYMBOLS, Prefixes, Quadtree
 
 
@@ -165,9 +165,10 @@ def test_the_populations_add_up_to_those_of_the_counties():
             "North Kingstown", "Richmond", "South Kingstown", "Westerly",
         ),
     }  # fmt: skip
+    population = populations()
     for people, towns in counties.items():
-        assert sum(POPULATION[town] for town in towns) == people
-    assert len(POPULATION) == 39 and sum(POPULATION.values()) == 1_052_567
+        assert sum(population[town] for town in towns) == people
+    assert len(population) == 39 and sum(population.values()) == 1_052_567
     assert 1_052_567 - sum(counties) == 626_667  # Providence County
 
 

@@ -9,7 +9,7 @@ from experiments.fan2015 import table4
 from experiments.fan2015.data import RatedFilms
 from experiments.hay2010 import fig5, fig6, fig7
 from tests.datasets.test_datasets import pack
-from tests.datasets.test_fan2015 import zipped
+from tests.datasets.test_reading import zipped
 from workbench.datasets import (
     Gowalla,
     InteractionsTwin,

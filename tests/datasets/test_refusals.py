@@ -124,7 +124,7 @@ REFUSED = [  # the file, what is replaced by what, and what is said
     (FLOW, "8,635", "5,x", "row 1", "workers", "'5x'"),
     (FLOW, '"8,635"', "", "row 1", "workers", "nothing"),
     *[
-        (N1, LAST, bad, "row 5", "a day")
+        (N1, LAST, bad, "row 5", "a day (YYYY-MM-DD) from 1998-10-01")
         for bad in ("6,3,2005-09-31", "6,3,2003-02-29", "6,3,2005-13-01", "6,3,1998-09-30",
                     "6,3,2006-01-01")
     ],
@@ -139,7 +139,7 @@ REFUSED = [  # the file, what is replaced by what, and what is said
     (N1, LAST, "", "films 1 to 2 have 2 ratings; need 3"),
     (N1, LAST, f"{LAST}\n7,1,1999-11-11", "films 1 to 2 have 4 ratings; need 3"),
     (N1, "6,3,2005-09-06", "2649429,3,2005-09-06", "user 2649429 has item 1 a second time"),
-    (N1, "1:\n6,3,2005-09-06", "6,3,2005-09-06\n1:", "row 1", "the film 1 and a colon"),
+    (N1, "1:\n6,3,2005-09-06", "6,3,2005-09-06\n1:", "row 1", "after the film 1 and a colon"),
     (N1, "1:\n", "", "row 3", "films 1 to 2, each once and in order"),
     (N1, "2:\n", "1:\n", "row 4", "films 1 to 2, each once and in order"),
     (N1, "2:\n", "3:\n", "row 4", "films 1 to 2, each once and in order"),
@@ -164,20 +164,20 @@ REFUSED = [  # the file, what is replaced by what, and what is said
     ("Gowalla_test.txt", "1\t5\t3", "1\t5", "Expected 3 columns, got 2"),
     ("Gowalla_test.txt", "1\t5\t3", "1\t5\t", "row 3", "'count'"),
     ("Gowalla_train.txt", "28", "2", "found 3 check-ins", "need 29"),
-    ("Gowalla_train.txt", "28", str(2**53), "check-ins, need 29"),
+    ("Gowalla_train.txt", "28", "30", "row 1", "'count'", "1 to 29"),
     (G, "0\t0\t2", "0\t7\t2", "row 1", "'place'", "0 to 6"),
     (G, "0\t0\t2", "5628\t0\t2", "row 1", "'user'", "0 to 5627"),
     (G, "0\t0\t2", "0\t0\t0", "row 1", "'count'"),
     (G, "0\t0\t2", "0\t0\t1.5", "row 1", "'count'"),
     (WEST, "30.2", "91", "row 1", "'latitude'"),
     (WEST, "-97.7", "x", "row 1", "'longitude'"),
-    (WEST, "1\t32.7", "0\t32.7", "lacks place 1"),
+    (WEST, "1\t32.7", "0\t32.7", "need each place from 0 to 6 once"),
     (S, "2010-10-18T", "2010-02-30T", "row 2", "'time'", "2010-02-30"),
     (S, "2010-10-18T22:17:43Z", "2010-10-18", "row 2", "'time'"),
     (S, "\t9410", "", "Expected 5 columns, got 4"),
     (S, "2\t2010", "x\t2010", "row 2", "'user'"),
     (S, "9410", "9410x", "row 2", "'place'"),
-    (S, SNAP, "", "no check-in"),
+    (S, SNAP, "", "has no rows"),
     (F, "Tue Apr 03", "Wed Apr 03", "row 1", "'time'", "Wed Apr 03"),
     (F, "Tue Apr 03", "Tue Apr 31", "row 1", "'time'"),
     (F, "-240\tWed", "x\tWed", "row 2", "'offset'"),
@@ -210,7 +210,7 @@ def good(folder, monkeypatch):
     monkeypatch.setattr(checkins, "CHECKINS", {"train": 29, "tune": 2, "test": 5})
     monkeypatch.setitem(checkins.FORMS, "nyc", checkins.FORMS["nyc"]._replace(check_ins=3))
     monkeypatch.setattr(retail, "LINES", 4)
-    monkeypatch.setitem(hay2010.SNAP, "ca-GrQc", (5, "", ""))
+    monkeypatch.setitem(hay2010.SNAP, "ca-GrQc", (5, ""))
     for name, text in GOOD.items():
         pack(folder / name, text.encode("latin-1"))
     return folder

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
-import numpy as np
-
-from workbench.compiled import pl
 from workbench.data import Bound, SparseTable
 from workbench.data.sources import Layout
 from workbench.datasets.kinds import RealFile
 from workbench.datasets.published import File
 from workbench.datasets.reading import table
 from workbench.spaces import Domain
+from workbench.spaces.labels import Labels
 from workbench.value import parameter, subset_of, value
+
+_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 
 # Adult
 
@@ -29,59 +29,16 @@ SEVEN = (
 
 # The publisher's lists (adult.names); education in the order of years of schooling, "?" (not
 # known) last. Ages run from 17, a condition of the extract, to 90, the survey's top code.
-ADULT_LABELS: dict[str, tuple[str, ...] | range] = {
-    "Age": range(17, 91),
-    "Workclass": (
-        "Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov",
-        "Without-pay", "Never-worked", "?",
-    ),
-    "Education": (
-        "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad",
-        "Some-college", "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school",
-        "Doctorate",
-    ),
-    "MaritalStatus": (
-        "Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed",
-        "Married-spouse-absent", "Married-AF-spouse",
-    ),
-    "Occupation": (
-        "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial",
-        "Prof-specialty", "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical",
-        "Farming-fishing", "Transport-moving", "Priv-house-serv", "Protective-serv",
-        "Armed-Forces", "?",
-    ),
-    "Relationship": (
-        "Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried",
-    ),
-    "Race": ("White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"),
-    "Sex": ("Female", "Male"),
-    "HoursPerWeek": range(1, 100),
-    "NativeCountry": (
-        "United-States", "Cambodia", "England", "Puerto-Rico", "Canada", "Germany",
-        "Outlying-US(Guam-USVI-etc)", "India", "Japan", "Greece", "South", "China", "Cuba",
-        "Iran", "Honduras", "Philippines", "Italy", "Poland", "Jamaica", "Vietnam", "Mexico",
-        "Portugal", "Ireland", "France", "Dominican-Republic", "Laos", "Ecuador", "Taiwan",
-        "Haiti", "Columbia", "Hungary", "Guatemala", "Nicaragua", "Scotland", "Thailand",
-        "Yugoslavia", "El-Salvador", "Trinadad&Tobago", "Peru", "Hong", "Holand-Netherlands",
-        "?",
-    ),
-    "Income": ("<=50K", ">50K"),
-}  # fmt: skip
+ADULT = Domain.read(Path(__file__).with_name("adult.json"))
 
-_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
-_ADULT = Layout(ADULT_FIELDS, notes=r"^\|", strip=" .")
+_ADULT_LAYOUT = Layout(ADULT_FIELDS, notes=r"^\|", strip=" .")
 FILES = tuple(
-    File("adult", name, f"{_UCI}adult/{name}", (sha256,), layout=_ADULT)
+    File("adult", name, f"{_UCI}adult/{name}", (sha256,), layout=_ADULT_LAYOUT)
     for name, sha256 in (
         ("adult.data", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"),
         ("adult.test", "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"),
     )
 )
-
-
-def _domain(attributes: Sequence[str], labels: Mapping[str, Any]) -> Domain:
-    chosen = tuple(labels[a] for a in attributes)
-    return Domain(tuple(attributes), tuple(map(len, chosen)), chosen)
 
 
 @value
@@ -101,7 +58,7 @@ class Adult(RealFile):
     cite: ClassVar[str] = "becker1996"
 
     attributes: tuple[str, ...] = parameter(
-        SEVEN, check=subset_of(ADULT_LABELS), doc="attributes to keep"
+        SEVEN, check=subset_of(ADULT.attributes), doc="attributes to keep"
     )
     missing: str = parameter("keep", choices=("keep", "drop"), doc='treatment of "?"')
     part: str = parameter(
@@ -111,11 +68,13 @@ class Adult(RealFile):
     @property
     def domain(self) -> Domain:
         """The chosen attributes with the publisher's lists of values."""
-        labels = dict(ADULT_LABELS)
-        for attribute in self._unsure:
-            known = (str(x) for x in labels[attribute] if x != "?")
-            labels[attribute] = tuple(known)
-        return _domain(self.attributes, labels)
+        labels = ADULT.project(self.attributes).labels or ()
+        if self.missing == "drop":
+            labels = tuple(
+                x if isinstance(x, range) else tuple(y for y in x or () if y != "?")
+                for x in labels
+            )
+        return Domain(self.attributes, tuple(len(x or ()) for x in labels), labels)
 
     def files(self) -> tuple[File, ...]:
         """The two parts, as UCI publishes them, or the first."""
@@ -124,33 +83,19 @@ class Adult(RealFile):
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for a value that is not in the lists."""
         domain = self.domain
-        dropped = 0
-
-        def keys() -> Iterator[tuple[Any, None]]:
-            nonlocal dropped
-            for file in self.files():
-                for batch in file.rows(self.attributes):
-                    known = batch
-                    if self._unsure:
-                        is_known = pl.all_horizontal(pl.col(self._unsure) != "?")
-                        known = batch.where(batch.frame.select(is_known).to_series())
-                    dropped += len(batch.frame) - len(known.frame)
-                    yield domain.row_keys(known.frame, known.refusal)[0], None
-
-        adults = table(domain, keys(), Bound())
-        if dropped:
+        missing = {} if self.missing == "keep" else dict(missing="drop", missing_values=("?",))
+        rules = tuple(Labels(x or (), **missing) for x in domain.labels or ())
+        known = Domain(domain.attributes, domain.shape, domain.labels, rules)
+        rows = [batch for file in self.files() for batch in file.batches(self.attributes)]
+        keys = (known.row_keys(batch.frame, batch.refusal)[0] for batch in rows)
+        adults = table(domain, ((own, None) for own in keys), Bound())
+        people = sum(len(batch.frame) for batch in rows)
+        if people > adults.total:
             import warnings
 
-            people = dropped + adults.total
+            dropped = people - adults.total
             warnings.warn(f"{self} left out {dropped} of {people} people", stacklevel=2)
         return adults
-
-    @property
-    def _unsure(self) -> list[str]:
-        """Attributes of which people without a known value are left out."""
-        if self.missing == "keep":
-            return []
-        return [a for a in self.attributes if "?" in ADULT_LABELS[a]]
 
 
 # Census income
@@ -160,46 +105,12 @@ COLUMNS = {
     "MaritalStatus": 7, "Occupation": 3, "Income": 41,
 }  # fmt: skip
 FIELDS = [f"column {i}" for i in range(42)]
-for name, i in COLUMNS.items():
-    FIELDS[i] = name
+for name, place in COLUMNS.items():
+    FIELDS[place] = name
 
 # The publisher's lists (census-income.names); education in the order of schooling. Ages are
 # years, 90 and above together; occupations are the survey's detailed codes, 0 (none) to 46.
-LABELS: dict[str, tuple[str, ...] | range] = {
-    "Age": range(91),
-    "Sex": ("Female", "Male"),
-    "Education": (
-        "Children", "Less than 1st grade", "1st 2nd 3rd or 4th grade", "5th or 6th grade",
-        "7th and 8th grade", "9th grade", "10th grade", "11th grade", "12th grade no diploma",
-        "High school graduate", "Some college but no degree",
-        "Associates degree-occup /vocational", "Associates degree-academic program",
-        "Bachelors degree(BA AB BS)", "Masters degree(MA MS MEng MEd MSW MBA)",
-        "Prof school degree (MD DDS DVM LLB JD)", "Doctorate degree(PhD EdD)",
-    ),
-    "Birthplace": (
-        "United-States", "Mexico", "Puerto-Rico", "Peru", "Canada", "South Korea", "India",
-        "Japan", "Haiti", "El-Salvador", "Dominican-Republic", "Portugal", "Columbia",
-        "England", "Thailand", "Cuba", "Laos", "Panama", "China", "Germany", "Vietnam", "Italy",
-        "Honduras", "Outlying-U S (Guam USVI etc)", "Hungary", "Philippines", "Poland",
-        "Ecuador", "Iran", "Guatemala", "Holand-Netherlands", "Taiwan", "Nicaragua", "France",
-        "Jamaica", "Scotland", "Yugoslavia", "Hong Kong", "Trinadad&Tobago", "Greece",
-        "Cambodia", "Ireland", "?",
-    ),
-    "Race": (
-        "White", "Black", "Other", "Amer Indian Aleut or Eskimo", "Asian or Pacific Islander",
-    ),
-    "Workclass": (
-        "Not in universe", "Federal government", "Local government", "Never worked", "Private",
-        "Self-employed-incorporated", "Self-employed-not incorporated", "State government",
-        "Without pay",
-    ),
-    "MaritalStatus": (
-        "Never married", "Married-civilian spouse present", "Married-spouse absent",
-        "Separated", "Divorced", "Widowed", "Married-A F spouse present",
-    ),
-    "Occupation": range(47),
-    "Income": ("- 50000", "50000+"),
-}  # fmt: skip
+CENSUS = Domain.read(Path(__file__).with_name("census_income.json"))
 
 FILE = File(
     "census_income",
@@ -231,28 +142,29 @@ class CensusIncome(RealFile):
     schema = (FILE,)
 
     attributes: tuple[str, ...] = parameter(
-        tuple(LABELS), check=subset_of(LABELS), doc="attributes to keep"
+        CENSUS.attributes, check=subset_of(CENSUS.attributes), doc="attributes to keep"
     )
     age_band: int = parameter(1, choices=(1, 5), unit="years", doc="years per code of age")
 
     @property
     def domain(self) -> Domain:
         """The chosen attributes with the publisher's lists of values."""
-        labels = dict(LABELS)
+        starts = range(0, 90, self.age_band)
+        bands = (*(f"{a}-{a + self.age_band - 1}" for a in starts), "90+")
+        labels = dict(zip(CENSUS.attributes, CENSUS.labels or (), strict=True))
         if self.age_band > 1:
-            starts = range(0, 90, self.age_band)
-            labels["Age"] = (*(f"{a}-{a + self.age_band - 1}" for a in starts), "90+")
-        return _domain(self.attributes, labels)
+            labels["Age"] = bands
+        chosen = tuple(labels[a] for a in self.attributes)
+        return Domain(self.attributes, tuple(len(x or ()) for x in chosen), chosen)
 
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for a value that is not in the lists."""
         domain = self.domain
-        by_year = _domain(self.attributes, LABELS)
-        is_age = np.array([a == "Age" for a in self.attributes])
-
-        def keys() -> Iterator[tuple[Any, None]]:
-            for batch in FILE.rows(self.attributes):
-                cells = by_year.codes(by_year.row_keys(batch.frame, batch.refusal)[0])
-                yield domain.keys(cells // np.where(is_age, self.age_band, 1)), None
-
-        return table(domain, keys(), Bound())
+        by_year = CENSUS.project(self.attributes)
+        years = [self.age_band if a == "Age" else 1 for a in self.attributes]
+        keys = (
+            by_year.row_keys(batch.frame, batch.refusal)[0]
+            for batch in FILE.batches(self.attributes)
+        )
+        cells = (by_year.codes(own) // years for own in keys)
+        return table(domain, ((domain.keys(own), None) for own in cells), Bound())

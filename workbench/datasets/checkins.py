@@ -10,12 +10,22 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.data import UNBOUNDED, Interactions
 from workbench.data.sources import Layout
-from workbench.datasets import reading
 from workbench.datasets.kinds import RealFile, differences
 from workbench.datasets.published import File
-from workbench.datasets.reading import WEEKDAYS, users_frame, weekdays
+from workbench.datasets.reading import (
+    WEEKDAYS,
+    Column,
+    degrees,
+    integers,
+    interactions,
+    matching,
+    numbered,
+    records,
+    times,
+    weekday,
+)
 from workbench.spaces import Domain
-from workbench.value import Int, parameter, value
+from workbench.value import parameter, value
 
 # Foursquare
 
@@ -71,43 +81,33 @@ class Foursquare(RealFile):
         """File with the check-ins."""
         name = FORMS[self.city].name
         how = f"save {_ARCHIVE}.zip of {_SITE} in a folder foursquare; it need not be unpacked"
-        also = (f"{_ARCHIVE}/{name}",)
+        also = (f"{_ARCHIVE}/{name}", _ARCHIVE)
         layout = Layout(_CITY, separator="\t")
-        zips = (f"{_ARCHIVE}.zip",)
-        return (File("foursquare", name, also=also, how=how, archives=zips, layout=layout),)
+        return (File("foursquare", name, also=also, how=how, layout=layout),)
 
     def load(self) -> Interactions:
         """Load the records. Raises ValueError for a bad row or too few rows, with its place."""
-        records, _ = self._check_ins
-        return reading.interactions([records], self.domain, UNBOUNDED)
+        check_ins, _ = self._check_ins
+        return interactions(check_ins, self.domain, UNBOUNDED)
 
     @cached_property
     def _check_ins(self) -> tuple[pl.DataFrame, tuple[str, ...]]:
         """The records, and the venues that occur."""
         form = FORMS[self.city]
         (file,) = self.files()
-        users = []
-        venues = []
-        days = []
-        for batch in file.rows(("user", "venue", "offset", "time")):
-            is_venue = batch.frame["venue"].str.contains("^[0-9a-f]{24}$")
-            batch.refuse(~is_venue, "venue", "24 digits 0 … f")
-            written = "%a %b %d %H:%M:%S +0000 %Y"
-            utc = reading.times(batch, "time", written, "Tue Apr 03 18:00:09 +0000 2012")
-            minutes = reading.integers(batch, "offset", -720, 840, "minutes from -720 to 840")
-            local = utc + pl.Series(minutes * 60_000_000).cast(pl.Duration("us"))
-            users.append(reading.integers(batch, "user", 1, form.last_user))
-            venues.append(batch.frame["venue"])
-            days.append(weekdays(local))
-        found = sum(map(len, users))
-        if found != form.check_ins:
-            raise ValueError(
-                f"{file.find()}: found {found:,} check-ins, need {form.check_ins:,}"
-            )
-        names = pl.concat(venues).unique().sort()
-        items = pl.concat(venues).cast(pl.Enum(names)).to_physical()
-        records = users_frame(np.concatenate(users), items, np.concatenate(days))
-        return records, tuple(names)
+        columns = {
+            "user": integers(1, form.last_user),
+            "venue": matching("^[0-9a-f]{24}$", "24 digits 0 … f"),
+            "offset": integers(-720, 840, "minutes from -720 to 840"),
+            "time": times("%a %b %d %H:%M:%S +0000 %Y", "Tue Apr 03 18:00:09 +0000 2012"),
+        }
+        local = pl.col("time") + pl.duration(minutes="offset")
+        check_ins = file.frame(columns, *records("user", pl.col("venue"), weekday(local)))
+        if len(check_ins) != form.check_ins:
+            found = f"found {len(check_ins):,} check-ins, need {form.check_ins:,}"
+            raise ValueError(f"{file.find()}: {found}")
+        venues = check_ins["item"].unique().sort()
+        return numbered(check_ins, venues), tuple(venues)
 
 
 # Gowalla
@@ -127,7 +127,7 @@ REGIONS = {  # south, north, west, east; the first that fits
 AUSTIN = ("2010-06-01", "2010-11-01")  # from, to before
 PRINTED = {"users": 12_579, "check-ins": 739_600}  # in Austin, by Fan & Jin
 
-_FIELDS = ("user", "place", "count")
+_VISIT = ("user", "place", "count")
 _PLACE = ("place", "latitude", "longitude")
 _SNAP = ("user", "time", "latitude", "longitude", "place")
 _SNAP_NAME = "loc-gowalla_totalCheckins.txt"
@@ -141,23 +141,24 @@ _HOW = (
     "its authors publish it at https://github.com/rahmanidashti/LGLMF: save Gowalla_train.txt, "
     "_tune, _test and _poi_coos in a folder gowalla"
 )
-_SHA256 = {
-    "train": (
-        "01bdaf2f22cc6c6abb019ff72ff43fcf68fcbf39092870f5e38e3fe0949b6344",
-        "c47451c15f86ac6fb0ef22edd258263ce3c84a7bd1706962aa0ca067ddbd58d8",
-    ),
-    "tune": (
-        "e52674503c6125f315409a5a8a3a15c01718ea8ade2e6355dc8d2fd15c9354ad",
-        "79f2ed31085140a6420425c0fa4e4d749146633fec80363bc2419327462c35dc",
-    ),
-    "test": (
-        "52cb4b74020fd76b6bbfc04b67df5feab10634945def3cb513608bf2402fd07f",
-        "c9ec8be54c36b57b20f286c047c37e1fe0986931d84e7fd97bbe70f74745c8b3",
-    ),
-    "poi_coos": (
-        "9a4e914cd75380dee1cb874a20339a76df798c996afe00606763312fcda84209",
-        "42a78f74f44d06a7861dd302e184b882e44888eff12034c6ca8eaa61008c8b11",
-    ),
+_LGLMF = {
+    part: File(
+        "gowalla",
+        f"Gowalla_{part}.txt",
+        sha256=(sha256,),
+        how=_HOW,
+        layout=Layout(tuple(names), separator="\t"),
+    )
+    for part, sha256, *names in (
+        ("train", "c47451c15f86ac6fb0ef22edd258263ce3c84a7bd1706962aa0ca067ddbd58d8", *_VISIT),
+        ("tune", "79f2ed31085140a6420425c0fa4e4d749146633fec80363bc2419327462c35dc", *_VISIT),
+        ("test", "c9ec8be54c36b57b20f286c047c37e1fe0986931d84e7fd97bbe70f74745c8b3", *_VISIT),
+        (
+            "poi_coos",
+            "42a78f74f44d06a7861dd302e184b882e44888eff12034c6ca8eaa61008c8b11",
+            *_PLACE,
+        ),
+    )
 }
 
 
@@ -204,16 +205,14 @@ class Gowalla(RealFile):
 
     def files(self) -> tuple[File, ...]:
         """Three parts and the places, or SNAP's one file."""
-        if self.version == "lglmf":
-            return tuple(_file(part) for part in _SHA256)
-        return (_SNAP_FILE,)
+        return tuple(_LGLMF.values()) if self.version == "lglmf" else (_SNAP_FILE,)
 
     def load(self) -> Interactions:
         """Load the records. Raises ValueError for a bad row or a part of another size, with its place."""
         if self.version == "lglmf":
-            return self._lglmf()
-        records, _ = self._check_ins
-        return reading.interactions([records], self.domain, UNBOUNDED)
+            return interactions(_lglmf(), self.domain, UNBOUNDED, by_item=True)
+        check_ins, _ = self._check_ins
+        return interactions(check_ins, self.domain, UNBOUNDED)
 
     def remarks(self) -> tuple[str, ...]:
         """Differences between "austin" and the collection of Fan & Jin in their Table 4."""
@@ -223,78 +222,71 @@ class Gowalla(RealFile):
         ours = {"users": len(np.unique(data.users)), "check-ins": len(data)}
         return differences(ours, PRINTED)
 
-    def _lglmf(self) -> Interactions:
-        regions = _regions()
-        parts = []
-        for part, check_ins in CHECKINS.items():
-            total = 0.0  # too large a sum is not wrapped
-            for batch in _file(part).rows(_FIELDS):
-                users = reading.codes(batch, "user", range(USERS))
-                items = reading.codes(batch, "place", range(PLACES))
-                counts = reading.counts_of(batch, "count")
-                total += counts.sum(dtype=float)
-                if total > check_ins:
-                    break  # the rest is not laid out
-                records = np.stack([users, items, regions[items]])
-                parts.append(users_frame(*np.repeat(records, counts, axis=1)))
-            if total != check_ins:
-                path = _file(part).find()
-                raise ValueError(f"{path}: found {total:,.0f} check-ins, need {check_ins:,}")
-        return reading.interactions(parts, self.domain, UNBOUNDED, by_item=True)
-
     @cached_property
     def _check_ins(self) -> tuple[pl.DataFrame, tuple[int, ...]]:
         """The records, and the places that occur."""
-        parts = []
-        for batch in _SNAP_FILE.rows(_SNAP):
-            utc = reading.times(batch, "time", "%Y-%m-%dT%H:%M:%SZ", "2010-10-19T23:55:27Z")
-            users = reading.codes(batch, "user", range(2**31 - 1))
-            places = reading.codes(batch, "place", range(2**31 - 1))
-            records = users_frame(users, places, weekdays(utc))
-            if self.version == "austin":
-                records = records.filter(_in_austin(batch.frame, utc))
-            parts.append(records)
-        records = pl.concat([users_frame([], [], []), *parts])
-        places, items = np.unique(records["item"], return_inverse=True)
-        if not len(places):
-            raise ValueError(f"{_SNAP_FILE.find()} holds no check-in: need one at least")
-        records = users_frame(records["user"], items, records["context"])
-        return records, tuple(places.tolist())
+        columns = {
+            "time": times("%Y-%m-%dT%H:%M:%SZ", "2010-10-19T23:55:27Z"),
+            "user": integers(0, 2**31 - 2),
+            "place": integers(0, 2**31 - 2),
+            "latitude": Column("", optional=True),
+            "longitude": Column("", optional=True),
+        }
+        own = records("user", pl.col("place"), weekday(pl.col("time")))
+        kept = _in_austin() if self.version == "austin" else pl.lit(True)
+        check_ins = _SNAP_FILE.frame(columns, *own, where=kept)
+        places = check_ins["item"].unique().sort()
+        return numbered(check_ins, places), tuple(places)
 
 
-def _file(part: str) -> File:
-    names = _PLACE if part == "poi_coos" else _FIELDS
-    layout = Layout(names, separator="\t")
-    return File("gowalla", f"Gowalla_{part}.txt", sha256=_SHA256[part], how=_HOW, layout=layout)
-
-
-def _in_austin(frame: pl.DataFrame, times: pl.Series) -> pl.Series:
+def _in_austin() -> pl.Expr:
     """Which rows are in and around Austin, and in the months of Fan & Jin."""
     south, north, west, east = REGIONS["Austin"]
     since, before = (pl.lit(day).str.to_datetime(time_unit="us") for day in AUSTIN)
-    inside = frame.select(
+    inside = (
         pl.col("latitude").cast(pl.Float64, strict=False).is_between(south, north)
         & pl.col("longitude").cast(pl.Float64, strict=False).is_between(west, east)
-        & times.is_between(since, before, closed="left")
+        & pl.col("time").is_between(since, before, closed="left")
     )
-    return inside.to_series().fill_null(False)
+    return inside.fill_null(False)
 
 
-def _regions() -> Int[np.ndarray, " places"]:
+def _lglmf() -> pl.DataFrame:
+    """The check-ins of the three parts, each in the region of its place."""
+    regions = _regions()
+    parts = []
+    for part, check_ins in CHECKINS.items():
+        columns = {
+            "user": integers(0, USERS - 1),
+            "place": integers(0, PLACES - 1),
+            "count": integers(1, check_ins),
+        }
+        places = _LGLMF[part].frame(columns)
+        if places["count"].sum() != check_ins:
+            found = f"found {places['count'].sum():,} check-ins, need {check_ins:,}"
+            raise ValueError(f"{_LGLMF[part].find()}: {found}")
+        each = places[np.repeat(np.arange(len(places)), places["count"])]
+        region = pl.lit(regions).gather(pl.col("place"))
+        parts.append(each.select(records("user", pl.col("place"), region)))
+    return pl.concat(parts)
+
+
+def _regions() -> pl.Series:
     """The region of each place."""
-    regions = np.full(PLACES, -1, np.int64)
-    file = _file("poi_coos")
-    for batch in file.rows(_PLACE):
-        places = reading.codes(batch, "place", range(PLACES))
-        latitude = reading.degrees(batch, "latitude", 90)
-        longitude = reading.degrees(batch, "longitude", 180)
-        found = np.full(len(places), -1)
-        for code, (south, north, west, east) in enumerate(REGIONS.values()):
-            inside = (south <= latitude) & (latitude <= north)
-            inside &= (west <= longitude) & (longitude <= east) & (found < 0)
-            found[inside] = code
-        regions[places] = found
-    if (regions < 0).any():
-        missing = int(regions.argmin())
-        raise ValueError(f"{file.find()} lacks place {missing}; need 0 to {PLACES - 1}")
-    return regions
+    file = _LGLMF["poi_coos"]
+    columns = {
+        "place": integers(0, PLACES - 1),
+        "latitude": degrees(90),
+        "longitude": degrees(180),
+    }
+    regions = [
+        pl.when(
+            pl.col("latitude").is_between(south, north),
+            pl.col("longitude").is_between(west, east),
+        ).then(region)
+        for region, (south, north, west, east) in enumerate(REGIONS.values())
+    ]
+    places = file.frame(columns, pl.col("place"), pl.coalesce(regions).alias("region"))
+    if len(places) != PLACES or places["place"].n_unique() != PLACES:
+        raise ValueError(f"{file.find()}: need each place from 0 to {PLACES - 1} once")
+    return places.sort("place")["region"]

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from workbench.compiled import pd, pl
 from workbench.data import Bound, Records, SparseTable
-from workbench.data.sources import Batch, Layout
+from workbench.data.sources import Layout
 from workbench.datasets.kinds import RealFile
-from workbench.datasets.published import File
-from workbench.datasets.reading import TextFile, codes, counts_of, degrees, table
+from workbench.datasets.published import File, TextFile
+from workbench.datasets.reading import Column, counts, degrees, labels, matching, table, typed
 from workbench.spaces import Domain, OverHierarchy, Quadtree
-from workbench.spaces.labels import Labels
-from workbench.value import Int, parameter, subset_of, value
+from workbench.value import parameter, subset_of, value
 
 # Onthemap
 
@@ -38,18 +36,9 @@ BLOCKS = {"tabblk2010": 7, "tabblk2020": 8}  # the crosswalk's first field, and 
 _LODES = "https://lehd.ces.census.gov/data/lodes/LODES"
 _LAST_YEAR = 2019  # of version 7
 _SHA256 = {  # of version 7
-    "ri_od_main_JT00_2019.csv": (
-        "0e28e4e3cc802c39d7774d947efca6bb64eeec73106872bd479f0a4e998ad09a",
-        "93b599eea25e2ea79d0a23be8e1c8ad65f6b805a82906d1f6a6357aa18da1e40",
-    ),
-    "ri_od_aux_JT00_2019.csv": (
-        "b3ba1b74df96e8c11ed93aac47c8188174492800d7b8fe62eedd65c75f85a7e1",
-        "b8d1619a8657658ba877428a18126cad2b870666a058639bdef373b48abd2ed6",
-    ),
-    "ri_xwalk.csv": (
-        "0d4b104d819a11cc52d8dd717749846c994ff2bae2907f1134a4409bff682896",
-        "56de6044c999d1c75574bc37238138c9787ea3b18e41de9e9a7adb3a12399be5",
-    ),
+    "ri_od_main_JT00_2019.csv": "93b599eea25e2ea79d0a23be8e1c8ad65f6b805a82906d1f6a6357aa18da1e40",
+    "ri_od_aux_JT00_2019.csv": "b8d1619a8657658ba877428a18126cad2b870666a058639bdef373b48abd2ed6",
+    "ri_xwalk.csv": "56de6044c999d1c75574bc37238138c9787ea3b18e41de9e9a7adb3a12399be5",
 }
 
 
@@ -93,9 +82,7 @@ class OnTheMap(RealFile):
     def domain(self) -> Domain:
         """Work × home. Reads only the crosswalks."""
         # Prefixes, not the crosswalk's columns, which have the tracts of a later geography.
-        blocks = (
-            block for crosswalk in self._crosswalks.values() for block in crosswalk.blocks
-        )
+        blocks = (block for crosswalk in self.crosswalks.values() for block in crosswalk.blocks)
         works = tuple(sorted({block[: DIGITS[self.level]] for block in blocks}))
         homes = works if self.part == "main" else STATES
         return Domain(("work", "home"), (len(works), len(homes)), (works, homes))
@@ -106,7 +93,7 @@ class OnTheMap(RealFile):
         for state in self.states:
             version = _version_to_fetch(state, self.year)
             main_and_aux = (_od(state, part, self.year, version) for part in ("main", "aux"))
-            files += [*main_and_aux, crosswalk_file(state, version)]
+            files += [*main_and_aux, _crosswalk_file(state, version)]
         return tuple(files)
 
     def load(self) -> SparseTable:
@@ -116,33 +103,26 @@ class OnTheMap(RealFile):
     def _jobs(self) -> Iterator[tuple[Any, Any]]:
         """Keys of pairs of locations, and the jobs of each."""
         domain = self.domain
-        labels: Any = domain.labels
-        index = {work: code for code, work in enumerate(labels[0])}
-        for state, crosswalk in self._crosswalks.items():
+        index = {work: code for code, work in enumerate((domain.labels or [])[0] or ())}
+        for state, crosswalk in self.crosswalks.items():
             file = _od(state, self.part, self.year)
-            path = file.find()
-            blocks = Labels(tuple(crosswalk.blocks))
-            need = f"a 15-digit block of {crosswalk}: is {path.name} of that version?"
-            locations = (block[: DIGITS[self.level]] for block in crosswalk.blocks)
-            place = np.array([index[location] for location in locations], np.int64)
-            for batch in file.rows(("w_geocode", "h_geocode", "S000")):
-                work = place[codes(batch, "w_geocode", blocks, need)]
-                if self.part == "main":
-                    home = place[codes(batch, "h_geocode", blocks, need)]
-                else:
-                    home = _home_states(batch, FIPS[state])
-                yield domain.keys(np.stack([work, home], axis=1)), counts_of(batch, "S000")
-
-    def crosswalks(self) -> dict[File, str]:
-        """The publisher's lists of blocks, a state each, and which field names the blocks."""
-        return {crosswalk.file: crosswalk.field for crosswalk in self._crosswalks.values()}
+            need = f"a 15-digit block of {crosswalk}: is {file.find().name} of that version?"
+            block = labels(tuple(crosswalk.blocks), need)
+            home = block if self.part == "main" else _home_state(FIPS[state])
+            columns = {"w_geocode": block, "h_geocode": home, "S000": counts()}
+            place = np.array([index[own[: DIGITS[self.level]]] for own in crosswalk.blocks])
+            for batch in file.rows(columns):
+                works, homes, jobs = batch.frame.to_numpy().T
+                homes = place[homes] if self.part == "main" else homes
+                yield domain.keys(np.stack([place[works], homes], axis=1)), jobs
 
     def points(self, depth: int = 16) -> CommutePoints:
         """Return the same jobs as points, with homes and workplaces in degrees."""
         return CommutePoints(self, depth)
 
     @cached_property
-    def _crosswalks(self) -> dict[str, _Crosswalk]:
+    def crosswalks(self) -> dict[str, Crosswalk]:
+        """The publisher's lists of blocks, by state."""
         crosswalks = {state: _read_crosswalk(state) for state in self.states}
         first, *others = crosswalks.values()
         for other in others:
@@ -151,8 +131,7 @@ class OnTheMap(RealFile):
         return crosswalks
 
 
-@dataclass(frozen=True)
-class _Crosswalk:
+class Crosswalk(NamedTuple):
     """The blocks that a state's crosswalk lists, sorted; `field` is the one that names them."""
 
     file: File
@@ -164,79 +143,59 @@ class _Crosswalk:
 
 
 def _od(state: str, part: str, year: int, version: int = 7) -> File:
-    name = f"{state}_od_{part}_JT00_{year}.csv"
-    return _file(name, f"{state}/od", version)
+    return _file(f"{state}_od_{part}_JT00_{year}.csv", f"{state}/od", version)
 
 
-def crosswalk_file(state: str, version: int = 7) -> File:
-    """The public list of a state's blocks: what they belong to, and where they lie."""
+def _crosswalk_file(state: str, version: int = 7) -> File:
     return _file(f"{state}_xwalk.csv", state, version)
 
 
-def block_field(path: Path) -> str:
+def _file(name: str, folder: str, version: int) -> File:
+    sha256 = (_SHA256[name],) if version == 7 and name in _SHA256 else ()
+    url = f"{_LODES}{version}/{folder}/{name}.gz"
+    return File("onthemap", name, url, sha256, layout=Layout(encoding="latin-1"))
+
+
+def _block_field(file: File) -> str:
     """The field of a crosswalk that names its blocks, and so says which version it is of."""
-    names = TextFile(path).names
+    path = file.find()
+    names = TextFile(file, path).names
     field = next((field for field in BLOCKS if field in names), "")
     if not field:
         raise ValueError(f"{path}, line 1: no field {' or '.join(BLOCKS)} among {names}")
     return field
 
 
-def _file(name: str, folder: str, version: int) -> File:
-    sha256 = _SHA256.get(name, ()) if version == 7 else ()
-    url = f"{_LODES}{version}/{folder}/{name}.gz"
-    return File("onthemap", name, url, sha256, layout=Layout(encoding="latin-1"))
-
-
 def _version_to_fetch(state: str, year: int) -> int:
     """That of the crosswalk, if it is at hand; else version 7, which has fewer years."""
     with suppress(FileNotFoundError, ValueError):
-        return BLOCKS[block_field(crosswalk_file(state).find())]
+        return BLOCKS[_block_field(_crosswalk_file(state))]
     return 7 if year <= _LAST_YEAR else 8
 
 
-def _read_crosswalk(state: str) -> _Crosswalk:
-    file = crosswalk_file(state)
-    field = block_field(file.find())
-    blocks: set[str] = set()
+def _read_crosswalk(state: str) -> Crosswalk:
+    file = _crosswalk_file(state)
+    field = _block_field(file)
     own = FIPS[state]
-    for batch in file.rows((field,)):
-        found = batch.frame[field]
-        need = f"15 digits that begin with {own}"
-        batch.refuse(~found.str.contains(rf"^{own}\d{{13}}$"), field, need)
-        blocks.update(found)
-    return _Crosswalk(file, field, sorted(blocks))
+    block = matching(rf"^{own}\d{{13}}$", f"15 digits that begin with {own}")
+    blocks = file.frame({field: block})[field]
+    return Crosswalk(file, field, blocks.unique().sort().to_list())
 
 
-def _home_states(batch: Batch, own: str) -> Int[np.ndarray, " rows"]:
+def _home_state(own: str) -> Column:
     """Codes of the states that the homes of an aux file lie in: any but its own."""
-    homes = batch.frame["h_geocode"]
-    is_other = homes.str.contains(r"^\d{15}$") & ~homes.str.starts_with(own)
-    states = homes.str.slice(0, 2).cast(pl.Enum(STATES), strict=False)
-    bad = ~is_other | states.is_null()
-    batch.refuse(bad, "h_geocode", f"a 15-digit block outside state {own}")
-    return states.to_physical().to_numpy()
+    codes = {state: code for code, state in enumerate(STATES) if state != own}
+
+    def read(homes: pl.Series) -> pl.Series:
+        states = homes.str.extract(r"^(\d\d)\d{13}$")
+        return states.replace_strict(codes, default=None)
+
+    return Column(f"a 15-digit block outside state {own}", read)
 
 
 # Commute points
 
 ATTRIBUTES = ("home_lat", "home_lon", "work_lat", "work_lon")
-POINT_FIELDS = ("ctycsub", "ctycsubname", "blklatdd", "blklondd")  # and the field of blocks
-
-# The 2010 census of the cities and towns of Rhode Island: 1,052,567 people.
-POPULATION = {
-    "Barrington": 16_310, "Bristol": 22_954, "Burrillville": 15_955, "Central Falls": 19_376,
-    "Charlestown": 7_827, "Coventry": 35_014, "Cranston": 80_387, "Cumberland": 33_506,
-    "East Greenwich": 13_146, "East Providence": 47_037, "Exeter": 6_425, "Foster": 4_606,
-    "Glocester": 9_746, "Hopkinton": 8_188, "Jamestown": 5_405, "Johnston": 28_769,
-    "Lincoln": 21_105, "Little Compton": 3_492, "Middletown": 16_150, "Narragansett": 15_868,
-    "New Shoreham": 1_051, "Newport": 24_672, "North Kingstown": 26_486,
-    "North Providence": 32_078, "North Smithfield": 11_967, "Pawtucket": 71_148,
-    "Portsmouth": 17_389, "Providence": 178_042, "Richmond": 7_708, "Scituate": 10_329,
-    "Smithfield": 21_430, "South Kingstown": 30_639, "Tiverton": 15_780, "Warren": 10_611,
-    "Warwick": 82_672, "West Greenwich": 6_135, "West Warwick": 29_191, "Westerly": 22_787,
-    "Woonsocket": 41_186,
-}  # fmt: skip
 
 
 def _pairs_of_blocks(x: Any) -> str | None:
@@ -289,15 +248,10 @@ class CommutePoints(OverHierarchy, RealFile):
         by_place = self._geography.drop_nulls("place").group_by("code", "place")
         means = [pl.mean("latitude"), pl.mean("longitude")]
         frame = by_place.agg(pl.len().alias("blocks"), *means)
+        town = pl.col("place").str.extract(r"^(.*) (?:city|town) \(.*, RI\)$")
+        people = town.replace_strict(populations(), default=None, return_dtype=pl.Int64)
         in_rhode_island = pl.col("code").str.starts_with("44")
-        in_rhode_island &= pl.col("place").str.ends_with(" RI)")
-        town = pl.col("place").str.replace(r" (city|town) \(.*", "")
-        population = (
-            pl.when(in_rhode_island)
-            .then(town)
-            .replace_strict(POPULATION, default=None, return_dtype=pl.Int64)
-        )
-        frame = frame.with_columns(population.alias("population"))
+        frame = frame.with_columns(pl.when(in_rhode_island).then(people).alias("population"))
         by = ["population", "blocks", "place"]
         frame = frame.sort(by, descending=[True, True, False], nulls_last=True)
         order = ("place", "population", "blocks", "latitude", "longitude")
@@ -323,18 +277,19 @@ class CommutePoints(OverHierarchy, RealFile):
     @cached_property
     def _geography(self) -> pl.DataFrame:
         """Blocks in the order of `dataset.domain`: block, code, place, latitude, longitude."""
+        columns = {
+            "ctycsub": Column("", optional=True),
+            "ctycsubname": Column("", optional=True),
+            "blklatdd": degrees(90),
+            "blklondd": degrees(180),
+        }
+        names = ("code", "place", "latitude", "longitude")
         frames = [
-            pl.DataFrame(
-                {
-                    "block": batch.frame[field],
-                    "code": batch.frame["ctycsub"],
-                    "place": batch.frame["ctycsubname"],
-                    "latitude": degrees(batch, "blklatdd", 90),
-                    "longitude": degrees(batch, "blklondd", 180),
-                }
+            file.frame({field: Column("a block"), **columns}).select(
+                pl.col(field).alias("block"),
+                *(pl.col(a).alias(b) for a, b in zip(columns, names, strict=True)),
             )
-            for file, field in self.dataset.crosswalks().items()
-            for batch in file.rows((field, *POINT_FIELDS))
+            for file, field, _ in self.dataset.crosswalks.values()
         ]
         blocks = pl.DataFrame({"block": self.dataset.domain.labels[0]})
         crosswalk = pl.concat(frames).unique("block", keep="first", maintain_order=True)
@@ -343,6 +298,12 @@ class CommutePoints(OverHierarchy, RealFile):
     @staticmethod
     def _frame(frame: pl.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(frame.to_dict(as_series=False))
+
+
+def populations() -> dict[str, int]:
+    """People in each city and town of Rhode Island by the 2010 census."""
+    lines = (line.split(maxsplit=1) for line in public_list("rhode_island"))
+    return {town: int(people) for people, town in lines}
 
 
 # Commuting flows
@@ -411,21 +372,27 @@ class CommutingFlows(RealFile):
         abroad = pl.col("work state").replace_strict(ABROAD, default=None)
         work = pl.when(pl.col("work county").is_null()).then(abroad).otherwise(county("work"))
         workers = pl.col("workers").str.replace_all(",", "", literal=True)
-        columns = [county("home").alias("home county"), work.alias("work county"), workers]
+        texts = [work.alias("work county"), county("home").alias("home county"), workers]
         domain = self.domain
-        works, homes = (Labels(labels or ()) for labels in domain.labels or ())
-        need = "a county of counties.txt"
-        for batch in FILE.rows(FIELDS):
-            batch = batch._replace(frame=batch.frame.with_columns(columns))
-            pairs = [
-                codes(batch, "work county", works, f"{need}, or abroad"),
-                codes(batch, "home county", homes, need),
-            ]
-            yield domain.keys(np.stack(pairs, axis=1)), counts_of(batch, "workers")
+        works, homes = domain.labels or ()
+        columns = {
+            "work county": labels(works or (), "a county of counties.txt, or abroad"),
+            "home county": labels(homes or (), "a county of counties.txt"),
+            "workers": counts(),
+        }
+        for batch in FILE.batches(FIELDS):
+            batch = typed(batch._replace(frame=batch.frame.select(texts)), columns)
+            *pair, people = batch.frame.to_numpy().T
+            yield domain.keys(np.stack(pair, axis=1)), people
 
 
 def counties() -> tuple[str, ...]:
     """The five-digit FIPS codes of all counties, ascending."""
-    lines = Path(__file__).with_name("counties.txt").read_text(encoding="utf-8").splitlines()
-    states = (line.split() for line in lines if not line.startswith("#"))
+    states = map(str.split, public_list("counties"))
     return tuple(state + county for state, *codes in states for county in codes)
+
+
+def public_list(name: str) -> list[str]:
+    """The lines of a list that stands beside this file."""
+    text = Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if not line.startswith("#")]

@@ -9,30 +9,19 @@ import numpy as np
 
 from workbench.compiled import pl
 from workbench.data import Bound, SparseTable
-from workbench.data.sources import Layout
 from workbench.datasets.kinds import RealFile, Twin, differences, seed_field
 from workbench.datasets.published import File
-from workbench.datasets.reading import LINE, LINES, codes, table
+from workbench.datasets.reading import LINE, LINES, counts, matching, table
 from workbench.spaces import Domain
 from workbench.value import Float, Int, parameter, value
 
 # Snap degrees
 
-# Nodes and sha256, of the compressed file and of its contents.
-SNAP = {
-    "ca-GrQc": (
-        5242,
-        "1b03c9b09c49b1074577101b49df341f7db8013b5e870ddd673542b49182e770",
-        "f8ce6e931e068b878044b783da99ef603f566c87bcbce7991cd53720879f1660",
-    ),
-    "ca-HepTh": (
-        9877,
-        "60e5849959591635dae296c9bcbc88c2a12201e3d2c5a261dc2c3575b4e37ce2",
-        "8ce8a9aa75f0617d574a8109a6f8b189a9e38d214a6698ceaf25b2eecc873e90",
-    ),
+SNAP = {  # nodes and sha256
+    "ca-GrQc": (5242, "f8ce6e931e068b878044b783da99ef603f566c87bcbce7991cd53720879f1660"),
+    "ca-HepTh": (9877, "8ce8a9aa75f0617d574a8109a6f8b189a9e38d214a6698ceaf25b2eecc873e90"),
     "p2p-Gnutella08": (
         6301,
-        "d4bf747a50982a6e35e3815f81024129231cd7f283444df3fac11a25817f9164",
         "fecc14ef3c36ac13210bf9618cec773d7354ec9b033fe716a3af3fb815049499",
     ),
 }
@@ -41,11 +30,12 @@ FILES = {
         "graphs",
         f"{graph}.txt",
         f"https://snap.stanford.edu/data/{graph}.txt.gz",
-        tuple(hashes),
-        layout=Layout((LINE,), separator="\x1f", notes="^#"),
+        (sha256,),
+        layout=LINES._replace(notes="^#"),
     )
-    for graph, (_, *hashes) in SNAP.items()
+    for graph, (_, sha256) in SNAP.items()
 }
+EDGE = matching(r"^\d{1,18}\s+\d{1,18}$", "two node ids, integers")
 
 
 @value
@@ -75,18 +65,15 @@ class SnapDegrees(RealFile):
 
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for another number of nodes or a bad line."""
-        edges = [np.empty((0, 2), np.int64)]
-        for batch in FILES[self.graph].rows((LINE,)):
-            ids = batch.frame[LINE].str.extract_groups(r"^(\d+)\s+(\d+)$").struct.unnest()
-            ids = ids.select(pl.all().cast(pl.Int64, strict=False))
-            bad = ids["1"].is_null() | ids["2"].is_null()
-            batch.refuse(bad, LINE, "two node ids, integers")
-            edges.append(ids.to_numpy())
         domain = self.domain
-        nodes, ends = np.unique(np.concatenate(edges), return_inverse=True)
+        file = FILES[self.graph]
+        ids = pl.col(LINE).str.extract_all(r"\d+").list.to_array(2).cast(pl.Array(pl.Int64, 2))
+        edges = file.frame({LINE: EDGE}, ids).to_series().to_numpy()
+        nodes, ends = np.unique(edges, return_inverse=True)
         if len(nodes) != domain.size:
-            path = FILES[self.graph].find()
-            raise ValueError(f"{path} has edges of {len(nodes)} nodes; need {domain.size}")
+            raise ValueError(
+                f"{file.find()} has edges of {len(nodes)} nodes; need {domain.size}"
+            )
         low, high = np.sort(ends.reshape(-1, 2), axis=1).T
         pairs = np.unique((low * len(nodes) + high)[low < high])
         ends = np.concatenate([pairs // len(nodes), pairs % len(nodes)])
@@ -94,8 +81,6 @@ class SnapDegrees(RealFile):
 
 
 # Hay2010
-
-COUNTS = range(2**53 + 1)  # such as a table can hold
 
 
 class Counts(RealFile):
@@ -153,13 +138,7 @@ class Counts(RealFile):
 
     def _counts(self) -> Int[np.ndarray, " cells"]:
         (file,) = self.files()
-        need = "an integer >= 0"
-        counts = [codes(batch, LINE, COUNTS, need) for batch in file.rows((LINE,))]
-        if not counts:
-            raise ValueError(
-                f"{file.find()} ends after 0 counts; need {self.size:,}, one a line"
-            )
-        return np.concatenate(counts)
+        return file.frame({LINE: counts(0)})[LINE].to_numpy()
 
 
 @value

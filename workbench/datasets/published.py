@@ -1,4 +1,4 @@
-"""Published files: where they are looked for, how they are fetched, whether they are right.
+"""Published files: where they are looked for, how they are read and fetched, whether they are right.
 
 A file is looked for under the folder that the environment variable WORKBENCH_DATA names, then
 under `data/raw/` of the project; in each, in its dataset's folder or beside it; compressed or
@@ -8,39 +8,42 @@ but `fetch` downloads, and it writes nowhere but in `data/raw/`.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import lzma
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from itertools import product
-from pathlib import Path
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
-from urllib.parse import urlparse
 
 from workbench import compiled
-from workbench.compiled import project_folder
-from workbench.data.sources import CSV, Batch, Layout
-from workbench.datasets.reading import file_on_disk, find_member, opened, rows
+from workbench.compiled import pl, project_folder
+from workbench.data import row_batches
+from workbench.data.sources import CSV, Batch, CsvFile, Layout
+from workbench.datasets.reading import Column, typed
 from workbench.value import value
 
 SUFFIXES = ("", ".gz", ".xz", ".zip")
+_DAMAGED = (OSError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
 @value
 class File:
     """A file of a publisher: `name` without compression, in the `folder` of its dataset.
 
-    `sha256` lists what is accepted: hashes of the published file, or of what it decompresses
-    to, so that a recompressed copy is still known; empty where nobody has recorded one. `also`
-    are other names that the same file goes by, `archives` the zip archives that hold it as
-    published, and `renderings` hashes of other forms of the same data: known, but not what `url`
-    sends. `how` says what to do where `fetch` cannot help,
-    because nobody publishes the file, or not in a form that is read here. `layout` says how its rows
-    are written.
-
-    Without a folder it is a file of the user's own, and `name` its path, looked for first as it
-    stands.
+    `sha256` lists what is accepted of the file as `url` sends it: hashes of its decompressed
+    content, empty where nobody has recorded one. `also` are other names that the same file goes by,
+    and names of zip archives, without their suffix, that hold it. `renderings` are hashes of other
+    forms of the same data: known, but not what `url` sends. `how` says what to do where `fetch`
+    cannot help, because nobody publishes the file, or not in a form that is read here. `layout`
+    says how its rows are written.
     """
 
     folder: str
@@ -50,20 +53,121 @@ class File:
     also: tuple[str, ...] = ()
     renderings: tuple[str, ...] = ()
     how: str = ""
-    archives: tuple[str, ...] = ()
     layout: Layout = field(default=CSV, repr=False)
 
-    def rows(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Some columns of the file in batches; what cannot be read is a ValueError."""
-        return rows(self.find(), columns, self.layout)
-
     def find(self) -> Path:
-        """Where the file is, maybe in an archive; a FileNotFoundError that says where it was looked for."""
-        return find(self.folder, self.name, *self.also, archives=self.archives, how=self.how)
+        """Where the file is, or the archive that holds it; a FileNotFoundError that says what to do."""
+        roots = [raw()]
+        if folder := os.environ.get("WORKBENCH_DATA"):
+            roots.insert(0, Path(folder).expanduser())
+        places = [place for root in roots for place in (root / self.folder, root)]
+        names = (self.name, *self.also)
+        for place, name, suffix in product(places, names, SUFFIXES):
+            path = place / (name + suffix)
+            if path.is_file() and (suffix != ".zip" or self._may_be_in(path)):
+                return path
+        looked = (f"{x}{'' if x.is_dir() else ' (no such folder)'}" for x in places)
+        fetch = (
+            f"run `workbench data fetch {self.folder}` (in Python: "
+            "`datasets.published.fetch(dataset)`)"
+        )
+        raise FileNotFoundError(
+            f"no {' or '.join(names)} (plain, .gz, .xz, or a .zip that holds it) in "
+            f"{', '.join(looked)}; {self.how or fetch}; WORKBENCH_DATA may name the folder that "
+            "holds it"
+        )
 
-    def stat(self) -> os.stat_result:
-        """That of the file, or of the archive that holds it; a FileNotFoundError as `find`."""
-        return file_on_disk(self.find()).stat()
+    def rows(self, columns: Mapping[str, Column]) -> Iterator[Batch]:
+        """Rows of the file with these columns; a value that is none is a ValueError."""
+        return (typed(batch, columns) for batch in self.batches([*columns]))
+
+    def frame(
+        self, columns: Mapping[str, Column], *expressions: pl.Expr, where: Any = True
+    ) -> pl.DataFrame:
+        """All rows, or expressions of some, as one frame; a file without rows is a ValueError."""
+        frames = (batch.frame.filter(where) for batch in self.rows(columns))
+        parts = [frame.select(expressions or pl.all()) for frame in frames]
+        if not parts:
+            raise ValueError(f"{self.find()} has no rows")
+        return pl.concat(parts)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Some columns in batches as text, with a progress bar where someone watches."""
+        from tqdm import tqdm
+
+        path = self.find()
+        source = path if path.suffix == ".parquet" else TextFile(self, path)
+        how: dict[str, Any] = dict(unit="B", unit_scale=True, leave=False, disable=None)
+        with tqdm(total=path.stat().st_size, desc=path.name, **how) as bar:
+            yield from row_batches(
+                source, columns, progress=lambda read, size: bar.update(read - bar.n)
+            )
+
+    def unpacked(self, path: Path, stream: Any) -> Any:
+        """The decompressed bytes of this file, found at `path`."""
+        match path.suffix:
+            case ".gz":
+                return gzip.open(stream)
+            case ".xz":
+                return lzma.open(stream)
+            case ".zip":
+                archive = zipfile.ZipFile(stream)
+                if not (member := self._member(archive)):
+                    raise zipfile.BadZipFile(f"it does not hold {self.name}")
+                return archive.open(member)
+        return stream
+
+    def sha256_at(self, path: Path) -> str:
+        """The sha256 of the decompressed content; a ValueError if it is damaged."""
+        with refusing_damage(path), path.open("rb") as raw, self.unpacked(path, raw) as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+
+    def _member(self, archive: zipfile.ZipFile) -> str | None:
+        wanted = {PurePath(name).name for name in (self.name, *self.also)}
+        members = archive.namelist()
+        return next((member for member in members if PurePath(member).name in wanted), None)
+
+    def _may_be_in(self, path: Path) -> bool:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return self._member(archive) is not None
+        except _DAMAGED:
+            return True  # reading it says so
+
+
+@contextmanager
+def refusing_damage(path: Path) -> Iterator[None]:
+    """A ValueError where a packed file cannot be read to its end."""
+    try:
+        yield
+    except _DAMAGED as e:
+        raise ValueError(
+            f"{path} is damaged or ends early ({e}); delete it and fetch it again"
+        ) from None
+
+
+class TextFile(CsvFile):
+    """The rows of a published text file, packed or not."""
+
+    def __init__(self, file: File, path: Path):
+        self.file = file
+        with refusing_damage(path):
+            super().__init__(path, layout=file.layout)
+
+    def __str__(self) -> str:
+        is_archive = self.path.suffix == ".zip"
+        return str(self.path / PurePath(self.file.name).name if is_archive else self.path)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """The rows; damage is a ValueError."""
+        with refusing_damage(self.path):
+            yield from super().batches(columns)
+
+    def _unpacked(self, raw: Any) -> Any:
+        return self.file.unpacked(self.path, raw)
+
+
+# Status
 
 
 class FileStatus(NamedTuple):
@@ -86,58 +190,6 @@ def raw() -> Path:
     return project_folder() / "data" / "raw"
 
 
-def find(folder: str, *names: str, archives: tuple[str, ...] = (), how: str = "") -> Path:
-    """The first of `names`, compressed or not, under WORKBENCH_DATA or `data/raw/`.
-
-    Else the first of the zip `archives` there that has a file of such a name: a path that leads into
-    it, which readers follow. A missing file is a FileNotFoundError that says what was looked for,
-    where, and what to do: `how`, or else what to run.
-    """
-    roots = [raw()]
-    data_folder = os.environ.get("WORKBENCH_DATA")
-    if data_folder:
-        roots.insert(0, Path(data_folder).expanduser())
-    if folder:
-        places = [place for root in roots for place in (root / folder, root)]
-    else:
-        places = [Path(), *roots]
-        names = tuple(str(Path(name).expanduser()) for name in names)
-    for place, name, suffix in product(places, names, SUFFIXES):
-        path = place / (name + suffix)
-        if path.is_file():
-            return path
-    for place, archive, name in product(places, archives, names):
-        if (place / archive).is_file() and (
-            member := find_member(place / archive, Path(name).name)
-        ):
-            return member
-    looked = (f"{place}{'' if place.is_dir() else ' (no such folder)'}" for place in places)
-    run = (
-        f"run `workbench data fetch {folder}` (in Python: `datasets.published.fetch(dataset)`)"
-    )
-    wanted = f"{' or '.join(names)} (plain, .gz, .xz or .zip)"
-    if archives:
-        wanted += f", nor {' or '.join(archives)} with it,"
-    raise FileNotFoundError(
-        f"no {wanted} in {', '.join(looked)}; "
-        f"{how or run}; WORKBENCH_DATA may name the folder that holds it"
-    )
-
-
-def sibling_file(path: Path, name: str) -> Path:
-    """The file `name`, compressed or not, in the folder or archive of another."""
-    archive = file_on_disk(path)
-    if archive != path:
-        if member := find_member(archive, name):
-            return member
-        raise FileNotFoundError(f"no {name} in {archive}")
-    for suffix in (path.suffix.removesuffix(".txt"), *SUFFIXES):
-        sibling = path.parent / (name + suffix)
-        if sibling.is_file():
-            return sibling
-    raise FileNotFoundError(f"no {name} (plain, .gz, .xz or .zip) in {path.parent}")
-
-
 def path(what: Any) -> tuple[Path, ...]:
     """Where the files of a dataset are.
 
@@ -158,8 +210,8 @@ def path(what: Any) -> tuple[Path, ...]:
     ValueError
         No dataset of that name has published files.
     """
-    rows = [_located(file) for file in _files(what)]
-    return tuple(row.path for row in rows if row.path) or (_files(what)[0].find(),)
+    files = _files(what)
+    return tuple(found for file in files if (found := _found(file))) or (files[0].find(),)
 
 
 def status() -> list[FileStatus]:
@@ -185,8 +237,7 @@ def verify(what: Any = None) -> list[FileStatus]:
     ValueError
         No dataset of that name has published files.
     """
-    wanted = _datasets() if what is None else [what]
-    return [_verified(_located(file), file) for one in wanted for file in _files(one)]
+    return [_status(file) for file in _files(what)]
 
 
 def fetch(what: Any, force: bool = False) -> list[Path]:
@@ -216,108 +267,73 @@ def fetch(what: Any, force: bool = False) -> list[Path]:
     ValueError
         What was sent cannot be read, or has another sha256 than is recorded.
     """
-    return [_fetch(file, force) for file in _files(what)]
-
-
-def hashes(path: Path) -> Iterator[str]:
-    """The sha256 of a file, then of what it decompresses to; a ValueError if it is damaged."""
-    with file_on_disk(path).open("rb") as stream:
-        yield hashlib.file_digest(stream, "sha256").hexdigest()
-    with opened(path) as stream:
-        unpacked: Any = stream
-        yield hashlib.file_digest(unpacked, "sha256").hexdigest()
-
-
-def _datasets() -> dict[str, tuple[File, ...]]:
-    """The files of all datasets that have some, by their folder, which several may share."""
-    from workbench.datasets import ALL
-
-    files_of: dict[str, tuple[File, ...]] = {}
-    for dataset in ALL:
-        for file in dataset().files() if hasattr(dataset, "files") else ():
-            files = files_of.get(file.folder, ())
-            if file not in files:  # datasets may share one
-                files_of[file.folder] = (*files, file)
-    return files_of
+    return [(not force and _found(file)) or _fetched(file) for file in _files(what)]
 
 
 def _files(what: Any) -> tuple[File, ...]:
+    """The files of a dataset, by its name, its folder or itself; of all for None."""
+    from workbench.datasets import ALL
+
     if isinstance(what, File):
         return (what,)
-    if isinstance(what, str):
-        from workbench.datasets import ALL
-
-        by_folder = _datasets()
-        by_name = {d.__name__: d().files() for d in ALL if hasattr(d, "files")} | by_folder
-        if what not in by_name:
-            other = compiled.find("datasets", what)
-            if hasattr(other, "files"):
-                return other().files()
-            raise ValueError(
-                f"dataset {what!r} has no published files: need one of {list(by_folder)}"
-            )
-        return by_name[what]
-    return what.files()
+    if not isinstance(what, str | None):
+        return what.files()
+    datasets = [dataset for dataset in ALL if hasattr(dataset, "files")]
+    named = [(dataset.__name__, file) for dataset in datasets for file in dataset().files()]
+    files = {file for name, file in named if what in (None, name, file.folder)}
+    if what and not files:
+        other = compiled.find("datasets", what)
+        if not hasattr(other, "files"):
+            folders = sorted({file.folder for _, file in named})
+            raise ValueError(f"dataset {what!r} has no published files: need one of {folders}")
+        return other().files()
+    return tuple(sorted(files, key=lambda file: (file.folder, file.name)))
 
 
-def _located(file: File) -> FileStatus:
+def _found(file: File) -> Path | None:
     try:
-        path = file.find()
+        return file.find()
     except FileNotFoundError:
-        return FileStatus(
-            file.folder, file.name, None, None, "by hand" if file.how else "missing"
-        )
-    return FileStatus(file.folder, file.name, path, file.stat().st_size, "unknown")
+        return None
 
 
-def _verified(row: FileStatus, file: File) -> FileStatus:
-    if row.path is None:
-        return row
+def _status(file: File) -> FileStatus:
+    path = _found(file)
+    if path is None:
+        state = "by hand" if file.how else "missing"
+        return FileStatus(file.folder, file.name, None, None, state)
     try:
-        sha256 = set(hashes(row.path))
+        is_known = file.sha256_at(path) in (*file.sha256, *file.renderings)
+        state = "ok" if is_known else "different" if file.sha256 else "unknown"
     except ValueError:
-        return row._replace(state="different")
-    if sha256 & {*file.sha256, *file.renderings}:
-        return row._replace(state="ok")
-    return row._replace(state="different") if file.sha256 else row
+        state = "different"
+    return FileStatus(file.folder, file.name, path, path.stat().st_size, state)
 
 
-def _fetch(file: File, force: bool) -> Path:
-    path = _located(file).path
-    if path and not force:
-        return path
-    if file.how:
-        raise FileNotFoundError(f"{file.name} cannot be fetched: {file.how}")
-    name = Path(urlparse(file.url).path).name
-    part = raw() / file.folder / f"part-{name}"
-    _download(file.url, part)
-    try:
-        sha256 = list(hashes(part))
-    except ValueError as e:
-        part.unlink()
-        raise ValueError(f"{file.url} sent something that cannot be read: {e}") from None
-    if file.sha256 and not set(sha256) & set(file.sha256):
-        part.unlink()
-        raise ValueError(
-            f"{file.url} has sha256 {sha256[0]} (contents {sha256[1]}), none of the recorded "
-            f"{', '.join(file.sha256)}: the publisher's file has changed, or it is not theirs"
-        )
-    return part.replace(part.with_name(name))
-
-
-def _download(url: str, part: Path) -> None:
+def _fetched(file: File) -> Path:
     import pooch
     import requests
 
-    part.parent.mkdir(parents=True, exist_ok=True)
+    if file.how:
+        raise FileNotFoundError(f"{file.name} cannot be fetched: {file.how}")
+    folder = raw() / file.folder
+    folder.mkdir(parents=True, exist_ok=True)
     get = pooch.HTTPDownloader(
         sys.stderr.isatty(), 1 << 16, headers={"Accept-Encoding": "identity"}
     )
-    try:
-        get(url, part, None)
-    except requests.HTTPError as e:
-        part.unlink(missing_ok=True)
-        raise OSError(f"{url}: {e}") from None
-    except requests.RequestException as e:
-        part.unlink(missing_ok=True)
-        raise OSError(f"{url}: the download stopped ({e}); run it again") from None
+    with TemporaryDirectory(dir=folder) as place:
+        part = Path(place) / PurePath(file.url).name
+        try:
+            get(file.url, part, None)
+        except requests.RequestException as e:
+            raise OSError(f"{file.url}: the download stopped ({e}); run it again") from None
+        try:
+            sha256 = file.sha256_at(part)
+        except ValueError as e:
+            raise ValueError(f"{file.url} sent something that cannot be read: {e}") from None
+        if file.sha256 and sha256 not in file.sha256:
+            raise ValueError(
+                f"what {file.url} sent has the content's sha256 {sha256}, none of the recorded "
+                f"{', '.join(file.sha256)}: the publisher's file has changed, or it is not theirs"
+            )
+        return part.replace(folder / part.name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -12,12 +11,22 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.data import Bound, Interactions
 from workbench.data.sources import Batch
-from workbench.datasets import reading
 from workbench.datasets.kinds import RealFile, differences
-from workbench.datasets.published import File, sibling_file
-from workbench.datasets.reading import LINE, LINES, WEEKDAYS
+from workbench.datasets.published import File
+from workbench.datasets.reading import (
+    LINE,
+    LINES,
+    WEEKDAYS,
+    Column,
+    integers,
+    interactions,
+    labels,
+    records,
+    typed,
+    weekday,
+)
 from workbench.spaces import Domain
-from workbench.value import Int, parameter, value
+from workbench.value import parameter, value
 
 # Movielens
 
@@ -29,15 +38,51 @@ FILMS = range(1, 3953)
 RATINGS = 1_000_209
 AGES = {"1": 0, "18": 0, "25": 1, "35": 2, "45": 2, "50": 2, "56": 2}  # codes of users.dat
 
-_FIELDS = {
-    "ratings.dat": ("userId", "movieId", "rating", "timestamp"),
-    "users.dat": ("userId", "gender", "age", "occupation", "zip"),
-    "movies.dat": ("movieId", "title", "genres"),
+_USER = integers(1, USERS)
+_FILM = integers(FILMS[0], FILMS[-1])
+_TEXT = Column("", optional=True)
+_COLUMNS = {
+    "ratings.dat": {
+        "userId": _USER,
+        "movieId": _FILM,
+        "rating": integers(1, 5),
+        "timestamp": integers(SINCE, 2**32, "seconds since 1970, in or after 1995"),
+    },
+    "users.dat": {
+        "userId": _USER,
+        "gender": labels(("F", "M")),
+        "age": labels(tuple(AGES)),
+        "occupation": _TEXT,
+        "zip": _TEXT,
+    },
+    "movies.dat": {"movieId": _FILM, "title": _TEXT, "genres": _TEXT},
 }
 _HOW = (
     "save https://files.grouplens.org/datasets/movielens/ml-1m.zip in a folder movielens; it need not be "
     "unpacked"
 )
+_FILES = {
+    name: File(
+        "movielens",
+        f"ml-1m/{name}",
+        also=(name, "ml-1m"),
+        how=_HOW,
+        layout=LINES._replace(encoding="latin-1"),
+    )
+    for name in _COLUMNS
+}
+
+
+def _rows(name: str) -> Iterator[Batch]:
+    """Rows of a file whose fields two colons separate."""
+    columns = _COLUMNS[name]
+    for batch in _FILES[name].batches((LINE,)):
+        lines = batch.frame[LINE]
+        others = lines.str.count_matches("::", literal=True) != len(columns) - 1
+        batch.refuse(others, LINE, "::".join(columns))
+        fields = lines.str.split_exact("::", len(columns) - 1).struct.rename_fields([*columns])
+        frame = fields.struct.unnest().select(pl.all().replace("", None))
+        yield typed(batch._replace(frame=frame), columns)
 
 
 @value
@@ -75,24 +120,22 @@ class MovieLens(RealFile):
 
     def files(self) -> tuple[File, ...]:
         """Ratings, users where their groups are asked for, and the films with their titles."""
-        names = [*_FIELDS]
-        if self.context == "weekday":
-            names.remove("users.dat")
-        return tuple(map(self._file, names))
+        unused = "users.dat" if self.context == "weekday" else None
+        return tuple(file for name, file in _FILES.items() if name != unused)
 
     def titles(self) -> dict[int, str]:
         """Titles of the films by number."""
-        titles: dict[int, str] = {}
-        for batch in self._rows("movies.dat"):
-            numbers = 1 + reading.codes(batch, "movieId", FILMS)
-            titles.update(zip(numbers.tolist(), batch.frame["title"], strict=True))
-        return titles
+        films = [batch.frame.select("movieId", "title") for batch in _rows("movies.dat")]
+        return dict(pl.concat(films).iter_rows())
 
     def load(self) -> Interactions:
         """Load the records. Raises ValueError for a bad row, with its place."""
-        path = self._file("ratings.dat").find()
+        file = _FILES["ratings.dat"]
+        parts = [*self._records()]
+        if not parts:
+            raise ValueError(f"{file.find()} has no rows")
         bound = Bound(len(FILMS), 1)
-        return reading.interactions(self._records(), self.domain, bound, once_in=path)
+        return interactions(pl.concat(parts), self.domain, bound, once_in=file.find())
 
     def remarks(self) -> tuple[str, ...]:
         """Differences between the file and what is published about it, if any."""
@@ -101,45 +144,26 @@ class MovieLens(RealFile):
         return differences(ours, {"users": USERS, "ratings": RATINGS})
 
     def _records(self) -> Iterator[pl.DataFrame]:
-        groups = None if self.context == "weekday" else self._groups()
-        for batch in self._rows("ratings.dat"):
-            users = reading.integers(batch, "userId", 1, USERS)
-            items = reading.codes(batch, "movieId", FILMS)
-            reading.integers(batch, "rating", 1, 5)
-            need = "seconds since 1970, in or after 1995"
-            seconds = reading.integers(batch, "timestamp", SINCE, 2**32, need)
-            if groups is None:
-                contexts = (seconds // 86_400 + 3) % 7
-            else:
-                contexts = groups[users]
-                batch.refuse(pl.Series(contexts < 0), "userId", "a user of users.dat")
-            yield reading.users_frame(users, items, contexts)
+        day = weekday(pl.from_epoch("timestamp"))
+        groups = pl.Series() if self.context == "weekday" else _groups()
+        film = pl.col("movieId") - FILMS[0]
+        for batch in _rows("ratings.dat"):
+            if self.context == "weekday":
+                yield batch.frame.select(records("userId", film, day))
+                continue
+            group = groups.gather(batch.frame["userId"])
+            batch.refuse(group.is_null(), "userId", "a user of users.dat")
+            yield batch.frame.select(records("userId", film, pl.lit(group)))
 
-    def _groups(self) -> Int[np.ndarray, " users"]:
-        """The group of each user by number; −1 where no user has it."""
-        groups = np.full(USERS + 1, -1, np.int64)
-        bands = np.array(list(AGES.values()))
-        for batch in self._rows("users.dat"):
-            users = reading.integers(batch, "userId", 1, USERS)
-            gender = reading.codes(batch, "gender", ("F", "M"))
-            band = bands[reading.codes(batch, "age", tuple(AGES))]
-            groups[users] = len(BANDS) * gender + band
-        return groups
 
-    def _rows(self, name: str) -> Iterator[Batch]:
-        """The fields of a file, which lies beside that of ratings."""
-        path = self._file("ratings.dat").find()
-        if name != "ratings.dat":
-            path = sibling_file(path, name)
-        lines = LINES._replace(encoding="latin-1")
-        for batch in reading.rows(path, (LINE,), lines):
-            yield reading.fields(batch, _FIELDS[name], "::")
-
-    @staticmethod
-    def _file(name: str) -> File:
-        return File(
-            "movielens", f"ml-1m/{name}", also=(name,), how=_HOW, archives=("ml-1m.zip",)
-        )
+def _groups() -> pl.Series:
+    """The group of each user by number; null where no user has it."""
+    groups = pl.Series([None] * (USERS + 1), dtype=pl.Int64)
+    bands = pl.Series(AGES.values())
+    for batch in _rows("users.dat"):
+        group = len(BANDS) * batch.frame["gender"] + bands.gather(batch.frame["age"])
+        groups.scatter(batch.frame["userId"], group)
+    return groups
 
 
 # Netflix prize
@@ -199,34 +223,35 @@ class NetflixPrize(RealFile):
     def load(self) -> Interactions:
         """Load the records. Raises ValueError for a bad line or an incomplete file."""
         bound = Bound(self.domain.shape[0], 1)
-        return reading.interactions(_ratings(), self.domain, bound, once_in=_part(0).find())
+        ratings = pl.concat(_ratings())
+        return interactions(ratings, self.domain, bound, once_in=_part(0).find())
 
 
 def _part(k: int) -> File:
     return File(
         "netflix_prize",
         f"combined_data_{k + 1}.txt",
-        also=(f"training_set/{_film(PARTS[k][0])}",),
+        also=(_film(PARTS[k][0]).name, "netflix-prize-data", "archive"),
         how=HOW,
-        archives=("netflix-prize-data.zip", "archive.zip"),
+        layout=LINES,
     )
 
 
-def _film(number: int) -> str:
-    return f"mv_{number:07}.txt"
+def _film(number: int) -> File:
+    return File("netflix_prize", f"training_set/mv_{number:07}.txt", how=HOW, layout=LINES)
 
 
 def _ratings() -> Iterator[pl.DataFrame]:
     """Those of the four files, or of a file a film."""
     for k, (first, last, need) in enumerate(PARTS):
-        path = _part(k).find()
-        films = [(path, first, last)]
-        if not path.name.startswith("combined"):
-            numbers = range(first, last + 1)
-            films = [(sibling_file(path, _film(number)), number, number) for number in numbers]
+        file = _part(k)
+        path = file.find()
+        films = [(file, first, last)]
+        if path.name.startswith("mv_"):
+            films = [(_film(number), number, number) for number in range(first, last + 1)]
         size = 0
-        for place, low, high in films:
-            for ratings in _ratings_of(place, low, high):
+        for own, low, high in films:
+            for ratings in _ratings_of(own, low, high):
                 size += len(ratings)
                 if size > need:
                     break  # the rest is not read
@@ -237,32 +262,35 @@ def _ratings() -> Iterator[pl.DataFrame]:
             )
 
 
-def _ratings_of(path: Path, first: int, last: int) -> Iterator[pl.DataFrame]:
+def _ratings_of(file: File, first: int, last: int) -> Iterator[pl.DataFrame]:
     """A file of these films: each has its number and a colon, then lines customer,rating,date."""
     film = first - 1
-    for batch in reading.rows(path, (LINE,), LINES):
+    need = (
+        f"customer,rating,date after the film {first} and a colon: a customer from 1 to {CUSTOMERS}, "
+        f"a rating from 1 to 5, a day (YYYY-MM-DD) from {FIRST_DAY} to {LAST_DAY}"
+    )
+    for batch in file.batches((LINE,)):
         lines = batch.frame[LINE]
-        is_film = lines.str.contains("^[0-9]{1,8}:$").fill_null(False)
-        films = film + is_film.cast(pl.Int64).cum_sum()
-        number = lines.str.strip_suffix(":").cast(pl.Int64, strict=False)
-        wrong = is_film & ((number != films) | (films > last)).fill_null(True)
+        number = lines.str.extract("^([0-9]{1,8}):$").cast(pl.Int64)
+        is_rating = number.is_null()
+        films = film + (~is_rating).cum_sum().cast(pl.Int64)
+        wrong = ~is_rating & ((number != films) | (films > last))
         batch.refuse(wrong, LINE, f"films {first} to {last}, each once and in order")
         film = int(films[-1])
-        is_rating = ~is_film
         batch = batch.where(is_rating)
-        lines = batch.frame[LINE]
-        batch.refuse(films.filter(is_rating) < first, LINE, f"the film {first} and a colon")
-        form = "^[0-9]{1,8},[1-5],[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-        batch.refuse(~lines.str.contains(form), LINE, f"customer,rating,date ({LAST_DAY})")
-        parts = lines.str.split_exact(",", 2).struct.unnest()
-        customers = parts["field_0"].cast(pl.Int64)
-        inside = customers.is_between(1, CUSTOMERS)
-        batch.refuse(~inside, LINE, f"a customer from 1 to {CUSTOMERS}")
-        days = parts["field_2"].str.to_date("%Y-%m-%d", strict=False)
-        inside = days.is_between(FIRST_DAY, LAST_DAY)
-        batch.refuse(~inside, LINE, f"a day (YYYY-MM-DD) from {FIRST_DAY} to {LAST_DAY}")
-        yield reading.users_frame(
-            customers, films.filter(is_rating) - 1, reading.weekdays(days)
+        form = "^([0-9]{1,8}),[1-5],([0-9]{4}-[0-9]{2}-[0-9]{2})$"
+        parts = batch.frame[LINE].str.extract_groups(form).struct.unnest()
+        ratings = parts.select(
+            customer=pl.col("1").cast(pl.Int64),
+            film=films.filter(is_rating),
+            day=pl.col("2").str.to_date("%Y-%m-%d", strict=False),
         )
+        good = ratings.select(
+            pl.col("customer").is_between(1, CUSTOMERS)
+            & pl.col("day").is_between(FIRST_DAY, LAST_DAY)
+            & (pl.col("film") >= first)
+        )
+        batch.refuse(~good.to_series(), LINE, need)
+        yield ratings.select(records("customer", pl.col("film") - 1, weekday(pl.col("day"))))
     if film != last:
-        raise ValueError(f"{path} ends before film {film + 1} of {last}")
+        raise ValueError(f"{file.find()} ends before film {film + 1} of {last}")

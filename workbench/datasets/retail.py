@@ -11,10 +11,18 @@ import numpy as np
 
 from workbench.compiled import pl
 from workbench.data import UNBOUNDED, Bound, Interactions, SparseTable
-from workbench.datasets import reading
 from workbench.datasets.kinds import RealFile, seed_field
 from workbench.datasets.published import File
-from workbench.datasets.reading import WEEKDAYS, users_frame, weekdays
+from workbench.datasets.reading import (
+    WEEKDAYS,
+    Column,
+    integers,
+    interactions,
+    numbered,
+    records,
+    table,
+    weekday,
+)
 from workbench.spaces import Domain
 from workbench.value import Int, parameter, value
 
@@ -24,10 +32,7 @@ RETAIL = File(
     "online_retail",
     "online_retail.csv",
     "https://archive.ics.uci.edu/static/public/352/online+retail.zip",
-    renderings=(
-        "b19fdc64fc45b4f84081391ae3fc193725dceec278038094f8464fa83158a653",
-        "c35975c40d0e1e105090fbb11188a409393055f873841bd012915475fc84e69f",
-    ),
+    renderings=("c35975c40d0e1e105090fbb11188a409393055f873841bd012915475fc84e69f",),
     how="UCI publishes it as a spreadsheet in "
     "https://archive.ics.uci.edu/static/public/352/online+retail.zip: save its sheet as "
     "comma-separated text with times such as 2010-12-01 08:26:00",
@@ -35,6 +40,17 @@ RETAIL = File(
 _START = datetime(2010, 12, 1)
 _END = datetime(2011, 12, 10)
 _WRITTEN = "%Y-%m-%d %H:%M:%S"
+
+
+def _when(texts: pl.Series) -> pl.Series:
+    """Times in the period."""
+    when = texts.str.to_datetime(_WRITTEN, time_unit="us", strict=False)
+    return when.set(~when.is_between(_START, _END, closed="left"), None)
+
+
+_WHEN = Column(
+    f"a time as 2010-12-01 08:26:00 from {_START:%Y-%m-%d} to before {_END:%Y-%m-%d}", _when
+)
 
 
 @value
@@ -67,18 +83,13 @@ class RetailHours(RealFile):
 
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for a time that is unreadable or outside the period."""
-        need = f"a time as {_WRITTEN} from {_START:%Y-%m-%d} to before {_END:%Y-%m-%d}"
-        frames = [pl.DataFrame(schema={"customer": pl.String, "bin": pl.Int64})]
-        for batch in RETAIL.rows(("InvoiceDate", "CustomerID")):
-            written = batch.frame["InvoiceDate"].str
-            when = written.to_datetime(_WRITTEN, time_unit="us", strict=False)
-            batch.refuse(~when.is_between(_START, _END, closed="left"), "InvoiceDate", need)
-            bins = (when - _START).dt.total_hours()
-            frames.append(pl.DataFrame({"customer": batch.frame["CustomerID"], "bin": bins}))
-        keys = self._bounded(pl.concat(frames).drop_nulls("customer"))
+        columns = {"InvoiceDate": _WHEN, "CustomerID": Column("", optional=True)}
+        hour = (pl.col("InvoiceDate") - _START).dt.total_hours()
+        lines = RETAIL.frame(columns, pl.col("CustomerID").alias("customer"), hour.alias("bin"))
+        keys = self._bounded(lines.drop_nulls("customer"))
         domain = self.domain
         bound = Bound(min(self.most, domain.size), self.most, self.most)
-        return reading.table(domain, [(keys, None)], bound)
+        return table(domain, [(keys, None)], bound)
 
     def _bounded(self, lines: pl.DataFrame) -> Int[np.ndarray, " lines"]:
         """The hours of the lines that are kept."""
@@ -99,7 +110,6 @@ class RetailHours(RealFile):
 # Online retail
 
 LINES = 541_909
-CUSTOMERS = range(12_346, 18_288)  # numbers of customers, most of them someone's
 
 
 @value
@@ -138,29 +148,21 @@ class OnlineRetail(RealFile):
 
     def load(self) -> Interactions:
         """Load the records. Raises ValueError for a bad line or too few lines, with the place."""
-        return reading.interactions([self._lines[0]], self.domain, UNBOUNDED)
+        return interactions(self._lines[0], self.domain, UNBOUNDED)
 
     @cached_property
     def _lines(self) -> tuple[pl.DataFrame, tuple[str, ...], int]:
         """The lines with a customer, all stock codes, and how many lines name no customer."""
-        stock = []
-        named = []
-        for batch in RETAIL.rows(("StockCode", "InvoiceDate", "CustomerID")):
-            batch.refuse(batch.frame["StockCode"].is_null(), "StockCode", "a stock code")
-            when = reading.times(batch, "InvoiceDate", _WRITTEN, "2010-12-01 08:26:00")
-            stock.append(batch.frame["StockCode"])
-            is_named = batch.frame["CustomerID"].is_not_null()
-            batch = batch.where(is_named)
-            customers = reading.integers(batch, "CustomerID", CUSTOMERS[0], CUSTOMERS[-1])
-            days = weekdays(when.filter(is_named))
-            named.append((batch.frame["StockCode"], customers, days))
-        lines = sum(map(len, stock))
-        if lines != LINES:
-            raise ValueError(f"{RETAIL.find()} has {lines:,} lines of invoices; need {LINES:,}")
-        codes = pl.concat(stock).unique().sort()
-        kind = pl.Enum(codes)
-        records = pl.concat(
-            users_frame(customers, own.cast(kind).to_physical(), days)
-            for own, customers, days in named
-        )
-        return records, tuple(codes), lines - len(records)
+        columns = {
+            "StockCode": Column("a stock code"),
+            "InvoiceDate": _WHEN,
+            "CustomerID": integers(12_346, 18_287)._replace(optional=True),
+        }
+        day = weekday(pl.col("InvoiceDate"))
+        lines = RETAIL.frame(columns, *records("CustomerID", pl.col("StockCode"), day))
+        if len(lines) != LINES:
+            found = f"{len(lines):,} lines of invoices; need {LINES:,}"
+            raise ValueError(f"{RETAIL.find()} has {found}")
+        codes = lines["item"].unique().sort()
+        named = lines.drop_nulls("user")
+        return numbered(named, codes), tuple(codes), len(lines) - len(named)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, cached_property
 from math import prod
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.data import Bound, Records, SparseTable, row_batches
-from workbench.data.sources import Batch
+from workbench.data import Bound, Records, SparseTable
 from workbench.datasets.kinds import RealFile, Twin, seed_field
 from workbench.datasets.published import File
-from workbench.datasets.reading import counts_of
+from workbench.datasets.reading import Column, counts
 from workbench.spaces import Domain, OverHierarchy, Prefixes
 from workbench.value import Float, Int, not_allowed, parameter, value
 
@@ -24,25 +24,7 @@ LONGEST = 24  # symbols
 EXPONENT = 0.9  # of Zipf's law
 HEAPS = 0.865  # exponent of the number of distinct queries
 
-BASE = """
-    air animal apple art auto baby bank bath beach bed bird blue board boat body book box bridge
-    bus business butter cake camera camp candle car card care cat chair cheap chicken child
-    church city clock cloth club coast coffee college cook corn country credit dance data day
-    deal deck design doctor dog door dream dress drive drum engine event eye face family farm
-    fashion field film fire fish flag flower food football forest game garden gift girl glass
-    gold golf grand green guitar gun hair hand health heart high history holiday home horse hotel
-    house ice insurance island jazz job juice jump key kid king kitchen lake lamp law lawn leaf
-    letter life light line list loan lock love lunch lyric magazine mail map market medicine milk
-    mirror mobile model money moon mother motor mountain movie music name nature new news night
-    north number nurse ocean office oil old orange paint paper park part party pet phone photo
-    piano picture pilot pizza plan plant play pool power price printer quilt quiz quote radio
-    rain recipe record red rent rice ring river road rock roof room rose run sale salad salt
-    school science sea search seat shirt shoe silver sister sky small snow soap soccer song
-    south sport spring star state stone store storm story street sugar summer sun table tax tea
-    teacher team tennis ticket tile time tire tool town toy trade trail train travel tree truck
-    unit vacation valley van video village wall watch water weather web wedding west wheel
-    white wild wind window wine winter wood word work world yard year yellow zebra zone zoo
-""".split()
+BASE = Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split()
 AFTER = ("s", "er", "ing", "shop", "land", "world", "online")
 BEFORE = ("my", "the", "free", "best", "super")
 NUMBERS = (*map(str, range(1, 31)), *map(str, range(1990, 2010)), "50", "100", "360", "411")
@@ -249,7 +231,6 @@ def _zipf(total: int, n: int) -> Int[np.ndarray, " n"]:
 # Surnames
 
 NAMES = 162_253
-FIELDS = ("name", "count")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 FILE = File(
@@ -301,8 +282,7 @@ class Surnames(RealFile):
 
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for a bad count or a list that is too short."""
-        counts = np.concatenate([counts_of(batch, "count") for batch in _names()])
-        first = -np.sort(-counts)[: self.n]
+        first = _names()["count"].sort(descending=True)[: self.n].to_numpy()
         if len(first) < self.n:
             raise ValueError(f"{FILE.find()} ends after {len(first):,} names; need {self.n:,}")
         return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
@@ -343,25 +323,17 @@ class SurnameStrings(OverHierarchy, RealFile):
 
     @cached_property  # a figure's sweeps all ask for them
     def _records(self) -> Records:
-        names = [pl.Series(dtype=pl.String)]
-        counts = [np.empty(0, np.int64)]
-        for batch in _names():
-            batch.refuse(batch.frame["name"].is_null(), "name", "a name")
-            names.append(batch.frame["name"].str.to_lowercase())
-            counts.append(counts_of(batch, "count"))
+        names = _names()
         return Records.from_values(
             self.hierarchy,
-            pl.concat(names),
+            names["name"].str.to_lowercase(),
             Bound(1),
-            counts=np.concatenate(counts),
+            counts=names["count"].to_numpy(),
             truth_public=True,
         )
 
 
-def _names() -> Iterator[Batch]:
+def _names() -> pl.DataFrame:
     """The list without its last row."""
-    path = FILE.find()
-    is_parquet = ".parquet" in path.suffixes
-    for batch in row_batches(path, FIELDS) if is_parquet else FILE.rows(FIELDS):
-        batch = batch._replace(frame=batch.frame.cast(pl.String))
-        yield batch.where(batch.frame["name"].ne_missing("ALL OTHER NAMES"))
+    columns = {"name": Column("a name"), "count": counts()}
+    return FILE.frame(columns).filter(pl.col("name") != "ALL OTHER NAMES")
