@@ -48,7 +48,7 @@ def test_a_file_of_another_length_loads_and_says_so(folder, dataset, name, size,
     assert (table.total, table.bound) == (8000, bound)
     assert dataset().remarks() == (f"8,000 lines (published: {size:,})",)
     pack(path, "")
-    refuses(dataset(), path, "has no rows")
+    refuses(dataset(), path, "found 0 rows")
 
 
 def test_a_file_knows_whether_its_order_says_anything(folder):

@@ -148,7 +148,7 @@ REFUSED = [  # the file, what is replaced by what, and what is said
     (M, RATED, "1::1193::5::978300761", "user 1 has item 1193 a second time"),
     (M, RATED, "1::1::5", "row 3", "userId::movieId::rating::timestamp"),
     (M, RATED, RATED + "::1", "row 3", "userId::movieId::rating::timestamp"),
-    (M, RATED, "4::1::5::978300760", "row 3", "'userId'", "4", "a user of users.dat"),
+    (M, RATED, "4::1::5::978300760", "user 4 is not in users.dat"),
     (M, RATED, "6041::1::5::978300760", "row 3", "'userId'", "1 to 6040"),
     (M, RATED, "1::3953::5::978300760", "row 3", "'movieId'", "'3953'", "1 to 3952"),
     (M, RATED, "1::0::5::978300760", "row 3", "'movieId'"),
@@ -177,19 +177,19 @@ REFUSED = [  # the file, what is replaced by what, and what is said
     (S, "\t9410", "", "Expected 5 columns, got 4"),
     (S, "2\t2010", "x\t2010", "row 2", "'user'"),
     (S, "9410", "9410x", "row 2", "'place'"),
-    (S, SNAP, "", "has no rows"),
+    (S, SNAP, "", "found 0 rows"),
     (F, "Tue Apr 03", "Wed Apr 03", "row 1", "'time'", "Wed Apr 03"),
     (F, "Tue Apr 03", "Tue Apr 31", "row 1", "'time'"),
     (F, "-240\tWed", "x\tWed", "row 2", "'offset'"),
     (F, "1083\t", "1084\t", "row 2", "'user'", "1 to 1083"),
     (F, "4a43c0ae", "4A43c0ae", "row 2", "'venue'"),
     (F, "40.60\t", "", "Expected 8 columns, got 7"),
-    (F, CHECKINS, CHECKINS.split("\n")[0], "1 check-ins, need 3"),
+    (F, CHECKINS, CHECKINS.split("\n")[0], "found 1 rows, need 3"),
     (R, "2010-12-02 09:41:00", "12/2/2010 9:41", "row 2", "'InvoiceDate'", "12/2/2010"),
     (R, "14527", "x", "row 2", "'CustomerID'", "'x'"),
     (R, "14527", "99999", "row 2", "'CustomerID'", "12346 to 18287"),
     (R, ",D,", ",,", "row 2", "'StockCode'"),
-    (R, "536414,22139,,56,2010-12-05 11:52:00,0.0,,UK\n", "", "3 lines", "need 4"),
+    (R, "536414,22139,,56,2010-12-05 11:52:00,0.0,,UK\n", "", "found 3 rows, need 4"),
     *[
         ("search_logs.txt", "5", bad, "row 2", bad, "an integer >= 0")
         for bad in ("-1", "1.5", "x", "1,2", "3 4", "nan", '"5', "9" * 20)
@@ -208,7 +208,7 @@ def good(folder, monkeypatch):
     monkeypatch.setattr(ratings, "PARTS", ((1, 2, 3), (3, 3, 2)))
     monkeypatch.setattr(checkins, "PLACES", 7)
     monkeypatch.setattr(checkins, "CHECKINS", {"train": 29, "tune": 2, "test": 5})
-    monkeypatch.setitem(checkins.FORMS, "nyc", checkins.FORMS["nyc"]._replace(check_ins=3))
+    monkeypatch.setitem(checkins.FORMS, "nyc", (1083, 3))
     monkeypatch.setattr(retail, "LINES", 4)
     monkeypatch.setitem(hay2010.SNAP, "ca-GrQc", (5, ""))
     for name, text in GOOD.items():

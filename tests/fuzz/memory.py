@@ -285,7 +285,7 @@ def _snap(shape: str, rows: int) -> dict:
 
 def _foursquare(shape: str, rows: int) -> dict:
     row = "%d\t%024x\tc\tk\t40\t-74\t-240\tTue Apr 03 18:00:09 +0000 2012\n"
-    checkins.FORMS["nyc"] = checkins.FORMS["nyc"]._replace(check_ins=rows)
+    checkins.FORMS["nyc"] = (1083, rows)
     venues = rows if shape.endswith("venues") else 1
     lines = (row % (1 + i % 1000, i % venues) for i in range(rows))
     return {"foursquare/dataset_TSMC2014_NYC.txt": lines}

@@ -62,8 +62,7 @@ TSMC = {
 
 
 def foursquare_as_small(monkeypatch) -> None:
-    form = checkins.FORMS["nyc"]._replace(check_ins=2)
-    monkeypatch.setitem(checkins.FORMS, "nyc", form)
+    monkeypatch.setitem(checkins.FORMS, "nyc", (1083, 2))
 
 
 def netflix_as_small(monkeypatch) -> None:

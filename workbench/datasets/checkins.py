@@ -2,53 +2,36 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.data import UNBOUNDED, Interactions
 from workbench.data.sources import Layout
-from workbench.datasets.kinds import RealFile, differences
+from workbench.datasets.kinds import RecordsFile, differences, records
 from workbench.datasets.published import File
 from workbench.datasets.reading import (
+    TEXT,
     WEEKDAYS,
-    Column,
     degrees,
     integers,
-    interactions,
     matching,
-    numbered,
-    records,
     times,
     weekday,
 )
-from workbench.spaces import Domain
 from workbench.value import parameter, value
 
 # Foursquare
 
 
-class Form(NamedTuple):
-    """What is published of a city: its file, the largest number of a user, and how many check-ins."""
-
-    name: str
-    last_user: int
-    check_ins: int
-
-
-FORMS = {
-    "nyc": Form("dataset_TSMC2014_NYC.txt", 1083, 227_428),
-    "tky": Form("dataset_TSMC2014_TKY.txt", 2293, 573_703),
-}
+FORMS = {"nyc": (1083, 227_428), "tky": (2293, 573_703)}  # largest number of a user, check-ins
 _CITY = ("user", "venue", "category", "kind", "latitude", "longitude", "offset", "time")
 _ARCHIVE = "dataset_tsmc2014"
 _SITE = "https://sites.google.com/site/yangdingqi/home/foursquare-dataset"
 
 
 @value
-class Foursquare(RealFile):
+class Foursquare(RecordsFile):
     """Check-ins at venues: user, venue, and the day of the week.
 
     From 12 April 2012 to 16 February 2013, 227,428 check-ins of 1,083 users in New York ("nyc") and
@@ -71,43 +54,25 @@ class Foursquare(RealFile):
 
     city: str = parameter("nyc", choices=tuple(FORMS), doc="city")
 
-    @property
-    def domain(self) -> Domain:
-        """Venues by identifier × days of the week. Reads the file."""
-        _, venues = self._check_ins
-        return Domain(("item", "context"), (len(venues), 7), (venues, WEEKDAYS))
-
     def files(self) -> tuple[File, ...]:
         """File with the check-ins."""
-        name = FORMS[self.city].name
+        name = f"dataset_TSMC2014_{self.city.upper()}.txt"
         how = f"save {_ARCHIVE}.zip of {_SITE} in a folder foursquare; it need not be unpacked"
         also = (f"{_ARCHIVE}/{name}", _ARCHIVE)
         layout = Layout(_CITY, separator="\t")
         return (File("foursquare", name, also=also, how=how, layout=layout),)
 
-    def load(self) -> Interactions:
-        """Load the records. Raises ValueError for a bad row or too few rows, with its place."""
-        check_ins, _ = self._check_ins
-        return interactions(check_ins, self.domain, UNBOUNDED)
-
-    @cached_property
-    def _check_ins(self) -> tuple[pl.DataFrame, tuple[str, ...]]:
-        """The records, and the venues that occur."""
-        form = FORMS[self.city]
+    def _records(self) -> pl.DataFrame:
+        last_user, need = FORMS[self.city]
         (file,) = self.files()
         columns = {
-            "user": integers(1, form.last_user),
+            "user": integers(1, last_user),
             "venue": matching("^[0-9a-f]{24}$", "24 digits 0 … f"),
             "offset": integers(-720, 840, "minutes from -720 to 840"),
             "time": times("%a %b %d %H:%M:%S +0000 %Y", "Tue Apr 03 18:00:09 +0000 2012"),
         }
         local = pl.col("time") + pl.duration(minutes="offset")
-        check_ins = file.frame(columns, *records("user", pl.col("venue"), weekday(local)))
-        if len(check_ins) != form.check_ins:
-            found = f"found {len(check_ins):,} check-ins, need {form.check_ins:,}"
-            raise ValueError(f"{file.find()}: {found}")
-        venues = check_ins["item"].unique().sort()
-        return numbered(check_ins, venues), tuple(venues)
+        return file.frame(columns, *records("user", "venue", weekday(local)), rows=need)
 
 
 # Gowalla
@@ -163,7 +128,7 @@ _LGLMF = {
 
 
 @value
-class Gowalla(RealFile):
+class Gowalla(RecordsFile):
     """Check-ins of a friends' network: user, place, and the region or the day of the week.
 
     "lglmf": 620,683 check-ins of 5,628 users at 31,803 places, from 15 to 1,624 a user, the
@@ -193,26 +158,18 @@ class Gowalla(RealFile):
     version: str = parameter("lglmf", choices=("lglmf", "snap", "austin"), doc="published file")
 
     @property
-    def domain(self) -> Domain:
-        """Places by number × regions or days of the week. Reads SNAP's file."""
-        if self.version == "lglmf":
-            places: range | tuple[int, ...] = range(PLACES)
-            contexts = tuple(REGIONS)
-        else:
-            places = self._check_ins[1]
-            contexts = WEEKDAYS
-        return Domain(("item", "context"), (len(places), len(contexts)), (places, contexts))
+    def items(self) -> range | tuple[Any, ...]:  # type: ignore[override]
+        """Places by number; reads SNAP's file."""
+        return range(PLACES) if self.version == "lglmf" else super().items
+
+    @property
+    def contexts(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Regions or days of the week."""
+        return tuple(REGIONS) if self.version == "lglmf" else WEEKDAYS
 
     def files(self) -> tuple[File, ...]:
         """Three parts and the places, or SNAP's one file."""
         return tuple(_LGLMF.values()) if self.version == "lglmf" else (_SNAP_FILE,)
-
-    def load(self) -> Interactions:
-        """Load the records. Raises ValueError for a bad row or a part of another size, with its place."""
-        if self.version == "lglmf":
-            return interactions(_lglmf(), self.domain, UNBOUNDED, by_item=True)
-        check_ins, _ = self._check_ins
-        return interactions(check_ins, self.domain, UNBOUNDED)
 
     def remarks(self) -> tuple[str, ...]:
         """Differences between "austin" and the collection of Fan & Jin in their Table 4."""
@@ -222,21 +179,19 @@ class Gowalla(RealFile):
         ours = {"users": len(np.unique(data.users)), "check-ins": len(data)}
         return differences(ours, PRINTED)
 
-    @cached_property
-    def _check_ins(self) -> tuple[pl.DataFrame, tuple[int, ...]]:
-        """The records, and the places that occur."""
+    def _records(self) -> pl.DataFrame:
+        if self.version == "lglmf":
+            return _lglmf()
         columns = {
             "time": times("%Y-%m-%dT%H:%M:%SZ", "2010-10-19T23:55:27Z"),
             "user": integers(0, 2**31 - 2),
             "place": integers(0, 2**31 - 2),
-            "latitude": Column("", optional=True),
-            "longitude": Column("", optional=True),
+            "latitude": TEXT,
+            "longitude": TEXT,
         }
-        own = records("user", pl.col("place"), weekday(pl.col("time")))
-        kept = _in_austin() if self.version == "austin" else pl.lit(True)
-        check_ins = _SNAP_FILE.frame(columns, *own, where=kept)
-        places = check_ins["item"].unique().sort()
-        return numbered(check_ins, places), tuple(places)
+        own = records("user", "place", weekday(pl.col("time")))
+        kept = _in_austin() if self.version == "austin" else True
+        return _SNAP_FILE.frame(columns, *own, where=kept)
 
 
 def _in_austin() -> pl.Expr:
@@ -267,8 +222,8 @@ def _lglmf() -> pl.DataFrame:
             raise ValueError(f"{_LGLMF[part].find()}: {found}")
         each = places[np.repeat(np.arange(len(places)), places["count"])]
         region = pl.lit(regions).gather(pl.col("place"))
-        parts.append(each.select(records("user", pl.col("place"), region)))
-    return pl.concat(parts)
+        parts.append(each.select(records("user", "place", region)))
+    return pl.concat(parts).sort("item")
 
 
 def _regions() -> pl.Series:

@@ -15,7 +15,16 @@ from workbench.data import Bound, Records, SparseTable
 from workbench.data.sources import Layout
 from workbench.datasets.kinds import RealFile
 from workbench.datasets.published import File, TextFile
-from workbench.datasets.reading import Column, counts, degrees, labels, matching, table, typed
+from workbench.datasets.reading import (
+    TEXT,
+    Column,
+    counts,
+    degrees,
+    labels,
+    matching,
+    table,
+    typed,
+)
 from workbench.spaces import Domain, OverHierarchy, Quadtree
 from workbench.value import parameter, subset_of, value
 
@@ -278,8 +287,8 @@ class CommutePoints(OverHierarchy, RealFile):
     def _geography(self) -> pl.DataFrame:
         """Blocks in the order of `dataset.domain`: block, code, place, latitude, longitude."""
         columns = {
-            "ctycsub": Column("", optional=True),
-            "ctycsubname": Column("", optional=True),
+            "ctycsub": TEXT,
+            "ctycsubname": TEXT,
             "blklatdd": degrees(90),
             "blklondd": degrees(180),
         }

@@ -7,10 +7,16 @@ the marks of `Twin.invented`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from workbench.compiled import pl
+from workbench.data import UNBOUNDED, Bound, Interactions
 from workbench.datasets.published import File
-from workbench.value import parameter
+from workbench.datasets.reading import WEEKDAYS
+from workbench.spaces import Domain
+from workbench.value import parameter, sealed
 
 # Kinds
 
@@ -46,6 +52,71 @@ class RealFile(Dataset):
     def files(self) -> tuple[File, ...]:
         """The files that hold it, as their publisher has them."""
         return self.schema
+
+
+class RecordsFile(RealFile):
+    """A dataset of published records: a user, an item, and the day of the week or another context.
+
+    Items are those that the files name, in their order, unless a class states a range. Users who have
+    no item twice are `once`, which loading enforces: their records are sorted by item.
+    """
+
+    contexts: ClassVar[tuple[str, ...]] = WEEKDAYS
+    once: ClassVar[bool] = False
+
+    def _records(self) -> pl.DataFrame:
+        """Columns `user` (null: left out), `item` and `context`, of which only items are labels."""
+        raise NotImplementedError
+
+    @cached_property
+    def _kept(self) -> pl.DataFrame:
+        return self._records()
+
+    @cached_property
+    def items(self) -> range | tuple[Any, ...]:
+        """Labels of items."""
+        return tuple(self._kept["item"].unique().sort())
+
+    @property
+    def domain(self) -> Domain:
+        """Items × contexts; reads the files, unless it is known which items there are."""
+        shape = (len(self.items), len(self.contexts))
+        return Domain(("item", "context"), shape, (self.items, self.contexts))
+
+    def load(self) -> Interactions:
+        """Load the records. Raises ValueError for a bad row or too few rows, with its place."""
+        items = self.items
+        if isinstance(items, range):
+            frame = self._records()
+            item = pl.col("item") - items[0]
+        else:
+            frame = self._kept.drop_nulls("user")
+            item = pl.col("item").replace_strict(items, range(len(items)))
+        item = item.cast(pl.UInt16 if len(items) <= 2**16 else pl.Int32)
+        frame = frame.with_columns(item).sort(
+            "user", *["item"] * self.once, maintain_order=True
+        )
+        columns = (sealed(column.to_numpy(writable=True)) for column in frame)
+        data = Interactions(self.domain, *columns, UNBOUNDED, True)
+        if not self.once:
+            return data
+        again = (data.users[1:] == data.users[:-1]) & (data.items[1:] == data.items[:-1])
+        if again.any():
+            row = int(again.argmax())
+            raise ValueError(
+                f"{self.files()[0].find()}: user {data.users[row]} has item {items[data.items[row]]} a "
+                "second time, need one record at most of a user and item"
+            )
+        return replace(data, bound=Bound(len(items), 1), distinct=True)
+
+
+def records(user: str, item: str, context: pl.Expr) -> tuple[pl.Expr, ...]:
+    """The columns of records, in narrow types."""
+    return (
+        pl.col(user).cast(pl.Int32).alias("user"),
+        pl.col(item).alias("item"),
+        context.cast(pl.UInt8).alias("context"),
+    )
 
 
 class Twin(Dataset):

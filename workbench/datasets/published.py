@@ -82,13 +82,18 @@ class File:
         return (typed(batch, columns) for batch in self.batches([*columns]))
 
     def frame(
-        self, columns: Mapping[str, Column], *expressions: pl.Expr, where: Any = True
+        self,
+        columns: Mapping[str, Column],
+        *expressions: pl.Expr,
+        where: Any = True,
+        rows: int = 0,
     ) -> pl.DataFrame:
-        """All rows, or expressions of some, as one frame; a file without rows is a ValueError."""
+        """All rows, or expressions of some, as one frame; a ValueError if they are not `rows`, or none."""
         frames = (batch.frame.filter(where) for batch in self.rows(columns))
         parts = [frame.select(expressions or pl.all()) for frame in frames]
-        if not parts:
-            raise ValueError(f"{self.find()} has no rows")
+        found = sum(map(len, parts))
+        if not found or found != (rows or found):
+            raise ValueError(f"{self.find()}: found {found:,} rows, need {rows or 'some'}")
         return pl.concat(parts)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:

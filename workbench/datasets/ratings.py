@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import ClassVar
 
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.data import Bound, Interactions
 from workbench.data.sources import Batch
-from workbench.datasets.kinds import RealFile, differences
+from workbench.datasets.kinds import RecordsFile, differences, records
 from workbench.datasets.published import File
 from workbench.datasets.reading import (
     LINE,
     LINES,
+    TEXT,
     WEEKDAYS,
-    Column,
     integers,
-    interactions,
     labels,
-    records,
-    typed,
     weekday,
 )
-from workbench.spaces import Domain
 from workbench.value import parameter, value
 
 # Movielens
@@ -40,7 +35,6 @@ AGES = {"1": 0, "18": 0, "25": 1, "35": 2, "45": 2, "50": 2, "56": 2}  # codes o
 
 _USER = integers(1, USERS)
 _FILM = integers(FILMS[0], FILMS[-1])
-_TEXT = Column("", optional=True)
 _COLUMNS = {
     "ratings.dat": {
         "userId": _USER,
@@ -52,41 +46,37 @@ _COLUMNS = {
         "userId": _USER,
         "gender": labels(("F", "M")),
         "age": labels(tuple(AGES)),
-        "occupation": _TEXT,
-        "zip": _TEXT,
+        "occupation": TEXT,
+        "zip": TEXT,
     },
-    "movies.dat": {"movieId": _FILM, "title": _TEXT, "genres": _TEXT},
+    "movies.dat": {"movieId": _FILM, "title": TEXT, "genres": TEXT},
 }
 _HOW = (
     "save https://files.grouplens.org/datasets/movielens/ml-1m.zip in a folder movielens; it need not be "
     "unpacked"
 )
-_FILES = {
-    name: File(
-        "movielens",
-        f"ml-1m/{name}",
-        also=(name, "ml-1m"),
-        how=_HOW,
-        layout=LINES._replace(encoding="latin-1"),
-    )
-    for name in _COLUMNS
-}
 
 
-def _rows(name: str) -> Iterator[Batch]:
-    """Rows of a file whose fields two colons separate."""
-    columns = _COLUMNS[name]
-    for batch in _FILES[name].batches((LINE,)):
-        lines = batch.frame[LINE]
-        others = lines.str.count_matches("::", literal=True) != len(columns) - 1
-        batch.refuse(others, LINE, "::".join(columns))
-        fields = lines.str.split_exact("::", len(columns) - 1).struct.rename_fields([*columns])
-        frame = fields.struct.unnest().select(pl.all().replace("", None))
-        yield typed(batch._replace(frame=frame), columns)
+class _File(File):
+    """A file whose fields two colons separate."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        for batch in super().batches((LINE,)):
+            lines = batch.frame[LINE]
+            others = lines.str.count_matches("::", literal=True) != len(columns) - 1
+            batch.refuse(others, LINE, "::".join(columns))
+            fields = lines.str.split_exact("::", len(columns) - 1)
+            frame = fields.struct.rename_fields([*columns]).struct.unnest()
+            yield batch._replace(frame=frame.select(pl.all().replace("", None)))
+
+
+def _file(name: str) -> File:
+    layout = LINES._replace(encoding="latin-1")
+    return _File("movielens", f"ml-1m/{name}", also=(name, "ml-1m"), how=_HOW, layout=layout)
 
 
 @value
-class MovieLens(RealFile):
+class MovieLens(RecordsFile):
     """Ratings of films: user, film, and the user's gender and age or the day of the week.
 
     1,000,209 ratings by 6,040 users (February 2003). Films are the published numbers 1 to 3952, of
@@ -112,30 +102,23 @@ class MovieLens(RealFile):
     version: str = parameter("1m", choices=("1m",), doc="published file")
     context: str = parameter(None, choices=("group", "weekday"), doc="meaning of contexts")
 
+    items = FILMS
+    once = True
+
     @property
-    def domain(self) -> Domain:
-        """Films by their published numbers, and groups of users or days of the week."""
-        contexts = WEEKDAYS if self.context == "weekday" else GROUPS
-        return Domain(("item", "context"), (len(FILMS), len(contexts)), (FILMS, contexts))
+    def contexts(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Groups of users or days of the week."""
+        return WEEKDAYS if self.context == "weekday" else GROUPS
 
     def files(self) -> tuple[File, ...]:
         """Ratings, users where their groups are asked for, and the films with their titles."""
         unused = "users.dat" if self.context == "weekday" else None
-        return tuple(file for name, file in _FILES.items() if name != unused)
+        return tuple(_file(name) for name in _COLUMNS if name != unused)
 
     def titles(self) -> dict[int, str]:
         """Titles of the films by number."""
-        films = [batch.frame.select("movieId", "title") for batch in _rows("movies.dat")]
-        return dict(pl.concat(films).iter_rows())
-
-    def load(self) -> Interactions:
-        """Load the records. Raises ValueError for a bad row, with its place."""
-        file = _FILES["ratings.dat"]
-        parts = [*self._records()]
-        if not parts:
-            raise ValueError(f"{file.find()} has no rows")
-        bound = Bound(len(FILMS), 1)
-        return interactions(pl.concat(parts), self.domain, bound, once_in=file.find())
+        films = _file("movies.dat").frame(_COLUMNS["movies.dat"])
+        return dict(films.select("movieId", "title").iter_rows())
 
     def remarks(self) -> tuple[str, ...]:
         """Differences between the file and what is published about it, if any."""
@@ -143,27 +126,21 @@ class MovieLens(RealFile):
         ours = {"users": len(np.unique(data.users)), "ratings": len(data)}
         return differences(ours, {"users": USERS, "ratings": RATINGS})
 
-    def _records(self) -> Iterator[pl.DataFrame]:
-        day = weekday(pl.from_epoch("timestamp"))
-        groups = pl.Series() if self.context == "weekday" else _groups()
-        film = pl.col("movieId") - FILMS[0]
-        for batch in _rows("ratings.dat"):
-            if self.context == "weekday":
-                yield batch.frame.select(records("userId", film, day))
-                continue
-            group = groups.gather(batch.frame["userId"])
-            batch.refuse(group.is_null(), "userId", "a user of users.dat")
-            yield batch.frame.select(records("userId", film, pl.lit(group)))
-
-
-def _groups() -> pl.Series:
-    """The group of each user by number; null where no user has it."""
-    groups = pl.Series([None] * (USERS + 1), dtype=pl.Int64)
-    bands = pl.Series(AGES.values())
-    for batch in _rows("users.dat"):
-        group = len(BANDS) * batch.frame["gender"] + bands.gather(batch.frame["age"])
-        groups.scatter(batch.frame["userId"], group)
-    return groups
+    def _records(self) -> pl.DataFrame:
+        file = _file("ratings.dat")
+        ratings = file.frame(_COLUMNS["ratings.dat"])
+        if self.context == "weekday":
+            day = weekday(pl.from_epoch("timestamp"))
+            return ratings.select(records("userId", "movieId", day))
+        users = _file("users.dat").frame(_COLUMNS["users.dat"])
+        bands = np.array([*AGES.values()])
+        groups = np.full(USERS + 1, -1)
+        groups[users["userId"]] = len(BANDS) * users["gender"] + bands[users["age"]]
+        ratings = ratings.with_columns(group=groups[ratings["userId"]])
+        if len(strangers := ratings.filter(pl.col("group") < 0)):
+            user = strangers["userId"][0]
+            raise ValueError(f"{file.find()}: user {user} is not in users.dat")
+        return ratings.select(records("userId", "movieId", pl.col("group")))
 
 
 # Netflix prize
@@ -186,7 +163,7 @@ HOW = (
 
 
 @value
-class NetflixPrize(RealFile):
+class NetflixPrize(RecordsFile):
     """100,480,507 ratings of 17,770 films by 480,189 customers: customer, film, day of the week.
 
     The training set of the Netflix Prize, either the 17,770 files `mv_0000001.txt` … of the published
@@ -209,22 +186,19 @@ class NetflixPrize(RealFile):
     cite: ClassVar[str] = "bennett2007"
     papers: ClassVar[tuple[str, ...]] = ("fan2015",)  # that use it
 
+    once = True
+
     @property
-    def domain(self) -> Domain:
-        """Films by their published numbers, and days of the week."""
-        films = PARTS[-1][1]
-        labels = (range(1, films + 1), WEEKDAYS)
-        return Domain(("item", "context"), (films, len(WEEKDAYS)), labels)
+    def items(self) -> range:  # type: ignore[override]
+        """Films by their published numbers."""
+        return range(1, PARTS[-1][1] + 1)
 
     def files(self) -> tuple[File, ...]:
         """The four files, or the first film's of each."""
         return tuple(_part(k) for k in range(len(PARTS)))
 
-    def load(self) -> Interactions:
-        """Load the records. Raises ValueError for a bad line or an incomplete file."""
-        bound = Bound(self.domain.shape[0], 1)
-        ratings = pl.concat(_ratings())
-        return interactions(ratings, self.domain, bound, once_in=_part(0).find())
+    def _records(self) -> pl.DataFrame:
+        return pl.concat(_ratings())
 
 
 def _part(k: int) -> File:
@@ -245,21 +219,17 @@ def _ratings() -> Iterator[pl.DataFrame]:
     """Those of the four files, or of a file a film."""
     for k, (first, last, need) in enumerate(PARTS):
         file = _part(k)
-        path = file.find()
         films = [(file, first, last)]
-        if path.name.startswith("mv_"):
+        if file.find().name.startswith("mv_"):
             films = [(_film(number), number, number) for number in range(first, last + 1)]
         size = 0
-        for own, low, high in films:
-            for ratings in _ratings_of(own, low, high):
+        for one in films:
+            for ratings in _ratings_of(*one):
                 size += len(ratings)
-                if size > need:
-                    break  # the rest is not read
                 yield ratings
         if size != need:
-            raise ValueError(
-                f"{path}: films {first} to {last} have {size:,} ratings; need {need:,}"
-            )
+            found = f"films {first} to {last} have {size:,} ratings; need {need:,}"
+            raise ValueError(f"{file.find()}: {found}")
 
 
 def _ratings_of(file: File, first: int, last: int) -> Iterator[pl.DataFrame]:
@@ -291,6 +261,6 @@ def _ratings_of(file: File, first: int, last: int) -> Iterator[pl.DataFrame]:
             & (pl.col("film") >= first)
         )
         batch.refuse(~good.to_series(), LINE, need)
-        yield ratings.select(records("customer", pl.col("film") - 1, weekday(pl.col("day"))))
+        yield ratings.select(records("customer", "film", weekday(pl.col("day"))))
     if film != last:
         raise ValueError(f"{file.find()} ends before film {film + 1} of {last}")

@@ -1,13 +1,12 @@
-"""Columns of published files, and the tables and records that are made of them."""
+"""Columns of published files, and the tables that are made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.compiled import pl
-from workbench.data import Bound, Interactions, SparseTable, Unbounded
+from workbench.data import Bound, SparseTable
 from workbench.data.cells import CellCounts
 from workbench.data.sources import Batch, Layout
 from workbench.spaces import Domain
@@ -30,6 +29,9 @@ class Column(NamedTuple):
     need: str
     read: Callable[[pl.Series], pl.Series] = lambda texts: texts
     optional: bool = False
+
+
+TEXT = Column("", optional=True)  # of any kind, or nothing
 
 
 def typed(batch: Batch, columns: Mapping[str, Column]) -> Batch:
@@ -95,7 +97,7 @@ def weekday(day: pl.Expr) -> pl.Expr:
     return day.dt.weekday() - 1
 
 
-# Data
+# Tables
 
 
 def table(domain: Domain, parts: Iterable[tuple[Any, Any]], bound: Bound) -> SparseTable:
@@ -105,46 +107,3 @@ def table(domain: Domain, parts: Iterable[tuple[Any, Any]], bound: Bound) -> Spa
         cells.add(keys, counts)
     keys, counts = map(sealed, cells.cells())
     return SparseTable(domain, keys, counts, bound, truth_public=True)
-
-
-def records(user: str, item: pl.Expr, context: pl.Expr) -> tuple[pl.Expr, ...]:
-    """The columns of records of users, in narrow types."""
-    return (
-        pl.col(user).cast(pl.Int32).alias("user"),
-        item.alias("item"),
-        context.cast(pl.UInt8).alias("context"),
-    )
-
-
-def numbered(frame: pl.DataFrame, items: pl.Series) -> pl.DataFrame:
-    """Records whose items are places in a list."""
-    places = pl.int_range(len(items), dtype=pl.Int32, eager=True)
-    return frame.with_columns(pl.col("item").replace_strict(items, places))
-
-
-def interactions(
-    frame: pl.DataFrame,
-    domain: Domain,
-    bound: Bound | Unbounded,
-    *,
-    by_item: bool = False,
-    once_in: Path | None = None,
-) -> Interactions:
-    """`records` sorted by user, then by item or as they came; their truth is public.
-
-    Records of the file `once_in` are sorted by item, and a user with an item twice is a ValueError.
-    """
-    by = ["user", "item"] if by_item or once_in else ["user"]
-    frame = frame.sort(by, maintain_order=True)
-    kinds = dict(item=pl.UInt16 if domain.shape[0] <= 2**16 else pl.Int32)
-    columns = [sealed(column.to_numpy(writable=True)) for column in frame.cast(kinds)]
-    users, items, contexts = columns
-    again = (users[1:] == users[:-1]) & (items[1:] == items[:-1])
-    if once_in and again.any():
-        row = int(again.argmax())
-        item = domain.decode("item", items[row : row + 1])[0]
-        raise ValueError(
-            f"{once_in}: user {users[row]} has item {item} a second time, need one record at most of a user "
-            "and item"
-        )
-    return Interactions(domain, users, items, contexts, bound, True, once_in is not None)

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.data import UNBOUNDED, Bound, Interactions, SparseTable
-from workbench.datasets.kinds import RealFile, seed_field
+from workbench.data import Bound, SparseTable
+from workbench.datasets.kinds import RealFile, RecordsFile, records, seed_field
 from workbench.datasets.published import File
-from workbench.datasets.reading import (
-    WEEKDAYS,
-    Column,
-    integers,
-    interactions,
-    numbered,
-    records,
-    table,
-    weekday,
-)
+from workbench.datasets.reading import TEXT, Column, integers, table, weekday
 from workbench.spaces import Domain
 from workbench.value import Int, parameter, value
 
@@ -83,7 +73,7 @@ class RetailHours(RealFile):
 
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for a time that is unreadable or outside the period."""
-        columns = {"InvoiceDate": _WHEN, "CustomerID": Column("", optional=True)}
+        columns = {"InvoiceDate": _WHEN, "CustomerID": TEXT}
         hour = (pl.col("InvoiceDate") - _START).dt.total_hours()
         lines = RETAIL.frame(columns, pl.col("CustomerID").alias("customer"), hour.alias("bin"))
         keys = self._bounded(lines.drop_nulls("customer"))
@@ -113,7 +103,7 @@ LINES = 541_909
 
 
 @value
-class OnlineRetail(RealFile):
+class OnlineRetail(RecordsFile):
     """406,829 lines of invoices in the year to December 2011: customer, stock code, day of the week.
 
     All 541,909 lines are read, cancellations among them; 135,080 name no customer and are left
@@ -136,33 +126,15 @@ class OnlineRetail(RealFile):
     cite: ClassVar[str] = "onlineretail2015"
     schema = (RETAIL,)
 
-    @property
-    def domain(self) -> Domain:
-        """Stock codes in the order of their text × days of the week. Reads the file."""
-        _, codes, _ = self._lines
-        return Domain(("item", "context"), (len(codes), 7), (codes, WEEKDAYS))
-
     def without_customer(self) -> int:
         """Number of lines without a customer, which are left out."""
-        return self._lines[2]
+        return self._kept["user"].null_count()
 
-    def load(self) -> Interactions:
-        """Load the records. Raises ValueError for a bad line or too few lines, with the place."""
-        return interactions(self._lines[0], self.domain, UNBOUNDED)
-
-    @cached_property
-    def _lines(self) -> tuple[pl.DataFrame, tuple[str, ...], int]:
-        """The lines with a customer, all stock codes, and how many lines name no customer."""
+    def _records(self) -> pl.DataFrame:
         columns = {
             "StockCode": Column("a stock code"),
             "InvoiceDate": _WHEN,
             "CustomerID": integers(12_346, 18_287)._replace(optional=True),
         }
         day = weekday(pl.col("InvoiceDate"))
-        lines = RETAIL.frame(columns, *records("CustomerID", pl.col("StockCode"), day))
-        if len(lines) != LINES:
-            found = f"{len(lines):,} lines of invoices; need {LINES:,}"
-            raise ValueError(f"{RETAIL.find()} has {found}")
-        codes = lines["item"].unique().sort()
-        named = lines.drop_nulls("user")
-        return numbered(named, codes), tuple(codes), len(lines) - len(named)
+        return RETAIL.frame(columns, *records("CustomerID", "StockCode", day), rows=LINES)
