@@ -247,7 +247,7 @@ def audit(
             evidence = strongest_evidence(*outputs, judged.delta, rate)
             measured = dict(
                 bound=evidence.bound,
-                event=evidence.words,
+                event=evidence.event,
                 likelier=evidence.likelier,
                 rarer=evidence.rarer,
                 runs=len(outputs[0]),

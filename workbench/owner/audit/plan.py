@@ -263,7 +263,7 @@ def _with_tiles(
     return replace(
         measured,
         bound=evidence.bound,
-        event=f"{evidence.words}, in tiles",
+        event=f"{evidence.event}, in tiles",
         likelier=evidence.likelier,
         rarer=evidence.rarer,
         runs=tiles,
