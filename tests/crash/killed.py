@@ -247,7 +247,7 @@ def kills_of_reproduce(folder: Path, kills: int, seed: int = 0) -> None:
 def killed_audit(rows: Path) -> None:
     """`workbench audit` is killed once a worker has audited something: no process stays that it started."""
     code = "from workbench.cli import main; main()"
-    line = "audit GeometricHistogram --thorough --runs 80 --workers 1 --out".split()
+    line = "audit GeometricHistogram --thorough --runs 80 --workers 2 --out".split()
     process = subprocess.Popen(
         [sys.executable, "-c", code, *line, str(rows)],
         env=os.environ | {"PYTHONPATH": str(PROJECT)},

@@ -32,12 +32,12 @@ from workbench.owner.audit import (
     default_jobs,
     pairs_for,
     run_audits,
-    thorough_jobs,
 )
 from workbench.owner.audit.enumeration import output_laws
-from workbench.owner.audit.events import bound_of_event, clopper_pearson
+from workbench.owner.audit.events import bound_of_event, clopper_pearson, strongest_evidence
+from workbench.owner.audit.measure import sample
 from workbench.owner.audit.outputs import observe
-from workbench.owner.audit.pairs import evidence_of_tiles, is_product
+from workbench.owner.audit.pairs import is_product, tiles
 from workbench.privacy import DP, ZCDP
 from workbench.queries import Dyadic, Products
 
@@ -177,8 +177,8 @@ def test_bad_input_says_what_is_needed():
     table = pair()
     for bad, says in {
         5: "cannot be called",
-        (lambda table, seed: 0): "needs seed",
-        (lambda: 0): "takes no data",
+        (lambda table, seed: 0): "missing a required argument: 'seed'",
+        (lambda: 0): "too many positional arguments",
         (lambda table: 1 / 0): "for either neighbour",
     }.items():
         with pytest.raises(ValueError, match=says):
@@ -325,12 +325,11 @@ def test_every_mechanism_has_pairs_and_a_job_at_every_epsilon():
         assert len({b for b in budgets if isinstance(b, DP)}) == 3 * cls.accepts_dp
         assert len({b for b in budgets if isinstance(b, ZCDP)}) == 3 * cls.accepts_zcdp
     assert {job.key[2] for job in jobs} == {0.3, 1.0, 3.0}
-    thorough = thorough_jobs()
+    thorough = default_jobs(thorough=True)
     some = thorough[::20]
     assert len(thorough) > 1000 and len({job.key for job in some}) == len(some)
     for job in jobs:
-        made = pairs_for(job.mechanism)
-        assert {p.name for p in made} > set() and isinstance(made[job.pair], Pair)
+        assert isinstance(job.pair, Pair)
 
 
 @pytest.mark.slow
@@ -340,7 +339,7 @@ def test_no_mechanism_loses_more_than_it_is_paid(name):
     for job in default_jobs([cls], [1.0]):
         if cls.accepts_dp and isinstance(job.mechanism.budget, ZCDP):
             continue  # of which the next test is
-        found = audit(job.mechanism, pairs_for(job.mechanism)[job.pair], runs=100)
+        found = audit(job.mechanism, job.pair, runs=100)
         assert not found.leaks, found
         shows_all = found.exact is not None and found.reached > 0.7
         pays_twice = cls in mechanisms.COMPOSED  # and one pair is the worst of one part alone
@@ -360,8 +359,7 @@ def test_no_mechanism_loses_more_than_its_rho(cls):
     """The enumerated law, and most of ρ is seen."""
     for job in default_jobs([cls], [3.0]):
         if isinstance(job.mechanism.budget, ZCDP):
-            data = pairs_for(job.mechanism)[job.pair]
-            found = audit(job.mechanism, data, epsilon=3.0, method="exact")
+            found = audit(job.mechanism, job.pair, epsilon=3.0, method="exact")
             assert not found.leaks, found
             assert found.reached > 0.7 or found.rho is None
 
@@ -484,10 +482,8 @@ def test_synthesis_that_leaves_empty_nodes_whole_is_caught():
 def test_tiles_are_as_many_runs(name, least):
     job, *_ = default_jobs([getattr(mechanisms, name)], [1.0])  # at an ε
     assert is_product(job.mechanism)
-    data = pairs_for(job.mechanism)[job.pair]
-    rng = np.random.default_rng(9)
-    found, runs = evidence_of_tiles(job.mechanism, data, 0.0, 1e-6, 6000, 100.0, rng)
-    assert runs == 6000 and least < found.bound <= 1.0
+    drawn = sample(tiles(job.mechanism, job.pair, np.random.default_rng(9)), 6000, 100.0)
+    assert len(drawn[0]) == 6000 and least < strongest_evidence(*drawn, 0.0, 1e-6).bound <= 1.0
 
 
 def test_what_joins_cells_is_not_tiled():
@@ -510,10 +506,10 @@ def test_any_executor_will_do():
 def test_bounds_of_events():
     low, high = clopper_pearson(0, 10, 0.025)
     assert low == 0 and math.isclose(high, 1 - 0.025 ** (1 / 10))
-    assert bound_of_event(0, 10, (10, 10), 0.0, 0.05) == 0
-    wide = bound_of_event(900, 100, (1000, 1000), 0.0, 0.05)
+    assert bound_of_event((0, 10), (10, 10), 0.0, 0.05) == 0
+    wide = bound_of_event((900, 100), (1000, 1000), 0.0, 0.05)
     assert 1.9 < wide < math.log(9)
-    assert bound_of_event(900, 100, (1000, 1000), 0.5, 0.05) < wide
+    assert bound_of_event((900, 100), (1000, 1000), 0.5, 0.05) < wide
 
 
 def test_false_alarms_are_as_rare_as_stated():
@@ -530,7 +526,9 @@ def test_false_alarms_are_as_rare_as_stated():
 
 
 def test_variants_of_fields_are_audited():
-    texts = {repr(job.mechanism) for job in thorough_jobs([HighPassFilter], [1.0])}
+    texts = {
+        repr(job.mechanism) for job in default_jobs([HighPassFilter], [1.0], thorough=True)
+    }
     assert any("sides=1" in text for text in texts)
     assert replace(HighPassFilter.example(DP(1.0)), sides=1).sides == 1
 
@@ -548,11 +546,12 @@ WATCHED = {
 def test_enumerated_laws_are_those_of_runs(name):
     """How often a part of the output is there, in 1500 seeded runs: within five standard errors."""
     job, *_ = default_jobs([getattr(mechanisms, name)], [3.0])  # at an ε
-    data = pairs_for(job.mechanism)[job.pair]
-    law = output_laws(job.mechanism, data).one
+    law = output_laws(job.mechanism, job.pair).one
     expected = sum(p for p, output in law.values() if WATCHED[name] in output.numbers)
     rng = np.random.default_rng(8)
-    drawn = [observe(lambda: job.mechanism(data.one, rng), 10.0).numbers for _ in range(1500)]
+    drawn = [
+        observe(lambda: job.mechanism(job.pair.one, rng), 10.0).numbers for _ in range(1500)
+    ]
     seen = np.mean([WATCHED[name] in numbers for numbers in drawn])
     assert 0.01 < expected < 0.99
     assert abs(seen - expected) < 5 * math.sqrt(expected * (1 - expected) / len(drawn))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from inspect import getsource
 from pathlib import Path
@@ -70,13 +69,14 @@ def audit(
         raise ValueError(f"--seconds {seconds} is not allowed: need a number > 0")
     audited = [_named(name) for name in names or ()]
 
-    from workbench.owner.audit import run_audits
+    from workbench.compiled import thread_count
+    from workbench.owner.audit import default_jobs, run_audits
     from workbench.owner.audit.measure import LEAST_RUNS, add_row, budget_unused, read_rows
-    from workbench.owner.audit.plan import MOST_SECONDS, RUNS, most_minutes
+    from workbench.owner.audit.plan import MOST_SECONDS, RUNS
 
     if runs is not None and runs < LEAST_RUNS:
         raise ValueError(f"--runs {runs} is not allowed: need at least {LEAST_RUNS}")
-    jobs = _jobs(audited, epsilons, thorough)
+    jobs = default_jobs(audited or None, epsilons, thorough)
     most = float("inf") if runs else MOST_SECONDS
     audits = [] if out is None else read_rows(out)
     done = {
@@ -85,19 +85,22 @@ def audit(
     }
     jobs = [job for job in jobs if job.key not in done]
     if not runs:
-        minutes = max(1, round(most_minutes(jobs)))
+        minutes = max(1, round(sum(job.share for job in jobs) * most / 60))
         screen.say(
             f"{len(jobs)} audits: at most some {minutes} minutes of processor time, a tenth of it "
             "where losses can be computed"
         )
-    with _executor(workers) as executor:
-        for result in run_audits(
-            jobs, executor, runs=runs or RUNS, seconds=seconds, most_seconds=most
-        ):
-            audits.append(result)
-            screen.say(_line(result))
-            if out is not None:
-                add_row(result, out)
+    for result in run_audits(
+        jobs,
+        workers=workers or thread_count(),
+        runs=runs or RUNS,
+        seconds=seconds,
+        most_seconds=most,
+    ):
+        audits.append(result)
+        screen.say(_line(result))
+        if out is not None:
+            add_row(result, out)
     unsharp = [a for a in audits if a.exact is None and a.reached < _SHARP]
     refused = [a for a in audits if a.exact is None and a.bound is None]
     if unsharp:
@@ -149,44 +152,6 @@ def _named(name: str) -> Any:
     if not callable(thing):
         raise ValueError(f"{name} cannot be called: need a mechanism, or a function of a table")
     return thing
-
-
-def _jobs(audited: list[Any], epsilons: list[float], thorough: bool) -> list[Any]:
-    """The audits of what was named, or of all mechanisms."""
-    from workbench.owner.audit import default_jobs, thorough_jobs
-    from workbench.owner.audit.plan import all_pairs
-
-    classes = [x for x in audited if isinstance(x, type) and hasattr(x, "example")]
-    make = thorough_jobs if thorough else default_jobs
-    jobs = make(classes or None, epsilons) if classes or not audited else []
-    for function in audited:
-        if hasattr(function, "budget") and not isinstance(function, type):
-            jobs += all_pairs(function)  # an instance states its own ε
-        elif function not in classes:
-            for epsilon in epsilons:
-                jobs += all_pairs(function, epsilon)
-    return jobs
-
-
-def _executor(workers: int | None) -> Any:
-    """Processes of a thread each, which end with this one."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    from workbench.compiled import thread_count
-
-    spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(
-        workers or thread_count(), spawn, _begin_worker, initargs=(os.getpid(),)
-    )
-
-
-def _begin_worker(parent: int) -> None:
-    from workbench.compiled import limit_process
-    from workbench.owner.processes import end_with
-
-    limit_process(1)
-    end_with(parent)
 
 
 # Laws

@@ -10,7 +10,7 @@ out is searched for an event that one of them makes likelier than ε allows.
 
 from workbench.owner.audit.measure import Audit, audit
 from workbench.owner.audit.pairs import Pair, pairs_for
-from workbench.owner.audit.plan import Job, default_jobs, run_audits, thorough_jobs
+from workbench.owner.audit.plan import Job, default_jobs, run_audits
 
 __all__ = [
     "Audit",
@@ -20,5 +20,4 @@ __all__ = [
     "default_jobs",
     "pairs_for",
     "run_audits",
-    "thorough_jobs",
 ]

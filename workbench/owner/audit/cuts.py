@@ -1,11 +1,10 @@
-"""Values at which noise is cut into events, and cells that are empty under one neighbour only.
+"""Values at which noise is cut into events, and how likely its parts are.
 
-Cuts: Each noisy value is only below, between or above the values that it has under the two neighbours (and a
-public threshold), one value standing for each part; where that are too many ways, values that neither
+Each noisy value is only below, between or above the values that it has under the two neighbours (and a
+public threshold), and one value stands for each part. Where that are too many ways, values that neither
 neighbour moves have no noise at all. Gaussian values that a neighbour moves are told apart value by value,
 or, where those are too many, in as many ranges as can be run through.
 
-Unlike cells.
 An empty cell that survives has the law of its noise given that it passed, so that it is as likely as an
 occupied one to be released with a value of each part. How likely it is to survive is what the mechanism's
 own code says. Where values are sampled every value up to τ is a part, as each is kept by another chance.
@@ -18,14 +17,13 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, expm1, fsum, log, log1p, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.noise import laws
-from workbench.value import Int
-
-# Cuts
+from workbench.noise.discrete_gaussian import DiscreteGaussian
+from workbench.noise.empty_cells import GaussianCell
+from workbench.noise.laws import Interval
 
 MOST_RUNS = 3000  # of either input
 _REACH = 8  # standard deviations: beyond lies less than 10⁻¹⁴
@@ -35,85 +33,111 @@ class NotEnumerable(Exception):
     """Why a law cannot be computed by running through all draws."""
 
 
-class Cuts:
-    """At which values each noisy value is told apart, learnt without noise from both inputs.
+# Cuts
 
-    The second input follows the noiseless path of the first, so that calls correspond.
+
+class Filter(NamedTuple):
+    """Which noisy values of cells are released: from θ on, sampled below τ."""
+
+    theta: float
+    tau: float
+    sides: int
+
+    @property
+    def lowest(self) -> int:
+        """The smallest value that is released."""
+        return max(ceil(self.theta), 0 if self.sides == 1 and not self.tau else 1)
+
+    def kept(self, value: int) -> float:
+        """The chance that this noisy value is released."""
+        passing = value if self.sides == 1 else abs(value)
+        if passing < self.lowest:
+            return 0.0
+        return min(passing / self.tau, 1.0) if self.tau else 1.0
+
+    def cuts(self, rate: float, parts: float) -> list[int]:
+        """The lowest values of all parts but the first, none of which the filter cuts in two.
+
+        Of Gaussian noise, of which a `rate` is given, so many `parts` as there may be.
+        """
+        lowest = self.lowest
+        above = [lowest]
+        if self.tau:
+            above = [*range(lowest, max(lowest, ceil(self.tau)) + 1)]
+        elif rate:
+            reach = ceil(min(_REACH, parts / 5) * sqrt(0.5 / rate))
+            above = _spread(lowest, lowest + reach, int(parts / self.sides) - 1)
+        below = [1 - x for x in above] if self.sides == 2 else []
+        return sorted({*above, *below})
+
+
+class Call(NamedTuple):
+    """The exact values of one call of `Source.add` by cell or place, and what is done with them."""
+
+    exact: dict[int, int]
+    rate: float  # of Gaussian noise; 0 of others
+    filter: Filter | None = None
+
+
+class Cuts(NamedTuple):
+    """The lowest values of all parts but the first, of each value of each call.
+
+    Parameters
+    ----------
+    calls : by call and by cell or place.
+    others : of all other values.
+    constants : what stands for values without parts.
+    bits : which some count may set.
+    empty_cells : whether cells that are empty for both inputs may survive.
     """
 
-    def __init__(self) -> None:
-        self.recording: list[np.ndarray] = []
-        self.is_recording = False
-        self.rates: list[float] = []  # of the calls that draw Gaussian noise; 0 of others
-        self.shapes: list[tuple[str, int]] = []
-        self.followed: list[np.ndarray] = []
-        self.table: list[list[list[int]]] = []
-        self.everywhere: list[int] = []
-        self.written: set[int] = set()  # bits that some count may set
-        self.runs: list[Run] = []  # of cells, of the input that is released
-        self.of_cells: list[
-            dict[int, list[int]]
-        ] = []  # where some are empty for one input alone
-        self.others = False  # whether cells that are empty for both inputs may survive
-
-    def record(self, out: np.ndarray, gaussian_rate: float = 0.0) -> None:
-        """One call of the noiseless run: its exact values, and what the path makes of them."""
-        call = len(self.recording)
-        self.recording.append(np.array(out))
-        if call == len(self.rates):
-            self.rates.append(gaussian_rate)
-        if call < len(self.followed) and len(self.followed[call]) == len(out):
-            out[:] = self.followed[call]
-
-    def learn(
-        self, runs: Sequence[list[np.ndarray]], adaptive: bool, extra: int | None, level: int
-    ) -> None:
-        """From the exact values of every call, of both inputs."""
-        one, other = runs
-        self.table = []
-        moved: set[int] = set()
-        calls = [*zip(one, other, self.rates, strict=False)]
-        moved_gaussian = sum(np.count_nonzero(x != y) for x, y, rate in calls if rate)
-        parts = MOST_RUNS ** (1 / max(1, moved_gaussian))
-        for x, y, rate in calls:
-            cuts = [
-                gaussian_cuts(int(a), int(b), rate, parts)
-                if rate and a != b
-                else element_cuts(a, b, extra, level)
-                for a, b in zip(x, y, strict=True)
-            ]
-            self.table.append(cuts)
-            moved |= {c for a, b, cut in zip(x, y, cuts, strict=True) if a != b for c in cut}
-        self.everywhere = sorted(moved)
-        if adaptive:  # which nodes a call is about depends on the noise before
-            self.table = []
-
-    def constant(self, call: int, element: int, exact: int) -> int:
-        """What stands for a noisy value that neither input moves."""
-        return exact if self.of_cells else int(self.followed[call][element])
-
-    def of(
-        self, call: int, element: int, keys: Int[np.ndarray, " n"] | None, size: int
-    ) -> list[int]:
-        """The lowest values of all parts but the first."""
-        if self.of_cells:
-            assert keys is not None
-            return self.of_cells[call][int(keys[element])]
-        if call < len(self.table) and len(self.table[call]) == size:
-            return self.table[call][element]
-        return self.everywhere
+    calls: Sequence[dict[int, list[int]]] = ()
+    others: Sequence[int] = ()
+    constants: Sequence[Call] = ()
+    bits: Sequence[int] = ()
+    empty_cells: bool = False
 
 
-def element_cuts(a: int, b: int, extra: int | None, level: int) -> list[int]:
+def cuts_between(
+    one: Sequence[Call], other: Sequence[Call], level: int, threshold: int | None
+) -> tuple[list[dict[int, list[int]]], list[int]]:
+    """Where the values of two inputs are told apart, by call, and all cuts of values that move."""
+    moved = sum(
+        x.exact.get(name) != y.exact.get(name)
+        for x, y in zip(one, other, strict=True)
+        for name in {**x.exact, **y.exact}
+        if x.rate
+    )
+    parts = MOST_RUNS ** (1 / max(1, moved))
+    calls = []
+    everywhere: set[int] = set()
+    for x, y in zip(one, other, strict=True):
+        cuts = {}
+        for name in {**x.exact, **y.exact}:
+            a, b = x.exact.get(name), y.exact.get(name)
+            if a is not None and b is not None:
+                if x.rate and a != b:
+                    cuts[name] = gaussian_cuts(a, b, x.rate, parts)
+                else:
+                    cuts[name] = element_cuts(a, b, None if x.filter else threshold, level)
+            elif x.filter:
+                cuts[name] = x.filter.cuts(x.rate, parts)
+            elif threshold is not None:
+                cuts[name] = [threshold]
+            if a != b:
+                everywhere |= {*cuts[name]}
+        calls.append(cuts)
+    return calls, sorted(everywhere)
+
+
+def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]:
     """Between two counts, and at a public threshold; the finer, the higher the level."""
-    low, high = sorted((int(a), int(b)))
+    low, high = sorted((a, b))
     if low == high:
         return [low + 1] if level >= 1 else []
     cuts = {low + 1, high}
     if level >= 2:
-        cuts |= {low, high + 1}
-        if extra is not None:
-            cuts.add(extra)
+        cuts |= {low, high + 1, high if threshold is None else threshold}
     return sorted(cuts)
 
 
@@ -124,11 +148,32 @@ def gaussian_cuts(a: int, b: int, rate: float, parts: float) -> list[int]:
     """
     low, high = sorted((a, b))
     reach = ceil(min(_REACH, parts / 5) * sqrt(0.5 / rate))
-    cuts = min(high - low + 2 * reach + 1, max(1, int(parts) - 1))
-    return np.linspace(low - reach, high + reach, cuts).round().astype(int).tolist()
+    return _spread(low - reach, high + reach, min(high - low + 2 * reach + 1, int(parts) - 1))
 
 
-def rate_of(alpha: laws.Interval) -> float:
+def _spread(low: int, high: int, count: int) -> list[int]:
+    return np.linspace(low, high, max(1, count)).round().astype(int).tolist()
+
+
+# Parts
+
+
+def parts_of(law: Any) -> Callable[[int, Sequence[int]], list[float]]:
+    """The chances of noise on a value below, between and above cuts."""
+    if isinstance(law, DiscreteGaussian | GaussianCell):
+        rate = float(law.rate)
+        return lambda x, lowest: gaussian_parts(rate, tuple(a - x for a in lowest))
+    decay = _rate_of(law.alpha(192))
+
+    def weights(x: int, lowest: Sequence[int]) -> list[float]:
+        below = upper_tail(x - lowest[0] + 1, decay)
+        inner = [between(a - x, b - x, decay) for a, b in itertools.pairwise(lowest)]
+        return [below, *inner, upper_tail(lowest[-1] - x, decay)]
+
+    return weights
+
+
+def _rate_of(alpha: Interval) -> float:
     """−ln α, right to rounding for α near 1 too."""
     middle = Fraction(alpha.lo + alpha.hi, 2 << alpha.bits)
     if not alpha.lo:
@@ -163,118 +208,3 @@ def gaussian_parts(rate: float, lowest: tuple[int, ...]) -> list[float]:
     chances /= fsum(chances)
     ends = np.clip(np.array([-reach, *lowest, reach + 1]), -reach, reach + 1) + reach
     return [fsum(chances[low:high]) for low, high in itertools.pairwise(ends.tolist())]
-
-
-# Unlike cells
-
-
-class Run(NamedTuple):
-    """Consecutive cells of one law: the first, how many, the occupied ones with counts, and the filter."""
-
-    start: int
-    size: int
-    keys: Int[np.ndarray, " n"]
-    counts: Int[np.ndarray, " n"]
-    theta: float
-    tau: float
-    sides: int
-
-    def kept(self, value: int) -> float:
-        """The chance that this noisy value is released."""
-        passing = value if self.sides == 1 else abs(value)
-        if passing < self._lowest:
-            return 0.0
-        return min(passing / self.tau, 1.0) if self.tau else 1.0
-
-    @property
-    def _lowest(self) -> int:
-        return max(ceil(self.theta), 0 if self.sides == 1 and not self.tau else 1)
-
-    def entering_cuts(self, rate: float, parts: float) -> list[int]:
-        """The lowest values of all parts but the first, none of which the filter cuts in two.
-
-        Of Gaussian noise, of which a `rate` is given, so many `parts` as there may be.
-        """
-        lowest = self._lowest
-        above = [lowest]
-        if self.tau:
-            above = [*range(lowest, max(lowest, ceil(self.tau)) + 1)]
-        elif rate:
-            reach = ceil(min(8, parts / 5) * sqrt(0.5 / rate))
-            count = max(1, int(parts / self.sides) - 1)
-            above = np.linspace(lowest, lowest + reach, count).round().astype(int).tolist()
-        below = [1 - x for x in above] if self.sides == 2 else []
-        return sorted({*above, *below})
-
-
-def same_cells(one: Sequence[Run], other: Sequence[Run]) -> bool:
-    """Whether no cell is empty under one neighbour alone."""
-    if len(one) != len(other):
-        return False
-    return all(np.array_equal(x.keys, y.keys) for x, y in zip(one, other, strict=True))
-
-
-def _counts(run: Run) -> dict[int, int]:
-    return dict(zip(run.keys.tolist(), run.counts.tolist(), strict=True))
-
-
-def cuts_of_cells(
-    one: Sequence[Run], other: Sequence[Run], rates: Sequence[float], level: int
-) -> list[dict[int, list[int]]]:
-    """For each run the cells that are occupied under either neighbour, and where they are told apart."""
-    both = [(_counts(x), _counts(y)) for x, y in zip(one, other, strict=True)]
-    moved = sum(a.get(cell, 0) != b.get(cell, 0) for a, b in both for cell in {**a, **b})
-    parts = MOST_RUNS ** (1 / max(1, moved))
-    table = []
-    for run, (a, b), rate in zip(one, both, rates, strict=True):
-        cuts = {}
-        for cell in sorted({**a, **b}):
-            if cell not in a or cell not in b:
-                cuts[cell] = run.entering_cuts(rate, parts)
-            elif rate and a[cell] != b[cell]:
-                cuts[cell] = gaussian_cuts(a[cell], b[cell], rate, parts)
-            else:
-                cuts[cell] = element_cuts(a[cell], b[cell], None, level)
-        table.append(cuts)
-    return table
-
-
-def entering(
-    run: Run,
-    cuts: dict[int, list[int]],
-    chance: float,
-    weights: Callable[[int, list[int]], list[float]],
-    choose: Callable[[list[float]], int],
-    others: bool,
-) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Which empty cells survive, as sorted ranks, and their values.
-
-    Parameters
-    ----------
-    run, cuts : of this input; cells without cuts are empty under both.
-    chance : to survive, of each.
-    weights : of the parts of noise on a count.
-    choose : one of some ways of these probabilities.
-    others : whether cells may survive that are empty under both: all of them stand for one.
-    """
-    occupied = set(run.keys.tolist())
-    survivors: dict[int, int] = {}
-    for cell in cuts:
-        if cell in occupied:
-            continue
-        lowest = cuts[cell]
-        values = [lowest[0] - 1, *lowest]
-        odds = [w * run.kept(v) for w, v in zip(weights(0, lowest), values, strict=True)]
-        ways = [(v, chance * x / sum(odds)) for v, x in zip(values, odds, strict=True) if x]
-        chosen = choose([1 - chance, *(x for _, x in ways)])
-        if chosen:
-            survivors[cell] = ways[chosen - 1][0]
-    rest = run.size - len(cuts)
-    if others and rest:
-        none = (1 - chance) ** rest
-        if choose([none, 1 - none]):
-            first = next(x for x in range(run.start, run.start + run.size) if x not in cuts)
-            survivors[first] = max(1, ceil(run.theta))
-    cells = np.array(sorted(survivors), np.int64)
-    ranks = cells - run.start - np.searchsorted(run.keys, cells)
-    return ranks, np.array([survivors[x] for x in cells.tolist()], np.int64)

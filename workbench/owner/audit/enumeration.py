@@ -9,54 +9,60 @@ grouped in ranges, it is a lower bound close to the loss.
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from math import exp, fsum, inf, log
+from math import exp, fsum, inf, log, prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.data import Records
-from workbench.owner.audit.cuts import (
-    MOST_RUNS,
-    Cuts,
-    NotEnumerable,
-    Run,
-    cuts_of_cells,
-    same_cells,
-)
+from workbench.data import Interactions, Records
+from workbench.owner.audit.cuts import MOST_RUNS, Cuts, NotEnumerable, cuts_between
 from workbench.owner.audit.outputs import Output, observe
 from workbench.owner.audit.pairs import Pair, public_threshold
 from workbench.owner.audit.ways import Enumeration
 from workbench.value import Float
 
-_SECONDS = 60.0
-_COARSEST = 2
+_FINEST = 2
 _ORDERS = (2, 3, 4)  # of Rényi divergences, beside that of order 1
 _SECRET = ("rowsample", "proportional")  # what hides in words that nobody may know
 
 
-@dataclass(frozen=True)
-class ExactLoss:
-    """The largest |ln P/P′| over outputs (the ε that is spent, given a δ), the δ that is spent at the
-    stated ε, where the loss is largest, the ρ that is spent (of orders 1 to 4), and whether values that
-    neither input moves had noise too."""
+Law = dict[int, tuple[float, Output]]  # each output's probability, by its hash
 
-    loss: float
-    delta: float
+
+class ExactLoss(NamedTuple):
+    """What the laws of two neighbours lose.
+
+    Parameters
+    ----------
+    exact : float
+        The largest |ln P/P′| over outputs, or, given a δ, the smallest ε at which no more of it is spent.
+    spent_delta : float
+        The δ that is spent at the stated ε.
+    outputs : int
+        How many there are.
+    event : str
+        The output of the largest loss.
+    exact_rho : float
+        The ρ that is spent, of orders 1 to 4.
+    all_noise : bool
+        Whether values that neither input moves had noise too.
+    """
+
+    exact: float
+    spent_delta: float
     outputs: int
-    words: str
-    rho: float
-    all_noise: bool = True
+    event: str
+    exact_rho: float
+    all_noise: bool
 
 
 class OutputLaws(NamedTuple):
     """For both inputs each output's probability, by its hash; whether all values had noise."""
 
-    one: dict[int, tuple[float, Output]]
-    other: dict[int, tuple[float, Output]]
+    one: Law
+    other: Law
     all_noise: bool
 
     def loss(self, epsilon: float, delta: float = 0.0) -> ExactLoss:
@@ -71,7 +77,32 @@ class OutputLaws(NamedTuple):
         -------
         ExactLoss
         """
-        return replace(_loss(self.one, self.other, epsilon, delta), all_noise=self.all_noise)
+        shown = {**self.other, **self.one}
+        p, q = (
+            np.array([law[whole][0] if whole in law else 0.0 for whole in shown])
+            for law in (self.one, self.other)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            losses = np.nan_to_num(np.abs(np.log(p) - np.log(q)), nan=0.0, posinf=inf)
+
+        def spent_delta(at: float) -> float:
+            """The hockey-stick divergence."""
+            both = (np.maximum(0, a - exp(at) * b) for a, b in ((p, q), (q, p)))
+            return max(map(fsum, both))
+
+        worst = int(losses.argmax())
+        loss = float(losses[worst])
+        if delta:
+            loss = _smallest_root(spent_delta, delta, losses)
+        rho = max(_renyi_loss(p, q), _renyi_loss(q, p))
+        _, output = [*shown.values()][worst]
+        listed = ", ".join(f"{k} = {v:.6g}" for k, v in list(output.numbers.items())[:6])
+        event = (
+            f"an output of probability {p[worst]:.4g} under one neighbour and {q[worst]:.4g} under "
+            f"the other ({listed}, …)"
+        )
+        outputs = int(np.count_nonzero(p + q))
+        return ExactLoss(loss, spent_delta(epsilon), outputs, event, rho, self.all_noise)
 
 
 def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
@@ -99,114 +130,69 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
         raise NotEnumerable("it hides by a random choice of users or records")
     if type(mechanism).__name__ == "PrioritySampling" and stated.size < pair.one.domain.size:
         raise NotEnumerable("priorities are real numbers, and decide")
-    cuts = Cuts()
-    baselines = []
-    shapes = []
-    runs: list[list[Run]] = []
-    source = Enumeration(pair, cuts)
-    for data in (pair.one, pair.other):
-        cuts.recording = []
-        cuts.is_recording = True
-        cuts.shapes = []
-        source.begin()
-        try:
-            mechanism(data, source)
-        except Exception as e:
-            raise NotEnumerable(f"it refuses the pair: {e}") from None
-        baselines.append(cuts.recording)
-        shapes.append([*map(len, cuts.recording), *cuts.shapes])
-        runs.append(cuts.runs)
-        cuts.followed = cuts.recording
-    cuts.is_recording = False
-    extra = public_threshold(mechanism)
-    unlike = False
-    if shapes[0] != shapes[1] or not same_cells(runs[0], runs[1]):
-        calls = [*map(len, runs), *map(len, baselines)]
-        unlike = set(calls) == {len(runs[0])}
-        if not unlike and not getattr(mechanism, "spends_delta", False):
+    alike = all(map(_alike, (pair.one, pair.other)))
+    one, other = Enumeration(alike), Enumeration(alike)
+    try:
+        mechanism(pair.one, one)
+        other.followed = one.calls  # so that calls correspond
+        mechanism(pair.other, other)
+    except Exception as e:
+        raise NotEnumerable(f"it refuses the pair: {e}") from None
+    threshold = public_threshold(mechanism)
+    cells_differ = len(one.calls) != len(other.calls) or any(
+        x.exact.keys() != y.exact.keys() and not (x.filter and y.filter)
+        for x, y in zip(one.calls, other.calls, strict=False)
+    )
+    if cells_differ or one.empty != other.empty:
+        if not getattr(mechanism, "spends_delta", False):
             raise NotEnumerable(
                 "other cells are empty under one neighbour than under the other"
             )
-    if shapes[0] != shapes[1] and not unlike:
-        baselines = [[], []]  # an empty cell is never released, nor one below the threshold
-        extra = stated.threshold(pair.one.bound)
+        threshold = stated.threshold(pair.one.bound)  # an empty cell is never released
     adaptive = getattr(mechanism, "takes", None) is Records
-    for level in range(_COARSEST, -1, -1):
-        if unlike:
-            cuts.of_cells = cuts_of_cells(runs[0], runs[1], cuts.rates, level)
-            cuts.others = level > 0
-        else:
-            cuts.learn(baselines, adaptive, extra, level)
-        if not baselines[0] and extra is not None:
-            cuts.everywhere = [extra]
-        laws_of_output = []
-        for data in (pair.one, pair.other):
-            law = _law(mechanism, data, Enumeration(pair, cuts))
-            if law is None:
-                break
-            laws_of_output.append(law)
-        if len(laws_of_output) == 2:
-            one, other = laws_of_output
-            return OutputLaws(one, other, all_noise=adaptive or level > 0)
+    for level in range(_FINEST, -1, -1):
+        calls, others = cuts_between(one.calls, other.calls, level, threshold)
+        if adaptive:  # which nodes a call is about depends on the noise before
+            calls = []
+        all_noise = adaptive or level > 0
+        cuts = Cuts(calls, others, other.calls, sorted(one.bits | other.bits), all_noise)
+        laws = [
+            _law(mechanism, data, Enumeration(alike, cuts)) for data in (pair.one, pair.other)
+        ]
+        if laws[0] is not None and laws[1] is not None:
+            return OutputLaws(laws[0], laws[1], all_noise)
     raise NotEnumerable(f"its draws fall in more than {MOST_RUNS} ways")
 
 
-def _law(
-    mechanism: Callable[..., Any], data: Any, source: Enumeration
-) -> dict[int, tuple[float, Output]] | None:
+def _alike(data: Any) -> bool:
+    """Whether all records of each user are the same, so that it says nothing which are kept."""
+    if not isinstance(data, Interactions):
+        return False
+    rows = np.stack([data.users, data.items, data.contexts], axis=1).astype(np.int64)
+    return len(np.unique(rows, axis=0)) == len(np.unique(data.users))
+
+
+def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law | None:
     """The probability of every output; None if there are too many ways."""
     probabilities: dict[int, list[float]] = defaultdict(list)
     shown: dict[int, Output] = {}
-    for run in itertools.count():
-        source.begin()
-        output = observe(lambda: mechanism(data, source), _SECONDS)
+
+    def call() -> Any:
+        return mechanism(data, source)
+
+    for run, _ in enumerate(source.ways()):
+        output = observe(call)
         if output.form and output.form[0].startswith("raises NotEnumerable"):
             raise NotEnumerable(output.form[0].partition(": ")[2])
         if not is_ours(type(mechanism)):
             source.begin()
-            again = observe(lambda: mechanism(data, source), _SECONDS)
-            if again.whole != output.whole:
+            if observe(call).whole != output.whole:
                 raise NotEnumerable("it gives another output when `rng` draws the same")
         probabilities[output.whole].append(source.probability)
         shown.setdefault(output.whole, output)
-        ways = np.prod([float(x) for x in source.options])
-        if run > MOST_RUNS or (run == 0 and ways > MOST_RUNS):
+        if run > MOST_RUNS or (run == 0 and prod(map(float, source.options)) > MOST_RUNS):
             return None
-        if not source.advance():
-            break
     return {whole: (fsum(p), shown[whole]) for whole, p in probabilities.items()}
-
-
-def _loss(
-    one: dict[int, tuple[float, Output]],
-    other: dict[int, tuple[float, Output]],
-    epsilon: float,
-    delta: float,
-) -> ExactLoss:
-    nothing = (0.0, None)
-    wholes = [w for w in {**one, **other} if one.get(w, nothing)[0] or other.get(w, nothing)[0]]
-    p = np.array([one.get(w, nothing)[0] for w in wholes])
-    q = np.array([other.get(w, nothing)[0] for w in wholes])
-    with np.errstate(divide="ignore"):
-        losses = np.abs(np.log(p) - np.log(q))
-
-    def spent_delta(at: float) -> float:
-        """The hockey-stick divergence."""
-        both = (np.maximum(0, a - exp(at) * b) for a, b in ((p, q), (q, p)))
-        return max(map(fsum, both))
-
-    worst = int(losses.argmax())
-    loss = float(losses[worst])
-    if delta:
-        loss = 0.0 if spent_delta(0.0) <= delta else _smallest_root(spent_delta, delta, losses)
-    rho = max(_renyi_loss(p, q), _renyi_loss(q, p))
-    output = (one.get(wholes[worst]) or other[wholes[worst]])[1]
-    listed = ", ".join(f"{k} = {v:.6g}" for k, v in list(output.numbers.items())[:6])
-    words = (
-        f"an output of probability {p[worst]:.4g} under one neighbour and {q[worst]:.4g} under the "
-        f"other ({listed}, …)"
-    )
-    return ExactLoss(loss, spent_delta(epsilon), len(wholes), words, rho)
 
 
 def _renyi_loss(p: np.ndarray, q: np.ndarray) -> float:
@@ -224,18 +210,14 @@ def _smallest_root(
     spent_delta: Callable[[float], float], delta: float, losses: Float[np.ndarray, "..."]
 ) -> float:
     """The smallest ε at which no more than δ is spent; inf if none is."""
-    finite = losses[np.isfinite(losses)]
-    low = 0.0
-    high = float(finite.max(initial=0.0)) + 1e-12
+    from scipy.optimize import brentq
+
+    high = float(losses[np.isfinite(losses)].max(initial=0.0)) + 1e-12
+    if spent_delta(0.0) <= delta:
+        return 0.0
     if spent_delta(high) > delta:
         return inf
-    for _ in range(60):
-        middle = (low + high) / 2
-        if spent_delta(middle) > delta:
-            low = middle
-        else:
-            high = middle
-    return high
+    return float(brentq(lambda at: spent_delta(at) - delta, 0.0, high, xtol=1e-15, rtol=1e-14))
 
 
 def is_ours(cls: type) -> bool:

@@ -74,7 +74,7 @@ def strongest_evidence(
             cuts = np.unique(values[place == 2])
             cuts = cuts[np.linspace(0, len(cuts) - 1, min(len(cuts), _MOST_CUTS)).astype(int)]
             hits, runs = _hits(values, cuts, likelier, place == 2)
-            bounds = bound_of_event(*hits, runs, delta, level)
+            bounds = bound_of_event(hits, runs, delta, level)
             best = int(bounds.argmax())
             if bounds[best] > 0:
                 named = f"{words} {sides} {sign * cuts[best]:.4g}"
@@ -83,7 +83,7 @@ def strongest_evidence(
     found = [Evidence()]
     for _, named, values, cut, likelier in events[:_TESTED]:
         hits, runs = _hits(values, cut, likelier, place % 2 == 1)
-        bound = float(bound_of_event(*hits, runs, delta, level))
+        bound = float(bound_of_event(hits, runs, delta, level))
         found.append(Evidence(bound, named, *(h / n for h, n in zip(hits, runs, strict=True))))
     return max(found, key=lambda evidence: evidence.bound)
 
@@ -108,10 +108,10 @@ def clopper_pearson(hits: Any, runs: int, level: float) -> tuple[Any, Any]:
     return low, np.where(misses > 0, beta.isf(level, hits + 1, np.maximum(misses, 1)), 1.0)
 
 
-def bound_of_event(likelier: Any, rarer: Any, runs: Any, delta: float, level: float) -> Any:
+def bound_of_event(hits: Any, runs: Any, delta: float, level: float) -> Any:
     """A lower bound on ε from an event's hits among the runs of both inputs; 0 if it shows nothing."""
-    low, _ = clopper_pearson(likelier, runs[0], level / 2)
-    _, high = clopper_pearson(rarer, runs[1], level / 2)
+    low, _ = clopper_pearson(hits[0], runs[0], level / 2)
+    _, high = clopper_pearson(hits[1], runs[1], level / 2)
     return np.log(np.maximum((low - delta) / high, 1))
 
 
@@ -124,7 +124,7 @@ def _scores(
     """What events are made of, learnt from some of the outputs."""
     forms, evidence = _ratios([hash(o.form) for o in outputs], first, learn)
     if evidence > 0:
-        ends = [set(outputs[i].form) for i in (forms.argmax(), forms.argmin())]
+        ends = [set(outputs[int(i)].form) for i in (forms.argmax(), forms.argmin())]
         special = [", ".join(x - y) or "nothing special" for x, y in (ends, ends[::-1])]
         yield _ratio_of(" against ".join(special)), forms
     for words, labels in (
@@ -148,7 +148,8 @@ def _scores(
         for absent in (-np.inf, np.inf):
             yield name, np.nan_to_num(values, nan=absent)
     if found:
-        yield _ratio_of(*(words for *_, words in found)), sum(ratios for *_, ratios, _ in found)
+        total = np.sum([ratios for *_, ratios, _ in found], axis=0)
+        yield _ratio_of(*(words for *_, words in found)), total
         shown = ", ".join(name for _, name, *_ in found[:3])
         values = np.stack([values for _, _, values, *_ in found[:20]], axis=1)
         yield (

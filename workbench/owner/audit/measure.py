@@ -6,29 +6,29 @@ import csv
 import inspect
 import io
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
-from workbench import noise
 from workbench.owner.audit.cuts import NotEnumerable
 from workbench.owner.audit.enumeration import output_laws
 from workbench.owner.audit.events import strongest_evidence
 from workbench.owner.audit.outputs import NoAnswer, Output, observe
-from workbench.owner.audit.pairs import Pair, pairs_for
+from workbench.owner.audit.pairs import Pair, is_product, pairs_for, tiles
 from workbench.privacy import DP, ZCDP
 
 # Measure
 
 RUNS = 20_000
 FALSE_ALARMS = 1e-6
-_PILOT = 20  # runs of either input before the others
-LEAST_RUNS = 4 * _PILOT
+LEAST_RUNS = 80
+_TILES = 60_000  # of either input: at ε = 0.3 they show four fifths of it
 _DELTA_OF_RHO = 1e-6  # at which the ε of a ρ is judged
 _ROUNDED = 1 + 1e-9  # sums of receipts may differ from the budget by rounding
 _METHODS = ("both", "runs", "exact")
@@ -57,7 +57,7 @@ class Audit:
         Outputs of each input, of which half chose the event.
     exact : float or None
         The largest loss over all outputs, computed where every draw could be enumerated.
-    spent_delta : float or None
+    spent_delta : float
         At the stated ε, the δ that the enumerated law spends (the hockey-stick divergence).
     outputs : int
         How many outputs were enumerated.
@@ -69,7 +69,7 @@ class Audit:
         Why something was not measured.
     rho : float or None
         The ρ that is promised, of which `epsilon` at `delta` follow, if it has no δ of its own.
-    exact_rho : float or None
+    exact_rho : float
         The ρ that the enumerated law spends, of orders 1 to 4.
     budget_epsilon : float or None
         ε of the budget, if `epsilon` is the one that releases state.
@@ -85,45 +85,39 @@ class Audit:
     rarer: float = 0.0
     runs: int = 0
     exact: float | None = None
-    spent_delta: float | None = None
+    spent_delta: float = 0.0
     outputs: int = 0
     all_noise: bool = True
     seconds: float = 0.0
     note: str = ""
     rho: float | None = None
-    exact_rho: float | None = None
+    exact_rho: float = 0.0
     budget_epsilon: float | None = None
 
     @property
     def leaks(self) -> bool:
         """Whether more was lost than is promised."""
-        measured = self.bound is not None and self.bound > self.epsilon
-        if self.exact is None:
-            return measured
+        if self.bound is not None and self.bound > self.epsilon:
+            return True
         slack = 1e-10 * (1 + self.epsilon)  # beyond rounding
-        spent_delta: Any = self.spent_delta  # known where the exact loss is
-        exact_rho: Any = self.exact_rho
-        computed = self.exact > self.epsilon + slack and spent_delta > self.delta + 1e-15
-        above_rho = self.rho is not None and exact_rho > self.rho * (1 + 1e-9)
-        return measured or computed or above_rho
+        computed = self.exact is not None and self.exact > self.epsilon + slack
+        above_rho = self.rho is not None and self.exact_rho > self.rho * _ROUNDED
+        return (computed and self.spent_delta > self.delta + 1e-15) or above_rho
 
     @property
     def computed_part(self) -> float | None:
         """The loss that was computed over what is promised: of ρ where that is, or else of ε."""
-        if self.exact is None or not 0 < self.epsilon < inf:
+        if self.exact is None or not self.epsilon:
             return None
-        exact_rho: Any = self.exact_rho  # known where ρ is
-        return self.exact / self.epsilon if self.rho is None else exact_rho / self.rho
+        return self.exact / self.epsilon if self.rho is None else self.exact_rho / self.rho
 
     @property
     def reached(self) -> float:
         """The larger of bound and exact loss, over the stated ε, or of the computed ρ over the stated."""
-        if self.rho is not None and self.computed_part is not None:
-            return self.computed_part
-        known = [x for x in (self.bound, self.exact) if x is not None]
-        if not known or not 0 < self.epsilon < inf:
-            return 0.0
-        return max(known) / self.epsilon
+        part = self.computed_part or 0.0
+        if self.rho is not None and part:
+            return part
+        return max(part, (self.bound or 0.0) / self.epsilon) if self.epsilon else 0.0
 
     def __str__(self) -> str:
         head = f"{self.name}, {self.pair}: ε = {self.epsilon:.4g} stated"
@@ -134,13 +128,14 @@ class Audit:
         parts = []
         if self.exact is not None:
             parts.append(f"{self.exact:.4g} computed over {self.outputs} outputs")
-        if self.rho is not None and self.exact is not None:
-            parts.append(f"ρ = {self.exact_rho:.4g} computed of {self.rho:.4g}")
+            if self.rho is not None:
+                parts.append(f"ρ = {self.exact_rho:.4g} computed of {self.rho:.4g}")
+            elif self.delta:
+                parts.append(f"δ = {self.spent_delta:.3g} spent of {self.delta:.3g}")
         if self.bound is not None:
             parts.append(f"at least {self.bound:.4g} in {self.runs} runs of each")
-        parts = parts or ["nothing measured"]
-        if self.note:
-            parts.append(self.note)
+        if self.note or not parts:
+            parts.append(self.note or "nothing measured")
         text = f"{head}; {', '.join(parts)}"
         if self.leaks:
             text += f". LEAK: {self.event}"
@@ -161,6 +156,7 @@ def audit(
     runs: int = RUNS,
     seconds: float = 10.0,
     most_seconds: float = inf,
+    check_seconds: float = inf,
     method: str = "both",
     false_alarms: float = FALSE_ALARMS,
     rng: np.random.Generator | None = None,
@@ -184,6 +180,8 @@ def audit(
         The limit of a single call; five times as long for the first, which may load and compile.
     most_seconds : float
         Of processor time, or ten times as long on the clock: no more calls are made after it.
+    check_seconds : float
+        The same where the loss was computed.
     method : "both", "runs" or "exact"
         Whether to run, and whether to enumerate where that is possible.
     false_alarms : float
@@ -212,23 +210,16 @@ def audit(
     start = time.perf_counter()
     if method not in _METHODS:
         raise ValueError(f"method = {method!r} is not allowed: need one of {_METHODS}")
+    if runs < LEAST_RUNS:
+        raise ValueError(f"runs = {runs} is not allowed: need at least {LEAST_RUNS}")
     name = name_of(mechanism)
     _refuse_more_arguments(mechanism, name)
     if pair is None:
         pair = pairs_for(mechanism)[0]
     if not isinstance(pair, Pair):
         pair = Pair("the stated pair", *pair)
-    given = getattr(mechanism, "budget", None)
-    budget = promised(mechanism)
-    stated_epsilon = budget.epsilon if epsilon is None and budget is not None else epsilon
-    if stated_epsilon is None:
-        raise ValueError(f"{name} states no ε: state the epsilon that it promises")
-    if not 0 <= stated_epsilon < inf:
-        raise ValueError(f"epsilon = {stated_epsilon!r} is not allowed: need a number >= 0")
-    stated_delta = delta if delta is not None else getattr(budget, "delta", 0.0)
-    rho = given.rho if isinstance(given, ZCDP) and not given.delta else None
-    promise = _Promise(stated_epsilon, stated_delta, rho)
-    promises = _with_releases(promise, mechanism, name, pair, seconds)
+    budget = promise_of(mechanism, epsilon, delta)
+    promises = _with_releases(budget, mechanism, pair, seconds)
     laws = None
     note = ""
     if method != "runs":
@@ -236,96 +227,64 @@ def audit(
             laws = output_laws(mechanism, pair)
         except NotEnumerable as e:
             note = f"not enumerated: {e}"
-    outputs = None
+    samples = []
     if method != "exact":
-        outputs = _outputs(mechanism, name, pair, runs, seconds, most_seconds, rng)
+        most_seconds = min(most_seconds, inf if laws is None else check_seconds)
+        given = {} if rng is None else {"rng": rng}
+        release = partial(mechanism, **given)
+        calls = [partial(_call, name, release, pair, which, seconds) for which in (0, 1)]
+        samples.append(("", sample(calls, runs, most_seconds)))
+        _refuse_useless(name, *samples[0][1])
+        if is_product(mechanism):
+            limits = (min(runs, _TILES), min(most_seconds, check_seconds))
+            samples.append((", in tiles", sample(tiles(mechanism, pair, rng), *limits)))
     audits = []
     for judged in promises:
         measured: dict[str, Any] = {}
-        if outputs is not None:
-            rate = false_alarms / len(promises)
+        for where, outputs in samples:
+            rate = false_alarms / len(promises) / len(samples)
             evidence = strongest_evidence(*outputs, judged.delta, rate)
-            measured = dict(
-                bound=evidence.bound,
-                event=evidence.event,
-                likelier=evidence.likelier,
-                rarer=evidence.rarer,
-                runs=len(outputs[0]),
-            )
+            if evidence.bound >= measured.get("bound", 0.0):
+                measured = evidence._asdict() | {"runs": len(outputs[0])}
+                measured["event"] += where
         if laws is not None:
-            exact = laws.loss(judged.epsilon, judged.delta)
-            measured |= dict(
-                exact=exact.loss,
-                spent_delta=exact.delta,
-                exact_rho=exact.rho,
-                outputs=exact.outputs,
-                all_noise=exact.all_noise,
-            )
-            if exact.loss > judged.epsilon and not measured.get("bound", 0.0) > judged.epsilon:
-                measured["event"] = exact.words
-        audits.append(
-            Audit(
-                name,
-                pair.name,
-                judged.epsilon,
-                judged.delta,
-                seconds=time.perf_counter() - start,
-                note=note,
-                rho=judged.rho,
-                budget_epsilon=None if judged is promise else promise.epsilon,
-                **measured,
-            )
-        )
+            exact = laws.loss(judged.epsilon, judged.delta)._asdict()
+            if exact["exact"] > judged.epsilon >= measured.get("bound", 0.0):
+                measured["event"] = exact["event"]
+            measured = exact | measured
+        by_release = {} if judged is budget else {"budget_epsilon": budget.epsilon}
+        seconds = time.perf_counter() - start
+        stated = judged._asdict() | by_release | {"seconds": seconds, "note": note}
+        audits.append(Audit(name, pair.name, **stated, **measured))
     return next((result for result in audits if result.leaks), audits[0])
 
 
-class _Promise(NamedTuple):
-    epsilon: float
-    delta: float
-    rho: float | None
-
-    @classmethod
-    def of(cls, privacy: DP | ZCDP) -> _Promise:
-        """The promise of a budget or a release: a ρ also at a small δ."""
-        if isinstance(privacy, DP):
-            return cls(privacy.epsilon, privacy.delta, None)
-        at = privacy.at(privacy.delta + _DELTA_OF_RHO)
-        return cls(at.epsilon, at.delta, None if privacy.delta else privacy.rho)
-
-    def implies(self, other: _Promise) -> bool:
-        """Whether data that keep this promise keep the other one too, except for rounding."""
-        if other.rho is not None and (self.rho is None or self.rho > other.rho * _ROUNDED):
-            return False
-        return self.epsilon <= other.epsilon * _ROUNDED and self.delta <= other.delta * _ROUNDED
+def _call(name: str, release: Any, pair: Pair, which: int, seconds: float) -> list[Output]:
+    """What one call on either input lets out."""
+    try:
+        return [observe(partial(release, (pair.one, pair.other)[which]), seconds)]
+    except NoAnswer:
+        neighbour = ("first", "second")[which]
+        raise ValueError(
+            f"{name} did not answer for the {neighbour} neighbour within {seconds:g} seconds: need a "
+            "callable that returns, or a longer time limit"
+        ) from None
 
 
-def _with_releases(
-    promise: _Promise, mechanism: Any, name: str, pair: Pair, seconds: float
-) -> list[_Promise]:
-    """The promise, and those that a release of either neighbour states, without weaker ones."""
-    promises = [promise]
-    releases: list[Any] = []
-
-    def release(data: Any) -> None:
-        releases.append(mechanism(data))
-
-    for data, before in ((pair.one, []), (pair.other, [pair.one])):
-        try:
-            observe(partial(release, data), 5 * seconds)  # the first one may load and compile
-        except NoAnswer:
-            raise _no_answer(name, 5 * seconds, (before, [])) from None
-    for privacy in (getattr(made, "privacy", None) for made in releases):
-        if isinstance(privacy, DP | ZCDP):
-            stated = _Promise.of(privacy)
-            if not any(known.implies(stated) for known in promises):
-                promises = [*(p for p in promises if not stated.implies(p)), stated]
-    return promises
-
-
-def promised(mechanism: Any) -> DP | None:
-    """What a mechanism's budget promises, a ρ at a small δ; None of a callable without a budget."""
-    budget = getattr(mechanism, "budget", None)
-    return budget.at(budget.delta + _DELTA_OF_RHO) if isinstance(budget, ZCDP) else budget
+def sample(
+    calls: Sequence[Callable[[], list[Output]]], runs: int, most_seconds: float
+) -> tuple[list[Output], list[Output]]:
+    """At least so many outputs of both inputs, in turn, or as many as time allows."""
+    clock = time.perf_counter() + 10 * most_seconds
+    processor = time.process_time() + most_seconds
+    drawn: tuple[list[Output], list[Output]] = ([], [])
+    while len(drawn[0]) < runs:
+        for call, outputs in zip(calls, drawn, strict=True):
+            outputs += call()
+        late = time.process_time() > processor or time.perf_counter() > clock
+        if late and len(drawn[0]) > LEAST_RUNS:
+            break
+    return drawn
 
 
 def name_of(mechanism: Any) -> str:
@@ -338,84 +297,80 @@ def _refuse_more_arguments(mechanism: Any, name: str) -> None:
     if not callable(mechanism):
         raise ValueError(f"{name} cannot be called: need a mechanism, or a function of data")
     try:
-        parameters = list(inspect.signature(mechanism).parameters.values())
-    except (TypeError, ValueError):
-        return
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [
-        p.name
-        for i, p in enumerate(p for p in parameters if p.kind in (*plain, p.KEYWORD_ONLY))
-        if p.default is p.empty and (i > 0 or p.kind not in plain)
-    ]
-    if needed:
+        inspect.signature(mechanism).bind(None)
+    except TypeError as e:
         raise ValueError(
-            f"{name} needs {', '.join(needed)} beside data: need a callable of data alone that draws "
-            "from the system, as in lambda data: f(data, fresh_seed()), with another seed every time"
-        )
-    if not any(p.kind in (*plain, p.VAR_POSITIONAL) for p in parameters):
-        raise ValueError(f"{name} takes no data: need a callable of one argument")
+            f"{name}: {e}. Give a callable of data alone that draws from the system, for example "
+            "lambda data: f(data, fresh_seed()) with another seed every time."
+        ) from None
+    except ValueError:  # it has no signature
+        return
 
 
-def _outputs(
-    mechanism: Callable[..., Any],
-    name: str,
-    pair: Pair,
-    runs: int,
-    seconds: float,
-    most_seconds: float,
-    rng: Any,
-) -> tuple[list[Output], list[Output]]:
-    """Outputs of both inputs, in turn."""
-    if runs < LEAST_RUNS:
-        raise ValueError(f"runs = {runs} is not allowed: need at least {LEAST_RUNS}")
-    _load_libraries()
-    given = {} if rng is None else {"rng": rng}
-    clock = time.perf_counter() + 10 * most_seconds
-    processor = time.process_time() + most_seconds
-    drawn: tuple[list[Output], list[Output]] = ([], [])
-    for i in range(runs):
-        limit = seconds if i else 5 * seconds  # what loads and compiles at first use
-        for data, outputs in zip((pair.one, pair.other), drawn, strict=True):
-            try:
-                outputs.append(observe(partial(mechanism, data, **given), limit))
-            except NoAnswer:
-                raise _no_answer(name, limit, drawn) from None
-        if i == _PILOT:
-            _refuse_useless(name, drawn)
-        late = time.process_time() > processor or time.perf_counter() > clock
-        if i >= LEAST_RUNS and late:
-            break
-    return drawn
-
-
-@cache
-def _load_libraries() -> None:
-    """What the workbench compiles is there before any clock runs, which would break it off."""
-    noise.threshold_sample(
-        np.array([3]),
-        np.array([2]),
-        [noise.Block(9, 1.0, 1.0)],
-        theta=1,
-        tau=3.0,
-        rng=np.random.default_rng(0),
-    )
-
-
-def _no_answer(name: str, seconds: float, drawn: tuple[list[Any], list[Any]]) -> ValueError:
-    answered = len(drawn[1]) if len(drawn[0]) == len(drawn[1]) else len(drawn[0])
-    which = "the first neighbour" if len(drawn[0]) == len(drawn[1]) else "the second neighbour"
-    return ValueError(
-        f"{name} did not answer for {which} within {seconds:g} seconds, after {answered} calls that "
-        "did: need a callable that returns, or a longer time limit"
-    )
-
-
-def _refuse_useless(name: str, drawn: tuple[list[Output], list[Output]]) -> None:
+def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:
     """A ValueError where every call with either input raises the same."""
-    forms = {o.form for outputs in drawn for o in outputs}
+    forms = {output.form for output in one + other}
     if len(forms) == 1 and (form := forms.pop()) and form[0].startswith("raises "):
         raised = form[0].partition("\n")[0]
         raise ValueError(f"{name} {raised}, for either neighbour: there is nothing to audit")
+
+
+# Promises
+
+
+class Promise(NamedTuple):
+    """What a budget or a release promises: an ε at a δ, and the ρ that they follow from."""
+
+    epsilon: float
+    delta: float = 0.0
+    rho: float | None = None
+
+    @classmethod
+    def of(cls, privacy: DP | ZCDP) -> Promise:
+        """The promise of a budget or a release: a ρ also at a small δ."""
+        if isinstance(privacy, DP):
+            return cls(privacy.epsilon, privacy.delta)
+        at = privacy.at(privacy.delta + _DELTA_OF_RHO)
+        return cls(at.epsilon, at.delta, None if privacy.delta else privacy.rho)
+
+    def implies(self, other: Promise) -> bool:
+        """Whether data that keep this promise keep the other one too, except for rounding."""
+        if other.rho is not None and (self.rho is None or self.rho > other.rho * _ROUNDED):
+            return False
+        return self.epsilon <= other.epsilon * _ROUNDED and self.delta <= other.delta * _ROUNDED
+
+
+def promise_of(
+    mechanism: Any, epsilon: float | None = None, delta: float | None = None
+) -> Promise:
+    """What is stated here, or else by the mechanism's budget."""
+    budget = getattr(mechanism, "budget", None)
+    promise = Promise(inf) if budget is None else Promise.of(budget)
+    if epsilon is not None:
+        promise = promise._replace(epsilon=epsilon)
+    if not 0 <= promise.epsilon < inf:
+        raise ValueError(
+            f"{name_of(mechanism)} promises ε = {promise.epsilon}: state the epsilon that it "
+            "promises, a number >= 0"
+        )
+    return promise if delta is None else promise._replace(delta=delta)
+
+
+def _with_releases(
+    budget: Promise, mechanism: Any, pair: Pair, seconds: float
+) -> list[Promise]:
+    """The promises of the budget and of a release of either neighbour, without weaker ones."""
+    releases: list[Any] = []
+
+    def release(data: Any) -> None:
+        releases.append(mechanism(data))
+
+    for which in (0, 1):  # the first one may load and compile
+        _call(name_of(mechanism), release, pair, which, 5 * seconds)
+    stated = [getattr(release, "privacy", None) for release in releases]
+    promises = [Promise.of(x) for x in stated if isinstance(x, DP | ZCDP)]
+    tighter = [x for x in dict.fromkeys(promises) if not budget.implies(x)]
+    return tighter if any(x.implies(budget) for x in tighter) else [budget, *tighter]
 
 
 # Rows
@@ -444,15 +399,11 @@ def read_rows(path: Path) -> list[Audit]:
         return []
     text = path.read_text(encoding="utf-8")
     whole = text[: text.rfind("\n") + 1]
+    rows = csv.DictReader(io.StringIO(whole))
     try:
-        rows = csv.DictReader(io.StringIO(whole))
-        audits = [
-            Audit(
-                **{f.name: _read(f.type, row[f.name]) for f in fields(Audit) if f.name in row}
-            )
-            for row in rows
-        ]
-    except (KeyError, TypeError, ValueError):
+        stated = [{name: x for name, x in row.items() if x} for row in rows]
+        audits = msgspec.convert(stated, list[Audit], strict=False)
+    except msgspec.ValidationError:
         raise ValueError(
             f"{path} holds something else than rows of audits: name a new file"
         ) from None
@@ -492,14 +443,3 @@ def budget_unused(audits: Iterable[Audit]) -> dict[str, float]:
             largest[audit.name] = max(part, largest.get(audit.name, 0.0))
     unused = {name: 1 - part for name, part in largest.items() if part < _SPENT}
     return dict(sorted(unused.items(), key=lambda item: -item[1]))
-
-
-def _read(kind: Any, text: str) -> Any:
-    """One field of an audit, from the text of its row."""
-    if kind == "str":
-        return text
-    if kind == "bool":
-        return text == "True"
-    if not text and kind.endswith("None"):
-        return None
-    return int(text) if kind == "int" else float(text)

@@ -11,7 +11,7 @@ What is released beside the cells is one for all copies, and is left to plain ru
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -20,8 +20,6 @@ from typing import Any
 import numpy as np
 
 from workbench.data import Bound, Interactions, Records, SparseTable
-from workbench.estimates import Histogram, ItemEdgeCounts, Summary
-from workbench.owner.audit.events import Evidence, strongest_evidence
 from workbench.owner.audit.outputs import Output
 from workbench.privacy import ADD_REMOVE
 from workbench.spaces import Domain, Quadtree
@@ -56,15 +54,13 @@ class Pair:
         return f"Pair({self.name!r})"
 
 
-def pairs_for(mechanism: Any, seed: int = 0) -> list[Pair]:
+def pairs_for(mechanism: Any) -> list[Pair]:
     """The pairs of neighbours on which a mechanism is audited.
 
     Parameters
     ----------
     mechanism : Mechanism
         What it takes, the relation that it promises and its public thresholds decide.
-    seed : int
-        Of the random pairs.
 
     Returns
     -------
@@ -87,12 +83,12 @@ def pairs_for(mechanism: Any, seed: int = 0) -> list[Pair]:
     if takes is SparseTable:
         if getattr(mechanism, "relation", ADD_REMOVE) != ADD_REMOVE:
             return _replaced_tuples(getattr(mechanism, "total", 2))
-        return [*_counts(mechanism, _table, CELLS.size), *_random_tables(seed)]
+        return _counts(mechanism, _table, CELLS.size)
     if takes is Records:
         tree = Quadtree(1, max(2, min(3, getattr(mechanism, "depth", 2))))
         return _counts(mechanism, partial(_records, tree), tree.digits.size)
     if takes is Interactions:
-        return [*_users(mechanism), *_random_users(seed)]
+        return _users(mechanism)
     raise ValueError(
         f"{type(mechanism).__name__} takes {takes.__name__}: state a pair of neighbours, since none "
         "can be made up of tables, records or interactions"
@@ -143,20 +139,6 @@ def _counts(mechanism: Any, make: Any, cells: int) -> list[Pair]:
         ),
     ]
     return [Pair(name, make(x, bound), make(y, bound)) for name, x, y, bound in listed]
-
-
-def _random_tables(seed: int) -> list[Pair]:
-    rng = np.random.default_rng(seed)
-    pairs = []
-    for i in range(2):
-        keys = rng.choice(CELLS.size, 6, replace=False)
-        without = dict(zip(keys.tolist(), rng.geometric(0.3, 6).tolist(), strict=True))
-        unit = rng.choice(CELLS.size, 2, replace=False).tolist()
-        whole = dict(without)
-        for key, count in zip(unit, (2, 1), strict=True):
-            whole[key] = whole.get(key, 0) + count
-        pairs.append(Pair(f"random {i + 1}", _table(whole, _WIDE), _table(without, _WIDE)))
-    return pairs
 
 
 def _replaced_tuples(total: int) -> list[Pair]:
@@ -217,13 +199,6 @@ def _users(mechanism: Any) -> list[Pair]:
     return [Pair(name, _interactions(x), _interactions(y)) for name, x, y in listed]
 
 
-def _random_users(seed: int) -> list[Pair]:
-    rng = np.random.default_rng(seed)
-    others = [(u, int(rng.integers(4)), int(rng.integers(2))) for u in (0, 0, 1, 2)]
-    unit = [(9, int(rng.integers(4)), int(rng.integers(2))) for _ in range(3)]
-    return [Pair("random", _interactions(others + unit), _interactions(others))]
-
-
 # Tiles
 
 COPIES = 1000
@@ -270,38 +245,23 @@ def is_product(mechanism: Any) -> bool:
     return not any(getattr(inner, name, None) for name in _JOINING)
 
 
-def evidence_of_tiles(
-    mechanism: Any,
-    pair: Pair,
-    delta: float,
-    level: float,
-    runs: int,
-    most_seconds: float,
-    rng: np.random.Generator | None = None,
-) -> tuple[Evidence, int]:
-    """The largest lower bound on ε that tiles show, and how many there were of either input.
+def tiles(
+    mechanism: Any, pair: Pair, rng: np.random.Generator | None = None
+) -> list[Callable[[], list[Output]]]:
+    """For each input, a call that releases tiles of it and gives what each tile shows.
 
     Parameters
     ----------
     mechanism : one that `is_product`.
     pair : of tables or interactions.
-    delta, level : as for `strongest_evidence`.
-    runs : at least so many tiles of either input, unless time ends first.
-    most_seconds : of processor time.
     rng : as for a release.
 
     Returns
     -------
-    Evidence
-    int
+    list of callables
     """
     tiled = [_tiled(data) for data in (pair.one, pair.other)]
-    drawn: tuple[list[Output], list[Output]] = ([], [])
-    end = time.process_time() + most_seconds
-    while len(drawn[0]) < runs and (not drawn[0] or time.process_time() < end):
-        for data, outputs in zip(tiled, drawn, strict=True):
-            outputs += _cut(mechanism(data, rng).estimate)
-    return strongest_evidence(*drawn, delta, level), len(drawn[0])
+    return [partial(_release_tiles, mechanism, data, rng) for data in tiled]
 
 
 def _tiled(data: SparseTable | Interactions) -> Any:
@@ -322,30 +282,17 @@ def _tiled(data: SparseTable | Interactions) -> Any:
     return Interactions.from_codes(domain, *columns, data.bound)
 
 
-def _cut(estimate: Any) -> list[Output]:
-    """What each tile shows."""
-    if isinstance(estimate, Summary):
-        return _cut_summary(estimate)
-    parts = (
-        {"cell": estimate} if isinstance(estimate, Histogram) else _items_and_edges(estimate)
-    )
-    columns: dict[str, np.ndarray] = {}
-    for name, histogram in parts.items():
-        values = histogram.values.reshape(COPIES, -1)
-        columns |= {f"{name} {i}": values[:, i] for i in range(values.shape[1])}
-    rows = np.stack(list(columns.values()), axis=1).tolist()
-    return [Output(dict(zip(columns, row, strict=True)), (), hash(tuple(row))) for row in rows]
-
-
-def _items_and_edges(estimate: ItemEdgeCounts) -> dict[str, Histogram]:
-    return {"item": estimate.items, "edge": estimate.edges}
-
-
-def _cut_summary(summary: Summary) -> list[Output]:
-    cells = summary.domain.shape[1]
+def _release_tiles(mechanism: Any, data: Any, rng: Any) -> list[Output]:
+    """What each tile shows of a release of all."""
+    estimate = mechanism(data, rng).estimate
+    parts = {"cell": estimate}
+    if hasattr(estimate, "edges"):
+        parts = {"item": estimate.items, "edge": estimate.edges}
     numbers: list[dict[str, float]] = [{} for _ in range(COPIES)]
-    values = summary.values.astype(float).tolist()
-    for key, noisy in zip(summary.keys.tolist(), values, strict=True):
-        tile, cell = divmod(key, cells)
-        numbers[tile][f"cell {cell}"] = noisy
+    for name, part in parts.items():
+        cells = part.domain.size // COPIES
+        keys = getattr(part, "keys", np.arange(part.domain.size))
+        values = part.values.astype(float).ravel()
+        for key, noisy in zip(keys.tolist(), values.tolist(), strict=True):
+            numbers[key // cells][f"{name} {key % cells}"] = noisy
     return [Output(shown, (), hash(tuple(shown.items()))) for shown in numbers]

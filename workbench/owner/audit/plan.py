@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench import mechanisms
+from workbench.compiled import limited_threads
 from workbench.owner.audit.enumeration import is_ours
-from workbench.owner.audit.measure import FALSE_ALARMS, Audit, audit, name_of, promised
-from workbench.owner.audit.pairs import Pair, evidence_of_tiles, is_product, pairs_for
+from workbench.owner.audit.measure import Audit, audit, name_of, promise_of
+from workbench.owner.audit.pairs import Pair, pairs_for
+from workbench.owner.processes import end_with
 from workbench.privacy import DP, ZCDP
 
 EPSILONS = (0.3, 1.0, 3.0)
 DELTA = 1e-6
 RUNS = 400_000  # of either input, and less where time ends first
 MOST_SECONDS = 60.0
-_TILES = 60_000  # of either input: at ε = 0.3 they show four fifths of it
 _CHECK_SECONDS = 3.0  # of runs where the loss is computed
 
 
@@ -49,16 +50,15 @@ _SHARP: dict[str, tuple[Any, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Job:
-    """One audit to make: a mechanism, and which of the pairs made up for it.
+class Job(NamedTuple):
+    """One audit to make: a mechanism, and one of the pairs made up for it.
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : Mechanism or callable
         Its budget is what it promises.
-    pair : int
-        The place in `pairs_for(mechanism)`.
+    pair : Pair
+        The neighbours.
     epsilon : float, optional
         What it promises: of a callable that has no budget, or of a ρ at δ.
     share : float
@@ -66,39 +66,21 @@ class Job:
     """
 
     mechanism: Any
-    pair: int = 0
+    pair: Pair
     epsilon: float | None = None
     share: float = 1.0
 
     @property
     def key(self) -> tuple[str, str, float]:
         """What names its audit: the mechanism, the pair and ε."""
-        stated = self.epsilon
-        budget: Any = promised(self.mechanism)  # of what states no ε
-        epsilon = float(budget.epsilon if stated is None else stated)
-        return name_of(self.mechanism), pairs_for(self.mechanism)[self.pair].name, epsilon
-
-
-def all_pairs(mechanism: Any, epsilon: float | None = None) -> list[Job]:
-    """A job a pair, for a mechanism or callable of which nobody knows where it shows most.
-
-    Parameters
-    ----------
-    mechanism : Mechanism or callable
-        Whose pairs are those of `pairs_for`.
-    epsilon : float, optional
-        What a callable promises.
-
-    Returns
-    -------
-    list of Job
-    """
-    count = len(pairs_for(mechanism))
-    return [Job(mechanism, pair, epsilon, share=2 / count) for pair in range(count)]
+        promise = promise_of(self.mechanism, self.epsilon)
+        return name_of(self.mechanism), self.pair.name, float(promise.epsilon)
 
 
 def default_jobs(
-    classes: Sequence[type] | None = None, epsilons: Sequence[float] = EPSILONS
+    audited: Sequence[Any] | None = None,
+    epsilons: Sequence[float] = EPSILONS,
+    thorough: bool = False,
 ) -> list[Job]:
     """One pair of each class of ours at each ε, that at which it shows most; of others, all pairs.
 
@@ -106,58 +88,51 @@ def default_jobs(
 
     Parameters
     ----------
-    classes : sequence of classes, optional
-        All of `workbench.mechanisms`, if not given.
+    audited : sequence, optional
+        Classes of mechanisms, mechanisms (at their own ε) or functions of data. All of
+        `workbench.mechanisms`, if not given.
     epsilons : sequence of float
         Privacy losses.
+    thorough : bool
+        All pairs of each class too, at its example's fields and at each other choice of each field.
 
     Returns
     -------
     list of Job
+        None twice.
     """
+    things: Sequence[Any] = mechanisms.ALL if audited is None else audited
     jobs = []
-    every: Sequence[Any] = mechanisms.ALL if classes is None else classes
-    for cls in every:
-        for epsilon, budget in _budgets(cls, epsilons):
-            mechanism = cls.example(budget)
-            stated = _stated(mechanism, epsilon)
-            if not is_ours(cls):  # nobody knows where it shows most
-                jobs += all_pairs(mechanism, stated)
-                continue
-            change, *pairs = _SHARP.get(cls.__name__, (lambda b: {}, 0))
-            mechanism = _fitted(replace(mechanism, **change(budget)))
-            jobs += [Job(mechanism, pair, stated) for pair in pairs]
-    return jobs
-
-
-def thorough_jobs(
-    classes: Sequence[type] | None = None, epsilons: Sequence[float] = EPSILONS
-) -> list[Job]:
-    """All pairs of each class, at its example's fields and at each other choice of each field.
-
-    Parameters
-    ----------
-    classes, epsilons
-        As for `default_jobs`.
-
-    Returns
-    -------
-    list of Job
-        Those of `default_jobs` first; none twice.
-    """
-    jobs = default_jobs(classes, epsilons)
-    every: Sequence[Any] = mechanisms.ALL if classes is None else classes
-    for cls in every:
-        for epsilon, budget in _budgets(cls, epsilons):
-            for mechanism in _variants(_fitted(cls.example(budget))):
-                jobs += all_pairs(mechanism, _stated(mechanism, epsilon))
-    first: dict[tuple[str, int], Job] = {}
+    for thing in things:
+        if not (isinstance(thing, type) and hasattr(thing, "example")):
+            own = hasattr(thing, "budget") and not isinstance(thing, type)
+            for epsilon in [None] if own else epsilons:
+                jobs += _all_pairs(thing, epsilon)
+            continue
+        change, *pairs = _SHARP.get(thing.__name__, (lambda b: {}, 0))
+        for epsilon, budget in _budgets(thing, epsilons):
+            example = thing.example(budget)
+            stated = epsilon if isinstance(example.budget, ZCDP) else None
+            if is_ours(thing):
+                sharp = _fitted(replace(example, **change(budget)))
+                made = pairs_for(sharp)
+                jobs += [Job(sharp, made[pair], stated) for pair in pairs]
+            if thorough or not is_ours(thing):  # nobody knows where it shows most
+                for mechanism in _variants(_fitted(example)) if thorough else [example]:
+                    jobs += _all_pairs(mechanism, stated)
+    first: dict[tuple[str, str, float | None], Job] = {}
     for job in jobs:
-        first.setdefault((repr(job.mechanism), job.pair), job)
+        first.setdefault((repr(job.mechanism), job.pair.name, job.epsilon), job)
     return list(first.values())
 
 
-def _budgets(cls: type, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | ZCDP]]:
+def _all_pairs(mechanism: Any, epsilon: float | None) -> list[Job]:
+    """A job for each pair, for a mechanism or callable of which nobody knows where it shows most."""
+    pairs = pairs_for(mechanism)
+    return [Job(mechanism, pair, epsilon, share=2 / len(pairs)) for pair in pairs]
+
+
+def _budgets(cls: Any, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | ZCDP]]:
     """Each ε, and the ρ that it pays for at δ, as far as the class takes them."""
     delta = DELTA if getattr(cls, "spends_delta", False) else 0.0
     for epsilon in epsilons:
@@ -167,18 +142,10 @@ def _budgets(cls: type, epsilons: Sequence[float]) -> Iterator[tuple[float, DP |
             yield epsilon, replace(ZCDP.within(DP(epsilon, DELTA)), delta=delta)
 
 
-def _stated(mechanism: Any, epsilon: float) -> float | None:
-    """The ε at which a ρ was chosen; others state it themselves."""
-    return epsilon if isinstance(mechanism.budget, ZCDP) else None
-
-
 def _fitted(mechanism: Any) -> Any:
     """The same for made-up data: two units where their number is public."""
-    return (
-        replace(mechanism, total=2)
-        if type(mechanism).__name__ == "DirichletSynthesis"
-        else mechanism
-    )
+    is_synthesis = type(mechanism).__name__ == "DirichletSynthesis"
+    return replace(mechanism, total=2) if is_synthesis else mechanism
 
 
 def _variants(mechanism: Any) -> Iterator[Any]:
@@ -194,93 +161,33 @@ def _variants(mechanism: Any) -> Iterator[Any]:
                 continue  # not with these other fields
 
 
-def most_minutes(jobs: Sequence[Job], most_seconds: float = MOST_SECONDS) -> float:
-    """Processor time that the runs of audits may take, if nothing can be computed."""
-    return sum(job.share for job in jobs) * most_seconds / 60
-
-
-def run_job(
-    job: Job,
-    runs: int = RUNS,
-    seconds: float = 10.0,
-    most_seconds: float = MOST_SECONDS,
-    false_alarms: float = FALSE_ALARMS,
-) -> Audit:
+def run_job(job: Job, **options: Any) -> Audit:
     """One audit; what cannot be audited says why, and does not stop the others."""
-    mechanism = job.mechanism
-    pair = pairs_for(mechanism)[job.pair]
-    stated: dict[str, Any] = dict(epsilon=job.epsilon, seconds=seconds)
+    limits = dict(most_seconds=MOST_SECONDS, check_seconds=_CHECK_SECONDS, runs=RUNS) | options
+    limits["most_seconds"] *= job.share
+    if is_ours(type(job.mechanism)):
+        limits["check_seconds"] *= job.share
     try:
-        computed = audit(mechanism, pair, method="exact", **stated)
-        if computed.leaks:
-            return computed
-        check_seconds = _CHECK_SECONDS * (job.share if is_ours(type(mechanism)) else 1.0)
-        most_seconds *= job.share
-        if computed.exact is not None:
-            most_seconds = min(most_seconds, check_seconds)
-        measured = audit(
-            mechanism,
-            pair,
-            method="runs",
-            runs=runs,
-            most_seconds=most_seconds,
-            false_alarms=false_alarms / 2,
-            **stated,
-        )
-        if is_product(mechanism):
-            limits = (min(runs, _TILES), check_seconds)
-            measured = _with_tiles(measured, mechanism, pair, false_alarms / 2, limits)
+        with limited_threads(1):
+            return audit(job.mechanism, job.pair, epsilon=job.epsilon, **limits)
     except ValueError as e:
-        delta = getattr(promised(mechanism), "delta", 0.0)
-        name, words, epsilon = job.key
-        return Audit(name, words, epsilon, delta, note=str(e))
-    return replace(
-        measured,
-        event=computed.event or measured.event,
-        exact=computed.exact,
-        spent_delta=computed.spent_delta,
-        exact_rho=computed.exact_rho,
-        outputs=computed.outputs,
-        all_noise=computed.all_noise,
-        seconds=computed.seconds + measured.seconds,
-        note=computed.note,
-    )
-
-
-def _with_tiles(
-    measured: Audit,
-    mechanism: Any,
-    pair: Pair,
-    false_alarms: float,
-    limits: tuple[int, float],
-) -> Audit:
-    """The same audit with the bound that tiles show, if that is larger."""
-    start = time.perf_counter()
-    evidence, tiles = evidence_of_tiles(mechanism, pair, measured.delta, false_alarms, *limits)
-    measured = replace(measured, seconds=measured.seconds + time.perf_counter() - start)
-    if measured.bound is not None and evidence.bound <= measured.bound:
-        return measured
-    return replace(
-        measured,
-        bound=evidence.bound,
-        event=f"{evidence.event}, in tiles",
-        likelier=evidence.likelier,
-        rarer=evidence.rarer,
-        runs=tiles,
-    )
+        promise = promise_of(job.mechanism, job.epsilon)
+        return Audit(job.key[0], job.pair.name, **promise._asdict(), note=str(e))
 
 
 def run_audits(
-    jobs: Iterable[Job], executor: Executor | None = None, **options: Any
+    jobs: Iterable[Job], executor: Executor | None = None, *, workers: int = 1, **options: Any
 ) -> Iterator[Audit]:
-    """Audits as they are done, here or by any executor.
+    """Audits as they are done, here, in processes of this machine or by any executor.
 
     Parameters
     ----------
     jobs : iterable of Job
-        From `default_jobs` or `thorough_jobs`.
+        From `default_jobs`.
     executor : concurrent.futures.Executor, optional
         Of processes: in threads no call has a time limit, and what is printed is not seen.
+    workers : int
+        Number of worker processes, without an executor.
     **options
         `runs`, `seconds` (of one call), `most_seconds` (of one audit) and `false_alarms`, as for
         `audit`.
@@ -290,10 +197,17 @@ def run_audits(
     Audit
         In the order in which they end.
     """
-    jobs = list(jobs)
+    from joblib import Parallel, delayed
+
     run = partial(run_job, **options)
-    if executor is None:
-        yield from map(run, jobs)
+    if executor is not None:
+        futures = [executor.submit(run, job) for job in jobs]
+        yield from (future.result() for future in as_completed(futures))
         return
-    for future in as_completed([executor.submit(run, job) for job in jobs]):
-        yield future.result()
+    parallel = Parallel(
+        workers,
+        return_as="generator_unordered",
+        initializer=end_with,
+        initargs=(os.getpid(),),
+    )
+    yield from parallel(delayed(run)(job) for job in jobs)

@@ -7,31 +7,19 @@ are fixed. A release holds them, or nothing is claimed to follow from their secr
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
+from math import ceil
 from typing import Any, NoReturn
 
 import numpy as np
 
-from workbench.data import Interactions
 from workbench.noise import hashes, response
 from workbench.noise.discrete_gaussian import DiscreteGaussian
 from workbench.noise.empty_cells import GaussianCell
 from workbench.noise.parts import EmptyKeys
 from workbench.noise.source import Source
-from workbench.owner.audit.cuts import (
-    Cuts,
-    NotEnumerable,
-    Run,
-    between,
-    entering,
-    gaussian_parts,
-    rate_of,
-    upper_tail,
-)
-from workbench.owner.audit.pairs import Pair
-
-Parts = Callable[[Any, list[int]], list[float]]  # chances of noise on a value, between cuts
+from workbench.owner.audit.cuts import Call, Cuts, Filter, NotEnumerable, parts_of
 
 
 class Enumeration(Source):
@@ -39,29 +27,49 @@ class Enumeration(Source):
 
     Parameters
     ----------
-    pair : the neighbours.
-    cuts : at which values noise is told apart.
+    alike : whether nothing depends on which records of a user are kept.
+    cuts : at which values noise is told apart; None to record exact values, without noise.
+    followed : the recorded calls of the other input, whose values the path follows.
     """
 
-    def __init__(self, pair: Pair, cuts: Cuts) -> None:
+    def __init__(
+        self, alike: bool, cuts: Cuts | None = None, followed: Sequence[Call] = ()
+    ) -> None:
         super().__init__(bytes(32))
-        self.cuts = cuts
-        self.alike = all(map(_alike, (pair.one, pair.other)))
+        self.alike = alike
+        self.cuts = cuts or Cuts()
+        self.is_recording = cuts is None
+        self.followed = followed
+        self.calls: list[Call] = []  # without noise
+        self.empty: list[int] = []
+        self.bits: set[int] = set()
         self.options: list[int] = []
         self.taken: list[int] = []
         self.begin()
 
     def begin(self) -> None:
-        """Start a run."""
+        """Start the run, once more if it was made."""
         self.depth = 0
         self.probability = 1.0
-        self.calls = 0
+        self.call = -1
         self.public_calls = 0
-        self.cuts.runs = []
+
+    def ways(self) -> Iterator[None]:
+        """Begin a run for each way that the draws can fall."""
+        while True:
+            self.begin()
+            yield
+            del self.taken[self.depth :], self.options[self.depth :]
+            while self.taken and self.taken[-1] == self.options[-1] - 1:
+                self.taken.pop()
+                self.options.pop()
+            if not self.taken:
+                return
+            self.taken[-1] += 1
 
     def one_of(self, weights: Sequence[float]) -> int:
         """One of some ways, of which each has a probability."""
-        if len(weights) == 1:
+        if len(weights) == 1 or self.is_recording:
             return 0
         if self.depth == len(self.taken):
             self.taken.append(0)
@@ -72,17 +80,6 @@ class Enumeration(Source):
         self.depth += 1
         self.probability *= weights[chosen]
         return chosen
-
-    def advance(self) -> bool:
-        """Take the next way; False where all have been taken."""
-        del self.taken[self.depth :], self.options[self.depth :]
-        while self.taken and self.taken[-1] == self.options[-1] - 1:
-            self.taken.pop()
-            self.options.pop()
-        if not self.taken:
-            return False
-        self.taken[-1] += 1
-        return True
 
     def measurement(self) -> Source:
         """Itself: draws are numbered through."""
@@ -131,75 +128,83 @@ class Enumeration(Source):
         """One of the parts that the cuts make of each value's noise."""
         if getattr(law, "idealised", False):
             raise NotEnumerable("it draws with floating point, which is not enumerated")
-        self.occupied, self.exact = names, values.copy()
-        cuts = self.cuts
-        if cuts.is_recording:
-            gaussian = isinstance(law, DiscreteGaussian)
-            cuts.record(values, float(law.rate) if gaussian else 0.0)
+        is_named = isinstance(names, np.ndarray) and names.ndim == 1
+        exact = dict(zip(names.tolist() if is_named else count(), values.tolist()))  # noqa: B905
+        self.call += 1
+        if self.is_recording:
+            rate = float(law.rate) if isinstance(law, DiscreteGaussian) else 0.0
+            self.calls.append(Call(exact, rate))
+            known = self.followed[self.call : self.call + 1]
+            values[:] = [known[0].exact.get(n, x) if known else x for n, x in exact.items()]
             return
-        call = self.calls
-        self.calls += 1
-        weights = _parts_of(law)
-        for i, x in enumerate(values.tolist()):
-            lowest = cuts.of(call, i, names, len(values))
+        weights = parts_of(law)
+        cuts, constants = self._recorded
+        if not is_named and len(cuts) != len(values):  # of another path: other values
+            cuts = {}
+        for i, (name, x) in enumerate(exact.items()):
+            lowest = cuts.get(name, self.cuts.others)
             if not lowest:
-                values[i] = cuts.constant(call, i, x)
+                values[i] = constants.get(name, x)
                 continue
             chosen = self.one_of(weights(x, lowest))
             values[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
 
     def survive(self, law: Any, empty: int, names: Any = None) -> tuple[Any, Any]:
-        """Which of the empty cells survive; of those that are empty under one neighbour alone, each."""
-        cuts = self.cuts
+        """Which of the empty cells survive: those that are empty under one neighbour alone, and one other."""
         gaussian = isinstance(law, GaussianCell)
         if gaussian and law.above is not None:
             raise NotEnumerable("it draws empty cells again, at a lower threshold")
-        if isinstance(names, EmptyKeys):
-            cells = (self.occupied, self.exact)
-            run = Run(names.start, names.size, *cells, law.theta, float(law.tau), law.sides)
-            cuts.runs.append(run)
-            if cuts.of_cells:
-                call = (
-                    self.calls - 1
-                )  # noise on the occupied cells of the same run was the last
-                run = cuts.runs[call]
-                chance = law.chance if gaussian else float(law.survival(192))
-                own = cuts.of_cells[call]
-                return entering(run, own, chance, _parts_of(law), self.one_of, cuts.others)
-        ranks = self._ranks(empty, law.chance if gaussian else float(law.survival(192)))
-        values = np.full(len(ranks), max(1, law.theta), np.int64)
-        for i in range(len(ranks) if law.sides == 2 and not gaussian else 0):
-            if self.one_of([0.5, 0.5]):
-                values[i] *= -1
-        return ranks, values
+        chance = law.chance if gaussian else float(law.survival(192))
+        if not isinstance(names, EmptyKeys):
+            ranks = self._ranks(empty, chance)
+            return ranks, np.full(len(ranks), max(1, law.theta), np.int64)
+        passing = Filter(law.theta, float(law.tau), law.sides)
+        occupied = set(names.occupied.tolist())
+        survivors: dict[int, int] = {}
+        if self.is_recording:
+            self.calls[-1] = self.calls[-1]._replace(filter=passing)
+        parts = parts_of(law)
+        cuts, _ = self._recorded  # of the noise on the occupied cells of the same run
+        for cell in sorted(cuts.keys() - occupied):
+            lowest = cuts[cell]
+            values = [lowest[0] - 1, *lowest]
+            odds = [w * passing.kept(v) for w, v in zip(parts(0, lowest), values, strict=True)]
+            ways = [(v, chance * x / sum(odds)) for v, x in zip(values, odds, strict=True) if x]
+            chosen = self.one_of([1 - chance, *(x for _, x in ways)])
+            if chosen:
+                survivors[cell] = ways[chosen - 1][0]
+        every = range(names.start, names.start + names.size)
+        rest = [x for x in every if x not in occupied and x not in cuts]
+        if self.cuts.empty_cells and rest:
+            none = (1 - chance) ** len(rest)
+            if self.one_of([none, 1 - none]):
+                survivors[rest[0]] = max(1, ceil(law.theta))
+        cells = np.array(sorted(survivors), np.int64)
+        ranks = cells - names.start - np.searchsorted(names.occupied, cells)
+        return ranks, np.array([survivors[x] for x in cells.tolist()], np.int64)
+
+    @property
+    def _recorded(self) -> tuple[dict[int, list[int]], dict[int, int]]:
+        """The cuts of this call's values, and what stands for those without."""
+        if self.call >= len(self.cuts.calls):
+            return {}, {}
+        return self.cuts.calls[self.call], self.cuts.constants[self.call].exact
 
     def _ranks(self, empty: int, chance: float) -> Any:
-        if self.cuts.is_recording:
-            self.cuts.shapes.append(("empty", int(empty)))
-        if self.cuts.is_recording or not empty:
-            return np.empty(0, np.int64)
-        if chance >= 1:
-            return np.arange(empty)
-        if empty > 4:  # all stay empty, or exactly one of few does not: told no finer
+        if self.is_recording:
+            self.empty.append(int(empty))
+        elif empty > 4:  # all stay empty, or exactly one of few does not: told no finer
             none = (1 - chance) ** empty
             return np.array([0] if self.one_of([none, 1 - none]) else [], np.int64)
-        return np.array(
-            [i for i in range(empty) if self.one_of([1 - chance, chance])], np.int64
-        )
+        survive = [i for i in range(empty) if self.one_of([1 - chance, chance])]
+        return np.array(survive, np.int64)
 
     def toss(self, chance: Any, exact: Any, names: Any = None) -> Any:
         """Heads or tails of each coin."""
-        if self.cuts.is_recording:
-            return np.asarray(chance) >= 0.5
-        heads = np.empty(len(chance), bool)
-        for i in range(len(chance)):
-            p = float(exact(i, 192))
-            heads[i] = p >= 1 or (p > 0 and self.one_of([1 - p, p]))
-        return heads
+        odds = [float(exact(i, 192)) for i in range(len(chance))]
+        return np.array([p >= 1 or (p > 0 and self.one_of([1 - p, p])) for p in odds], bool)
 
-    def choose(
-        self, draw: Callable[..., Any], *arguments: Any, reads: Any, idealised: bool = False
-    ) -> Any:
+    def choose(self, draw: Any, *arguments: Any, reads: Any, idealised: bool = False) -> Any:
         """One of the outcomes, if it is known how likely each is."""
         outcomes = getattr(self, f"_{draw.__name__}", None)
         if outcomes is None:
@@ -212,26 +217,18 @@ class Enumeration(Source):
             among = np.flatnonzero(available[row])
             behind = float(decay) * (scores[row][among] - scores[row][among].max())
             weights = np.exp(behind.astype(float))
-            first = self.cuts.is_recording
-            place = 0 if first else self.one_of((weights / weights.sum()).tolist())
-            chosen[row] = among[place]
+            chosen[row] = among[self.one_of((weights / weights.sum()).tolist())]
         return chosen
 
     def _retain_or_replace(self, codes: Any, size: Any, keep: Any) -> Any:
-        if self.cuts.is_recording:
-            return codes
         p = float(keep(192))
-        each = (1 - p) / size
-        reports = [
-            self.one_of([each + p * (c == code) for c in range(size)])
-            for code in codes.tolist()
-        ]
-        return np.array(reports, np.int64)
+        odds = (1 - p) / size + p * np.eye(size)[codes]
+        return np.array([self.one_of(row) for row in odds.tolist()], np.int64)
 
     def _flipped_codes(self, codes: Any, starts: Any, size: int, flip: Any) -> Any:
         bits = np.zeros((len(codes), -(-size // 64)), np.uint64)
         p = float(flip(192))
-        for row in bits if not self.cuts.is_recording else ():
+        for row in bits:
             for i in range(size):
                 row[i // 64] |= np.uint64(self.one_of([1 - p, p]) << i % 64)
         response.flip_code_bits(bits, codes, starts)
@@ -239,15 +236,14 @@ class Enumeration(Source):
 
     def _unary_bits(self, keys: Any, levels: Any, functions: Any, size: int, alpha: Any) -> Any:
         bits = np.zeros(size // 64, np.uint64)
-        cuts = self.cuts
-        if cuts.is_recording:
-            every = np.zeros_like(bits)
-            hashes.set_bits(keys, np.full(len(keys), len(functions)), functions, every)
-            cuts.written |= set(np.flatnonzero(np.unpackbits(every.view(np.uint8))).tolist())
+        if self.is_recording:
+            hashes.set_bits(keys, np.full(len(keys), len(functions)), functions, bits)
+            self.bits |= set(np.flatnonzero(np.unpackbits(bits.view(np.uint8))).tolist())
+            return bits
         hashes.set_bits(keys, levels, functions, bits)
         p = float(1 / (alpha + 2))
         as_bits = np.unpackbits(bits.view(np.uint8))
-        for place in sorted(cuts.written) if not cuts.is_recording else ():
+        for place in self.cuts.bits:
             as_bits[place] ^= self.one_of([1 - p, p])
         return np.packbits(as_bits).view(np.uint64)
 
@@ -258,32 +254,8 @@ class Enumeration(Source):
         weights = np.full(size, alpha)
         weights[keys] += counts
         for _ in range(records):
-            odds = (weights / weights.sum()).tolist()
-            chosen = 0 if self.cuts.is_recording else self.one_of(odds)
+            chosen = self.one_of((weights / weights.sum()).tolist())
             synthetic[chosen] += 1
             weights[chosen] += 1
         cells = np.flatnonzero(synthetic)
         return cells, synthetic[cells]
-
-
-def _parts_of(law: Any) -> Parts:
-    """The chances of a value's noise below, between and above cuts."""
-    if isinstance(law, DiscreteGaussian | GaussianCell):
-        rate = float(law.rate)
-        return lambda x, lowest: gaussian_parts(rate, tuple(a - x for a in lowest))
-    decay = rate_of(law.alpha(192))
-
-    def weights(x: Any, lowest: list[int]) -> list[float]:
-        below = upper_tail(x - lowest[0] + 1, decay)
-        inner = [between(a - x, b - x, decay) for a, b in itertools.pairwise(lowest)]
-        return [below, *inner, upper_tail(lowest[-1] - x, decay)]
-
-    return weights
-
-
-def _alike(data: Any) -> bool:
-    """Whether all records of each user are the same, so that it says nothing which are kept."""
-    if not isinstance(data, Interactions):
-        return False
-    rows = np.stack([data.users, data.items, data.contexts], axis=1).astype(np.int64)
-    return len(np.unique(rows, axis=0)) == len(np.unique(data.users))
