@@ -186,7 +186,7 @@ def test_a_table_whose_words_fit_no_column_takes_the_page():
 
 
 PAGE = r"""\documentclass[twocolumn]{article}
-\usepackage{graphicx,booktabs,array}
+\usepackage{graphicx,booktabs,tabularx}
 \begin{document}
 \title{A page}\author{Nobody}\maketitle
 INPUTS

@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.compiled import project_folder
 from workbench.estimates import files as provenance
-from workbench.figures.figure import PROFILES, Figure
+from workbench.figures.figure import Figure, find_figure
 from workbench.figures.saved import (
     IMAGES,
     Description,
@@ -68,9 +68,8 @@ _WORDS = {
     "—": "---",
     "’": "'",
 }
-_WIDE = 60  # letters from which a column is broken into lines
-_COLUMN = 48  # letters of a line of a column, and of a page
-_PAGE = 100
+_LONG = 20  # letters from which a column of a table is broken into lines
+_COLUMN = 66  # letters of a line of a column, with the room between columns
 
 
 def escape(text: Any) -> str:
@@ -103,69 +102,38 @@ def _escape_part(part: str) -> str:
     return plain if plain.isascii() else f"[U+{ord(part[0]):04X}]"
 
 
-def figure_float(picture: str, caption: str, label: str, wide: bool) -> str:
-    """A figure, over both columns where it is `wide`."""
+def _float(kind: str, wide: bool, *lines: str) -> str:
+    """A figure or a table, over both columns where it is `wide`."""
     star = "*" if wide else ""
-    return "\n".join(
-        [
-            rf"\begin{{figure{star}}}",
-            r"  \centering",
-            rf"  \includegraphics[width=\linewidth]{{{picture}}}",
-            rf"  \caption{{{caption}}}",
-            rf"  \label{{fig:{label}}}",
-            rf"\end{{figure{star}}}",
-        ]
+    return (
+        "\n  ".join([rf"\begin{{{kind}{star}}}", r"\centering", *lines])
+        + rf"""
+\end{{{kind}{star}}}"""
     )
 
 
 def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> str:
-    """A table ruled by booktabs, over both columns where it is `wide`, or its words fit no column."""
+    """A table ruled by booktabs, over both columns where it is `wide`, or its words fit no column.
+
+    Columns of long texts share the room that the others leave, in as many lines as they need.
+    """
     names, rows = _cells(table)
-    wide = wide or _free(names, rows, _COLUMN) < 0
-    star = "*" if wide else ""
-    lines = [" & ".join(map(escape, row)) + r" \\" for row in [names, *rows]]
-    return "\n".join(
-        [
-            rf"\begin{{table{star}}}",
-            r"  \centering\footnotesize",
-            rf"  \caption{{{caption}}}",
-            rf"  \label{{tab:{label}}}",
-            rf"  \begin{{tabular}}{{{_columns(names, rows, _PAGE if wide else _COLUMN)}}}",
-            r"    \toprule",
-            f"    {lines[0]}",
-            r"    \midrule",
-            *(f"    {line}" for line in lines[1:]),
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            rf"\end{{table{star}}}",
-        ]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    columns = "".join(
+        r">{\raggedright\arraybackslash}X" if width > _LONG else "l" for width in widths
     )
-
-
-def _columns(names: list[str], rows: list[list[str]], letters: int) -> str:
-    """How columns are set: as wide as they are, or broken into lines where all are too wide."""
-    columns = list(zip(names, *rows, strict=True))
-    widths = [min(max(map(len, column)), _WIDE) for column in columns]
-    if sum(widths) + 2 * len(widths) <= letters:
-        return "l" * len(widths)
-    free = max(_free(names, rows, letters), 0)
-    shares = [
-        share + free * width / sum(widths)
-        for share, width in zip(_least(names, rows, letters), widths, strict=True)
-    ]
-    broken = [rf">{{\raggedright\arraybackslash}}p{{{x:.3f}\linewidth}}" for x in shares]
-    return "".join(["@{}", *broken, "@{}"])
-
-
-def _least(names: list[str], rows: list[list[str]], letters: int) -> list[float]:
-    """Of a line of so many letters, what the longest word of each column takes."""
-    words = [" ".join(column).split() or [""] for column in zip(names, *rows, strict=True)]
-    return [min(max(map(len, column)) + 1, _WIDE / 3) / letters for column in words]
-
-
-def _free(names: list[str], rows: list[list[str]], letters: int) -> float:
-    """Of a line of so many letters, what words and the gaps between columns leave."""
-    return 1 - 2.6 * (len(names) - 1) / letters - sum(_least(names, rows, letters))
+    room = sum(min(width, _LONG) + 2 for width in widths)
+    kind, size = ("tabularx", r"{\linewidth}") if "X" in columns else ("tabular", "")
+    head, *body = [" & ".join(map(escape, row)) + r" \\" for row in [names, *rows]]
+    return _float(
+        "table",
+        wide or room > _COLUMN,
+        rf"\footnotesize\caption{{{caption}}}\label{{tab:{label}}}",
+        rf"\begin{{{kind}}}{size}{{{columns}}}",
+        rf"\toprule {head} \midrule",
+        *body,
+        rf"\bottomrule \end{{{kind}}}",
+    )
 
 
 def markdown_table(table: pd.DataFrame) -> str:
@@ -207,11 +175,6 @@ def parse_entries(text: str) -> dict[str, str]:
     parts = re.split(r"^(?=@\w+\{)", text, flags=re.MULTILINE)
     found = ((re.match(r"@\w+\{([^,\s]+),", part), part.strip()) for part in parts)
     return {match[1]: part for match, part in found if match}
-
-
-def bibliography(known: Mapping[str, str]) -> str:
-    """Entries as a file, by their keys."""
-    return "\n\n".join(known[key] for key in sorted(known)) + "\n"
 
 
 def _own_entry() -> str:
@@ -387,12 +350,12 @@ class _Writer:
         command = f"{export.description.command} --width {width} --font {font}"
         description = replace(export.description, command=command)
         self.record = make_record(description, export.profile, export.rows)
-        self.series: list[str] = []
+        self.shown = ""
 
     def write(self, drawings: Mapping[str, Drawing], formats: Sequence[str]) -> list[Path]:
         """Those of the formats that there are: a table has no picture."""
         files = []
-        self.series = _series(drawings.values())
+        self.shown = _series(drawings.values())
         pictures = [kind for kind in formats if kind in IMAGES and drawings]
         for kind in pictures:
             for suffix, fig in drawings.items():
@@ -427,8 +390,7 @@ class _Writer:
         """As LaTeX; it cites what the figure rests on."""
         known = entries(self.export.cite)
         title = escape(self.export.description.title.rstrip("."))
-        shown = f"Series: {', '.join(self.series)}" if self.series else ""
-        rest = "".join(f" {escape(x)}." for x in (shown, self.export.caption) if x)
+        rest = "".join(f" {escape(x)}." for x in (self.shown, self.export.caption) if x)
         keys = [key for key in known if key != OURS]
         cited = rf"~\cite{{{','.join(keys)}}}" if keys else ""
         noise = " Noise is simulated." if self.record["noise"] == "simulated" else ""
@@ -437,12 +399,17 @@ class _Writer:
     def _write_latex(self, pictures: Sequence[str]) -> list[Path]:
         head = (
             f"% Written by workbench export, which overwrites it. It needs graphicx,\n"
-            f"% booktabs and array; \\bibliography{{{Path(BIBLIOGRAPHY).stem}}} has what it cites."
+            f"% booktabs and tabularx; \\bibliography{{{Path(BIBLIOGRAPHY).stem}}} has what it cites."
         )
         files = []
         if pictures:
             floats = [
-                figure_float(picture, self._caption(), Path(picture).stem, self.wide)
+                _float(
+                    "figure",
+                    self.wide,
+                    rf"\includegraphics[width=\linewidth]{{{picture}}}",
+                    rf"\caption{{{self._caption()}}}\label{{fig:{Path(picture).stem}}}",
+                )
                 for picture in pictures
             ]
             files.append(self._write_text("tex", "\n\n".join([head, *floats])))
@@ -457,7 +424,8 @@ class _Writer:
         known = entries(self.export.cite)
         if path.is_file():
             known = parse_entries(path.read_text(encoding="utf-8")) | known
-        text = f"{provenance.comment('tex', self.record)}\n\n{bibliography(known)}"
+        parts = [provenance.comment("tex", self.record), *(known[key] for key in sorted(known))]
+        text = "\n\n".join(parts) + "\n"
         write_atomically(path, lambda draft: draft.write_text(text, encoding="utf-8"))
         return [*files, path]
 
@@ -472,13 +440,14 @@ class _Writer:
         return "\n\n".join(parts)
 
 
-def _series(drawings: Iterable[Drawing]) -> list[str]:
-    """The names of what pictures compare."""
+def _series(drawings: Iterable[Drawing]) -> str:
+    """What pictures compare, in words."""
     from workbench.figures import plots
 
     panels = (panel for drawing in drawings for panel in plots.aggregates(drawing))
     names = dict.fromkeys(each["name"] for panel in panels for each in panel["series"])
-    return [plots.in_words(name) for name in names if name != "paper"]
+    words = ", ".join(plots.in_words(name) for name in names if name != "paper")
+    return f"Series: {words}" if words else ""
 
 
 def rows_again(record: Mapping[str, Any], store: Path) -> pd.DataFrame:
@@ -496,12 +465,7 @@ def rows_again(record: Mapping[str, Any], store: Path) -> pd.DataFrame:
     ValueError
         If there is no such figure, or a parameter is not allowed.
     """
-    from workbench.figures.figure import find_figure
-
-    profile = str(record.get("profile"))
-    if profile not in PROFILES:
-        raise ValueError(f"profile = {profile!r} is not allowed: need one of {PROFILES}")
     cls = find_figure(str(record.get("id")))
     setting = record.get("setting", {})
     cls.refuse_unknown(setting)
-    return cls.at(profile, **setting).run(store)[0]
+    return cls.at(str(record.get("profile")), **setting).run(store)[0]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isnan, log10
+from math import log10
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,6 @@ _LEAST = 0.8  # inches of a panel, across and high
 _LINE = 0.155  # that a line of a legend takes
 _LETTER = 0.058  # inches that one takes
 _BESIDE = 0.45  # that an axis takes with its numbers and its name
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @with_style
@@ -394,9 +393,9 @@ def _legend_columns(labels: list[str], inches: float) -> int:
     return 1
 
 
-def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> None:
+def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None = None) -> None:
     """Name an axis, choose its scale, and give it ticks that can be read."""
-    ax.set(**{f"{which}label": AXIS_LABELS.get(what, what) if label is None else label})
+    ax.set(**{f"{which}label": label or AXIS_LABELS.get(what, what)})
     axis = getattr(ax, f"{which}axis")
     if log:
         ax.set(**{f"{which}scale": "log"})
@@ -407,7 +406,7 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None) -> 
         axis.set_major_locator(locator)
         axis.set_minor_formatter(mpl.ticker.NullFormatter())
         axis.set_major_formatter(
-            mpl.ticker.FuncFormatter(_percent if what in PERCENT_COLUMNS else tick_formatter())
+            mpl.ticker.FuncFormatter(_percent if what in PERCENT_COLUMNS else format_tick)
         )
     elif what in PERCENT_COLUMNS:
         axis.set_major_formatter(mpl.ticker.FuncFormatter(_percent))
@@ -430,7 +429,7 @@ def show_zero(ax: Axes, linear_below: float) -> None:
     top = ax.get_ylim()[1]
     ax.set_yscale("symlog", linthresh=linear_below, linscale=0.5)
     ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
-    ax.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(tick_formatter()))
+    ax.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(format_tick))
     ax.set_ylim(0, top)
 
 
@@ -460,22 +459,7 @@ def _percent(x: float, _: Any = None) -> str:
 
 def format_tick(x: float, _: Any = None) -> str:
     """2000, but 5·10⁴ and 10⁻³: short on an axis, and no mathtext."""
-    return _power(x, lambda power: str(power).translate(_RAISED), "·")
-
-
-def tick_formatter() -> Callable[..., str]:
-    """`format_tick`, or where the font has no raised digits the same in mathtext."""
-    if page().font == "sans":
-        return format_tick
-    return lambda x, _=None: _power(x, lambda power: f"$^{{{power}}}$", r"$\cdot$")
-
-
-def _power(x: float, raised: Callable[[int], str], times: str) -> str:
-    if isnan(x) or x <= 0 or 0.01 <= x < 10_000:
-        return f"{x:g}"
-    power = int(np.floor(log10(x) + 1e-9))
-    digits = f"{x / 10.0**power:.2g}"
-    return f"10{raised(power)}" if digits == "1" else f"{digits}{times}10{raised(power)}"
+    return power_of_ten(x, 2) if 0 < x < 0.01 or x >= 10_000 else f"{x:g}"
 
 
 def limit_to_fractions(ax: Axes, what: str) -> None:

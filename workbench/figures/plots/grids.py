@@ -12,11 +12,11 @@ import numpy as np
 from workbench.compiled import mpl, pd, plt
 from workbench.figures.plots.axes import (
     add_letter,
+    format_tick,
     legend,
     panels,
     share_y,
     show_zero,
-    tick_formatter,
 )
 from workbench.figures.plots.lines import curves, grouped_bars, printed, theory
 from workbench.figures.plots.style import (
@@ -87,7 +87,7 @@ def cells(
     metric = metric_name(rows)
     bar.set_label(AXIS_LABELS.get(metric, metric))
     bar.ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
-    bar.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(tick_formatter()))
+    bar.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(format_tick))
     return ax
 
 
@@ -197,7 +197,7 @@ def maps(
     scale = fig.colorbar(picture, ax=used, location="bottom", shrink=0.5, aspect=40, pad=0.02)
     scale.set_label(label)
     scale.ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
-    scale.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(tick_formatter()))
+    scale.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(format_tick))
     return fig
 
 

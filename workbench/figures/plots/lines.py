@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_NOT_SERIES = {"paper", "ours"}
-
-
 @with_style
 def curves(
     rows: pd.DataFrame,
@@ -38,11 +35,8 @@ def curves(
     series: str,
     ax: Axes,
     *,
-    value: str = "value",
     at: str | None = None,
     log: str = "xy",
-    xlabel: str | None = None,
-    ylabel: str | None = None,
     styles: Mapping[str, SeriesStyle] | None = None,
 ) -> Axes:
     """Draw one line per series: the mean over seeds against `x`, with its 95 % interval.
@@ -53,8 +47,8 @@ def curves(
     ----------
     rows : DataFrame
         Rows of one metric.
-    x, series, value : str
-        The columns of the horizontal axis, of the lines' names, and of the vertical axis.
+    x, series : str
+        The columns of the horizontal axis and of the lines' names.
     ax : Axes
         Where to draw.
     at : str, optional
@@ -62,66 +56,50 @@ def curves(
         seed (such as `released`).
     log : str
         The logarithmic axes: "", "x", "y" or "xy".
-    xlabel, ylabel : str, optional
-        Labels in place of the columns' own.
     styles : mapping, optional
         How series are drawn (`series_styles`), where a figure has more of them than these rows.
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    what = metric_name(rows, value)
-    groups = rows.groupby(series, sort=False)
-    styles = styles or _styles(map(str, groups.groups), ax)
-    for name, group in groups:
-        group = group.assign(value=group[value].astype(float))
-        style = styles[str(name)]
-        _curve(group, x, at or x, what, str(name), ax, style, "y" in log)
-    name_axis(ax, "x", x, "x" in log, xlabel)
-    name_axis(ax, "y", what, "y" in log, ylabel)
+    what = metric_name(rows)
+    at = at or x
+    styles = styles or series_styles(rows[series])
+    for name, group in rows.groupby(rows[series].astype(str), sort=False):
+        style = styles[name]
+        group = group.assign(value=group.value.astype(float))
+        points = confidence_intervals(group, at)
+        points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
+        approximate = "delta" in group and group.delta.max() > 0
+        means = points["mean"]
+        if "y" in log and (means > 0).any():
+            means = means.where(means > 0)  # with gaps
+        low, high = _possible(points, group, at, what)
+        drawn = ax.plot(
+            points.x,
+            means,
+            color=style.color,
+            marker=style.marker if len(points) < MAX_MARKERS else "",
+            linestyle=style.dashes,
+            markerfacecolor="white" if approximate else style.color,
+            label=name,
+        )
+        tag(drawn, name, points.assign(at=points.x, mean=means, low=low, high=high))
+        with keep_limits(ax):
+            if points.seeds.max() >= MEAN_SEEDS:
+                band = dict(color=style.color, alpha=0.2, linewidth=0, zorder=1)
+                tag(ax.fill_between(points.x, low, high, where=np.isfinite(high), **band), name)
+            elif len(points) < MAX_MARKERS and len(group) > len(points):
+                shown = group[group.value > 0] if "y" in log else group
+                places = shown[at].map(points.x)
+                dots = dict(color=style.color, alpha=0.45, markersize=2.5)
+                tag(ax.plot(places, shown.value, ".", **dots), name)
+        ax.update_datalim(np.column_stack([points.x, means])[np.isfinite(means)])
+    name_axis(ax, "x", x, "x" in log)
+    name_axis(ax, "y", what, "y" in log)
     limit_to_fractions(ax, what)
     if "x" not in log:  # no ticks between integers
         ax.xaxis.get_major_locator().set_params(integer=bool((rows[x] % 1 == 0).all()))
     return ax
-
-
-def _curve(
-    group: pd.DataFrame,
-    x: str,
-    at: str,
-    what: str,
-    name: str,
-    ax: Axes,
-    style: SeriesStyle,
-    log: bool,
-) -> None:
-    """The mean over seeds, and its interval or, where seeds are few, the seeds themselves."""
-    points = confidence_intervals(group, at)
-    points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
-    approximate = "delta" in group and group.delta.max() > 0
-    means = points["mean"]
-    if log and (means > 0).any():
-        means = means.where(means > 0)  # with gaps
-    low, high = _possible(points, group, at, what)
-    drawn = ax.plot(
-        points.x,
-        means,
-        color=style.color,
-        marker=style.marker if len(points) < MAX_MARKERS else "",
-        linestyle=style.dashes,
-        markerfacecolor="white" if approximate else style.color,
-        label=name,
-    )
-    tag(drawn, name, points.assign(at=points.x, mean=means, low=low, high=high))
-    with keep_limits(ax):
-        if points.seeds.max() >= MEAN_SEEDS:
-            band = dict(color=style.color, alpha=0.2, linewidth=0, zorder=1)
-            tag(ax.fill_between(points.x, low, high, where=np.isfinite(high), **band), name)
-        elif len(points) < MAX_MARKERS and len(group) > len(points):
-            shown = group[group.value > 0] if log else group
-            places = shown[at].map(points.x)
-            dots = dict(color=style.color, alpha=0.45, markersize=2.5)
-            tag(ax.plot(places, shown.value, ".", **dots), name)
-    ax.update_datalim(np.column_stack([points.x, means])[np.isfinite(means)])
 
 
 def _possible(
@@ -136,18 +114,6 @@ def _possible(
     if (group.value >= 0).all():
         low = low.where(~(low <= 0), group.groupby(at).value.min())
     return low, high.clip(upper=1) if what in FRACTIONS else high
-
-
-def _styles(names: Iterable[str], ax: Axes) -> dict[str, SeriesStyle]:
-    """As they have been drawn in another panel, and like nothing else in the figure."""
-    drawn = [label for other in ax.figure.axes for label in series_labels(other)]
-    return series_styles([*drawn, *names])
-
-
-def series_labels(ax: Axes) -> list[str]:
-    """The series drawn on axes; neither theory nor what a paper prints."""
-    labels = ax.get_legend_handles_labels()[1]
-    return [label for label in labels if label not in _NOT_SERIES and "theory" not in label]
 
 
 def grouped_bars(
@@ -165,16 +131,16 @@ def grouped_bars(
     """
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    what = metric_name(rows, "value")
+    what = metric_name(rows)
     places = list(rows[x].unique())
     named = isinstance(places[0], str)
     if not named:
         places.sort(reverse=True)
-    groups = rows.groupby(series, sort=False)
-    styles = styles or _styles(map(str, groups.groups), ax)
+    groups = rows.groupby(rows[series].astype(str), sort=False)
+    styles = styles or series_styles(rows[series])
     width = 0.8 / len(groups)
     for i, (name, group) in enumerate(groups):
-        style = styles[str(name)]
+        style = styles[name]
         group = group.assign(value=group.value.astype(float))
         points = confidence_intervals(group, x)
         centers = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
@@ -188,17 +154,17 @@ def grouped_bars(
             if points.seeds.max() > 1:
                 at = group[x].map(dict(zip(points.index, centers, strict=True)))
                 dots = ax.plot(at, group.value, ".", color="#333333", markersize=2.5, zorder=3)
-                tag(dots, str(name))
+                tag(dots, name)
         line = dict(elinewidth=0.8, ecolor="#333333")
         if log:
             drawn = ax.errorbar(
                 centers, mean, error, fmt=style.marker, color=style.color, label=name, **line
             )
-            tag(drawn.get_children(), str(name), told)
+            tag(drawn.get_children(), name, told)
         else:
             look = dict(color=style.color, hatch=style.hatch, edgecolor="white", linewidth=0.6)
             drawn = ax.bar(centers, mean, width, yerr=error, label=name, error_kw=line, **look)
-            tag([*drawn, *drawn.errorbar.get_children()], str(name), told)
+            tag([*drawn, *drawn.errorbar.get_children()], name, told)
     labels = [at.replace(", ", ",\n") if named else number(at) for at in places]
     longest = max(len(line) for label in labels for line in label.split("\n"))
     room = ax.get_position().width * ax.get_figure().get_figwidth() / len(places)
@@ -208,7 +174,7 @@ def grouped_bars(
         angle = 35 if room > 0.3 else 90
         turned = dict(rotation=angle, ha="right", va="center", rotation_mode="anchor")
     ax.set_xticks(range(len(places)), labels, **turned)
-    name_axis(ax, "y", what, log, None)
+    name_axis(ax, "y", what, log)
     ax.set(xlabel="" if named else AXIS_LABELS.get(x, x), xlim=(-0.6, len(places) - 0.4))
     limit_to_fractions(ax, what)
     ax.grid(False, axis="x")
@@ -241,7 +207,7 @@ def bars(
     for point in printed:
         if point.at in places:
             bracket(ax, point, places[point.at], "x")
-    name_axis(ax, "x", metric_name(rows, "value"), log, label)
+    name_axis(ax, "x", metric_name(rows), log, label)
     return ax
 
 

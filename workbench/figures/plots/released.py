@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import fill
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ _NAME = 30  # letters of a bar's name in a line beside bars as wide as a column;
 _COLOR = SERIES_STYLES["filter"][0]
 _NOISE = "#e6e6e6"
 _ABSENT = "#E69F00"
+_WITHIN = "within two deviations of noise"
 
 
 @with_style
@@ -137,34 +139,42 @@ def _map(release: Any, domain: Domain) -> Figure:
     stands_out = (answers.values > 2 * noise) & (answers.values > 0)
     is_absent = (answers.values == 0) & (answers.absent_cells > 0)
     is_noise = ~stands_out & ~is_absent
+    handles = {"nothing released": "white"} if is_absent.any() else {}
     tall = min(3.6, max(1.4, 0.16 * (len(rows) - 1)))
-    fig, (ax,) = panels(1, 1, height=tall + 0.8)
-    shown = frame[stands_out]
-    if len(shown):
-        limits = color_limits(shown)
-        cells(shown, ax, limits)
-        ticks = np.geomspace(*limits, 3)
-        fig.axes[-1].set_xticks(ticks, [format_number(x) for x in ticks])
-        fig.axes[-1].set_xticks([], minor=True)
-    for _, box in frame[is_noise].iterrows():
-        size = (box.x1 - box.x0, box.y1 - box.y0)
-        ax.add_patch(_rectangle((box.x0, box.y0), *size))
+    fig, ax = _boxes(frame, stands_out, is_noise, _WITHIN, tall + 0.8, handles)
     ax.set(xlim=(0, domain.shape[1]), ylim=(domain.shape[0], 0))
-    ax.grid(False)
     _name_ticks(ax, "y", domain, 0, rows)
     _name_ticks(ax, "x", domain, 1, columns)
-    handles = []
-    if is_noise.any():
-        handles.append(
-            mpl.patches.Patch(facecolor=_NOISE, label="within two deviations of noise")
-        )
-    if is_absent.any():
-        handles.append(
-            mpl.patches.Patch(facecolor="white", edgecolor="0.6", label="nothing released")
-        )
+    return fig
+
+
+def _boxes(
+    frame: pd.DataFrame,
+    stands_out: Any,
+    is_noise: Any,
+    noise: str,
+    height: float,
+    others: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Figure, Axes]:
+    """Boxes by their values where these stand out, in grey where they are noise, and what `others` are."""
+    fig, (ax,) = panels(1, 1, height=height)
+    if stands_out.any():
+        cells(frame[stands_out], ax)
+        ticks = np.geomspace(*color_limits(frame[stands_out]), 3)
+        fig.axes[-1].set_xticks(ticks, [format_number(x) for x in ticks])
+        fig.axes[-1].set_xticks([], minor=True)
+    for x0, y0, x1, y1 in frame.loc[is_noise, ["x0", "y0", "x1", "y1"]].to_numpy():
+        box = mpl.patches.Rectangle((x0, y0), x1 - x0, y1 - y0, color=_NOISE, linewidth=0.2)
+        ax.add_patch(box)
+    ax.grid(False)
+    named = ({noise: _NOISE} if is_noise.any() else {}) | others
+    handles = [
+        mpl.patches.Patch(facecolor=color, edgecolor="0.6", linewidth=0.5, label=label)
+        for label, color in named.items()
+    ]
     if handles:
         fig.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
-    return fig
+    return fig, ax
 
 
 def _adaptive(release: Any) -> Figure:
@@ -197,29 +207,17 @@ def _adaptive(release: Any) -> Figure:
     )
     frame["value"] = nodes.noisy / ((frame.x1 - frame.x0) * (frame.y1 - frame.y0))
     stands_out = (nodes.noisy > 2 * np.nan_to_num(noise)) & (nodes.noisy > 0)
-    fig, (ax,) = panels(1, 1, height=3.6 if y else 1.6)
+    is_known = np.isfinite(noise).all()
+    within = _WITHIN if is_known else "0 or less, with its noise"
+    fig, ax = _boxes(frame, stands_out, ~stands_out, within, 3.6 if y else 1.6)
     if stands_out.any():
-        cells(frame[stands_out], ax, color_limits(frame[stands_out]))
-        scale = fig.axes[-1]
-        scale.set_xlabel("count per unit of area" if y else f"count per unit of {_short(x)}")
-    for _, box in frame[~stands_out].iterrows():
-        ax.add_patch(_rectangle((box.x0, box.y0), box.x1 - box.x0, box.y1 - box.y0))
+        unit = "area" if y else _short(x)
+        fig.axes[-1].set_xlabel(f"count per unit of {unit}")
     ax.set(xlim=(frame.x0.min(), frame.x1.max()), ylim=(frame.y0.min(), frame.y1.max()))
     ax.set(xlabel=_short(x), ylabel=_short(y[0]) if y else "")
     if not y:
         ax.set_yticks([])
-    if not stands_out.all():
-        is_known = np.isfinite(noise).all()
-        what = "within two deviations of noise" if is_known else "0 or less, with its noise"
-        handle = mpl.patches.Patch(facecolor=_NOISE, label=what)
-        fig.legend(handles=[handle], loc="outside lower center", frameon=False)
     return fig
-
-
-def _rectangle(corner: tuple[float, float], width: float, height: float) -> Any:
-    return mpl.patches.Rectangle(
-        corner, width, height, facecolor=_NOISE, edgecolor=_NOISE, linewidth=0.2
-    )
 
 
 def _series(release: Any, domain: Domain) -> Figure:
@@ -228,34 +226,26 @@ def _series(release: Any, domain: Domain) -> Figure:
     answers = _block_answers(release, domain, [edges])
     fig, (ax,) = panels(1, 1, height=2.1)
     noise = np.nan_to_num(2 * answers.noise)
-    steps = dict(step="post", linewidth=0)
     values = answers.values
-    low = _closed(values - noise)
-    high = _closed(values + noise)
-    absent = np.nan_to_num(answers.absent)
-    if absent.any():
-        top = _closed(values + noise + absent)
-        ax.fill_between(
-            edges, high, top, color=_ABSENT, alpha=0.3, label="absent cells, at most", **steps
-        )
-    if noise.any():
-        ax.fill_between(
-            edges, low, high, color=_COLOR, alpha=0.25, label="± 2 deviations of noise", **steps
-        )
     name = _short(domain.attributes[0])
     label = "count" if edges[1] == 1 else f"count of {edges[1]:,} values of {name}"
     ax.stairs(values, edges, color=_COLOR, linewidth=1, baseline=None, label=label)
-    name_axis(ax, "y", "Count", False, None)
+    low, high = values - noise, values + noise
+    if noise.any():
+        words = "± 2 deviations of noise"
+        band = dict(color=_COLOR, alpha=0.25, linewidth=0, zorder=0.8)
+        ax.stairs(high, edges, baseline=low, fill=True, label=words, **band)
+    absent = np.nan_to_num(answers.absent)
+    if absent.any():
+        band = dict(color=_ABSENT, alpha=0.3, linewidth=0, zorder=0.8)
+        words = "absent cells, at most"
+        ax.stairs(high + absent, edges, baseline=high, fill=True, label=words, **band)
+    name_axis(ax, "y", "Count", False)
     bottom = min(0.0, float(low.min()))
     span = max(float(high.max()) - bottom, 1.0)
     ax.set(xlim=(0, domain.shape[0]), ylim=(bottom - 0.03 * span, bottom + 1.15 * span))
     _name_ticks(ax, "x", domain, 0, edges)
     return legend(fig)
-
-
-def _closed(steps: np.ndarray) -> np.ndarray:
-    """Values of steps, the last one again at its end."""
-    return np.append(steps, steps[-1])
 
 
 def _largest(release: Any, domain: Domain) -> Figure:
@@ -293,7 +283,7 @@ def _bars(
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.grid(False, axis="y")
     ax.set_ylabel(" · ".join(map(_short, attributes)))
-    name_axis(ax, "x", "Count", False, None)
+    name_axis(ax, "x", "Count", False)
     return legend(fig)
 
 
@@ -306,12 +296,10 @@ def _name_ticks(ax: Axes, which: str, domain: Domain, axis: int, edges: np.ndarr
     texts = [_short(x) for x in domain.decode(name, edges[chosen])]
     single = edges[1] - edges[0] == 1
     places = edges[chosen] + (0.5 if single else 0)
-    getattr(ax, f"set_{which}ticks")(places, texts)
+    turned: dict[str, Any] = {}
     if which == "x" and sum(map(len, texts)) > 40:
-        ax.tick_params(axis="x", labelrotation=45)
-        for tick in ax.get_xticklabels():
-            tick.set_ha("right")
-            tick.set_rotation_mode("anchor")
+        turned = dict(rotation=45, ha="right", rotation_mode="anchor")
+    getattr(ax, f"set_{which}ticks")(places, texts, **turned)
     ax.set(**{f"{which}label": _short(name)})
 
 

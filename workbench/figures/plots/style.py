@@ -261,7 +261,6 @@ AXIS_LABELS = {  # columns and metrics, as axes call them
     "ContextShare": "records (of all)",
     "alpha": "α (tuples)",
     "RMSE": "RMSE (tuples)",
-    "JointError": "error, cut at 1",
     "dims": "attributes of a query, k",
     "queries": "past queries, m",
     "query": "queries, by their true answers",
@@ -271,10 +270,7 @@ AXIS_LABELS = {  # columns and metrics, as axes call them
     "Price": "further ε",
     "error": "error asked for (tuples)",
     "Density": "records per km²",
-    "ExpectedError": "expected error (counts)",
-    "WorstRMSE": "error at worst, RMS (counts)",
     "looks": "looks at the table",
-    "TotalEpsilon": "ε of all looks together",
     "Nodes": "nodes released",
     "side": "side of a box (km)",
 }
@@ -295,7 +291,7 @@ PERCENT_COLUMNS = {
     "ContextShare",
 }  # shown in per cent
 
-FROM_0_TO_1 = {"TopPrecision", "JointError"}  # on every axis
+FROM_0_TO_1 = {"TopPrecision"}  # on every axis
 FRACTIONS = {  # which no interval leaves
     *FROM_0_TO_1,
     "CommuteCDF",
@@ -308,10 +304,10 @@ FRACTIONS = {  # which no interval leaves
 }
 
 
-def metric_name(rows: pd.DataFrame, value: str = "value") -> str:
-    """Return the name of the rows' one metric, or of the column."""
-    if value != "value" or "metric" not in rows:
-        return value
+def metric_name(rows: pd.DataFrame) -> str:
+    """Return the name of the rows' one metric, or "value"."""
+    if "metric" not in rows:
+        return "value"
     metrics = rows.metric.unique()
     if len(metrics) > 1:
         raise ValueError(f"rows mix the metrics {', '.join(metrics)}: choose one a panel")
