@@ -13,7 +13,7 @@ import numpy as np
 from workbench import DP, ZCDP, Bound, Domain, Dyadic, Haar, SparseTable, guarantee
 from workbench.compiled import pd
 from workbench.figures import Figure
-from workbench.figures.fields import epsilon, number, whole, wholes
+from workbench.figures.fields import epsilon, number, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import HighPassFilter
 from workbench.mechanisms.protocol import law_within
@@ -87,8 +87,8 @@ class Accounting(Figure):
 
     epsilon: float = epsilon(1.0, "the ε of all releases together")
     delta: float = number(1e-9, "the δ at which the ε of a ρ is told", 1e-15, 0.1)
-    releases: tuple[int, ...] = wholes((1, 2, 4, 8, 16, 32, 64), "releases of one tree")
-    touched: tuple[int, ...] = wholes(
+    releases: tuple[int, ...] = whole((1, 2, 4, 8, 16, 32, 64), "releases of one tree")
+    touched: tuple[int, ...] = whole(
         (1, 2, 4, 8, 12, 16, 17, 20, 25, 30, 40, 50), "numbers that a unit touches"
     )
     size: int = whole(1000, "empty nodes that pass a threshold")

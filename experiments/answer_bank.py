@@ -18,7 +18,7 @@ from workbench.compiled import pd
 from workbench.datasets import Adult, IPUMSTwin, Projected
 from workbench.estimates.files import process_folder
 from workbench.figures import Figure
-from workbench.figures.fields import choice, epsilon, number, numbers, whole
+from workbench.figures.fields import choice, epsilon, number, whole
 from workbench.figures.plots import Panel
 from workbench.queries import Marginals, NamedMarginals, Products, labelled_queries
 from workbench.trials import first_available
@@ -140,7 +140,7 @@ class AnswerBank(Figure):
     blocks_epsilon: float = number(
         0.1, "ε of the blocks, where prices are compared", 1e-6, 1000
     )
-    errors: tuple[float, ...] = numbers(
+    errors: tuple[float, ...] = number(
         (300.0, 400.0, 530.0, 710.0, 950.0, 1270.0, 1690.0, 2250.0, 3000.0),
         "errors that are asked for",
         strict=True,

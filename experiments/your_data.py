@@ -32,7 +32,7 @@ from workbench import DP, Beliefs, Bound, Domain, Products, Ranges, Release, Swe
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
 from workbench.figures import Figure
-from workbench.figures.fields import epsilon, epsilons, number, seeds, whole, wholes
+from workbench.figures.fields import epsilon, epsilons, number, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms.protocol import series_name
 from workbench.owner.advice import Advice, Row, advise
@@ -114,7 +114,7 @@ class YourData(Figure):
     density: float = number(0.02, "belief: share of cells not empty", 0, 1, strict=True)
     mean: float = number(20, "belief: mean of their counts", unit="counts")  # the last census
     spread: float = number(20, "belief: their standard deviation", unit="counts")
-    query_sizes: tuple[int, ...] = wholes(
+    query_sizes: tuple[int, ...] = whole(
         (1, 24, 240, 2_880, 28_800), "ranges that matter to you, those that fit", unit="cells"
     )
     asked: tuple[str, ...] | None = text_field(

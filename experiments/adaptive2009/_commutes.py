@@ -18,7 +18,7 @@ from experiments.adaptive2009._unprinted import (
 from workbench.compiled import pd
 from workbench.datasets import CommuteTwin, OnTheMap
 from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.fields import epsilons, seeds, selection, whole
+from workbench.figures.fields import choice, epsilons, seeds, whole
 from workbench.mechanisms.protocol import Mechanism
 from workbench.trials import first_available
 from workbench.trials.claims import MissingPoints
@@ -41,7 +41,7 @@ class Commutes:
 
     epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε")
     settings: tuple[str, ...] = settings_field()
-    data: tuple[str, ...] = selection(
+    data: tuple[str, ...] = choice(
         (REAL,), (REAL, TWIN), "commutes; the twin where files are missing", kind=EFFORT
     )
     people: int = whole(4_000_000, "people of the twin", 1000, 10**8, kind=EFFORT)

@@ -9,7 +9,7 @@ from workbench.compiled import pd
 from workbench.data import Records
 from workbench.datasets import QueryLogTwin, Surnames
 from workbench.figures import EFFORT
-from workbench.figures.fields import number, selection, whole
+from workbench.figures.fields import choice, number, whole
 from workbench.trials import first_available
 from workbench.trials.claims import MissingPoints
 from workbench.value import value
@@ -48,7 +48,7 @@ class Thinned:
 class Strings:
     """The parameters of both figures, but for ε, searches and seeds."""
 
-    data: tuple[str, ...] = selection(
+    data: tuple[str, ...] = choice(
         (NAMES, LOG), (NAMES, LOG), "corpora; the twin where files are missing", kind=EFFORT
     )
     people: float = number(

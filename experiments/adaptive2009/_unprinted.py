@@ -13,7 +13,7 @@ from experiments.adaptive2009._techniques import BASIC, IMPROVED
 from workbench import DP
 from workbench.compiled import pd
 from workbench.figures import EFFORT
-from workbench.figures.fields import selection
+from workbench.figures.fields import choice
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,
@@ -35,7 +35,7 @@ ROUNDING = 1e-9
 def settings_field() -> Any:
     """The field of a figure that says which of them are run."""
     doc = "whose ε, and b in units of 1/ε of a decision, k children a node"
-    return selection(SETTINGS, SETTINGS, doc, kind=EFFORT)
+    return choice(SETTINGS, SETTINGS, doc, kind=EFFORT)
 
 
 def drawn_of(settings: tuple[str, ...]) -> str:

@@ -30,7 +30,7 @@ from experiments.adaptive2009._unprinted import basic, check_over, improved
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilon, seeds, whole, wholes
+from workbench.figures.fields import epsilon, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
 from workbench.trials.claims import EVERYWHERE, OFTEN, Finding, check_between, means
@@ -100,7 +100,7 @@ class Fig10(Strings, Figure):
     epsilon: float = epsilon(1.0)
     frequent: int = whole(FREQUENT, "appearances of listed strings, at least", unit="times")
     listed: int = whole(32, "strings of the list", kind=UNPRINTED)
-    frequencies: tuple[int, ...] = wholes(
+    frequencies: tuple[int, ...] = whole(
         (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
         "appearances, at least",
         unit="times",

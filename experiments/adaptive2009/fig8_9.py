@@ -56,7 +56,7 @@ from experiments.adaptive2009._unprinted import (
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilons, seeds, whole, wholes
+from workbench.figures.fields import epsilons, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
 from workbench.mechanisms.protocol import Mechanism
@@ -273,7 +273,7 @@ class Fig8_9(Strings, Figure):  # noqa: N801
     sharey = True
 
     epsilons: tuple[float, ...] = epsilons(EPSILONS, "ε")
-    frequent: tuple[int, ...] = wholes(
+    frequent: tuple[int, ...] = whole(
         TIMES, "frequent strings, times ε", unit="times", kind=UNPRINTED
     )
     searches: int = whole(1_500_000, "searches of the twin", 1000, 10**8, kind=EFFORT)

@@ -28,7 +28,7 @@ from experiments.adaptive2009._losses import (
 )
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import number, numbers, whole, wholes
+from workbench.figures.fields import number, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import PrivTree
 from workbench.mechanisms.adaptive import certified_discount, structural_loss
@@ -84,14 +84,14 @@ class Thm3(Figure):
     quick = {"epsilons": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)}
     no_data = True  # every number is a formula's
 
-    epsilons: tuple[float, ...] = numbers(
+    epsilons: tuple[float, ...] = number(
         tuple(np.round(np.geomspace(0.01, 10, 25), 4).tolist()),
         "ε of a decision",
         1e-3,
         100,
         kind=EFFORT,
     )
-    fanouts: tuple[int, ...] = wholes((2, 16, 38), "children k", 2, 1000, kind=UNPRINTED)
+    fanouts: tuple[int, ...] = whole((2, 16, 38), "children k", 2, 1000, kind=UNPRINTED)
     epsilon: float = number(0.1, "ε where discount and depth vary", 1e-3, 100, kind=UNPRINTED)
     fanout: int = whole(
         16,
@@ -101,14 +101,14 @@ class Thm3(Figure):
         kind=UNPRINTED,
     )
     splits: int = whole(20, "longest path", 1, 1000, kind=UNPRINTED)
-    tree_dims: tuple[int, ...] = wholes(
+    tree_dims: tuple[int, ...] = whole(
         (1, 2, 3, 4, 5, 6),
         "dimensions of PrivTree's tree, of 2^dims children",
         1,
         10,
         kind=UNPRINTED,
     )
-    tree_epsilons: tuple[float, ...] = numbers(
+    tree_epsilons: tuple[float, ...] = number(
         (0.1, 1.0), "ε of PrivTree's tree", 1e-3, 100, kind=UNPRINTED
     )
 

@@ -35,7 +35,7 @@ from experiments.chen2012.shared import KERNEL
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.fields import numbers, queries, seeds, whole, wholes
+from workbench.figures.fields import number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.value import format_number, value
 
@@ -81,7 +81,7 @@ class Fig2(OverAlpha):
 
     past: int = whole(5000, "m, the past queries", kind=EFFORT)
     queries: int = queries(1000, "new queries of each kind")
-    weights: tuple[float, ...] = numbers(
+    weights: tuple[float, ...] = number(
         (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
         "α of maximum entropy, as the largest weights αN/b",
         strict=True,
@@ -90,10 +90,10 @@ class Fig2(OverAlpha):
     )
     chains: int = whole(512, "chains of maximum entropy", 64, 2**22, kind=EFFORT)
     steps: int = whole(2400, "steps of maximum entropy, at most", kind=EFFORT)
-    added: tuple[int, ...] = wholes(
+    added: tuple[int, ...] = whole(
         (100, 1000, 5000), "new queries that are bought too", kind=EFFORT
     )
-    union_weights: tuple[float, ...] = numbers(
+    union_weights: tuple[float, ...] = number(
         (0.03, 0.3, 1.0),
         "weights αN/b that the union tries",
         strict=True,

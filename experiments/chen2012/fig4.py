@@ -31,7 +31,7 @@ from experiments.chen2012.shared import (
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT
-from workbench.figures.fields import numbers, queries, seeds, whole, wholes
+from workbench.figures.fields import number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials import claims
 from workbench.trials.claims import (
@@ -114,19 +114,19 @@ class Fig4(OverAlpha):
     }
     sized_by = ("past", "scales", "attributes", "tuples", "usual_past", "weights")
 
-    past: tuple[int, ...] = wholes((1250, 2500, 5000), "m, the past queries", kind=EFFORT)
-    scales: tuple[float, ...] = numbers(
+    past: tuple[int, ...] = whole((1250, 2500, 5000), "m, the past queries", kind=EFFORT)
+    scales: tuple[float, ...] = number(
         (2000.0, 5000.0, 12_500.0),
         "scales of the noise",
         strict=True,
         unit="tuples",
         kind=EFFORT,
     )
-    attributes: tuple[int, ...] = wholes((3, 6, 9), "attributes", 2, 9, kind=EFFORT)
-    tuples: tuple[int, ...] = wholes((50_000, 150_000, 500_000), "people", kind=EFFORT)
+    attributes: tuple[int, ...] = whole((3, 6, 9), "attributes", 2, 9, kind=EFFORT)
+    tuples: tuple[int, ...] = whole((50_000, 150_000, 500_000), "people", kind=EFFORT)
     usual_past: int = whole(5000, "m where something else varies", kind=EFFORT)
     people: int = whole(500_000, "people of the twin where something else varies")
-    weights: tuple[float, ...] = numbers(
+    weights: tuple[float, ...] = number(
         (0.03, 0.3, 1.0),
         "α of maximum entropy, as the largest weights αN/b",
         strict=True,

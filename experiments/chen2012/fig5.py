@@ -39,7 +39,7 @@ from workbench import DP, SparseTable, Trial
 from workbench.compiled import pd
 from workbench.datasets import IPUMSTwin
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, whole, wholes
+from workbench.figures.fields import epsilon, number, whole
 from workbench.figures.plots import Panel
 from workbench.inference import KernelPCA, MaximumEntropy
 from workbench.mechanisms import LaplaceQueries
@@ -84,14 +84,14 @@ class Fig5(Figure):
     sized_by = ("queries", "attributes", "tuples", "usual_queries", "many", "steps")
 
     epsilon: float = epsilon(1.0)
-    queries: tuple[int, ...] = wholes(
+    queries: tuple[int, ...] = whole(
         (250, 500, 1000, 2500, 5000), "m, the past queries", kind=EFFORT
     )
-    attributes: tuple[int, ...] = wholes(
+    attributes: tuple[int, ...] = whole(
         (2, 3, 4, 6, 9), "the largest attributes", 2, 9, kind=EFFORT
     )
-    tuples: tuple[int, ...] = wholes((5000, 50_000, 500_000, 2_000_000), "people", kind=EFFORT)
-    merged: tuple[int, ...] = wholes((8, 4, 2, 1), "codes made one", kind=EFFORT)
+    tuples: tuple[int, ...] = whole((5000, 50_000, 500_000, 2_000_000), "people", kind=EFFORT)
+    merged: tuple[int, ...] = whole((8, 4, 2, 1), "codes made one", kind=EFFORT)
     usual_queries: int = whole(1000, "m where something else varies", kind=EFFORT)
     many: int = whole(29_570, "m at which kernel PCA's time is carried on", kind=EFFORT)
     people: int = whole(500_000, "people where something else varies")

@@ -23,7 +23,7 @@ from workbench import Domain, SparseTable, Sweep
 from workbench.compiled import pd
 from workbench.estimates import NoisyAnswers
 from workbench.figures import UNPRINTED
-from workbench.figures.fields import queries, wholes
+from workbench.figures.fields import queries, whole
 from workbench.figures.plots import Panel
 from workbench.queries import RandomMarginalRanges, Workload
 from workbench.trials.metrics import rmse
@@ -91,7 +91,7 @@ class Fig7(PublishedFigure):
         "seeds": 2,
     }
 
-    dims: tuple[int, ...] = wholes(tuple(range(1, 10)), "k, attributes", 1, 9, kind=UNPRINTED)
+    dims: tuple[int, ...] = whole(tuple(range(1, 10)), "k, attributes", 1, 9, kind=UNPRINTED)
     queries: int = queries(150, "queries of each k")
 
     def sweeps(self) -> dict[str, Sweep]:

@@ -22,7 +22,7 @@ from experiments.cormode2012.shared import ABSOLUTE, Counts, format_size, metric
 from workbench import DP, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilon, queries, seeds, whole, wholes
+from workbench.figures.fields import epsilon, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     CountSketch,
@@ -92,10 +92,10 @@ class C6(Counts, Figure):
 
     epsilon: float = epsilon(0.1)
     size: int = whole(100_000, "s of samples in (h)", unit="cells")
-    widths: tuple[int, ...] = wholes(
+    widths: tuple[int, ...] = whole(
         WIDTHS, "w·d, or w, of sketches", unit="buckets", kind=UNPRINTED
     )
-    depths: tuple[int, ...] = wholes((1, 2, 4, 8, 16), "d, rows of a sketch", kind=UNPRINTED)
+    depths: tuple[int, ...] = whole((1, 2, 4, 8, 16), "d, rows of a sketch", kind=UNPRINTED)
     most: int = whole(
         20_000_000,
         "w·d at most; larger sketches are left out",
@@ -103,21 +103,21 @@ class C6(Counts, Figure):
         unit="buckets",
         kind=UNPRINTED,
     )
-    sketches: tuple[int, ...] = wholes(
+    sketches: tuple[int, ...] = whole(
         (10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000),
         "w of the sketches in (g)",
         unit="buckets",
         kind=UNPRINTED,
     )
-    samples: tuple[int, ...] = wholes(
+    samples: tuple[int, ...] = whole(
         (10_000, 20_000, 50_000, 100_000), "s in (g)", unit="cells", kind=UNPRINTED
     )
-    thetas: tuple[int, ...] = wholes(
+    thetas: tuple[int, ...] = whole(
         (20, 30, 40, 50, 60, 80, 100), "θ of the filters in (g)", unit="counts", kind=UNPRINTED
     )
     theta: int = whole(50, "θ of the filter in (h)", unit="counts", kind=UNPRINTED)
     both_theta: int = whole(40, "θ of filter-priority", unit="counts", kind=UNPRINTED)
-    ranges: tuple[int, ...] = wholes(
+    ranges: tuple[int, ...] = whole(
         (1, 10, 100, 1000, 10_000), "lengths of ranges", unit="cells", kind=UNPRINTED
     )
     queries: int = queries(2000, "queries of each size; ten times as many of single cells")

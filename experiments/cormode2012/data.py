@@ -16,7 +16,7 @@ from workbench.compiled import pd
 from workbench.datasets import Adult, CensusIncome, CommutingFlows, OnTheMap, OnTheMapTwin
 from workbench.datasets.commuting import FIPS
 from workbench.figures import UNPRINTED, fields
-from workbench.figures.fields import numbers
+from workbench.figures.fields import number
 from workbench.figures.figure import other_dataset
 from workbench.spaces import Domain
 from workbench.trials import first_available
@@ -76,7 +76,7 @@ def published_tables(*names: str, choices: tuple[str, ...] = COMMUTING) -> Any:
 
 def query_shares(default: tuple[float, ...], doc: str) -> Any:
     """The parameter `shares` of a figure: sizes of queries."""
-    return numbers(default, f"{doc}, as shares of all cells", 0, 1, strict=True, kind=UNPRINTED)
+    return number(default, f"{doc}, as shares of all cells", 0, 1, strict=True, kind=UNPRINTED)
 
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from experiments.cormode2012.shared import (
 from workbench import DP, RandomRanges, RandomSubsets, Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, queries, seeds, whole, wholes
+from workbench.figures.fields import epsilon, number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     GeometricHistogram,
@@ -63,21 +63,21 @@ class Fig2(Counts, Figure):
     columns = 3
 
     epsilon: float = epsilon(0.1)
-    thetas: tuple[int, ...] = wholes(
+    thetas: tuple[int, ...] = whole(
         tuple(range(5, 91, 5)), "θ of the filters", unit="counts", kind=UNPRINTED
     )
-    both_thetas: tuple[int, ...] = wholes(
+    both_thetas: tuple[int, ...] = whole(
         tuple(range(5, 71, 5)), "θ of filter-priority", unit="counts"
     )
-    sizes: tuple[int, ...] = wholes(SAMPLES, "sizes in (b)", unit="cells", kind=UNPRINTED)
+    sizes: tuple[int, ...] = whole(SAMPLES, "sizes in (b)", unit="cells", kind=UNPRINTED)
     size: int = whole(100_000, "s of filter-priority", unit="cells")
     length: int = whole(5000, "R, the length of a range", unit="cells")
-    lengths: tuple[int, ...] = wholes(
+    lengths: tuple[int, ...] = whole(
         LENGTHS, "all R in (c), and of other ranges", unit="cells", kind=UNPRINTED
     )
     wide_std: float = number(40.0, "σ of other data", unit="counts", kind=UNPRINTED)
     low_density: float = number(0.01, "ρ of other data", 0, 1, strict=True, kind=UNPRINTED)
-    small: tuple[int, ...] = wholes(SMALL, "ranges of 2.1", unit="cells", kind=UNPRINTED)
+    small: tuple[int, ...] = whole(SMALL, "ranges of 2.1", unit="cells", kind=UNPRINTED)
     queries: int = queries(1000)
     seeds: int = seeds(40)
 

@@ -28,7 +28,7 @@ from workbench import DP, Trial
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, numbers, whole, wholes
+from workbench.figures.fields import epsilon, number, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     GeometricHistogram,
@@ -133,10 +133,10 @@ class Fig4(Figure):
     sharey = True
 
     epsilon: float = epsilon(0.1)
-    domains: tuple[int, ...] = wholes(
+    domains: tuple[int, ...] = whole(
         (10**6, 10**7), "sizes of the domain", 1000, 10**8, unit="cells", kind=EFFORT
     )
-    densities: tuple[float, ...] = numbers(
+    densities: tuple[float, ...] = number(
         (0.1, 0.01, 0.001), "ρ, the share of cells that are not empty", 0, 0.5, strict=True
     )
     mean: float = number(100.0, "μ of the counts", unit="counts")

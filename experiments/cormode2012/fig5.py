@@ -50,7 +50,7 @@ from experiments.cormode2012.shared import (
 from workbench import DP, Dyadic, Haar, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilon, numbers, queries, seeds, whole, wholes
+from workbench.figures.fields import epsilon, number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
 from workbench.trials.metrics import MeanAbsoluteError
@@ -72,16 +72,16 @@ class Fig5(Counts, Figure):
 
     epsilon: float = epsilon(0.1)
     size: int = whole(100_000, "s of the summaries", unit="nodes")
-    ranges: tuple[int, ...] = wholes(
+    ranges: tuple[int, ...] = whole(
         tuple(d * 10**k for k in range(2, 6) for d in (1, 2, 5)),
         "lengths of ranges",
         unit="cells",
         kind=UNPRINTED,
     )
     theta: int = whole(50, "θ of the filter of cells", unit="counts", kind=UNPRINTED)
-    regions: tuple[int, ...] = wholes(REGIONS, "regions of skewed data", kind=UNPRINTED)
-    factors: tuple[float, ...] = numbers(FACTORS, FACTOR, 0, 10, strict=True, kind=UNPRINTED)
-    densities: tuple[float, ...] = numbers(
+    regions: tuple[int, ...] = whole(REGIONS, "regions of skewed data", kind=UNPRINTED)
+    factors: tuple[float, ...] = number(FACTORS, FACTOR, 0, 10, strict=True, kind=UNPRINTED)
+    densities: tuple[float, ...] = number(
         (0.1, 0.01, 0.001), "ρ where throughput is measured", 0, 0.5, strict=True
     )
     queries: int = queries(1000)

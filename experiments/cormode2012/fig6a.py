@@ -25,7 +25,7 @@ from experiments.cormode2012.shared import ABSOLUTE, RELATIVE
 from workbench import DP, RandomSubsets
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilon, queries, seeds, whole, wholes
+from workbench.figures.fields import epsilon, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.spaces import Domain
@@ -115,7 +115,7 @@ class Fig6a(CommutingTables, Figure):
     epsilon: float = epsilon(0.1)
     size: int = whole(3_000_000, "s on the twin; elsewhere the same share", unit="cells")
     theta: int = whole(5, "θ of filter-priority, drawn", unit="counts", kind=UNPRINTED)
-    thetas: tuple[int, ...] = wholes(
+    thetas: tuple[int, ...] = whole(
         THETAS, "θ of filter-priority on OnTheMap", unit="counts", kind=UNPRINTED
     )
     data: tuple[str, ...] = published_tables(*COMMUTING)

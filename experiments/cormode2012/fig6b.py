@@ -33,7 +33,7 @@ from experiments.cormode2012.shared import (
 from experiments.cormode2012.trees import CROSSING, THEORY, VARIANCE, full_tables
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilon, numbers, queries, seeds, whole
+from workbench.figures.fields import epsilon, number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import (
     Finding,
@@ -94,7 +94,7 @@ class Fig6b(CommutingTables, Figure):
     shares: tuple[float, ...] = query_shares(
         (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "ranges"
     )
-    factors: tuple[float, ...] = numbers((0.8,), FACTOR, 0, 10, strict=True, kind=UNPRINTED)
+    factors: tuple[float, ...] = number((0.8,), FACTOR, 0, 10, strict=True, kind=UNPRINTED)
     queries: int = queries(1000)
     seeds: int = seeds(50)
 

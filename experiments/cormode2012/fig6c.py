@@ -23,7 +23,7 @@ from experiments.cormode2012.shared import (
 )
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED
-from workbench.figures.fields import numbers
+from workbench.figures.fields import number
 from workbench.figures.plots import Panel
 from workbench.trials import claims
 from workbench.trials.claims import OFTEN, Finding, Printed, check_between, select
@@ -50,7 +50,7 @@ class Fig6c(Fig6b):
     sharey = False
     page = "Cormode et al., ICDT 2012, section 4.5, Figure 6(c)"
 
-    factors: tuple[float, ...] = numbers(FACTORS, FACTOR, 0, 10, strict=True, kind=UNPRINTED)
+    factors: tuple[float, ...] = number(FACTORS, FACTOR, 0, 10, strict=True, kind=UNPRINTED)
 
     def mechanisms(self, name: str) -> list:
         """The filters, with and without."""

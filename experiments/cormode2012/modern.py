@@ -29,7 +29,7 @@ from workbench import DP, ZCDP, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import number, numbers, seeds, whole, wholes
+from workbench.figures.fields import number, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.metrics import MeanAbsoluteError
 from workbench.value import format_number, value
@@ -76,7 +76,7 @@ class Modern(Figure):
     rough = {"seeds": 2, "cell_queries": 2000, "short_queries": 200, "long_queries": 20}
     shown = ("epsilon", "rho", "theta", "size", "width", "records", "size_factor")
 
-    epsilons: tuple[float, ...] = numbers(
+    epsilons: tuple[float, ...] = number(
         (0.03, 0.1, 0.3, 1.0, 3.0), "ε in the upper half", 1e-6, 1000, kind=UNPRINTED
     )
     epsilon: float = number(0.1, "ε in the lower half", 1e-6, 1000, kind=UNPRINTED)
@@ -88,7 +88,7 @@ class Modern(Figure):
         0.01, "ρ, the share of cells that are not empty", 0, 0.5, strict=True, kind=UNPRINTED
     )
     size: int = whole(1000, "s in the upper half", unit="cells", kind=UNPRINTED)
-    sizes: tuple[int, ...] = wholes(
+    sizes: tuple[int, ...] = whole(
         (300, 1000, 3000, 10_000), "s in the lower half", unit="cells", kind=UNPRINTED
     )
     largest: int = whole(200, "the greatest count that ALP allows for", kind=UNPRINTED)

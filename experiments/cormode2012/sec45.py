@@ -38,7 +38,7 @@ from experiments.cormode2012.work_places import SynthesisByWorkPlace
 from workbench import DP
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, numbers, queries, seeds, whole
+from workbench.figures.fields import epsilon, number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import (
     DirichletSynthesis,
@@ -124,7 +124,7 @@ class Sec45(CommutingTables, Figure):
     shares: tuple[float, ...] = query_shares(
         (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "ranges"
     )
-    epsilons: tuple[float, ...] = numbers(
+    epsilons: tuple[float, ...] = number(
         (0.5, 1.0, 2.0, 4.0, 8.6),
         "ε of the ratios and of the prior",
         1e-6,
@@ -148,7 +148,7 @@ class Sec45(CommutingTables, Figure):
     places: int = whole(
         5000, "work places at most; tables of more are not made one by one", kind=EFFORT
     )
-    below_one: tuple[float, ...] = numbers(
+    below_one: tuple[float, ...] = number(
         (0.1, 0.5, 0.9), "ε at which a prior is looked for", 1e-6, 1, kind=UNPRINTED
     )
     queries: int = queries(1000)

@@ -33,7 +33,7 @@ from workbench.datasets import (
 )
 from workbench.datasets.synthetic import OfDataset, check_dataset
 from workbench.figures import EFFORT, UNPRINTED, fields
-from workbench.figures.fields import numbers, whole
+from workbench.figures.fields import number, whole
 from workbench.figures.figure import other_dataset
 from workbench.mechanisms import HPA, SRA
 from workbench.trials import first_available
@@ -140,7 +140,7 @@ def users_of_netflix() -> Any:
 def popularities() -> Any:
     """The parameter `popularities` of a figure."""
     doc = "times the twins' exponent of popularity"
-    return numbers((0.5, 1.0, 2.0), doc, 0, 4, kind=UNPRINTED)
+    return number((0.5, 1.0, 2.0), doc, 0, 4, kind=UNPRINTED)
 
 
 def cases(

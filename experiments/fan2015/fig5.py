@@ -31,7 +31,7 @@ from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.data import Interactions
 from workbench.estimates import Histogram, ItemEdgeCounts
-from workbench.figures.fields import epsilon, number, seeds, whole, wholes
+from workbench.figures.fields import epsilon, number, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import HPA
 from workbench.noise import variance
@@ -130,7 +130,7 @@ class Fig5(FanFigure):
     epsilon: float = epsilon(1.0, "privacy budget ε of HPA")
     popularity_share: float = number(0.1, "of ε that the step has", 0.001, 0.999)
     d: int | None = whole(None, "records of each user; none: the least of a user, as published")
-    tops: tuple[int, ...] = wholes((1, 2, 5, 10, 20, 30, 50, 70, 100), "K", unit="items")
+    tops: tuple[int, ...] = whole((1, 2, 5, 10, 20, 30, 50, 70, 100), "K", unit="items")
     netflix_users: int = users_of_netflix()
     seeds: int = seeds(20)
 

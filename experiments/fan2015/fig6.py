@@ -44,7 +44,7 @@ from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep, run
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED
-from workbench.figures.fields import choice, epsilon, epsilons, seeds, whole, wholes
+from workbench.figures.fields import choice, epsilon, epsilons, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import Printed, interpolate_log_log, mean_curve
 from workbench.trials.metrics import MeanSquaredCountError
@@ -80,10 +80,10 @@ class Fig6(FanFigure):
     epsilons: tuple[float, ...] = epsilons(
         (0.1, 0.3, 1.0, 3.0, 10.0), "budgets ε of SRA for the best l"
     )
-    l: tuple[int, ...] = wholes(  # noqa: E741
+    l: tuple[int, ...] = whole(  # noqa: E741
         DENSE, "records of each user that are kept, and M", unit="records", kind=EFFORT
     )
-    netflix_l: tuple[int, ...] = wholes(THIN, "l on Netflix", unit="records", kind=EFFORT)
+    netflix_l: tuple[int, ...] = whole(THIN, "l on Netflix", unit="records", kind=EFFORT)
     d: int | None = whole(None, "records of a user for popularity; none: the least of one")
     most: int | None = whole(None, "M, the last l; none: the most of a user")
     exponent: str = choice(

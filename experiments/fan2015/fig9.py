@@ -16,7 +16,7 @@ from experiments.fan2015._paper import paper_first
 from experiments.fan2015.data import one_law
 from experiments.fan2015.precision import AHEAD, LAST
 from workbench.compiled import pd
-from workbench.figures.fields import wholes
+from workbench.figures.fields import whole
 from workbench.figures.plots import Panel
 from workbench.value import value
 
@@ -31,7 +31,7 @@ class Fig9(FiveMethods):
     main = 4
     sharey = True
 
-    tops: tuple[int, ...] = wholes(TOPS, "K", unit="items")
+    tops: tuple[int, ...] = whole(TOPS, "K", unit="items")
 
     def metrics(self) -> list[Any]:
         """With the precision of every K."""

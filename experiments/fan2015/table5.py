@@ -37,7 +37,7 @@ from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets.ratings import GROUPS
 from workbench.figures import UNPRINTED
-from workbench.figures.fields import choice, epsilon, seeds, whole, wholes
+from workbench.figures.fields import choice, epsilon, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import Finding, check_between, confidence_intervals, means, over
 from workbench.value import value
@@ -106,7 +106,7 @@ class Table5(FanFigure):
     most: int | None = whole(None, "M of LPA, DFT and GS; none: the most of a user")
     k: int | None = whole(None, "DFT's coefficients; none: chosen privately", kind=UNPRINTED)
     width: int | None = whole(None, "of GS' groups; none: chosen privately", kind=UNPRINTED)
-    tops: tuple[int, ...] = wholes(
+    tops: tuple[int, ...] = whole(
         (1, 2, 3, 5, 10, 20, 30, 50, 100, 200), "K", unit="films", kind=UNPRINTED
     )
     seeds: int = seeds(20)

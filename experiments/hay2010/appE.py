@@ -31,7 +31,7 @@ from experiments.hay2010.ranges import BEST
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilon, number, seeds, whole, wholes
+from workbench.figures.fields import epsilon, number, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import HierarchicalHistogram
 from workbench.value import format_number, value
@@ -55,11 +55,11 @@ class AppE(Figure):
     epsilon: float = epsilon(1.0, "privacy parameter α")
     delta: float = number(DELTA, "chance that a range may miss the accuracy", 1e-9, 0.999)
     cells: int = whole(1024, "n of the first two panels", 2, 2**16, unit="cells")
-    domains: tuple[int, ...] = wholes(
+    domains: tuple[int, ...] = whole(
         (256, 1024, 4096, 16384), "n, powers of two", 2, 2**16, unit="cells", kind=UNPRINTED
     )
-    records: tuple[int, ...] = wholes(tuple(10**i for i in range(4, 9)), "N", 1, 10**15)
-    buckets: tuple[int, ...] = wholes(
+    records: tuple[int, ...] = whole(tuple(10**i for i in range(4, 9)), "N", 1, 10**15)
+    buckets: tuple[int, ...] = whole(
         (4, 8, 16, 32, 64, 128), "b, of which the best is taken at each N", kind=UNPRINTED
     )
     seeds: int = seeds(160)

@@ -23,7 +23,7 @@ from experiments.hay2010.data import (
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import epsilon, numbers, seeds, whole
+from workbench.figures.fields import epsilon, number, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.inference import isotonic, tree_least_squares
 from workbench.inference.consistency import tree_sums
@@ -100,7 +100,7 @@ class Fig3(Figure):
     epsilon: float = epsilon(1.0)
     length: int = whole(RUN, "equal counts", high=10_000)
     count: int = whole(10, "what they are", kind=UNPRINTED)
-    steps: tuple[float, ...] = numbers(
+    steps: tuple[float, ...] = number(
         (1.0, 3.0, 10.0, 30.0),
         "from them to the unique count, and from that to the rest",
         1e-6,

@@ -31,7 +31,7 @@ from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets import Ranked
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilons, number, numbers, seeds, wholes
+from workbench.figures.fields import epsilons, number, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import UnattributedHistogram
 from workbench.trials.claims import mean_curve
@@ -67,7 +67,7 @@ class Fig5(Figure):
     data: tuple[str, ...] = datasets(SOCIAL, "coauthors", "NetTrace", "keywords", "surnames")
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))
     epsilon: float = number(0.1, "ε of Theorem 2", 1e-6, 1000, kind=UNPRINTED)
-    lengths: tuple[int, ...] = wholes(
+    lengths: tuple[int, ...] = whole(
         tuple(4**i for i in range(3, 9)),
         "n of Theorem 2; d are the powers of 4 below",
         4,
@@ -75,7 +75,7 @@ class Fig5(Figure):
         unit="counts",
         kind=UNPRINTED,
     )
-    steps: tuple[float, ...] = numbers(
+    steps: tuple[float, ...] = number(
         (0.1, 1.0, 10.0, 1000.0),
         "between the values of Theorem 2",
         1e-6,

@@ -50,7 +50,7 @@ from experiments.hay2010.rounded import WholeAnswers
 from workbench import DP, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import epsilons, queries, seeds, whole, wholes
+from workbench.figures.fields import epsilons, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.inference import NonnegativeLeastSquares, Zeroed
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, Privelet
@@ -99,10 +99,10 @@ class Fig6(Figure):
     data: tuple[str, ...] = datasets("NetTrace", "Search Logs", "shop hours")
     epsilons: tuple[float, ...] = epsilons((1.0, 0.1, 0.01))
     branching: int = whole(2, "children of a node of the trees", 2, 1024)
-    sizes: tuple[int, ...] | None = wholes(
-        None, "of ranges; none: 2ⁱ up to a quarter", unit="cells"
+    sizes: tuple[int, ...] | None = whole(
+        None, "of ranges; none: 2ⁱ up to a quarter", unit="cells", many=True
     )
-    heights: tuple[int, ...] = wholes(
+    heights: tuple[int, ...] = whole(
         (4, 8, 12, 16), "levels of the trees whose worst range is sought", 2, 18, kind=UNPRINTED
     )
     queries: int = queries(1000)

@@ -18,7 +18,7 @@ from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets import Ranked
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import choice, epsilons, seeds, whole, wholes
+from workbench.figures.fields import choice, epsilons, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
@@ -47,7 +47,7 @@ class Fig7(Figure):
     first: int = whole(20, "first position shown", kind=UNPRINTED)
     last: int = whole(1000, "last position shown", kind=UNPRINTED)
     last_of_start: int = whole(60, "last position of the beginning", kind=UNPRINTED)
-    changes: tuple[int, ...] = wholes(
+    changes: tuple[int, ...] = whole(
         (2, 1), "counts to which it falls in insets", kind=UNPRINTED
     )
     around: int = whole(60, "positions on either side of such a change", kind=UNPRINTED)

@@ -30,7 +30,7 @@ from experiments.hay2010.trees import (
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
-from workbench.figures.fields import number, seeds, whole, wholes
+from workbench.figures.fields import number, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import HierarchicalHistogram
 from workbench.trials import claims
@@ -106,13 +106,13 @@ class Thm4(Figure):
 
     epsilon: float = number(1.0, "privacy budget ε", 1e-6, 1000, kind=UNPRINTED)
     mean: float = number(3.0, "of the made-up counts", 0, 1e9, unit="counts", kind=UNPRINTED)
-    levels_2: tuple[int, ...] = wholes(
+    levels_2: tuple[int, ...] = whole(
         (3, 4, 6, 8, 11, 14, 16), "levels of trees of 2 children", 3, 20, kind=UNPRINTED
     )
-    levels_4: tuple[int, ...] = wholes(
+    levels_4: tuple[int, ...] = whole(
         (3, 4, 5, 6, 7, 8), "levels of trees of 4 children", 3, 10, kind=UNPRINTED
     )
-    levels_8: tuple[int, ...] = wholes(
+    levels_8: tuple[int, ...] = whole(
         (3, 4, 5), "levels of trees of 8 children", 3, 7, kind=UNPRINTED
     )
     random: int = whole(200, "random rivals of each small tree", kind=EFFORT)

@@ -8,16 +8,7 @@ import pytest
 
 from workbench import figures
 from workbench.figures import UNPRINTED, Figure
-from workbench.figures.fields import (
-    choice,
-    epsilon,
-    number,
-    queries,
-    seeds,
-    selection,
-    whole,
-    wholes,
-)
+from workbench.figures.fields import choice, epsilon, number, queries, seeds, whole
 from workbench.trials import claims
 from workbench.trials.claims import Claim, Finding
 from workbench.value import value
@@ -35,10 +26,10 @@ class Fig1(Figure):
     claims = CLAIMS
 
     epsilon: float = epsilon(0.1)
-    theta: tuple[int, ...] = wholes((10, 20), "θ", unit="counts")
+    theta: tuple[int, ...] = whole((10, 20), "θ", unit="counts")
     power: float | None = number(None, "a power", kind=UNPRINTED)
     data: str = choice("Here", ("Here", "There"), "the table")
-    tables: tuple[str, ...] = selection(("Here",), ("Here", "There"), "more tables")
+    tables: tuple[str, ...] = choice(("Here",), ("Here", "There"), "more tables")
     size: int = whole(100, "s", kind=UNPRINTED)
     queries: int = queries(100)
     seeds: int = seeds(50)
@@ -165,8 +156,8 @@ def test_the_cell_of_parameters_is_formatted_as_code():
 
     @value
     class Long(Figure):
-        data: tuple[str, ...] = selection(names, names, "datasets")
-        one: tuple[str, ...] = selection(names[:1], names, "another")
+        data: tuple[str, ...] = choice(names, names, "datasets")
+        one: tuple[str, ...] = choice(names[:1], names, "another")
 
     cell = figures.parameters_cell(Long)
     assert cell.splitlines()[3:6] == ["data = (", '    "dataset 0",', '    "dataset 1",']

@@ -14,8 +14,8 @@ ID = "cormode2012_fig3"
 def test_every_notebook_of_the_paper_is_linked_and_what_has_run_is_shown(tmp_path):
     index = Index("cormode2012", tmp_path)
     before = index._repr_html_()
-    assert before.count("not run yet") == len(index.notebooks()) > 5
-    assert 'href="fig3.ipynb"' in before and "Figure 3: error of the summaries" in before
+    assert before.count("no picture yet") == len(index.entries()) > 5
+    assert 'href="fig3.ipynb"' in before and "Figure 3: Error of the summaries" in before
     drawing = Figure()
     drawing.subplots().plot([1, 2])
     description = figures.Description(ID, "A <title>", "workbench reproduce")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from jinja2 import Template
 
 from workbench import figures
 
@@ -16,39 +17,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
-_HEAD = """<!doctype html>
+_PAGE = """<!doctype html>
 <html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy"
-  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-body {{ margin: 0 auto; padding: 1.5rem; max-width: 110rem; font: 16px/1.5 system-ui, sans-serif; }}
-main {{ display: grid; gap: 1rem;
-  grid-template-columns: repeat(auto-fill, minmax(min(34rem, 100%), 1fr)); }}
-figure {{ margin: 0; padding: .8rem; background: #fff; color: #1c2024; border: 1px solid #d5dae0; }}
-img {{ display: block; width: 100%; height: auto; }}
-figcaption {{ font-weight: 600; }}
-code {{ font-size: .85em; overflow-wrap: anywhere; font-weight: 400; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p>{sentence}</p>
-<main>
-"""
-_FIGURE = """<figure>
-<figcaption>{caption}<br><code>{command}</code></figcaption>
-{picture}
-</figure>
+<head><meta charset="utf-8"><title>{{ title }}</title><link rel="stylesheet" href="report/style.css"></head>
+<body class="front"><main class="frame">
+<h1>{{ title }}</h1>
+<p>Panels in the same place have the same axes.</p>
+<ul class="figures wide">
+{% for setting, command, picture in runs %}<li class="card"><b>{{ setting }}</b><br><code>{{ command }}</code>
+{% if picture %}<img class="drawing" alt="" src="data:image/png;base64,{{ picture }}">{% else %}
+<p>a table; see its folder</p>{% endif %}</li>
+{% endfor %}
+</ul>
+</main></body>
+</html>
 """
 
 
 def write_comparison(results: str | Path, profile: str, id: str, names: Sequence[str]) -> Path:
-    """Write a page that sets runs of one figure side by side.
+    """Write a page that sets runs of one figure side by side, in the style of the report.
 
     Parameters
     ----------
@@ -68,53 +55,34 @@ def write_comparison(results: str | Path, profile: str, id: str, names: Sequence
     """
     folders = [figures.figure_folder(results, profile, name) for name in names]
     saved = [figures.load(f) for f in folders if (f / "manifest.json").exists()]
-    page = figures.figure_folder(results, profile, id).parent / f"{id},compared.html"
-    title = f"{id}: {saved[0].manifest['title']}" if saved else id
-    sentence = "Panels in the same place have the same axes."
-    text = _HEAD.format(title=escape(title), sentence=sentence)
-    for figure, picture in zip(saved, _pictures(id, saved), strict=True):
-        caption = figures.describe(figure.manifest["setting"])
-        text += _FIGURE.format(
-            caption=escape(caption or figures.find_figure(id).usual),
-            command=escape(figure.manifest["command"]),
-            picture=picture,
+    cls = figures.find_figure(id)
+    drawings = [cls.at("paper", **one.manifest["parameters"]).plot(one.rows) for one in saved]
+    drawn = [drawing for drawing in drawings if drawing is not None]
+    if len({len(drawing.axes) for drawing in drawn}) == 1:
+        for axes in zip(*(drawing.axes for drawing in drawn), strict=True):
+            _share_limits(axes)
+    runs = [
+        (
+            figures.describe(one.manifest["setting"]) or cls.usual,
+            one.manifest["command"],
+            _image(drawing) if drawing is not None else "",
         )
-    text += "</main>\n</body>\n</html>\n"
+        for one, drawing in zip(saved, drawings, strict=True)
+    ]
+    text = Template(_PAGE, autoescape=True).render(title=f"{id}: {cls.title}", runs=runs)
+    page = figures.figure_folder(results, profile, id).parent / f"{id},compared.html"
     figures.write_atomically(page, lambda draft: draft.write_text(text, encoding="utf-8"))
     return page
 
 
-def _pictures(id: str, saved: Sequence[figures.SavedFigure]) -> list[str]:
-    """The drawings with common limits, as images; a table where there is no drawing."""
-    cls = figures.find_figure(id)
-    drawings = []
-    for one in saved:
-        figure = cls.at("paper", **one.manifest["parameters"])
-        drawings.append(figure.plot(one.rows))
-    drawn = [drawing for drawing in drawings if drawing is not None]
-    if drawn:
-        _share_limits(drawn)
-    return [_image(d) if d is not None else "<p>a table; see its folder</p>" for d in drawings]
-
-
-def _share_limits(drawings: Sequence[Drawing]) -> None:
-    """Give the panels in one place the widest limits of all, where the drawings have as many panels."""
-    if len({len(drawing.axes) for drawing in drawings}) > 1:
-        return
-    for axes in zip(*(drawing.axes for drawing in drawings), strict=True):
+def _share_limits(axes: Sequence[Axes]) -> None:
+    """Give panels the widest limits of all."""
+    for which in "xy":
+        limits = [sorted(getattr(ax, f"get_{which}lim")()) for ax in axes]
+        ends = (min(low for low, _ in limits), max(high for _, high in limits))
         for ax in axes:
-            ax.autoscale(False)
-        _widen(axes, "x")
-        _widen(axes, "y")
-
-
-def _widen(axes: Sequence[Axes], which: str) -> None:
-    limits = [getattr(ax, f"get_{which}lim")() for ax in axes]
-    low = min(min(pair) for pair in limits)
-    high = max(max(pair) for pair in limits)
-    for ax, pair in zip(axes, limits, strict=True):
-        ends = (low, high) if pair[0] <= pair[1] else (high, low)
-        getattr(ax, f"set_{which}lim")(*ends)
+            turned = getattr(ax, f"{which}axis_inverted")()
+            getattr(ax, f"set_{which}lim")(ends[::-1] if turned else ends)
 
 
 def _image(drawing: Drawing) -> str:
@@ -123,5 +91,4 @@ def _image(drawing: Drawing) -> str:
     file = BytesIO()
     drawing.savefig(file, format="png", dpi=150)
     plots.close(drawing)
-    data = base64.b64encode(file.getvalue()).decode()
-    return f'<img alt="" src="data:image/png;base64,{data}">'
+    return base64.b64encode(file.getvalue()).decode()

@@ -14,7 +14,7 @@ from workbench import figures
 from workbench.figures import sources
 from workbench.figures.saved import write_atomically
 from workbench.figures.sources import read_passages
-from workbench.figures.statements import Line, Verdict
+from workbench.figures.statements import Line
 from workbench.figures.status import LOG, read_status
 from workbench.trials import claims
 from workbench.value import counted
@@ -121,7 +121,7 @@ class Entry:
         if self.paper and self.manifest.get("profile") != "paper":
             frame = figures.committed_verdicts(self.paper)
             committed = [*frame[frame.figure == self.id].itertuples()]
-        ran, before = ({v.id: Verdict.of(v) for v in found} for found in (here, committed))
+        ran, before = ({v.id: v for v in found} for found in (here, committed))
         parts = {part.id: (claim, part) for claim in self._claims for part in claim.statements}
         lines = []
         for v in here if self.figure else committed:

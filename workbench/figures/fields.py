@@ -4,88 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.figures.figure import EFFORT, SETTING, other_dataset
+from workbench.figures.figure import EFFORT, other_dataset
 from workbench.value import parameter
 
 
-def epsilon(default: float, doc: str = "privacy budget ε") -> Any:
+def epsilon(default: Any, doc: str = "privacy budget ε") -> Any:
     """A privacy budget."""
-    return parameter(default, 1e-6, 1000, doc=doc)
+    return number(default, doc, 1e-6, 1000)
 
 
 def epsilons(default: tuple[float, ...], doc: str = "privacy budgets ε") -> Any:
     """A list of privacy budgets."""
-    return parameter(default, 1e-6, 1000, doc=doc, many=True)
+    return epsilon(default, doc)
 
 
 def number(
-    default: Any,
-    doc: str,
-    low: float | None = 0,
-    high: float | None = None,
-    *,
-    unit: str = "",
-    kind: str = SETTING,
-    strict: bool = False,
-    many: bool = False,
+    default: Any, doc: str, low: float | None = 0, high: float | None = None, **rules: Any
 ) -> Any:
-    """A real number."""
-    return parameter(
-        default, low, high, unit=unit, doc=doc, kind=kind, strict=strict, many=many
-    )
-
-
-def numbers(
-    default: tuple[float, ...],
-    doc: str,
-    low: float | None = 0,
-    high: float | None = None,
-    **rules: Any,
-) -> Any:
-    """A list of real numbers, with the options of `number`."""
-    return number(default, doc, low, high, many=True, **rules)
+    """A real number, or a list where the default is one. The other `rules` are those of `parameter`."""
+    rules = {"many": isinstance(default, tuple)} | rules
+    return parameter(default, low, high, doc=doc, **rules)
 
 
 def whole(
-    default: Any,
-    doc: str,
-    low: int = 1,
-    high: int | None = None,
-    *,
-    unit: str = "",
-    kind: str = SETTING,
-    many: bool = False,
+    default: Any, doc: str, low: int | None = 1, high: int | None = None, **rules: Any
 ) -> Any:
-    """An integer."""
-    return parameter(default, low, high, unit=unit, doc=doc, kind=kind, integer=True, many=many)
+    """An integer, or a list of integers."""
+    return number(default, doc, low, high, integer=True, **rules)
 
 
-def wholes(
-    default: tuple[int, ...], doc: str, low: int = 1, high: int | None = None, **rules: Any
-) -> Any:
-    """A list of integers, with the options of `whole`."""
-    return whole(default, doc, low, high, many=True, **rules)
+def choice(default: Any, choices: tuple[Any, ...], doc: str, **rules: Any) -> Any:
+    """One or some of several values, for example the name of a dataset."""
+    return number(default, doc, None, choices=choices, **rules)
 
 
-def choice(default: Any, choices: tuple[Any, ...], doc: str, *, kind: str = SETTING) -> Any:
-    """One of several values, for example the name of a dataset."""
-    return parameter(default, choices=choices, doc=doc, kind=kind)
-
-
-def selection(
-    default: tuple[Any, ...], choices: tuple[Any, ...], doc: str, *, kind: str = SETTING
-) -> Any:
-    """Some of several values, for example names of datasets."""
-    return parameter(default, choices=choices, doc=doc, kind=kind, many=True)
-
-
-def datasets(
-    default: tuple[str, ...], choices: tuple[str, ...], doc: str, *, kind: str = SETTING
-) -> Any:
+def datasets(default: tuple[str, ...], choices: tuple[str, ...], doc: str, **rules: Any) -> Any:
     """Some datasets by name: those of `choices`, or of other packages (`other_dataset`)."""
-    return parameter(
-        default, choices=choices, check=_unknown_dataset, doc=doc, kind=kind, many=True
-    )
+    return choice(default, choices, doc, check=_unknown_dataset, **rules)
 
 
 def _unknown_dataset(name: Any) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
@@ -24,11 +23,10 @@ from workbench.figures.entries import (
     Entry,
     collect,
     duration,
-    natural_order,
     published,
     write_thumbnail,
 )
-from workbench.figures.sources import markdown, read_passages
+from workbench.figures.sources import markdown
 from workbench.figures.statements import Line
 from workbench.figures.stories import STORIES, TITLES, write_stories
 from workbench.trials import claims
@@ -100,11 +98,12 @@ def _exporter() -> TemplateExporter:
 
 # Index
 
-_WIDTH = 320  # pixels of a thumbnail
-_CARD = """<a href="{link}" style="display: block; width: {width}px; margin: 0 1rem 1rem 0;
+_CARDS = """<div style="display: flex; flex-wrap: wrap">{% for link, title, counts, picture in cards %}
+<a href="{{ link }}" style="display: block; width: 320px; margin: 0 1rem 1rem 0;
 color: inherit; text-decoration: none">
-<div style="background: #fff; border: 1px solid #8888; min-height: 8rem">{picture}</div>
-<b>{title}</b><br><small>{verdicts}</small></a>
+<div style="background: #fff; color: #555; border: 1px solid #8888; min-height: 8rem">{% if picture %}
+<img alt="" src="data:image/png;base64,{{ picture }}">{% else %}no picture yet{% endif %}</div>
+<b>{{ title }}</b><br><small>{{ counts }}</small></a>{% endfor %}</div>
 """
 
 
@@ -124,54 +123,33 @@ class Index:
     results: Path | None = None
 
     def __post_init__(self) -> None:
-        if not self.notebooks():
+        if not self.entries():
             raise ValueError(f"paper = {self.paper!r} is not allowed: it has no notebooks here")
 
-    def notebooks(self) -> dict[str, Path]:
-        """The paper's notebooks by the ids of their figures."""
-        every = figures.find_notebooks(figures.project_folder() / "notebooks")
-        own = [id for id, path in every.items() if path.parent.name == self.paper]
-        return {id: every[id] for id in sorted(own, key=natural_order)}
+    def entries(self) -> list[Entry]:
+        """Its figures with their committed outcomes, in natural order."""
+        return [entry for entry in published() if entry.paper == self.paper]
 
     def _repr_html_(self) -> str:
-        cards = [self._card(id, path) for id, path in self.notebooks().items()]
-        return f'<div style="display: flex; flex-wrap: wrap">{"".join(cards)}</div>'
+        cards = []
+        for entry in self.entries():
+            counts = ", ".join(f"{name} {n}" for name, n in entry.counts.items() if n)
+            link = f"{entry.id.removeprefix(f'{self.paper}_')}.ipynb"
+            title = f"{entry.short}: {entry.title}"
+            cards.append((link, title, counts, self._picture(entry.id)))
+        return _environment().from_string(_CARDS).render(cards=cards)
 
-    def _card(self, id: str, path: Path) -> str:
-        saved = self._saved(id)
-        picture = "<p style='padding: 1rem; color: #555'>not run yet</p>"
-        title, _ = read_passages(path)
-        own = figures.committed_verdicts(self.paper)
-        counts = claims.count_outcomes(own[own.figure == id])
-        verdicts = ", ".join(f"{name} {n}" for name, n in counts.items() if n)
-        if saved is not None:
-            picture = "<p style='padding: 1rem; color: #555'>a table</p>"
-            if "png" in saved.images:
-                picture = f'<img alt="" src="{_thumbnail(saved.images["png"])}">'
-        return _CARD.format(
-            link=html.escape(path.name),
-            width=_WIDTH,
-            picture=picture,
-            title=html.escape(title or path.stem),
-            verdicts=html.escape(verdicts),
-        )
-
-    def _saved(self, id: str) -> figures.SavedFigure | None:
-        """What the paper profile left, or else the quick one."""
+    def _picture(self, id: str) -> str:
+        """What the paper profile drew, or else the quick one, smaller."""
         results = self.results or figures.results_folder()
         for profile in reversed(figures.PROFILES):
-            folder = figures.figure_folder(results, profile, id)
-            if (folder / "manifest.json").exists():
-                return figures.load(folder)
-        return None
-
-
-def _thumbnail(path: Path) -> str:
-    """A PNG, smaller, as a data address."""
-    with TemporaryDirectory() as folder:
-        small = Path(folder) / path.name
-        write_thumbnail(path, small)
-        return f"data:image/png;base64,{base64.b64encode(small.read_bytes()).decode()}"
+            picture = figures.figure_folder(results, profile, id) / f"{id}.png"
+            if picture.exists():
+                with TemporaryDirectory() as folder:
+                    small = Path(folder) / picture.name
+                    write_thumbnail(picture, small)
+                    return base64.b64encode(small.read_bytes()).decode()
+        return ""
 
 
 # Site

@@ -15,23 +15,6 @@ _MARKS = {"✓": "holds", "✗": "differs", "?": "undecided"}
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What one run found of a statement."""
-
-    outcome: str = ""
-    mark: str = ""
-    measured: str = ""
-    why: str = ""
-    by_value: str = ""
-    printed: str = ""
-
-    @classmethod
-    def of(cls, row: Any) -> Verdict:
-        """The verdict in a row of a table of verdicts."""
-        return cls(*(getattr(row, name, "") for name in cls.__dataclass_fields__))
-
-
-@dataclass(frozen=True)
 class Line:
     """A statement and its outcome: the committed one of the paper profile, or else that of this run.
 
@@ -43,9 +26,9 @@ class Line:
         Where the paper says it, the paper's own sentence, and how it is read.
     needs : tuple of str
         The datasets that decide it.
-    here : Verdict, optional
+    here : row of verdicts, optional
         What this run found.
-    committed : Verdict, optional
+    committed : row of verdicts, optional
         What the paper profile found.
     points_at : mapping
         The declared check, which names series and rows.
@@ -57,14 +40,14 @@ class Line:
     sentence: str = ""
     reading: str = ""
     needs: tuple[str, ...] = ()
-    here: Verdict | None = None
-    committed: Verdict | None = None
+    here: Any = None
+    committed: Any = None
     points_at: Mapping[str, Any] | None = None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Any:
         """The verdict that counts."""
-        return self.committed or self.here or Verdict(claims.NOT_JUDGED)
+        return self.committed or self.here
 
     @property
     def counted_as(self) -> str:
