@@ -29,7 +29,8 @@ def test_a_figure_of_another_version_says_so(tmp_path):
     first, second, third = collect(tmp_path / "quick")
     assert "its run has not ended" in third.failed
     assert (
-        "another version of the workbench (trials); run it again with --force" in first.failed
+        "another version of the workbench (Object missing required field `trials`)"
+        in first.failed
     )
     assert second.failed
 

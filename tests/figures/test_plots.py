@@ -9,6 +9,7 @@ from workbench import RandomRanges, Sweep, run
 from workbench.datasets import GaussianSparse
 from workbench.estimates.release import Release
 from workbench.figures import plots
+from workbench.figures.plots import style
 from workbench.figures.plots.axes import format_tick
 from workbench.mechanisms import (
     GeometricHistogram,
@@ -224,7 +225,7 @@ def test_a_mechanism_looks_the_same_in_every_figure():
     a, b = drawn(one)["filter, θ = 50"], drawn(two)["filter, θ = 50"]
     assert (a.get_color(), a.get_marker()) == (b.get_color(), b.get_marker())
     assert a.get_color() == plots.SERIES_STYLES["filter"][0]
-    for family in (plots.SUMMARIES, plots.HISTOGRAMS):
+    for family in (style.SUMMARIES, style.HISTOGRAMS):
         assert len({look for looks in family.values() for look in looks}) == 2 * len(family)
 
 
@@ -464,11 +465,10 @@ def test_maps_share_one_scale_of_colours_and_of_kilometres():
     assert sorted(x[x > 0].tolist() for x in held[:1])[0] == [5, 100]
     assert held[1].sum() == 8 and held[0].shape == held[1].shape
     assert a.get_aspect() == 1 and a.get_xlim() == b.get_xlim()
-    (bar,) = [line for line in a.lines if len(line.get_xdata()) == 2]
-    assert np.ptp(bar.get_xdata()) == pytest.approx(50) and not any(
-        len(line.get_xdata()) == 2 for line in b.lines
-    )
-    assert [t.get_text() for t in a.texts] == ["50 km"] and colours.get_xlabel() == "people"
+    (bar,) = [artist for artist in a.artists if hasattr(artist, "size_bar")]
+    (stroke,) = bar.size_bar.get_children()
+    assert stroke.get_width() == 50 and not b.artists
+    assert bar.txt_label.get_text() == "50 km" and colours.get_xlabel() == "people"
     with pytest.raises(ValueError, match="no rows"):
         plots.maps(one[:0], 1, **look)
 

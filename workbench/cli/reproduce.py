@@ -107,8 +107,7 @@ def reproduce(
     from workbench.compiled import project_folder
     from workbench.figures import find_notebooks, results_folder
     from workbench.figures.batch import reproduce as run_notebooks
-    from workbench.figures.comparison import write_comparison
-    from workbench.figures.site import write
+    from workbench.figures.site import write, write_comparison
     from workbench.figures.status import MANY, Task, tasks
 
     if scheduler is not None:

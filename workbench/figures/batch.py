@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import logging
 import os
@@ -221,7 +220,7 @@ class _Batch:
         try:
             notebook = _read(task)
             cells = [[cell.cell_type, cell.source, cell.metadata] for cell in notebook.cells]
-            content = [cells, parameters, _own_source(task)]
+            content = [cells, parameters]
             status = read_status(folder)
             if not self.force and self._is_same(content, folder, status):
                 return NotebookRun(task.name, "kept", status["seconds"])
@@ -344,11 +343,3 @@ def _read(task: Task) -> NotebookNode:
     notebook = nbformat.read(task.path, as_version=4)
     notebook.metadata.update(METADATA)
     return notebook
-
-
-def _own_source(task: Task) -> str:
-    """The source of another package's figure. The project's own sources are hashed in any case."""
-    if task.path is not None:
-        return ""
-    file = inspect.getsourcefile(find_figure(task.id))
-    return Path(file).read_text(encoding="utf-8") if file else ""

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from workbench.estimates import files as provenance
 from workbench.figures.figure import Figure, find_figure
 from workbench.figures.saved import (
     IMAGES,
+    SIMULATED,
     Description,
     describe_figure,
     make_record,
@@ -328,116 +330,111 @@ def write(
     """
     from workbench.figures import plots
 
-    refuse_private_truth(export.rows, export.description)
+    described = export.description
+    refuse_private_truth(export.rows, described)
+    command = f"{described.command} --width {width} --font {font}"
+    record = make_record(replace(described, command=command), export.profile, export.rows)
+    stem = _stem(described)
+    wide = width == "page" or (width not in ("column", "slide") and float(width) > 12)
     with plots.on_page(width, font):
         drawings = export.draw()
+    files = []
+    pictures: dict[str, list[Path]] = {}
+    shown = _series(drawings.values())
     try:
         to.mkdir(parents=True, exist_ok=True)
-        return _Writer(export, to, width, font).write(drawings, formats)
+        for kind, (suffix, fig) in product(IMAGES, drawings.items()):
+            if kind in formats:
+                pictures.setdefault(kind, []).append(to / f"{stem}{suffix}.{kind}")
+                save_picture(fig, pictures[kind][-1], kind, record)
     finally:
         for fig in drawings.values():
             plots.close(fig)
-
-
-class _Writer:
-    """The files of one export."""
-
-    def __init__(self, export: Export, to: Path, width: str | float, font: str):
-        self.export = export
-        self.to = to
-        self.stem = re.sub(r"[^\w.-]+", "-", export.description.name).strip("-.")
-        self.wide = width == "page" or (width not in ("column", "slide") and float(width) > 12)
-        command = f"{export.description.command} --width {width} --font {font}"
-        description = replace(export.description, command=command)
-        self.record = make_record(description, export.profile, export.rows)
-        self.shown = ""
-
-    def write(self, drawings: Mapping[str, Drawing], formats: Sequence[str]) -> list[Path]:
-        """Those of the formats that there are: a table has no picture."""
-        files = []
-        self.shown = _series(drawings.values())
-        pictures = [kind for kind in formats if kind in IMAGES and drawings]
-        for kind in pictures:
-            for suffix, fig in drawings.items():
-                path = self.to / f"{self.stem}{suffix}.{kind}"
-                save_picture(fig, path, kind, self.record)
-                files.append(path)
-        if "csv" in formats:
-            files.append(self._write_rows())
-        best = next((kind for kind in ("pdf", "png") if kind in pictures), "")
-        shown = next((kind for kind in ("svg", "png", "pdf") if kind in pictures), "")
-        if "tex" in formats:
-            files += self._write_latex([f"{self.stem}{x}.{best}" for x in drawings if best])
-        if "md" in formats:
-            shown_files = [f"{self.stem}{x}.{shown}" for x in drawings if shown]
-            files.append(self._write_text("md", self._markdown(shown_files)))
-        return files
-
-    def _write_rows(self) -> Path:
-        path = self.to / f"{self.stem}.csv"
-        to_csv = partial(self.export.rows.to_csv, index=False, lineterminator="\n")
-        sha256 = write_atomically(path, to_csv)
-        write_json(provenance.sidecar(path), self.record | {"sha256": {path.name: sha256}})
-        return path
-
-    def _write_text(self, kind: str, text: str, suffix: str = "") -> Path:
-        path = self.to / f"{self.stem}{suffix}.{kind}"
-        lines = f"{text}\n\n{provenance.comment(kind, self.record)}\n"
-        write_atomically(path, lambda draft: draft.write_text(lines, encoding="utf-8"))
-        return path
-
-    def _caption(self) -> str:
-        """As LaTeX; it cites what the figure rests on."""
-        known = entries(self.export.cite)
-        title = escape(self.export.description.title.rstrip("."))
-        rest = "".join(f" {escape(x)}." for x in (self.shown, self.export.caption) if x)
-        keys = [key for key in known if key != OURS]
-        cited = rf"~\cite{{{','.join(keys)}}}" if keys else ""
-        noise = " Noise is simulated." if self.record["noise"] == "simulated" else ""
-        return rf"{title}{cited}.{rest}{noise} Made with dp-workbench~\cite{{{OURS}}}."
-
-    def _write_latex(self, pictures: Sequence[str]) -> list[Path]:
-        head = (
-            f"% Written by workbench export, which overwrites it. It needs graphicx,\n"
-            f"% booktabs and tabularx; \\bibliography{{{Path(BIBLIOGRAPHY).stem}}} has what it cites."
+    files += chain.from_iterable(pictures.values())
+    if "csv" in formats:
+        files.append(to / f"{stem}.csv")
+        to_csv = partial(export.rows.to_csv, index=False, lineterminator="\n")
+        sha256 = {files[-1].name: write_atomically(files[-1], to_csv)}
+        write_json(provenance.sidecar(files[-1]), record | {"sha256": sha256})
+    texts = {}
+    if "tex" in formats:
+        texts = _latex(
+            export, record, shown, wide, pictures.get("pdf", pictures.get("png", []))
         )
-        files = []
-        if pictures:
-            floats = [
-                _float(
-                    "figure",
-                    self.wide,
-                    rf"\includegraphics[width=\linewidth]{{{picture}}}",
-                    rf"\caption{{{self._caption()}}}\label{{fig:{Path(picture).stem}}}",
-                )
-                for picture in pictures
-            ]
-            files.append(self._write_text("tex", "\n\n".join([head, *floats])))
-        if self.export.tables:
-            title = escape(self.export.description.title.rstrip("."))
-            floats = [
-                table_float(table, f"{escape(name)}: {title}.", f"{self.stem}-{i}", self.wide)
-                for i, (name, table) in enumerate(self.export.tables.items())
-            ]
-            files.append(self._write_text("tex", "\n\n".join([head, *floats]), "_tables"))
-        path = self.to / BIBLIOGRAPHY
-        known = entries(self.export.cite)
-        if path.is_file():
-            known = parse_entries(path.read_text(encoding="utf-8")) | known
-        parts = [provenance.comment("tex", self.record), *(known[key] for key in sorted(known))]
-        text = "\n\n".join(parts) + "\n"
-        write_atomically(path, lambda draft: draft.write_text(text, encoding="utf-8"))
-        return [*files, path]
+        texts |= {BIBLIOGRAPHY: _bibliography(to / BIBLIOGRAPHY, export.cite, record)}
+    if "md" in formats:
+        best = next((pictures[kind] for kind in ("svg", "png", "pdf") if kind in pictures), [])
+        texts[".md"] = _markdown(export, record, best)
+    for name, text in texts.items():
+        files.append(to / (name if name == BIBLIOGRAPHY else f"{stem}{name}"))
+        _write_text(files[-1], text)
+    return files
 
-    def _markdown(self, pictures: Sequence[str]) -> str:
-        parts = [f"# {self.export.description.title}"]
-        parts += [f"![{self.export.description.title}]({picture})" for picture in pictures]
-        if self.export.caption:
-            parts.append(f"{self.export.caption}.")
-        for name, table in self.export.tables.items():
-            parts += [f"## {name}", markdown_table(table)]
-        parts += ["Again:", f"    {self.record['command']}"]
-        return "\n\n".join(parts)
+
+def _stem(description: Description) -> str:
+    """What names of files and labels begin with."""
+    return re.sub(r"[^\w.-]+", "-", description.name).strip("-.")
+
+
+def _write_text(path: Path, text: str) -> None:
+    write_atomically(path, lambda draft: draft.write_text(text, encoding="utf-8"))
+
+
+def _latex(
+    export: Export, record: Mapping[str, Any], shown: str, wide: bool, pictures: Sequence[Path]
+) -> dict[str, str]:
+    """Floats of pictures and of tables, by how the names of their files end."""
+    head = (
+        "% Written by workbench export, which overwrites it. It needs graphicx,\n"
+        f"% booktabs and tabularx; \\bibliography{{{Path(BIBLIOGRAPHY).stem}}} has what it cites."
+    )
+    title = escape(export.description.title.rstrip("."))
+    keys = [key for key in entries(export.cite) if key != OURS]
+    cited = rf"~\cite{{{','.join(keys)}}}" if keys else ""
+    rest = "".join(f" {escape(x)}." for x in (shown, export.caption) if x)
+    noise = " Noise is simulated." if record["noise"] == SIMULATED else ""
+    caption = rf"{title}{cited}.{rest}{noise} Made with dp-workbench~\cite{{{OURS}}}."
+    floats = {
+        ".tex": [
+            _float(
+                "figure",
+                wide,
+                rf"\includegraphics[width=\linewidth]{{{picture.name}}}",
+                rf"\caption{{{caption}}}\label{{fig:{picture.stem}}}",
+            )
+            for picture in pictures
+        ],
+        "_tables.tex": [
+            table_float(
+                table, f"{escape(name)}: {title}.", f"{_stem(export.description)}-{i}", wide
+            )
+            for i, (name, table) in enumerate(export.tables.items())
+        ],
+    }
+    tail = provenance.comment("tex", dict(record))
+    return {
+        name: "\n\n".join([head, *each, tail]) + "\n" for name, each in floats.items() if each
+    }
+
+
+def _bibliography(file: Path, cite: Sequence[str], record: Mapping[str, Any]) -> str:
+    """What is cited, added to what the file has."""
+    known = entries(cite)
+    if file.is_file():
+        known = parse_entries(file.read_text(encoding="utf-8")) | known
+    own = provenance.comment("tex", dict(record))
+    return "\n\n".join([own, *(known[key] for key in sorted(known))]) + "\n"
+
+
+def _markdown(export: Export, record: Mapping[str, Any], pictures: Sequence[Path]) -> str:
+    title = export.description.title
+    parts = [f"# {title}", *(f"![{title}]({picture.name})" for picture in pictures)]
+    if export.caption:
+        parts.append(f"{export.caption}.")
+    for name, table in export.tables.items():
+        parts += [f"## {name}", markdown_table(table)]
+    parts += ["Again:", f"    {record['command']}", provenance.comment("md", dict(record))]
+    return "\n\n".join(parts) + "\n"
 
 
 def _series(drawings: Iterable[Drawing]) -> str:

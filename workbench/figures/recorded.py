@@ -170,39 +170,31 @@ def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) ->
     Examples
     --------
     >>> sentence({"a_fig1": SAME, "a_fig2": WITHIN, "a_fig3": OTHER_DATA, "00_tour": SAME})
-    '1 of 2 figures equals the recorded numbers; 1 has sampled chains and agrees within their spread \
-(a_fig2); a_fig3 ran on other data and is not compared.'
+    '1 of 2 figures has the recorded numbers. Within the spread of its sampled chains: a_fig2. \
+On other data and not compared: a_fig3.'
     """
     own = {
         id: outcome
         for id, outcome in outcomes.items()
         if outcome != NOT_RUN and not id[0].isdigit() and (ids is None or id in ids)
     }
-    others = [id for id, outcome in own.items() if outcome == OTHER_DATA]
-    compared = len(own) - len(others)
-    if not own:
-        return ""
-    same = sum(outcome == SAME for outcome in own.values())
+    kinds = {SAME: [], WITHIN: [], OTHER_DATA: [], "": []}
+    for id, outcome in own.items():
+        kinds[outcome if outcome in kinds else ""].append(id)
+    compared = len(own) - len(kinds[OTHER_DATA])
     parts = []
     if compared:
-        verb = "equals" if same == 1 else "equal"
-        parts.append(f"{same} of {counted(compared, 'figure')} {verb} the recorded numbers")
-    within = [id for id, outcome in own.items() if outcome == WITHIN]
-    if within:
-        agree = (
-            "has sampled chains and agrees"
-            if len(within) == 1
-            else "have sampled chains and agree"
+        have = "has" if len(kinds[SAME]) == 1 else "have"
+        parts.append(
+            f"{len(kinds[SAME])} of {counted(compared, 'figure')} {have} the recorded numbers"
         )
-        parts.append(f"{len(within)} {agree} within their spread ({', '.join(within)})")
-    if others:
-        ran = "is not" if len(others) == 1 else "are not"
-        parts.append(f"{', '.join(others)} ran on other data and {ran} compared")
-    moved = [id for id, end in own.items() if end not in (SAME, WITHIN, OTHER_DATA)]
-    if moved:
-        differ = "differs" if len(moved) == 1 else "differ"
-        parts.append(f"{', '.join(moved)} {differ} from them")
-    return f"{'; '.join(parts)}."
+    words = {
+        WITHIN: "Within the spread of its sampled chains",
+        OTHER_DATA: "On other data and not compared",
+        "": "Different",
+    }
+    parts += [f"{words[x]}: {', '.join(kinds[x])}" for x in words if kinds[x]]
+    return "".join(f"{part}. " for part in parts).strip()
 
 
 def _datasets(rows: pd.DataFrame) -> set[str]:

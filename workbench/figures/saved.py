@@ -163,8 +163,6 @@ class Description:
         All its parameters, and those that are not its profile's.
     files : mapping
         The sha256 of the public files that it rests on, by name.
-    release : path, optional
-        The release file that it is a picture of.
     """
 
     name: str
@@ -175,7 +173,6 @@ class Description:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     setting: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
-    release: Path | None = None
 
 
 def figure_folder(results: str | Path, profile: str, stem: str) -> Path:
@@ -331,6 +328,13 @@ class _Manifest(msgspec.Struct):
 
     id: str
     figure: str
+    title: str
+    profile: str
+    datasets: list[str]
+    trials: int
+    seeds: int
+    seconds: float | None
+    commit: str | None
     command: str
     sha256: dict[str, str]
     format: int = provenance.FORMAT
@@ -343,7 +347,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         format = msgspec.convert(manifest, _Manifest).format
     except ValueError as e:  # one of msgspec is a ValueError
         raise ValueError(
-            f"{path} is damaged ({e}): remove {path.parent}, and it is made again"
+            f"{path} is damaged, or of another version of the workbench ({e}): remove {path.parent}, "
+            "and it is made again"
         ) from None
     if format != provenance.FORMAT:
         raise ValueError(
@@ -422,7 +427,7 @@ def make_record(description: Description, profile: str, rows: pd.DataFrame) -> d
         return sorted(rows[column].dropna().unique().tolist()) if column in rows else []
 
     trials = rows.drop_duplicates("trial") if "trial" in rows else rows
-    record = {
+    return {
         "format": provenance.FORMAT,
         "figure": description.name,
         "id": description.id or description.name,
@@ -441,13 +446,6 @@ def make_record(description: Description, profile: str, rows: pd.DataFrame) -> d
         "versions": versions("numpy", "scipy", "matplotlib"),
         "commit": provenance.commit(),
         "command": description.command,
-    }
-    if description.release is None:
-        return record
-    release = release_record(description.release)
-    return record | {
-        "release": release,
-        "noise": SIMULATED if release.get("simulated") else SYSTEM,
     }
 
 

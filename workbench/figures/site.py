@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -18,21 +18,23 @@ from markupsafe import Markup, escape
 
 from workbench import figures
 from workbench.compiled import load_nbformat
-from workbench.figures import recorded, sources
+from workbench.figures import plots, recorded, sources
 from workbench.figures.entries import (
     Entry,
+    Line,
     collect,
     duration,
     published,
     write_thumbnail,
 )
 from workbench.figures.sources import markdown
-from workbench.figures.statements import Line
 from workbench.figures.stories import STORIES, TITLES, write_stories
 from workbench.trials import claims
 from workbench.value import cell, counted
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
     from nbconvert.exporters import TemplateExporter
     from nbformat import NotebookNode
 
@@ -150,6 +152,83 @@ class Index:
                     write_thumbnail(picture, small)
                     return base64.b64encode(small.read_bytes()).decode()
         return ""
+
+
+# Comparison
+
+_COMPARED = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{{ title }}</title><link rel="stylesheet" href="report/style.css"></head>
+<body class="front"><main class="frame">
+<h1>{{ title }}</h1>
+<p>Panels in the same place have the same axes.</p>
+<ul class="figures wide">
+{% for setting, command, picture in runs %}<li class="card"><b>{{ setting }}</b><br><code>{{ command }}</code>
+{% if picture %}<img class="drawing" alt="" src="data:image/png;base64,{{ picture }}">{% else %}
+<p>a table; see its folder</p>{% endif %}</li>
+{% endfor %}
+</ul>
+</main></body>
+</html>
+"""
+
+
+def write_comparison(results: str | Path, profile: str, id: str, names: Sequence[str]) -> Path:
+    """Write a page that sets runs of one figure side by side, in the style of the report.
+
+    Parameters
+    ----------
+    results : path
+        The folder of all results.
+    profile : str
+        "quick" or "paper".
+    id : str
+        The figure's.
+    names : sequence of str
+        The runs' folders, in the order in which they are shown; those that did not finish are left out.
+
+    Returns
+    -------
+    Path
+        The page, beside the folders.
+    """
+    folders = [figures.figure_folder(results, profile, name) for name in names]
+    saved = [figures.load(f) for f in folders if (f / "manifest.json").exists()]
+    cls = figures.find_figure(id)
+    drawings = [cls.at("paper", **one.manifest["parameters"]).plot(one.rows) for one in saved]
+    drawn = [drawing for drawing in drawings if drawing is not None]
+    if len({len(drawing.axes) for drawing in drawn}) == 1:
+        for axes in zip(*(drawing.axes for drawing in drawn), strict=True):
+            _share_limits(axes)
+    runs = [
+        (
+            figures.describe(one.manifest["setting"]) or cls.usual,
+            one.manifest["command"],
+            _image(drawing) if drawing is not None else "",
+        )
+        for one, drawing in zip(saved, drawings, strict=True)
+    ]
+    text = _environment().from_string(_COMPARED).render(title=f"{id}: {cls.title}", runs=runs)
+    page = figures.figure_folder(results, profile, id).parent / f"{id},compared.html"
+    _write(page, text)
+    return page
+
+
+def _share_limits(axes: Sequence[Axes]) -> None:
+    """Give panels the widest limits of all."""
+    for which in "xy":
+        limits = [sorted(getattr(ax, f"get_{which}lim")()) for ax in axes]
+        ends = (min(low for low, _ in limits), max(high for _, high in limits))
+        for ax in axes:
+            turned = getattr(ax, f"{which}axis_inverted")()
+            getattr(ax, f"set_{which}lim")(ends[::-1] if turned else ends)
+
+
+def _image(drawing: Drawing) -> str:
+    file = BytesIO()
+    drawing.savefig(file, format="png", dpi=150)
+    plots.close(drawing)
+    return base64.b64encode(file.getvalue()).decode()
 
 
 # Site
@@ -327,7 +406,25 @@ def _write_pages(site: Site, top: Path) -> Path:
             open_paper=group.name,
             stories=TITLES,
         )
-    written |= _figure_pages(site) | _notebook_pages(site, folder)
+    places = [(group, entry) for group in site.papers for entry in group.entries]
+    neighbours = [None, *site.entries, None]
+    for place, (group, entry) in enumerate(places):
+        about = dict(entry=entry, paper=group, open_paper=group.name)
+        written[entry.page] = _render(
+            "figure.html",
+            site,
+            **about,
+            title=f"{entry.short}: {entry.title}",
+            before=neighbours[place],
+            after=neighbours[place + 2],
+            rows_shown=_ROWS,
+        )
+        if entry.notebook_file is not None:
+            body = _notebook_body(entry.notebook_file, folder / f".{entry.stem}.cells")
+            title = f"{entry.short}, the notebook"
+            written[entry.notebook_page] = _render(
+                "notebook.html", site, **about, title=title, body=body
+            )
     for name, text in written.items():
         _write(folder / name, text)
     for page in folder.glob("*.html"):
@@ -339,45 +436,6 @@ def _write_pages(site: Site, top: Path) -> Path:
     )
     _write(top / "report.html", front)
     return top / "report.html"
-
-
-def _figure_pages(site: Site) -> dict[str, str]:
-    """The pages of all entries by name, each with the one before and the one after."""
-    pages = {}
-    entries = site.entries
-    for group in site.papers:
-        for entry in group.entries:
-            place = entries.index(entry)
-            pages[entry.page] = _render(
-                "figure.html",
-                site,
-                title=f"{entry.short}: {entry.title}",
-                entry=entry,
-                paper=group,
-                open_paper=group.name,
-                before=entries[place - 1] if place else None,
-                after=entries[place + 1] if place + 1 < len(entries) else None,
-                rows_shown=_ROWS,
-            )
-    return pages
-
-
-def _notebook_pages(site: Site, folder: Path) -> dict[str, str]:
-    """The executed notebooks as pages by name."""
-    pages = {}
-    for entry in site.entries:
-        if entry.notebook_file is not None:
-            body = _notebook_body(entry.notebook_file, folder / f".{entry.stem}.cells")
-            title = f"{entry.short}, the notebook"
-            pages[entry.notebook_page] = _render(
-                "notebook.html",
-                site,
-                title=title,
-                entry=entry,
-                open_paper=entry.paper,
-                body=body,
-            )
-    return pages
 
 
 def _notebook_body(notebook: Path, file: Path) -> str:
@@ -415,12 +473,15 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
+    environment.policies["json.dumps_kwargs"] = {
+        "ensure_ascii": False,
+        "separators": (",", ":"),
+    }
     environment.filters |= {
-        "count": _count,
+        "counted": counted,
         "duration": duration,
         "by_outcome": _by_outcome,
         "by_value": _by_value,
-        "json": _json,
         "kind": _kind,
         "outcome_kind": _KINDS.__getitem__,
         "markdown": _markdown,
@@ -487,16 +548,6 @@ def _by_value(line: Line) -> list[tuple[str, list[tuple[str, str]]]]:
                 if len(left) * len(right) == len(values) and 1 < len(right):
                     return [(a, [(b, values[f"{a} {b}"]) for b in right]) for a in left]
     return [("", [*values.items()])]
-
-
-def _json(x: Any) -> Markup:
-    """JSON that can stand in a page."""
-    text = json.dumps(x, ensure_ascii=False, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c"))
-
-
-def _count(number: int | Sized, noun: str) -> str:
-    return counted(number if isinstance(number, int) else len(number), noun)
 
 
 def _ending(outcome: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import sqlite3
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench import compiled
-from workbench.compiled import load_nbformat
+from workbench.compiled import load_nbformat, pd
 from workbench.figures.figure import Figure, find_figure
 from workbench.figures.saved import write_json
 from workbench.mechanisms import options
@@ -179,13 +178,10 @@ def write_status(folder: Path, keys: dict[str, str], run: NotebookRun) -> None:
 
 def count_verdicts(folder: Path) -> dict[str, int]:
     """Number of statements by outcome, empty if the notebook judges nothing."""
-    try:
-        with open(folder / "verdicts.csv", encoding="utf-8", newline="") as file:
-            return claims.add_up(
-                [row["mark"] or row["outcome"]] for row in csv.DictReader(file)
-            )
-    except FileNotFoundError:
+    file = folder / "verdicts.csv"
+    if not file.exists():
         return {}
+    return claims.count_outcomes(pd.read_csv(file, dtype=str, keep_default_na=False))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Template
 
 from workbench.data import Records
 from workbench.datasets import Towns
@@ -79,25 +80,20 @@ def story(name: str, front: str | None = None) -> str:
         HTML.
     """
     data = _DATA[name]()
-    page = (FOLDER / f"{name}.html").read_text(encoding="utf-8")
-    for key, shown in data.pop("shown", {}).items():
-        page = page.replace(f"{{{{ {key} }}}}", shown)
-    parts = {
-        part: (FOLDER / part).read_text(encoding="utf-8") for part in ("story.css", "story.js")
-    }
-    script = parts["story.js"] + (FOLDER / f"{name}.js").read_text(encoding="utf-8")
-    frame = (FOLDER / "frame.html").read_text(encoding="utf-8")
-    content = {
-        "title": TITLES[name],
-        "style": parts["story.css"],
-        "page": page,
-        "links": _links(name, front),
-        "data": json.dumps(data, separators=(",", ":")),
-        "script": script,
-    }
-    for key, text in content.items():
-        frame = frame.replace(f"{{{{ {key} }}}}", text)
-    return frame
+    files = {part: (FOLDER / part).read_text(encoding="utf-8") for part in _parts(name)}
+    shown = data.pop("shown", {})
+    return Template(files["frame.html"], keep_trailing_newline=True).render(
+        title=TITLES[name],
+        style=files["story.css"],
+        page=Template(files[f"{name}.html"], keep_trailing_newline=True).render(shown),
+        links=_links(name, front),
+        data=json.dumps(data, separators=(",", ":")),
+        script=files["story.js"] + files[f"{name}.js"],
+    )
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return "frame.html", "story.css", "story.js", f"{name}.html", f"{name}.js"
 
 
 def _links(name: str, front: str | None) -> str:

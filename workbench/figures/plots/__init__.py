@@ -8,14 +8,13 @@ the 95 % interval of that mean. Below five seeds, dots show the seeds instead. G
 prints, and grey dashes are theory.
 """
 
-from workbench.figures.plots.aggregates import aggregates as aggregates
+from workbench.figures.plots.axes import aggregates as aggregates
 from workbench.figures.plots.axes import close as close
 from workbench.figures.plots.axes import entitle as entitle
 from workbench.figures.plots.axes import lay_out as lay_out
 from workbench.figures.plots.axes import legend as legend
 from workbench.figures.plots.axes import panels as panels
 from workbench.figures.plots.grids import Panel as Panel
-from workbench.figures.plots.grids import cells as cells
 from workbench.figures.plots.grids import color_limits as color_limits
 from workbench.figures.plots.grids import color_position as color_position
 from workbench.figures.plots.grids import grid as grid
@@ -32,15 +31,11 @@ from workbench.figures.plots.lines import theory as theory
 from workbench.figures.plots.released import release_picture as release_picture
 from workbench.figures.plots.style import AXIS_LABELS as AXIS_LABELS
 from workbench.figures.plots.style import COLORMAP as COLORMAP
-from workbench.figures.plots.style import FONTS as FONTS
-from workbench.figures.plots.style import HISTOGRAMS as HISTOGRAMS
 from workbench.figures.plots.style import MAX_MARKERS as MAX_MARKERS
 from workbench.figures.plots.style import PAGE_WIDTH as PAGE_WIDTH
 from workbench.figures.plots.style import PERCENT_COLUMNS as PERCENT_COLUMNS
 from workbench.figures.plots.style import SERIES_STYLES as SERIES_STYLES
-from workbench.figures.plots.style import SUMMARIES as SUMMARIES
 from workbench.figures.plots.style import SYMBOLS as SYMBOLS
-from workbench.figures.plots.style import WIDTHS as WIDTHS
 from workbench.figures.plots.style import in_words as in_words
 from workbench.figures.plots.style import metric_name as metric_name
 from workbench.figures.plots.style import name_series as name_series

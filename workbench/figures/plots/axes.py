@@ -1,9 +1,10 @@
-"""Panels, axes, legends and the layout of a figure."""
+"""Panels, axes, legends and the layout of a figure, and the aggregates that it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from math import log10
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -11,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.compiled import mpl, plt
-from workbench.figures.plots.aggregates import tag
 from workbench.figures.plots.style import (
     AXIS_LABELS,
     COLUMN_WIDTH,
     FROM_0_TO_1,
     PAGE_WIDTH,
     PERCENT_COLUMNS,
-    RC_PARAMS,
     SeriesStyle,
     in_words,
     page,
     with_style,
 )
 from workbench.inference.consistency import isotonic
-from workbench.value import number, power_of_ten
+from workbench.value import format_number, number, power_of_ten
 
 if TYPE_CHECKING:
+    import pandas as pd
     from jaxtyping import Float
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
@@ -225,10 +226,13 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
     handles = {name: handles[name] for name in order}
     if handles:
         words = [*map(in_words, handles)]
-        columns = min(_legend_columns(words, fig.get_figwidth()), len(handles))
         looks: dict[str, Any] = dict(frameon=False, handlelength=2.4, columnspacing=1.4)
-        looks |= dict(loc="outside lower center", ncols=columns)
-        fig.legend(handles.values(), words, **looks)
+        looks |= dict(loc="outside lower center")
+        for columns in range(len(words), 0, -1):
+            box = fig.legend(handles.values(), words, ncols=columns, **looks)
+            if columns == 1 or box.get_window_extent().width < fig.bbox.width:
+                break
+            box.remove()
         more = max(0, -(-len(handles) // columns) - _LEGEND_LINES)
         fig.set_figheight(fig.get_figheight() + more * _LINE)  # so that panels stay as high
     return _legible(fig)
@@ -378,21 +382,6 @@ def _handles(axes: Sequence[Axes]) -> dict[str, Any]:
     return handles
 
 
-def _legend_columns(labels: list[str], inches: float) -> int:
-    """As many columns as fit side by side; a letter takes about 0.056 inches, a line 0.5.
-
-    On a narrow page letters are counted as they are on the mean, and lines as short as they are.
-    """
-    letter, line = (0.046, 0.42) if page().narrow else (0.056, 0.5)
-    letter *= mpl.rcParams["legend.fontsize"] / RC_PARAMS["legend.fontsize"]
-    for columns in range(len(labels), 1, -1):
-        blocks = np.array_split(labels, columns)  # as legends fill columns
-        widths = [line + letter * max(map(len, block)) for block in blocks]
-        if sum(widths) < inches:
-            return columns
-    return 1
-
-
 def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None = None) -> None:
     """Name an axis, choose its scale, and give it ticks that can be read."""
     ax.set(**{f"{which}label": label or AXIS_LABELS.get(what, what)})
@@ -475,3 +464,78 @@ def keep_limits(ax: Axes) -> Iterator[None]:
     limits = ax.dataLim.frozen()
     yield
     ax.dataLim.set(limits)
+
+
+# Aggregates
+
+COLUMNS = ("x", "mean", "low", "high")
+
+
+def tag(
+    artists: Artist | Iterable[Artist], series: str, points: pd.DataFrame | None = None
+) -> None:
+    """Say which series artists draw.
+
+    Parameters
+    ----------
+    artists : Artist or several
+        What draws the series.
+    series : str
+        Its name.
+    points : DataFrame, optional
+        Its aggregates: `x` as it is shown, its place `at` on the axis, `mean`, `low` and `high`.
+    """
+    for artist in artists if isinstance(artists, Iterable) else [artists]:
+        artist.series = series
+        artist.points = points
+        points = None
+
+
+def aggregates(fig: Figure) -> list[dict[str, Any]]:
+    """The series of a drawing that has its final layout. Its artists get ids, which name them in SVG.
+
+    Parameters
+    ----------
+    fig : Figure
+        Drawn by functions that `tag` their artists.
+
+    Returns
+    -------
+    list of dict
+        One per panel, with `letter`, `where` (the columns that choose its rows) and `series`, each with
+        `name`, `ids` of its artists, `places` of its points (in units of the SVG) and `points`: rows of
+        x, mean, low, high.
+    """
+    numbers = count()
+    height = 72 * fig.get_figheight()
+    panels = []
+    for ax in fig.axes:
+        found: dict[str, dict[str, Any]] = {}
+        for artist in ax.get_children():
+            name = getattr(artist, "series", None)
+            if name is None:
+                continue
+            artist.set_gid(f"series{next(numbers)}")
+            own = found.setdefault(name, {"name": name, "ids": [], "places": [], "points": []})
+            own["ids"].append(artist.get_gid())
+            points = artist.points
+            if points is not None:
+                points = points[np.isfinite(points["mean"])]
+                places = ax.transData.transform(points[["at", "mean"]].to_numpy(float))
+                across, down = (places * 72 / fig.dpi).T
+                own["places"] = np.round([across, height - down], 1).T.tolist()
+                shown = [points.x.map(_x), *(points[c].map(_y) for c in COLUMNS[1:])]
+                own["points"] = [list(point) for point in zip(*shown, strict=True)]
+        if found:
+            letter, where = getattr(ax, "panel", ("", {}))
+            where = {key: str(x) for key, x in where.items()}
+            panels.append({"letter": letter, "where": where, "series": [*found.values()]})
+    return panels
+
+
+def _x(x: str | float) -> str:
+    return x if isinstance(x, str) else number(x, 4)
+
+
+def _y(y: float) -> str:
+    return format_number(y) if np.isfinite(y) else ""

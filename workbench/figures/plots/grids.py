@@ -82,13 +82,19 @@ def cells(
     ax.set(xlim=(x0.min(), x1.max()), ylim=(y0.min(), y1.max()))
     ax.set(xlabel=names[0], ylabel=names[1], aspect="equal" if equal else "auto")
     ax.grid(False)
-    scale = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), COLORMAP)
-    bar = ax.get_figure().colorbar(scale, ax=ax, location="bottom", shrink=0.8, aspect=30)
+    shades = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), COLORMAP)
     metric = metric_name(rows)
-    bar.set_label(AXIS_LABELS.get(metric, metric))
+    _name_shades(ax, shades, AXIS_LABELS.get(metric, metric), shrink=0.8, aspect=30)
+    return ax
+
+
+def _name_shades(axes: Any, shades: Any, label: str, **how: Any) -> None:
+    """A scale of shades below axes, with its name."""
+    fig = axes[0].get_figure() if isinstance(axes, Sequence) else axes.get_figure()
+    bar = fig.colorbar(shades, ax=axes, location="bottom", **how)
+    bar.set_label(label)
     bar.ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
     bar.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(format_tick))
-    return ax
 
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
@@ -149,16 +155,15 @@ def maps(
     -------
     Figure
     """
+    from mpl_toolkits.axes_grid1.anchored_artists import AnchoredSizeBar
+
     if rows.empty:
         raise ValueError("there are no rows to draw")
-    places = rows if land is None else land
-    south = places.latitude.min()
-    north = places.latitude.max()
-    west = places.longitude.min()
-    east = places.longitude.max()
-    middle = ((south + north) / 2, (west + east) / 2)
-    left, bottom = project(south, west, *middle)
-    right, top = project(north, east, *middle)
+    places = (rows if land is None else land)[["latitude", "longitude"]]
+    low, high = places.min(), places.max()
+    middle = (low + high) / 2
+    left, bottom = project(*low, *middle)
+    right, top = project(*high, *middle)
     x_edges = np.arange(left - cell, right + 2 * cell, cell)
     y_edges = np.arange(bottom - cell, top + 2 * cell, cell)
     grids = {}
@@ -192,12 +197,10 @@ def maps(
         ax.spines[:].set_visible(False)
     for ax in axes[len(grids) :]:
         ax.remove()
-    _scale_bar(axes[0], bar)
-    used = axes[: len(grids)]
-    scale = fig.colorbar(picture, ax=used, location="bottom", shrink=0.5, aspect=40, pad=0.02)
-    scale.set_label(label)
-    scale.ax.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
-    scale.ax.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(format_tick))
+    words = dict(frameon=False, sep=2, fontproperties=dict(size=6.5))
+    where = (axes[0].transData, bar, f"{number(bar)} km", "lower right")
+    axes[0].add_artist(AnchoredSizeBar(*where, size_vertical=cell / 8, label_top=True, **words))
+    _name_shades(axes[: len(grids)], picture, label, shrink=0.5, aspect=40, pad=0.02)
     return fig
 
 
@@ -212,20 +215,6 @@ def project(
     degree = 111.195  # km
     east = (longitude - longitude0) * np.cos(np.radians(latitude0))
     return east * degree, (latitude - latitude0) * degree
-
-
-def _scale_bar(ax: Axes, length: float) -> None:
-    """A bar of so many km in the lower right corner."""
-    left, right = ax.get_xlim()
-    bottom, top = ax.get_ylim()
-    end = right - 0.04 * (right - left)
-    y = bottom + 0.03 * (top - bottom)
-    ax.plot([end - length, end], [y, y], color="black", linewidth=1.5, solid_capstyle="butt")
-    above = y + 0.02 * (top - bottom)
-    ax.text(
-        end - length / 2, above, f"{number(length)} km", ha="center", va="bottom", fontsize=6.5
-    )
-    ax.set(xlim=(left, right), ylim=(bottom, top))
 
 
 # Grids

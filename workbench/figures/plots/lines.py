@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.compiled import pd
-from workbench.figures.plots.aggregates import tag
-from workbench.figures.plots.axes import keep_limits, limit_to_fractions, name_axis
+from workbench.figures.plots.axes import keep_limits, limit_to_fractions, name_axis, tag
 from workbench.figures.plots.style import (
     AXIS_LABELS,
     FRACTIONS,
