@@ -215,7 +215,8 @@ class AnswerBank(Figure):
                     session.ask(workload, epsilon)
                 about = {"panel": "price", "metric": "Price", "series": name}
                 rows = [
-                    about | {"error": error, "value": session.bank.price(second, error, self.people)}
+                    about
+                    | {"error": error, "value": session.bank.price(second, error, self.people)}
                     for error in self.errors
                 ]
                 if len(purchases) == 2:

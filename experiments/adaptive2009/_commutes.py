@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED
 from experiments.adaptive2009._unprinted import (
+    BASIC,
+    DIRECT,
+    IMPROVED,
     basic,
     direct,
     drawn_of,

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from math import ceil, log
-from typing import Any
+from math import ceil, inf, log
+from typing import Any, ClassVar
 
-from experiments.adaptive2009._techniques import BASIC, IMPROVED
 from workbench import DP
 from workbench.compiled import pd
+from workbench.data import PUBLIC, Records
+from workbench.estimates.release import Release
 from workbench.figures import EFFORT
 from workbench.figures.fields import choice
 from workbench.mechanisms import (
@@ -21,7 +22,15 @@ from workbench.mechanisms import (
 )
 from workbench.trials import claims
 from workbench.trials.claims import Finding
+from workbench.value import value
 
+SOURCE = "source"
+RESAMPLE = "resample"
+SECOND = "second release"
+DIRECT = "direct synthesis"
+IMPROVED = "improved histogram"
+BASIC = "basic histogram"
+TREE = "PrivTree"
 TOTAL = "total"  # ε is that of the whole release
 EACH = "each"  # ε is that of one noisy count, as in the code of figures 11 to 13
 RULES = {"ln k": log, "3 ln k": lambda k: 3 * log(k), "k": float}  # b times ε of a decision
@@ -30,6 +39,50 @@ CODES = "ε (total, each), b (1 or 3 ln k, k)"
 SETTINGS = tuple(f"{whose} {rule}" for whose in (TOTAL, EACH) for rule in RULES)
 DRAWN = "total k"
 ROUNDING = 1e-9
+
+
+# The techniques of adaptive2009 in words, and what stands beside them: the data, and redraws of it.
+
+
+@value
+class Source:
+    """The records themselves: of public data, and without any privacy."""
+
+    series: ClassVar[str] = SOURCE
+    budget: ClassVar[DP] = DP(inf)
+
+    def __call__(self, records: Records, rng) -> Release:
+        """All of them."""
+        return Release(records, (), self)
+
+
+@value
+class Resample:
+    """As many records as there are, drawn with replacement: the variance of a count is the count."""
+
+    series: ClassVar[str] = RESAMPLE
+    budget: ClassVar[DP] = DP(inf)
+
+    def __call__(self, records: Records, rng) -> Release:
+        """One draw."""
+        keys, counts = records.level(records.hierarchy.digits.depth)
+        drawn = rng.multinomial(records.total, counts / counts.sum())
+        return Release(Records.from_keys(records.hierarchy, keys, drawn, PUBLIC), (), self)
+
+
+@value
+class SecondRelease:
+    """p ~ Dirichlet(counts), and as many records drawn from p: the variance is twice the count."""
+
+    series: ClassVar[str] = SECOND
+    budget: ClassVar[DP] = DP(inf)
+
+    def __call__(self, records: Records, rng) -> Release:
+        """One draw."""
+        keys, counts = records.level(records.hierarchy.digits.depth)
+        weights = rng.standard_gamma(counts)
+        drawn = rng.multinomial(records.total, weights / weights.sum())
+        return Release(Records.from_keys(records.hierarchy, keys, drawn, PUBLIC), (), self)
 
 
 def settings_field() -> Any:

@@ -12,35 +12,199 @@ Open    The searches are not public: a made-up log of as many searches as the pa
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any
 
-from experiments.adaptive2009._leaves_in_parts import in_parts
-from experiments.adaptive2009._real_strings import (
-    BY_SYMBOL,
-    LIST,
-    REAL,
-    FrequentStrings,
-    RealBySymbol,
-    RealStrings,
-)
+import numpy as np
+
 from experiments.adaptive2009._strings import LOG, SYMBOLS, Strings, of_log
-from experiments.adaptive2009._techniques import IMPROVED
-from experiments.adaptive2009._unprinted import basic, check_over, improved
-from workbench import DP, Sweep
+from experiments.adaptive2009._unprinted import IMPROVED, basic, check_over, improved
+from workbench import DP, Sweep, noise
 from workbench.compiled import pd
+from workbench.data import Records
+from workbench.data.frontier import LevelKeys
+from workbench.estimates import Leaves
+from workbench.estimates.release import Release
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.fields import epsilon, seeds, whole
 from workbench.figures.plots import Panel
-from workbench.mechanisms import PrivTree
+from workbench.mechanisms import ImprovedAdaptiveHistogram, PrivTree
+from workbench.mechanisms.adaptive import noisy_leaves
+from workbench.mechanisms.protocol import private_bound
+from workbench.spaces import Keys, argsort_keys, keys_above, searchsorted_keys
 from workbench.trials.claims import EVERYWHERE, OFTEN, Finding, check_between, means
+from workbench.trials.metrics import match_strings
 from workbench.value import value
 
+REAL = "RealFraction"
+BY_SYMBOL = "RealFractionBySymbol"
+LIST = "Count"
+_AT_ONCE = 2**22  # strings, so that copies of their keys take little beside all of them
 FREQUENT = 500
 FEWEST = 10  # strings of a first symbol
 TREND = 0.75
 ENDED = f"{IMPROVED}, known to end"
 MANY_LEAVES = "total ln k", "each ln k"  # hundreds of millions: in parts, for memory
+
+
+# Leaves of which one range of keys at a time is in memory: the lowest thresholds make very many.
+
+
+@dataclass(frozen=True, eq=False)
+class LeavesInParts:
+    """The leaves below each child of the root, counted anew, with the same noise, whenever they are read.
+
+    `stopped` is where nodes stop, in the order of keys at each level.
+    """
+
+    records: Records
+    stopped: list[LevelKeys]
+    l1: float
+    epsilon: float
+    rng: np.random.Generator
+
+    def __len__(self) -> int:
+        return sum(keys.shape[1] for _, keys in self.stopped)
+
+    def __iter__(self) -> Iterator[Leaves]:
+        rng = deepcopy(self.rng)
+        digits = self.records.hierarchy.digits
+        children = np.arange(digits.radices[0])
+        starts = digits.child(0, np.repeat(digits.root(), len(children), axis=1), children)
+        of_nodes = [_parts(keys, starts) for _, keys in self.stopped]
+        for i, own in enumerate(_parts(self.records.keys, starts)):
+            counts = None if self.records.counts is None else self.records.counts[own]
+            records = replace(self.records, keys=self.records.keys[:, own], counts=counts)
+            nodes = [
+                (level, keys[:, parts[i]])
+                for (level, keys), parts in zip(self.stopped, of_nodes, strict=True)
+            ]
+            yield noisy_leaves(records, nodes, self.l1, self.epsilon, rng)[0]
+
+
+@value
+class InParts(ImprovedAdaptiveHistogram):
+    """The same histogram, whose leaves are counted in parts."""
+
+    def __call__(self, records: Records, rng: np.random.Generator) -> Release:
+        """Release leaves that can be read in their order only, over and over."""
+        bound = private_bound(records)
+        l1, epsilon = bound.l1, self.budgets().leaves
+        stopped, structure = self._structure(records, l1, rng)
+        for i, (level, keys) in enumerate(stopped):
+            stopped[i] = level, keys[:, argsort_keys(keys)]
+        none = np.zeros(0, np.int64)
+        receipt = noise.geometric(none, l1=l1, epsilon=epsilon, rng=rng)[1]
+        leaves = LeavesInParts(records, stopped, l1, epsilon, rng)
+        return Release(leaves, (structure, receipt), self, bound)
+
+
+def in_parts(histogram: ImprovedAdaptiveHistogram) -> InParts:
+    """The same, in parts."""
+    return InParts(
+        **{field.name: getattr(histogram, field.name) for field in fields(histogram)}
+    )
+
+
+def _parts(keys: Keys, starts: Keys) -> list[slice]:
+    """Those from each start to the next."""
+    ends = np.append(searchsorted_keys(keys, starts), keys.shape[1])
+    return [slice(*part) for part in pairwise(ends)]
+
+
+# What figure 10 asks of synthetic strings: whether the corpus has them, and which they are.
+
+
+@value
+class RealStrings:
+    """Which part of the strings that appear at least `frequencies` times the corpus has as a whole."""
+
+    frequencies: tuple[int, ...]
+    prefixes: bool
+
+    def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
+        """A row a frequency, `least`: how many `strings` they are, and which part `begins` the corpus's."""
+        strings = _frequent(truth, estimate, min(self.frequencies), self.prefixes)
+        rows = []
+        for least in self.frequencies:
+            own = strings[strings["count"] >= least]
+            row = dict(least=least, value=own.real.mean(), strings=len(own))
+            rows.append(row | {"begins": own.begins.mean()})
+        return pd.DataFrame(rows).assign(metric=REAL, prefixes=self.prefixes)
+
+
+@value
+class RealBySymbol:
+    """The same of the strings that appear at least `least` times, for each first symbol."""
+
+    least: int
+
+    def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
+        """A row a `symbol` that such strings begin with."""
+        real = _frequent(truth, estimate, self.least, True).groupby("symbol").real
+        rows = pd.DataFrame({"value": real.mean().astype(float), "strings": real.size()})
+        return rows.rename_axis("symbol").reset_index().assign(metric=BY_SYMBOL)
+
+
+@value
+class FrequentStrings:
+    """The first `listed` strings that appear at least `least` times, in the order of the symbols."""
+
+    least: int
+    listed: int
+
+    def __call__(self, truth: Records, estimate: Any) -> pd.DataFrame:
+        """A row a `string`: its appearances, those in `true`, and whether it is known to end."""
+        texts = truth.hierarchy.texts
+        keys, counts, true_counts = match_strings(truth, estimate, prefixes=True)
+        first = np.flatnonzero(counts >= self.least)[: self.listed]  # keys are in order
+        ended_keys, ended_counts, _ = match_strings(truth, estimate)
+        ended = set(texts(ended_keys[:, ended_counts >= self.least]))
+        strings = texts(keys[:, first])
+        columns = dict(string=strings, true=true_counts[first], value=counts[first])
+        ends = [string in ended for string in strings]
+        return pd.DataFrame(columns).assign(ended=ends, metric=LIST)
+
+
+def _frequent(truth: Records, estimate: Any, least: int, prefixes: bool) -> pd.DataFrame:
+    """The strings that appear so often: a row each, part by part of leaves that are in parts."""
+    parts = estimate if isinstance(estimate, LeavesInParts) else [estimate]
+    return pd.concat([_part_frequent(truth, part, least, prefixes) for part in parts])
+
+
+def _part_frequent(truth: Records, part: Any, least: int, prefixes: bool) -> pd.DataFrame:
+    """The same of one part: its `count`, whether it is `real`, or `begins` what is; its first `symbol`."""
+    if isinstance(part, Leaves):
+        often = part.values >= least
+        nodes = dict(levels=part.levels[often], keys=part.keys[:, often])
+        part = replace(part, values=part.values[often], **nodes)
+    keys, counts, true_counts = match_strings(truth, part, prefixes)
+    symbols = truth.hierarchy.digits.digit(0, keys).astype(int)
+    columns = {"count": counts, "real": true_counts > 0, "symbol": symbols}
+    strings = pd.DataFrame(columns | {"begins": _begins(truth, keys)})
+    return strings[strings["count"] >= least]
+
+
+def _begins(truth: Records, keys) -> np.ndarray:
+    """Which strings a string of the corpus begins with."""
+    parts = np.array_split(keys, max(1, keys.shape[1] // _AT_ONCE), axis=1)
+    return np.concatenate([_part_begins(truth, part) for part in parts])
+
+
+def _part_begins(truth: Records, keys) -> np.ndarray:
+    """The same of some of them, in order: whether the next string of the corpus is one of theirs."""
+    digits = truth.hierarchy.digits
+    lengths = np.zeros(keys.shape[1], int)
+    for level in range(digits.depth):
+        lengths += digits.digit(level, keys) > 0
+    first = searchsorted_keys(truth.keys, keys)
+    begins = first < len(truth)
+    last = digits.highest_keys(lengths, keys)[:, begins]
+    begins[begins] = ~keys_above(truth.keys[:, first[begins]], last)
+    return begins
 
 
 def _printed(rows, metric: str) -> pd.DataFrame:

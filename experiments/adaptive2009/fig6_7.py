@@ -16,11 +16,11 @@ Open    Data, ε, threshold and discount as in Figure 5, with what they leave op
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
-from experiments.adaptive2009._commute_curve import CDF, GAP, CommuteCurve
 from experiments.adaptive2009._commutes import (
     MILE,
     POPULOUS,
@@ -30,8 +30,7 @@ from experiments.adaptive2009._commutes import (
     decisive,
     origins,
 )
-from experiments.adaptive2009._techniques import IMPROVED, Source
-from experiments.adaptive2009._unprinted import check_over, check_over_both
+from experiments.adaptive2009._unprinted import IMPROVED, Source, check_over, check_over_both
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
@@ -49,10 +48,44 @@ from workbench.trials.claims import (
 from workbench.trials.metrics import CommuteDistances
 from workbench.value import value
 
+GAP = "CommuteDistances"
+CDF = "CommuteCDF"
+POINTS = 161  # of a curve
 WIDTHS = {"1%": 0.01, "2%": 0.02, "5%": 0.05}  # of a drawn line, as a part of the axis
 MATCHED = "matched"
 PEOPLE = 10**8  # of the paper's release
 AS_PRINTED = "printed"
+
+
+# Figures 6 and 7's metric: how far people commute from a place.
+
+
+@value
+class CommuteCurve:
+    """How far people commute from one origin: the gap from the truth, and the curve itself."""
+
+    origin: str
+    kind: str
+    population: int
+    distances: CommuteDistances
+    farthest: float
+
+    def __call__(self, truth, estimate: Any) -> pd.DataFrame:
+        """A row of the gap, and one for each point of the curve, at `km`."""
+        km = np.linspace(0, self.farthest, POINTS)
+        curve = pd.DataFrame(
+            {"km": km, "value": self.distances.cdf(estimate, km), "metric": CDF}
+        )
+        gap = pd.DataFrame({"value": [self.distances(truth, estimate)], "metric": GAP})
+        about = dict(origin=self.origin, kind=self.kind, population=self.population)
+        about["commuters"] = commuters(self.distances, truth)
+        return pd.concat([gap, curve], ignore_index=True).assign(**about)
+
+
+@lru_cache  # of the truth: all trials ask for the same
+def commuters(distances: CommuteDistances, truth) -> int:
+    """How many live there."""
+    return int(distances.commutes(truth).counts.sum())
 
 
 def _gaps(rows) -> pd.DataFrame:

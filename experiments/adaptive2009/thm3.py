@@ -14,18 +14,11 @@ Open    Nothing is drawn. For (ε, b, t) the worst case over all counts that fal
 
 from __future__ import annotations
 
-from math import ceil, log
+from math import ceil, exp, log, log1p
 from typing import Any
 
 import numpy as np
 
-from experiments.adaptive2009._losses import (
-    LAPLACE,
-    WHOLE,
-    removed_loss,
-    theorem_discount,
-    worst_by_splits,
-)
 from workbench.compiled import pd
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.fields import number, whole
@@ -38,6 +31,8 @@ from workbench.trials import claims
 from workbench.trials.claims import Finding, Printed, check_between, exact
 from workbench.value import format_number, value
 
+LAPLACE = "laplace"
+WHOLE = "geometric"
 LOSS = "StructuralLoss"
 TREE_LOSS = "TreeLoss"
 ADDED = "added"
@@ -48,6 +43,55 @@ PATHS = "paths"  # of so many splits, at every ε and threshold
 ROUNDING = 1e-9
 
 PAPER = {"2": Printed("2ε", 0, 2, value=2)}
+
+
+# What decisions to split cost at most, in closed form (adaptive2009, Theorem 3).
+
+
+def theorem_discount(epsilon: float, threshold: float) -> int:
+    """The discount of Theorem 3, ⌈b + ln 2/ε⌉.
+
+    >>> theorem_discount(0.1, 27.7)
+    35
+    """
+    return ceil(threshold + log(2) / epsilon)
+
+
+def log_passing(x: np.ndarray, epsilon: float, threshold: float, law: str) -> np.ndarray:
+    """ln p(x), p(x) = Pr[x + noise ≥ b]."""
+    over = np.asarray(x, float) - threshold
+    front, shift = _tail(epsilon, law)
+    below = epsilon * np.minimum(over, 0) - front
+    above = np.log1p(-np.exp(-epsilon * (np.maximum(over, 0) + shift) - front))
+    return np.where(over < 0, below, above)
+
+
+def _tail(epsilon: float, law: str) -> tuple[float, int]:
+    """−ln Pr[noise ≥ 0], and the least value above 0 that counts as above."""
+    return (log(2), 0) if law == LAPLACE else (log1p(exp(-epsilon)), 1)
+
+
+def worst_by_splits(epsilon: float, threshold: float, t: int, splits: int) -> np.ndarray:
+    """The largest Σ r(x_i) of 1 … `splits` splits whose counts fall by t at least (Laplace noise)."""
+    start = np.arange(t)[:, None] + t * np.arange(splits)
+    ratio = log_passing(start + 1, epsilon, threshold, LAPLACE)
+    ratio = ratio - log_passing(start, epsilon, threshold, LAPLACE)
+    return ratio.cumsum(axis=1).max(axis=0)
+
+
+def removed_loss(epsilon: float, threshold: float, law: str) -> float:
+    """The worst case where a record is removed: ln (1 − p(x))/(1 − p(x+1)) at the last decision.
+
+    Earlier decisions speak against it, so that the worst path stops at once: the largest over all x.
+    """
+    x = np.arange(ceil(threshold + 5 / epsilon) + 2, dtype=float)
+    over = x - threshold
+    front, shift = _tail(epsilon, law)
+    tail = -epsilon * (over + shift) - front  # ln(1 − p) from the threshold on
+    with np.errstate(divide="ignore"):
+        below = np.log1p(-np.exp(np.minimum(log_passing(x, epsilon, threshold, law), 0)))
+    stopping = np.where(over >= 0, tail, below)
+    return float((stopping[:-1] - stopping[1:]).max())
 
 
 def check_cost(rows, level, panel: str, by: list[str]) -> Finding:

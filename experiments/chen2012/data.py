@@ -22,7 +22,8 @@ from workbench import DP, Domain, SparseTable
 from workbench.datasets import CensusIncome, IPUMSTwin
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.release import Release
-from workbench.figures import EFFORT, fields
+from workbench.figures import EFFORT, UNPRINTED, fields
+from workbench.figures.fields import epsilon, number, whole
 from workbench.figures.figure import other_dataset
 from workbench.inference import product_prior
 from workbench.mechanisms import LaplaceQueries
@@ -168,3 +169,24 @@ class UnionBank(QueryBank):
         bought = LaplaceQueries(self.price(queries, table.domain), queries)(table, rng)
         bank = replace(release.estimate, new=bought.estimate)
         return Release(bank, release.ledger + bought.ledger, self, table.bound)
+
+
+# Chen et al. 2012: what the figures of section 5.1 share: data, noise, and the values of α.
+
+
+@value
+class OverAlpha:
+    """Past answers of the noise that the paper prints, and both approaches at several α."""
+
+    data: tuple[str, ...] = data_parameter()
+    epsilon: float = epsilon(1.0, "privacy budget ε of all past answers")
+    prior_epsilon: float = number(0.02, "privacy budget ε of the prior", 1e-6, 1000)
+    scale: float = number(5000.0, "scale of the noise that the paper prints", unit="tuples")
+    low: float = number(10.0, "least α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
+    high: float = number(3e6, "largest α", 1e-6, 1e12, unit="tuples", kind=UNPRINTED)
+    points: int = whole(12, "values of α", 3, 1000, kind=UNPRINTED)
+
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        """Values of α of kernel PCA, evenly on a logarithmic axis."""
+        return tuple(np.geomspace(self.low, self.high, self.points).tolist())

@@ -16,9 +16,17 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from experiments.chen2012._over_alpha import OverAlpha
 from experiments.chen2012.approaches import LEAST, Approaches, ErrorsOfBoth
-from experiments.chen2012.data import CENSUS, NEW, PAST, TWIN, WITH, QueryBank, datasets
+from experiments.chen2012.data import (
+    CENSUS,
+    NEW,
+    PAST,
+    TWIN,
+    WITH,
+    OverAlpha,
+    QueryBank,
+    datasets,
+)
 from experiments.chen2012.shared import (
     ENTROPY,
     KERNEL,
@@ -30,7 +38,7 @@ from experiments.chen2012.shared import (
 )
 from workbench import Sweep
 from workbench.compiled import pd
-from workbench.figures import EFFORT
+from workbench.figures import EFFORT, Figure
 from workbench.figures.fields import number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials import claims
@@ -92,7 +100,7 @@ def over_cases(rows, level: float, check) -> Finding:
 
 
 @value
-class Fig4(OverAlpha):
+class Fig4(OverAlpha, Figure):
     """One parameter varies at a time, from past ranges over two attributes."""
 
     height = 1.7

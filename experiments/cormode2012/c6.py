@@ -12,15 +12,17 @@ Open    Sizes are not printed: w from 10⁵ buckets, as many as other summaries 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from math import inf
 
-from experiments.cormode2012.c6_theory import parts, variance
+import numpy as np
+
 from experiments.cormode2012.shared import ABSOLUTE, Counts, format_size, metric_panel
 from workbench import DP, RandomRanges, Sweep
 from workbench.compiled import pd
+from workbench.datasets import GaussianSparse
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.fields import epsilon, queries, seeds, whole
 from workbench.figures.plots import Panel
@@ -41,6 +43,7 @@ from workbench.trials.claims import (
 from workbench.trials.metrics import MeanAbsoluteError, MeanSquaredError
 from workbench.value import format_number, value
 
+THEORY = "theory"
 PAPER = {
     "depth": Printed("small values of d, such as d = 1", 1, 1, value=1, axis="x"),
     "theory": Printed("O(‖M‖₂/wd + d/ε²)", 0, inf),
@@ -49,6 +52,39 @@ SQUARED = "MeanSquaredError"
 HELD = ("w·d", "w")
 WIDTHS = (100_000, 1_000_000, 10_000_000)
 ESTIMATES = ("mean", "median")
+
+
+# The variance of a count sketch of single cells, as Cormode et al. 2012 have it in appendix C.6.
+
+
+def squares(data: GaussianSparse) -> float:
+    """‖M‖₂²."""
+    return float(np.square(data.load().counts).sum())
+
+
+def variance(data: GaussianSparse, epsilon: float, what: str, size: int) -> Callable:
+    """Of the mean of d rows, by d: ‖M‖₂²/(w·d) + 2α/(1 − α)²/d, α = exp(−ε/d).
+
+    Of `what`, `w·d` or `w`, there are `size` buckets. The noise of d rows is that of one row where a
+    unit moves d counts.
+    """
+    row = CountSketch(DP(epsilon), width=size)
+    total = squares(data)
+    return np.vectorize(lambda d: row.variance(total * (d if what == "w·d" else 1), d) / d)
+
+
+def parts(data: GaussianSparse, epsilon: float, widths: Sequence[int]) -> pd.DataFrame:
+    """Rows of the two parts of a single row's variance, in the mean over cells."""
+    others = squares(data) * (1 - 1 / data.m)
+    rows = []
+    for width in widths:
+        noise = CountSketch(DP(epsilon), width=width).variance(0, 1)
+        rows += [
+            {"width": width, "metric": "SketchingVariance", "value": others / width},
+            {"width": width, "metric": "NoiseVariance", "value": noise},
+        ]
+    columns = {"panel": THEORY, "dataset": repr(data), "truth_public": True}
+    return pd.DataFrame(rows).assign(**columns)
 
 
 def by_depth(rows: pd.DataFrame, panel: str, estimate: str) -> pd.DataFrame:

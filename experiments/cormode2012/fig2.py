@@ -11,21 +11,26 @@ Open    The range of θ is printed for (c), the sizes of ranges for none but (a)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
-from experiments.cormode2012.fig2_checks import OVER, PAPER, comparison
-from experiments.cormode2012.fig2_theory import tau_of_size, theory_rows
-from experiments.cormode2012.measures import OverEstimates, RoundedUp
+from experiments.cormode2012.measures import OverEstimates, RoundedUp, held_shares
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     RELATIVE,
     Counts,
+    above,
+    all_or_none,
     expected_geometric_error,
+    may_be_best,
     metric_panel,
+    to_best,
 )
 from workbench import DP, RandomRanges, RandomSubsets, Sweep
 from workbench.compiled import pd
+from workbench.datasets import GaussianSparse
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.fields import epsilon, number, queries, seeds, whole
 from workbench.figures.plots import Panel
@@ -36,17 +41,334 @@ from workbench.mechanisms import (
     ThresholdSampling,
     UniformSampling,
 )
+from workbench.trials import claims
+from workbench.trials.claims import (
+    ALIKE,
+    OFTEN,
+    ORDERS,
+    Finding,
+    Printed,
+    all_of,
+    check_between,
+    check_lower,
+    decide,
+    means,
+    ratios,
+    select,
+)
 from workbench.trials.metrics import (
     HeldCells,
     MeanAbsoluteError,
     MeanSignedError,
     MedianRelativeError,
 )
-from workbench.value import value
+from workbench.value import format_number, value
 
+PAPER = {
+    "a": Printed("consistently around 1 %", 0, 0.015),
+    "b": Printed("in the range 1 % to 7 %", 0.005, 0.075),
+    "c": Printed("within [0.3 %, 6 %]", 0.0025, 0.065),
+}
+SIGNED = "MeanSignedError"
+OVER = "OverEstimates"
+TWO = "filter"
+ONE = "one-sided filter"
+BOTH = "filter-priority"
+LENGTH = 5000
+DECADES = (100, 1000, 10_000, 100_000)
+PLACES = {"σ = 40": ("σ = 40", LENGTH), "ρ = 0.01": ("ρ = 0.01", LENGTH)}  # else a length
 LENGTHS = (100, 500, 1000, 5000, 10_000, 50_000, 100_000)
 SMALL = (1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000)
 SAMPLES = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
+
+
+# What Figure 2 takes from theory: what filters are expected to hold, and the τ of a sample's size.
+
+
+def theory_rows(
+    data: GaussianSparse, ranges: RandomRanges, thetas: Sequence[int], epsilon: float
+) -> pd.DataFrame:
+    """Rows of what filters are expected to hold, and of the mean answer of a range."""
+    table = data.load()
+    answers = table.answer(ranges.on(table.domain))
+    rows = [{"metric": "MeanAnswer", "value": answers.mean()}]
+    for series, sides in (("filter", 2), ("one-sided filter", 1)):
+        for theta in thetas:
+            _, held, true = held_shares(table, theta, sides, epsilon)
+            shares = {"HeldShare": held, "TrueShare": true}
+            point = {"series": series, "theta": theta}
+            rows += [point | {"metric": name, "value": x} for name, x in shares.items()]
+    columns = {"panel": "theory", "dataset": repr(data), "truth_public": True}
+    return pd.DataFrame(rows).assign(**columns)
+
+
+def tau_of_size(data: GaussianSparse, size: int, epsilon: float) -> float:
+    """The τ at which a threshold sample is expected to hold `size` cells.
+
+    (m − n)·p_τ + n·min(μ/τ, 1) = size; a non-empty cell is taken to hold its mean μ.
+    """
+    from scipy.optimize import brentq
+
+    n = round(data.density * data.m)
+
+    def excess(tau: float) -> float:
+        p = ThresholdSampling(DP(epsilon), tau=tau).survival(epsilon)
+        return (data.m - n) * p + n * min(data.mean / tau, 1) - size
+
+    if excess(1) <= 0:
+        return 1.0
+    most = max(10_000, data.m * (data.mean + 1 / epsilon) / size)
+    return round(brentq(excess, 1, most), 1)
+
+
+# What Cormode et al. 2012 say of Figure 2, and in words: the checks that reshape rows.
+
+
+def errors(
+    rows: pd.DataFrame, panel: str, metric: str = ABSOLUTE, **where: object
+) -> pd.DataFrame:
+    """The rows of one metric of a panel."""
+    return select(rows, panel=panel, metric=metric, **where)
+
+
+def of_ranges(rows, panel: str, length: int, **where) -> pd.DataFrame:
+    """Absolute errors of ranges of one length."""
+    return errors(rows, panel, query_size=length, **where)
+
+
+def in_percent(rows) -> pd.DataFrame:
+    """The same rows, values in per cent."""
+    return rows.assign(value=100 * rows.value)
+
+
+def by_size(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Errors of the two-sided filter, and of the one-sided one at the sizes of the former.
+
+    Seed by seed, straight on logarithmic axes; θ at which one of them has no such size are left out.
+    """
+    two = select(rows, series=TWO)
+    laws = {
+        seed: claims.interpolate_log_log(own.released.tolist(), own.value.tolist())
+        for seed, own in select(rows, series=ONE).sort_values("released").groupby("seed")
+    }
+    at = [float(laws[seed](size)) for seed, size in zip(two.seed, two.released, strict=True)]
+    one = two.assign(value=at)
+    missing = one.theta[one.value.isna()].unique()
+    return two[~two.theta.isin(missing)], one[~one.theta.isin(missing)]
+
+
+def _theory(rows, metric: str, **where) -> pd.Series:
+    return errors(rows, "theory", metric, **where).set_index("theta").value
+
+
+def varies(rows, level, largest: int) -> Finding:
+    """Whether the errors of filters are orders of magnitude apart, up to a θ."""
+    asked = of_ranges(rows, "a", LENGTH)
+    within = asked[asked.theta <= largest]
+    by = within.groupby(["series", "theta"]).value.mean()
+    (series, at), (other, least) = by.idxmax(), by.idxmin()
+    most = select(within, series=series, theta=at).assign(theta=largest)
+    least = select(within, series=other, theta=least).assign(theta=largest)
+    return check_between(ratios(most, least, "theta"), level, low=ORDERS)
+
+
+def two_sided_lower(
+    rows, level, largest: int, panel: str = "a", length: int = LENGTH
+) -> Finding:
+    """Whether the two-sided filter has less error than the one-sided one of equal size, up to a θ."""
+    two, one = by_size(of_ranges(rows, panel, length))
+    asked = (own[own.theta <= largest] for own in (two, one))
+    return check_lower(ratios(*asked, "theta"), level, OFTEN)
+
+
+def elsewhere(rows, level, largest: int, place: int | str) -> Finding:
+    """The same for ranges of another length, or on other data."""
+    return two_sided_lower(rows, level, largest, *PLACES.get(place, ("a", place)))
+
+
+def unbiased_filter(rows, level, share: float) -> Finding:
+    """Whether the filter's bias is within 0.5 % up to a θ at which so much is in the sample."""
+    held = _theory(rows, "HeldShare", series=TWO)
+    answer = errors(rows, "theory", "MeanAnswer").value.iloc[0]
+    thetas = [theta for theta in held.index[held >= share] if theta <= 50]
+    signed = select(errors(rows, "a", SIGNED, series=TWO), theta=thetas)
+    bias = means(signed.assign(value=100 * signed.value / answer), TWO, "theta")
+    return check_between(bias, level, -0.5, 0.5, words="within 0.5 %", unit=" %")
+
+
+def around_one_percent(rows, level) -> Finding:
+    """Whether the two-sided filter's relative error is at most about 1 %, up to θ = 50."""
+    relative = errors(rows, "a", RELATIVE, series=TWO)
+    relative = in_percent(relative[relative.theta <= 50])
+    return check_between(means(relative, TWO, "theta"), level, high=1.5, unit=" %")
+
+
+def dominated(rows, level) -> Finding:
+    """Whether what is released is true cells in the end."""
+    parts = {}
+    for series in (TWO, ONE):
+        share = _theory(rows, "TrueShare", series=series, theta=(50, 60, 70, 80, 90))
+        rises = all(before < after for before, after in pairwise(share))
+        ends = " → ".join(f"{share[theta]:.1%}" for theta in (50, 90))
+        parts[series] = Finding(bool(rises and share[90] > 0.5), ends)
+    return all_of({name: lambda _, f=f: f for name, f in parts.items()}, level)
+
+
+def alike_when_small(rows, level) -> Finding:
+    """Whether the two filters come together where samples are small."""
+    two, one = by_size(of_ranges(rows, "a", LENGTH))
+    against = ratios(one, two, "theta")
+    points = against.at(1 - (1 - level) / 2).loc[[50, 90]]
+    last = points.loc[90]
+    inside = last.low >= 1 / ALIKE and last.high <= ALIKE
+    outside = last.low > ALIKE or last.high < 1 / ALIKE
+    away = points.map(lambda x: max(x, 1 / x) if x > 0 else float("inf"))
+    most = away[["low", "high"]].max(axis=1)
+    least = away[["low", "high"]].min(axis=1).where((points.low > 1) | (points.high < 1), 1)
+    nearer = decide(most[90] < least[50], least[90] > most[50])
+    measured = "; ".join(
+        f"{format_number(points.estimate[theta])}× at the size of θ = {theta}"
+        for theta in (50, 90)
+    )
+    return Finding(claims.decide_all([decide(inside, outside), nearer]), measured)
+
+
+def over_estimates(rows, level) -> Finding:
+    """Whether the two-sided filter over-estimates less often, where any does."""
+    shares = errors(rows, "a", OVER)
+    ever = shares.groupby("theta").value.max()
+    shares = shares[shares.theta.isin(ever.index[ever > 0])]
+    two = select(shares, series=TWO)
+    return check_lower(ratios(two, select(shares, series=ONE), "theta"), level, OFTEN)
+
+
+def least_error(rows, level, metric: str, low: float, high: float) -> Finding:
+    """Whether the error is least where a share of the cells is within these ends."""
+    share = _theory(rows, metric, series=TWO)
+    thetas = may_be_best(of_ranges(rows, "a", LENGTH, series=TWO), "theta", level)
+    holds = all_or_none([low <= share[theta] <= high for theta in thetas])
+    others = ", ".join(f"{theta:g}" for theta in sorted(thetas[1:]))
+    measured = f"least at θ = {thetas[0]:g}: {share[thetas[0]]:.1%}"
+    return Finding(holds, measured + f"; θ = {others} may be as good" * bool(others))
+
+
+def fixed_size(rows, level) -> Finding:
+    """Whether every priority sample has the size that was asked."""
+    sizes = errors(rows, "b", query_size=LENGTH)
+    priority = select(sizes, series="priority")
+    threshold = select(sizes, series="threshold")
+    off = threshold.released / threshold.target
+    measured = f"{(priority.released == priority.target).mean():.0%} of priority samples; "
+    measured += f"threshold samples have {off.min():.1%} to {off.max():.1%} of theirs"
+    return Finding(bool((priority.released == priority.target).all()), measured)
+
+
+def relative_of_samples(rows, level, size: int) -> Finding:
+    """Whether both samples of a size have the printed relative errors."""
+    relative = in_percent(
+        errors(rows, "b", RELATIVE, target=size, series=("threshold", "priority"))
+    )
+    numbers = means(relative.assign(sample=relative.series, series="both"), "both", "sample")
+    return check_between(numbers, level, 0.5, 7.5, words="as printed", unit=" %")
+
+
+def end_of_relative(rows, level, length: int, low: float, high: float, end: str) -> Finding:
+    """Whether the least, or the greatest, relative error over θ is as printed."""
+    relative = in_percent(_both(rows, length, RELATIVE))
+    numbers = means(relative, BOTH, "theta")
+    points = numbers.at(1 - (1 - level) / len(numbers))
+    estimate, first, last = (getattr(points[c], end)() for c in ("estimate", "low", "high"))
+    holds = decide(low <= first and last <= high, last < low or first > high)
+    return Finding(holds, f"{format_number(estimate)} %")
+
+
+def _both(rows, length: int, metric: str = ABSOLUTE, panel: str = "c") -> pd.DataFrame:
+    return errors(rows, panel, metric, query_size=length).assign(series=BOTH)
+
+
+def forty(rows, level, length: int) -> Finding:
+    """Whether no θ of filter-priority has much less error than 40."""
+    error = _both(rows, length)
+    others = error[error.theta != 40]
+    at_forty = select(error, theta=40).drop(columns="theta")
+    spread = others[["theta", "seed"]].merge(at_forty, on="seed")
+    finding = check_between(ratios(spread, others, "theta"), level, high=ALIKE)
+    best, _ = to_best(error, "theta")
+    return replace(finding, measured=f"least at θ = {best:g}; {finding.measured}")
+
+
+def neither(rows, level, length: int) -> Finding:
+    """Whether both ends of θ have more error than some θ between."""
+    error = _both(rows, length)
+    least = error[error.theta.between(10, 65)].groupby("theta").value.mean().idxmin()
+    between = select(error, theta=least)
+    parts = {
+        f"θ = {end}": partial(
+            above, ratios(select(error, theta=end).assign(theta=least), between, "theta")
+        )
+        for end in (5, 70)
+    }
+    finding = all_of(parts, 1 - (1 - level) / error.theta.nunique())
+    return replace(finding, measured=f"against θ = {least:g}: {finding.measured}")
+
+
+def smaller_for_larger(rows, level) -> Finding:
+    """Whether the best θ falls as ranges become longer."""
+    own = 1 - (1 - level) / len(DECADES)
+    best = {r: may_be_best(_both(rows, r), "theta", own) for r in DECADES}
+    small, large = best[DECADES[0]], best[DECADES[-1]]
+    steps = [(best[before], best[after]) for before, after in pairwise(DECADES)]
+    falls = all(after[0] <= before[0] for before, after in steps)
+    surely_rises = any(min(after) > max(before) for before, after in steps)
+    holds = decide(
+        falls and large[0] < small[0] and small[0] not in large,
+        surely_rises or min(large) >= max(small),
+    )
+    measured = "; ".join(f"R = {r:,}: {_thetas(best[r])}" for r in DECADES)
+    return Finding(holds, measured)
+
+
+def _thetas(best: list[float]) -> str:
+    others = ", ".join(f"{theta:g}" for theta in sorted(best[1:]))
+    return f"θ = {best[0]:g}" + f" (or {others})" * bool(others)
+
+
+def density_matters(rows, level, length: int) -> Finding:
+    """Whether the best θ is another one on sparser data."""
+    dense = _both(rows, length)
+    sparse = _both(rows, length, panel="c, sparse")
+    own = 1 - (1 - level) / 2
+    best = may_be_best(dense, "theta", own)
+    best_sparse = may_be_best(sparse, "theta", own)
+    measured = f"{_thetas(best)} at ρ = 0.1, {_thetas(best_sparse)} at ρ = 0.01"
+    same = len({*best, *best_sparse}) == 1
+    return Finding(decide(best[0] not in best_sparse, same), measured)
+
+
+def unbiased(rows, level, series: str) -> Finding:
+    """Whether no size shows a bias."""
+    numbers = means(errors(rows, "b", SIGNED, query_size=LENGTH), series, "target")
+    points = numbers.at(1 - (1 - level) / len(numbers))
+    zero = (points.low <= 0) & (points.high >= 0)
+    largest = points.estimate.abs().max()
+    measured = f"0 in the interval at {zero.sum()} of {len(zero)} sizes; "
+    measured += f"at most {format_number(largest)} counts"
+    return Finding(bool(zero.all()), measured)
+
+
+def comparison(rows: pd.DataFrame, level: float) -> pd.DataFrame:
+    """The relative errors that the paper prints, beside ours."""
+    lines = [("two-sided filter, θ up to 50", PAPER["a"], around_one_percent(rows, level))]
+    sizes = sorted(errors(rows, "b", RELATIVE).target.unique())
+    for size in sizes:
+        found = relative_of_samples(rows, level, size)
+        lines.append((f"threshold and priority, s = {size:,.0f}", PAPER["b"], found))
+    for length in sorted(errors(rows, "c", RELATIVE).query_size.unique()):
+        relative = in_percent(_both(rows, length, RELATIVE)).groupby("theta").value.mean()
+        measured = f"{format_number(relative.min())} … {format_number(relative.max())} %"
+        what = f"filter-priority, R = {length:,.0f}"
+        lines.append((what, PAPER["c"], Finding(None, measured)))
+    return claims.compare_with_paper(*lines)
 
 
 @value

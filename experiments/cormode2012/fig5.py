@@ -18,27 +18,28 @@ Open    A cell lies in 21 nodes, so that ε/21 is spent on each (the paper count
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from math import exp
 
-from experiments.cormode2012.fig5_checks import (
-    PAPER,
-    REGIONS,
-    comparison,
-    name_rows,
-    of_regions,
-)
-from experiments.cormode2012.fig5_theory import expected_dyadic_error, theory_rows
-from experiments.cormode2012.fig5_throughput import throughput
-from experiments.cormode2012.fig5_times import TIMED
+import numpy as np
+
+from experiments.benchmarks.noise import numpy_geometric
 from experiments.cormode2012.measures import BelowZerosDropped
 from experiments.cormode2012.shared import (
     ABSOLUTE,
+    CELLS,
     CUT,
     DYADIC,
     FACTOR,
     FACTORS,
+    FILTER,
+    FULL,
+    PRIORITY,
     Counts,
+    both,
+    consistency_ratios,
     consistency_summaries,
     error_cut,
     largest_factor,
@@ -47,14 +48,288 @@ from experiments.cormode2012.shared import (
     summaries,
     thetas,
 )
+from experiments.cormode2012.throughput import if_timed, span, throughput_rows
+from experiments.cormode2012.trees import (
+    CROSSING,
+    GREATEST,
+    NODES,
+    THEORY,
+    VARIANCE,
+    full_tables,
+    greatest_variances,
+    nodes_per_count,
+)
 from workbench import DP, Dyadic, Haar, RandomRanges, Sweep
 from workbench.compiled import pd
+from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.fields import epsilon, number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
+from workbench.trials.claims import (
+    ALIKE,
+    OFTEN,
+    Finding,
+    Intervals,
+    Printed,
+    all_of,
+    check_between,
+    check_lower,
+    check_similar,
+    compare_with_paper,
+    exact,
+    ratios,
+    select,
+)
 from workbench.trials.metrics import MeanAbsoluteError
-from workbench.value import counted, value
+from workbench.value import counted, format_number, value
+
+FROM = 10_000
+SPARSE = (0.01, 0.001)
+TIMED = 21  # releases, of which the fastest decides
+SUMMARIES = (FILTER, PRIORITY, *map(both, FACTORS))
+NUMPY = "numpy, dyadic"
+OUR_SUMS = "our sums, dyadic"
+DENSE_SUMS = "dense sums, dyadic"
+GAIN = Printed("about 2 to 4 times", 1.5, 4.5)
+REGIONS = (1, 10, 100)
+PAPER = {
+    "a": Printed.approximately("R ≥ 10⁴, 1 % of the data space", FROM, axis="x"),
+    "c": Printed("by 30 % to 60 %", 0.25, 0.65),
+    "uniform": Printed("closer to 10 %", 0, 0.2),
+}
+
+
+# What Cormode et al. 2012 say of nodes and their noise in sections 3 and 4.4, where theory decides.
+
+
+def theory_rows(m: int, ranges: Sequence[int], epsilon: float) -> pd.DataFrame:
+    """Rows of full tables, by nodes and by cells, and of the greatest variances."""
+    theory = [full_tables(m, ranges, epsilon), greatest_variances(epsilon)]
+    return pd.concat(theory, ignore_index=True)
+
+
+def expected_dyadic_error(cells, m: int, epsilon: float):
+    """E|error| of the full dyadic table: a range of so many cells needs about log₂ of it in nodes."""
+    alpha = exp(-epsilon / nodes_per_count(m))
+    return np.sqrt(2 / np.pi * np.log2(cells) * 2 * alpha / (1 - alpha) ** 2)
+
+
+def theory(rows, metric: str, series: str = FULL) -> pd.Series:
+    """By range size, from where dyadic ranges are said to be better."""
+    own = select(rows, panel=THEORY, metric=metric, series=series)
+    return own.set_index("query_size").value.sort_index().loc[FROM:]
+
+
+def cross(rows) -> str:
+    """Where a full dyadic table begins to be better than one of cells."""
+    crossing = select(rows, panel=THEORY, metric=CROSSING).value.item()
+    return f"{format_number(crossing)} cells"
+
+
+def same_entries(rows, level) -> Finding:
+    """Whether ranges need about as many nodes as where dyadic ranges begin to be better."""
+    nodes = theory(rows, NODES)
+    at_from = select(rows, panel=THEORY, metric=NODES, query_size=FROM).value.item()
+    return check_similar(exact(nodes / at_from), level)
+
+
+def twice_the_height(rows, level) -> Finding:
+    """Whether these are about twice as many as the tree is high."""
+    nodes = theory(rows, NODES)
+    height = np.log2(select(rows, panel=THEORY, metric=NODES).m.iloc[0])
+    finding = check_similar(exact(nodes / (2 * height)), level)
+    low, high = (format_number(x) for x in (nodes.min(), nodes.max()))
+    told = f"{low} to {high} nodes, twice the height is {format_number(2 * height)}"
+    return replace(finding, measured=f"{told}; {finding.measured}")
+
+
+def cubes(rows, level) -> Finding:
+    """Whether greatest variances grow no faster than log³m."""
+    greatest = select(rows, panel=THEORY, metric=GREATEST).sort_values("m")
+    scaled = greatest.assign(value=greatest.value / np.log2(greatest.m) ** 3)
+    steps = scaled.value / scaled.groupby("series").value.shift()
+    return check_between(exact(steps.dropna()), level, high=ALIKE, words="no higher")
+
+
+# What Cormode et al. 2012 say of throughput with dyadic ranges, in section 4.4.
+
+
+def gains(rows, base: str, **where) -> pd.Series:
+    """Throughput of the summaries over that of a full table."""
+    times = select(rows, panel="throughput", **where)
+    own = select(times, series=SUMMARIES).set_index(["series", "density"]).value
+    return own.div(select(times, series=base).set_index("density").value, level="density")
+
+
+def always_faster(rows, level) -> Finding:
+    """Whether every summary is, at every density, than the usual recipe."""
+    finding = check_between(exact(gains(rows, NUMPY)), level, low=1 + 1e-12, words="faster")
+    measured = f"{finding.measured}; than our own full table {span(gains(rows, FULL))}"
+    return if_timed(replace(finding, measured=measured), rows, TIMED)
+
+
+def gains_with_same_sums(rows) -> pd.Series:
+    """The gain at low densities over numpy's table, if all sum the dense tree."""
+    times = select(rows, metric="throughput", density=SPARSE)
+    seconds = times.pivot_table("seconds", "series", "density", aggfunc="first")
+    summaries = seconds[seconds.index.isin(SUMMARIES)]
+    ours = summaries - seconds.loc[OUR_SUMS] + seconds.loc[DENSE_SUMS]
+    return (seconds.loc[NUMPY] / ours).stack()
+
+
+def about_2_to_4(rows, level) -> Finding:
+    """Whether the gain at low densities is as printed where all pay for the dense tree."""
+    with_sums = exact(gains_with_same_sums(rows))
+    finding = check_between(with_sums, level, GAIN.low, GAIN.high, words="as printed")
+    sparse = span(gains(rows, NUMPY, density=SPARSE))
+    told = f"{finding.measured}; with our sparse sums {sparse}"
+    return if_timed(replace(finding, measured=told), rows, TIMED)
+
+
+# How fast dyadic summaries are made, beside the usual way: whole releases, and ways to sum the tree.
+
+
+def throughput(
+    dataset: GaussianSparse, epsilon: float, factors: tuple[float, ...], repeat: int
+) -> pd.DataFrame:
+    """Rows of releases with s = n, and in the panel "sums" how long it takes to sum the tree."""
+    table = dataset.load()
+    known = (table.domain, len(table), epsilon, factors)
+    full, _, *summarised = summaries(*known)
+    tree = DYADIC.on(table.domain)
+    noise = epsilon / tree.noise_blocks[0].nodes_per_count
+    calls = {m: partial(m, table) for m in (full, *summarised)}
+    calls[NUMPY] = lambda: numpy_geometric(dense_sums(table), noise)
+    calls[OUR_SUMS] = partial(tree.forward, table.keys, table.counts)
+    calls[DENSE_SUMS] = partial(dense_sums, table)
+    rows = throughput_rows(dataset, len(table), calls, repeat)
+    rows = name_factors(rows, thetas(*known))
+    sums = rows.series.isin([OUR_SUMS, DENSE_SUMS])
+    return rows.assign(panel=sums.map({True: "sums", False: "throughput"}), epsilon=epsilon)
+
+
+def dense_sums(table) -> np.ndarray:
+    """All dyadic sums of a domain padded to a power of two, level by level."""
+    level = np.zeros(1 << (table.domain.size - 1).bit_length(), np.int64)
+    level[: table.domain.size] = table.dense()
+    levels = [level]
+    while len(level) > 1:
+        level = level.reshape(-1, 2).sum(axis=1)
+        levels.append(level)
+    return np.concatenate(levels)
+
+
+# What Cormode et al. 2012 say of Figure 5: its series, and the checks that reshape rows.
+
+
+def of_regions(panel: str, regions: int) -> str:
+    """The name of a panel on skewed data."""
+    return f"{panel}, regions = {regions}"
+
+
+def errors_of(rows, panel: str, series) -> pd.DataFrame:
+    """Absolute errors of some series."""
+    return select(rows, panel=panel, series=series, metric=ABSOLUTE)
+
+
+def against_other(rows, panel: str, ours: str, other: str) -> Intervals:
+    """The error of one series against that of another, by range size."""
+    return ratios(errors_of(rows, panel, ours), errors_of(rows, panel, other), "query_size")
+
+
+def name_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows whose series tell what is not in the paper, and what was made consistent by itself."""
+    paper = (rows.panel != "bases") | rows.series.isin([FULL, CELLS, FILTER])
+    paper |= rows["transform"].eq("Haar()") & rows.mechanism.eq("GeometricHistogram")
+    dropped = rows.estimator.eq("BelowZerosDropped()")
+    rows["series"] += paper.map({True: "", False: ", not in the paper"})
+    rows["series"] += dropped.map({True: ", consistent", False: ""})
+    rows.loc[dropped, "consistent"] = True
+    return rows
+
+
+def preferable(rows, level, factor) -> Finding:
+    """Whether the filter has less error than samples."""
+    others = [PRIORITY]
+    hybrid = errors_of(rows, "a", both(factor))
+    if factor != 1 or (hybrid.released >= hybrid["size"]).any():  # else they are one summary
+        others.append(both(factor))
+    parts = {
+        f"below {other}": partial(
+            check_lower, against_other(rows, "a", FILTER, other), share=OFTEN
+        )
+        for other in others
+    }
+    return all_of(parts, level)
+
+
+def better_from(rows, level) -> Finding:
+    """Whether a full table of nodes has less variance than one of cells."""
+    variance = theory(rows, VARIANCE) / theory(rows, VARIANCE, CELLS)
+    finding = check_lower(exact(variance), level)
+    told = [f"variances {finding.measured}", f"lower from {cross(rows)} on"]
+    for series in (FULL, *SUMMARIES):
+        errors = against_other(rows, "a", series, CELLS).at(level).estimate.loc[FROM:]
+        told.append(f"{series} has {span(errors)} the error")
+    return replace(finding, measured="; ".join(told))
+
+
+def weakly(rows, level, factor) -> Finding:
+    """Whether errors of nodes grow more weakly than the fourth root of that of cells."""
+    methods = (CELLS, FULL, FILTER, PRIORITY, both(factor))
+    errors = errors_of(rows, "a", methods)
+    largest = select(errors[errors.query_size > FROM], query_size=errors.query_size.max())
+    first, last = (
+        each.set_index(["series", "seed"]).value
+        for each in (select(errors, query_size=FROM), largest)
+    )
+    growth = (last / first).reset_index().rename(columns={"series": "method"})
+    of_cells = select(growth, method=CELLS)
+    root = of_cells.assign(value=of_cells.value**0.25).drop(columns="method")
+    ours = growth[growth.method != CELLS]
+    against = ratios(ours, ours[["method", "seed"]].merge(root, on="seed"), "method")
+    finding = check_between(against, level, high=1, words="weaker")
+    means = growth.groupby("method").value.mean()
+    told = ", ".join(f"{method} {format_number(x)}×" for method, x in means.items())
+    measured = f"grows {told}; against the fourth root of {CELLS} {finding.measured}"
+    return replace(finding, measured=measured)
+
+
+def cuts(rows, panel: str, series: str) -> Intervals:
+    """The error of a series with consistency against that without it."""
+    errors = select(rows, panel=panel, metric=ABSOLUTE)
+    return consistency_ratios(errors, series, "query_size")
+
+
+def cut(rows, level, panel: str, series: str, low: float, high: float = 1) -> Finding:
+    """Whether consistency leaves so much of a series' error."""
+    return check_between(cuts(rows, panel, series), level, low, high, OFTEN, "as printed")
+
+
+def comparison(rows: pd.DataFrame) -> pd.DataFrame:
+    """The numbers that the paper prints, beside ours."""
+
+    def cut(panel, series):
+        left = cuts(rows, panel, series).at(0.95).estimate
+        low, high = (format_number(100 * (1 - x)) for x in (left.max(), left.min()))
+        return Finding(None, f"{low} … {high} %")
+
+    lines = [
+        ("full dyadic table beats cells", PAPER["a"], Finding(None, f"from {cross(rows)}"))
+    ]
+    for series in (FILTER, *map(both, FACTORS)):
+        for regions in REGIONS:
+            line = f"cut by consistency, {regions} regions: {series}"
+            lines.append((line, PAPER["c"], cut(of_regions("c", regions), series)))
+        line = f"cut by consistency, uniform: {series}"
+        lines.append((line, PAPER["uniform"], cut("uniform", series)))
+    for line, times in (
+        ("throughput over our full table", gains(rows, FULL)),
+        ("over numpy's, if all sum the dense tree", gains_with_same_sums(rows)),
+    ):
+        lines.append((line, GAIN, Finding(None, span(times))))
+    return compare_with_paper(*lines)
 
 
 @value

@@ -24,16 +24,28 @@ from functools import partial
 
 import numpy as np
 
-from experiments.cormode2012.modern_releases import of_no_size, of_size
-from workbench import DP, ZCDP, RandomRanges, Sweep
+from workbench import DP, ZCDP, Dyadic, Haar, RandomRanges, Sweep
 from workbench.compiled import pd
+from workbench.data import SparseTable
 from workbench.datasets import GaussianSparse
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.fields import number, seeds, whole
 from workbench.figures.plots import Panel
+from workbench.mechanisms import (
+    ALP,
+    CountSketch,
+    DirichletSynthesis,
+    GaussianHistogram,
+    GeometricHistogram,
+    HighPassFilter,
+    PrioritySampling,
+    StabilityHistogram,
+    ThresholdSampling,
+)
 from workbench.trials.metrics import MeanAbsoluteError
 from workbench.value import format_number, value
 
+BASES = (None, Dyadic(), Dyadic(split="geometric"), Haar())
 GAUSSIAN = "Gaussian noise"  # of a ρ, whatever the mechanism
 SOME = "some"
 FAMILIES = {  # of mechanisms, each with the series of others that are drawn for comparison
@@ -62,6 +74,47 @@ FAMILIES = {  # of mechanisms, each with the series of others that are drawn for
 }
 
 NO_PLACES = ("GeometricHistogram", "GaussianHistogram", "CountSketch", "ALP")
+
+
+# Every release of sparse counts that the workbench has, at one budget.
+
+
+def of_no_size(budget: DP) -> list:
+    """Tables of everything, and the histogram that releases what is stable."""
+    tables = [GeometricHistogram(DP(budget.epsilon), transform=basis) for basis in BASES]
+    gaussian = GaussianHistogram(ZCDP.within(budget), transform=Haar())
+    return [*tables, StabilityHistogram(budget), gaussian]
+
+
+def of_size(
+    budget: DP, table: SparseTable, largest: int, size: int, records: int, size_factor: float
+) -> list:
+    """Filters and samples of cells and of nodes, and what is no summary of a noisy table.
+
+    δ is spent by what needs one, and by Gaussian noise at the ρ within (ε, δ); the table's size, and its
+    total, are public.
+    """
+    pure = DP(budget.epsilon)
+    total = int(table.total)
+    made = [HighPassFilter(pure, size=size, transform=basis) for basis in BASES]
+    made.append(HighPassFilter(pure, size=size, transform=Dyadic(), consistent=True))
+    for basis in (None, Dyadic()):
+        how = dict(size=size, transform=basis)
+        theta = round(0.8 * HighPassFilter(pure, **how).threshold(table.domain, 1))
+        made.append(ThresholdSampling(pure, **how))
+        made.append(PrioritySampling(pure, **how))
+        made.append(PrioritySampling(pure, theta=theta, **how))
+    rho = ZCDP.within(budget)
+    cut = HighPassFilter(rho, **how).threshold(table.domain, table.bound)
+    return [
+        *made,
+        PrioritySampling(pure, theta=theta, consistent=True, **how),
+        *(HighPassFilter(rho, size=size, transform=basis) for basis in (None, Dyadic())),
+        PrioritySampling(rho, theta=round(0.8 * cut), **how),
+        ALP(pure, largest=largest, total=total, size_factor=size_factor),
+        CountSketch(pure, width=2 * size),
+        DirichletSynthesis(budget, records=records, total=total, notion="approximate"),
+    ]
 
 
 @value

@@ -18,6 +18,11 @@ Open    Data and ranges as in Figure 6(b). The number of synthetic records is no
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from math import exp, expm1, inf, isfinite
+from typing import Any
+
 import numpy as np
 
 from experiments.cormode2012.data import (
@@ -32,11 +37,12 @@ from experiments.cormode2012.data import (
     query_shares,
     table_total,
 )
-from experiments.cormode2012.sec45_priors import CONDITION, least_priors, prior_shares
 from experiments.cormode2012.shared import ABSOLUTE, ratio_of_means
-from experiments.cormode2012.work_places import SynthesisByWorkPlace
-from workbench import DP
+from workbench import DP, noise
 from workbench.compiled import pd
+from workbench.data import Bound, SparseTable
+from workbench.estimates import Summary
+from workbench.estimates.release import Release
 from workbench.figures import EFFORT, UNPRINTED, Figure
 from workbench.figures.fields import epsilon, number, queries, seeds, whole
 from workbench.figures.plots import Panel
@@ -46,6 +52,7 @@ from workbench.mechanisms import (
     HighPassFilter,
     PrioritySampling,
 )
+from workbench.mechanisms.protocol import Mechanism, approximate_budget
 from workbench.privacy import ADD_REMOVE, REPLACE
 from workbench.spaces import Domain
 from workbench.trials.claims import (
@@ -57,6 +64,136 @@ from workbench.trials.claims import (
     select,
 )
 from workbench.value import format_number, value
+
+CONDITION = "condition"
+
+
+# Dirichlet synthesis of each work place's homes, as OnTheMap itself was made.
+
+
+@value
+class SynthesisByWorkPlace(Mechanism):
+    """One synthesis a work place, with its number of jobs public; together they are one release.
+
+    A job that moves its home stays in one table, so that together they promise what each does; the
+    ledger, which knows no such relation, adds them up.
+    """
+
+    budget: DP = approximate_budget()
+    series = "Dirichlet synthesis, by work place"
+    idealised = True
+    relation = REPLACE
+
+    def __call__(self, table: SparseTable, rng=None) -> Release:
+        """Release synthetic counts of all work places."""
+        places = list(work_places(table))
+        totals = frozenset(jobs.total for _, jobs in places)
+        alphas = least_priors(self.budget, totals, table.domain.shape[1])
+        keys = []
+        counts = []
+        ledger = []
+        for start, jobs in places:
+            drawn = noise.dirichlet_multinomial(
+                jobs.keys,
+                jobs.counts,
+                jobs.domain.size,
+                alpha=alphas[jobs.total],
+                records=jobs.total,
+                cost=self.budget,
+                rng=rng,
+            )
+            keys.append(start + drawn.keys)
+            counts.append(drawn.counts)
+            ledger.append(drawn.receipt)
+        estimate = Summary(table.domain, np.concatenate(keys), np.concatenate(counts), None)
+        return Release(estimate, tuple(ledger), self, table.bound)
+
+
+@cache
+def least_priors(budget: DP, totals: frozenset[int], k: int) -> dict[int, float]:
+    """The α that `DirichletSynthesis.prior` proves for tables of k cells, by their total.
+
+    Only α = j/(e^ε − 1) are tried, as there; a total starts at the j of the one before, since theirs are
+    seldom far apart.
+    """
+    least = {}
+    j = 1
+
+    def alpha(j: int) -> float:
+        return j / expm1(budget.epsilon) * (1 + 1e-11)
+
+    for total in sorted(totals):
+        mechanism = DirichletSynthesis(budget, total, total)
+
+        def suffices(j: int, mechanism=mechanism) -> bool:
+            return mechanism.failure(k, alpha(j)) <= mechanism.budget.delta
+
+        while j < total and not suffices(j):
+            j += 1
+        while j > 1 and suffices(j - 1):
+            j -= 1
+        least[total] = alpha(j) if j < total else mechanism.pure_alpha
+    return least
+
+
+def work_places(table: SparseTable) -> Iterator[tuple[int, SparseTable]]:
+    """Each row of a table of two attributes that holds anything, and its first key."""
+    width = table.domain.shape[1]
+    homes = Domain(table.domain.attributes[1:], (width,))
+    for start in range(0, table.domain.size, width):
+        place = slice(*np.searchsorted(table.keys, [start, start + width]))
+        keys = table.keys[place] - start
+        if len(keys):
+            counts = table.counts[place]
+            yield start, SparseTable(homes, keys, counts, Bound(1, 1), table.truth_public)
+
+
+# The prior of Dirichlet synthesis: what it draws of the records, and the least that conditions allow.
+
+
+def prior_shares(
+    dataset: Any, made: Mapping[str, Sequence[DirichletSynthesis]]
+) -> pd.DataFrame:
+    """What share of the records the prior is expected to draw, A/(A + n), by series and ε."""
+    k = dataset.domain.size
+    shares = []
+    for series, mechanisms in made.items():
+        for mechanism in mechanisms:
+            weight = k * mechanism.prior(k)
+            shares.append(
+                {
+                    "series": series,
+                    "epsilon": mechanism.budget.epsilon,
+                    "delta": mechanism.budget.delta,
+                    "mechanism": repr(mechanism),
+                    "value": weight / (weight + mechanism.total),
+                }
+            )
+    return _rows(shares, dataset, panel="prior", metric="PriorShare")
+
+
+def allowed_priors(dataset: Any, made: Sequence[DirichletSynthesis]) -> pd.DataFrame:
+    """The least α that a condition allows, infinite where there is none.
+
+    The closed form bounds a tail, which is 0 once no count can exceed (e^ε − 1)·α, by δ·(e^ε − 2)
+    over what is positive: below ln 2 nothing meets it, above that α does.
+    """
+    rows = []
+    for mechanism in made:
+        x = mechanism.budget.epsilon
+        closed = mechanism.pure_alpha if exp(x) > 2 else inf
+        least = {"closed form": closed, "exact tails": mechanism.prior(dataset.domain.size)}
+        rows += [
+            {"series": series, "epsilon": x, "value": alpha, "allowed": isfinite(alpha)}
+            for series, alpha in least.items()
+        ]
+    return _rows(rows, dataset, panel=CONDITION, metric="LeastPrior")
+
+
+def _rows(made: list[dict], dataset: Any, **columns: str) -> pd.DataFrame:
+    frame = pd.DataFrame(made).assign(dataset=repr(dataset), **columns)
+    return frame.assign(seed=0, truth_public=True)
+
 
 PAPER = {
     "ratio": Printed("over three times the absolute error of geometric", 3, 4, at=1.0),
@@ -206,7 +343,7 @@ class Sec45(CommutingTables, Figure):
             for series, lean in ((SYNTHESIS, False), (LEAN, True))
         }
         asked = [self.synthesis(name, x) for x in self.below_one]
-        return [prior_shares(dataset, made), least_priors(dataset, asked)]
+        return [prior_shares(dataset, made), allowed_priors(dataset, asked)]
 
     def _all_epsilons(self) -> list[float]:
         return sorted({self.epsilon, *self.epsilons})

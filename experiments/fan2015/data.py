@@ -37,6 +37,7 @@ from workbench.figures.fields import number, whole
 from workbench.figures.figure import other_dataset
 from workbench.mechanisms import HPA, SRA
 from workbench.trials import first_available
+from workbench.trials.claims import MissingPoints
 from workbench.value import parameter, sealed, value
 
 BUDGET = DP(1.0)
@@ -45,6 +46,12 @@ CUT = " users"  # how the name of a cut twin ends
 CALIBRATED = 0.66  # Foursquare's exponent, as figure 5 then has the printed 40 % of the top 100
 AS_BUILT = "×1"  # the law of a twin's popularity
 FILE = "file"  # what stands in its place where the data is real
+FILES = {  # what statements need, by the panel that has it
+    "GowallaAustin": "Gowalla",
+    "Foursquare": "Foursquare",
+    "NetflixPrize": "Netflix",
+    "MovieLens": "MovieLens",
+}
 
 
 @value
@@ -208,3 +215,39 @@ def one_law(rows: pd.DataFrame) -> pd.DataFrame:
 def panel_of(rows: pd.DataFrame, of: str) -> str:
     """The panel of one of the paper's four, its own file or the twin; "" if it is not run."""
     return next((name for name in rows.panel.unique() if name.split(TWIN)[0] == of), "")
+
+
+# Fan & Jin 2015: what its figures share: the statements, and the panels that decide them.
+#
+# Of each of the paper's four datasets the file decides where it is at hand, else the twin. Panels are named
+# after the paper's dataset, with what marks a twin behind; all others stand beside.
+
+
+def rows_of(rows: pd.DataFrame, of: str) -> pd.DataFrame:
+    """Those of one of the paper's four datasets, its file or the twin.
+
+    Raises
+    ------
+    MissingPoints
+        If it was not run.
+    """
+    name = panel_of(rows, of)
+    if not name:
+        raise MissingPoints(of)
+    return rows[rows.panel == name]
+
+
+def paper_first(rows: pd.DataFrame, *first: str) -> list[str]:
+    """The panels in the rows: those of `first`, then the paper's other datasets, then all others."""
+    order = [panel_of(rows, of) for of in dict.fromkeys([*first, *FILES.values()])]
+    return list(dict.fromkeys([*filter(None, order), *rows.panel.unique()]))
+
+
+class FanFigure:
+    """A figure of this paper."""
+
+    def has_file(self, name: str, rows: pd.DataFrame) -> bool:
+        """Whether the paper's own data was run: a panel has its name, and not a twin's."""
+        if name in FILES:
+            return bool((rows.panel == FILES[name]).any())
+        return super().has_file(name, rows)

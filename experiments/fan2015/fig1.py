@@ -12,13 +12,21 @@ from functools import partial
 
 import numpy as np
 
-from experiments.fan2015._paper import FanFigure, paper_first, rows_of
-from experiments.fan2015.data import Case, cases, datasets, panel_of, users_of_netflix
+from experiments.fan2015.data import (
+    Case,
+    FanFigure,
+    cases,
+    datasets,
+    panel_of,
+    paper_first,
+    rows_of,
+    users_of_netflix,
+)
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.data import Interactions
-from workbench.figures import UNPRINTED
+from workbench.figures import UNPRINTED, Figure
 from workbench.figures.fields import whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import ORDERS, Finding
@@ -94,7 +102,7 @@ def check_few(rows, level) -> Finding:
 
 
 @value
-class Fig1(FanFigure):
+class Fig1(FanFigure, Figure):
     """Records of users, the most active first, and where sampling cuts."""
 
     title = "Few users contribute most records"

@@ -8,14 +8,16 @@ Open    SRA and HPA keep equally many: min(l, |T_k|) of each user, whatever the 
 
 from __future__ import annotations
 
-from experiments.fan2015._paper import FanFigure, paper_first, rows_of
 from experiments.fan2015.data import (
     CUT,
     TWIN,
     Case,
+    FanFigure,
     cases,
     datasets,
     panel_of,
+    paper_first,
+    rows_of,
     sampling_mechanisms,
     users_of_netflix,
 )
@@ -23,6 +25,7 @@ from experiments.fan2015.table4 import TABLE
 from experiments.fan2015.unreleased import AllRecords, KeptRecords, Sizes
 from workbench import Sweep
 from workbench.compiled import pd
+from workbench.figures import Figure
 from workbench.figures.fields import whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import Finding, Printed
@@ -91,7 +94,7 @@ def check_means(rows, level) -> Finding:
 
 
 @value
-class Fig10(FanFigure):
+class Fig10(FanFigure, Figure):
     """Records kept of every dataset."""
 
     title = "Sampled databases are small"

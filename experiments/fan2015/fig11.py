@@ -13,19 +13,22 @@ from __future__ import annotations
 
 from math import inf, nextafter
 
-from experiments.fan2015._paper import FanFigure, paper_first, rows_of
 from experiments.fan2015.data import (
     TWIN,
     Case,
+    FanFigure,
     cases,
     datasets,
     panel_of,
+    paper_first,
+    rows_of,
     sampling_mechanisms,
     users_of_netflix,
 )
 from experiments.fan2015.unreleased import SHORT, AllRecords, Habits, KeptRecords, Week
 from workbench import DP, Sweep, run
 from workbench.compiled import pd
+from workbench.figures import Figure
 from workbench.figures.fields import epsilon, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import (
@@ -111,7 +114,7 @@ def check_popular(rows, level) -> Finding:
 
 
 @value
-class Fig11(FanFigure):
+class Fig11(FanFigure, Figure):
     """The week of the records that are kept, a panel a dataset."""
 
     title = "The week of the sampled records"

@@ -18,12 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.fan2015._paper import FanFigure, paper_first, rows_of
 from experiments.fan2015.data import (
     Case,
+    FanFigure,
     cases,
     datasets,
     panel_of,
+    paper_first,
+    rows_of,
     users_of_netflix,
 )
 from experiments.fan2015.unreleased import Unreleased
@@ -31,6 +33,7 @@ from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.data import Interactions
 from workbench.estimates import Histogram, ItemEdgeCounts
+from workbench.figures import Figure
 from workbench.figures.fields import epsilon, number, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import HPA
@@ -114,7 +117,7 @@ def check_share(rows, level, of: str, top: int) -> Finding:
 
 
 @value
-class Fig5(FanFigure):
+class Fig5(FanFigure, Figure):
     """Precision of the K highest scores."""
 
     title = "Popular items, found by the first step of HPA alone"

@@ -2,7 +2,7 @@
 
 Paper   Fan & Jin, WWW 2015: section 6.3 and Figure 7; parameters from section 6 (setup).
 Read    from the text; of the plots our copy has the axes only, (a) to 10⁹ and (b) to 9.
-Open    Data, M, l and d: see `data`; what is beside the paper: see `_five_methods`. ε may be of a whole
+Open    Data, M, l and d: see `data`; what is beside the paper: see `_counts`. ε may be of a whole
         release, half for items and half for edges (HPA: a tenth for the popularity, 0.45 each), as the
         text has it, or of items and of edges each, as the axes have it; both are run. Nothing is said of
         how DFT's k was found: privately here, with half of its part; or of the parameters of GS: grouping
@@ -15,8 +15,7 @@ Open    Data, M, l and d: see `data`; what is beside the paper: see `_five_metho
 
 from __future__ import annotations
 
-from experiments.fan2015._counts import Counts
-from experiments.fan2015._five_methods import JUDGED
+from experiments.fan2015._counts import JUDGED, Counts
 from experiments.fan2015.data import AS_BUILT, FILE, sampling_mechanisms
 from experiments.fan2015.judged import (
     SAMPLED,

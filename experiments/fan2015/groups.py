@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.fan2015._five_methods import PRECISION, TEN
+from experiments.fan2015._counts import PRECISION, TEN
 from workbench.compiled import pd
 from workbench.data import Interactions
 from workbench.estimates import Histogram, ItemEdgeCounts

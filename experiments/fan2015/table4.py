@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.fan2015._paper import FanFigure, rows_of
-from experiments.fan2015.data import Case, cases, datasets, users_of_netflix
+from experiments.fan2015.data import Case, FanFigure, cases, datasets, rows_of, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.data import Interactions
-from workbench.figures import plots
+from workbench.figures import Figure, plots
 from workbench.trials.claims import Finding, Printed
 from workbench.value import value
 
@@ -81,7 +80,7 @@ def check_mean(rows, level, of: str) -> Finding:
 
 
 @value
-class Table4(FanFigure):
+class Table4(FanFigure, Figure):
     """Six numbers of each dataset."""
 
     title = "Statistics of the datasets"

@@ -18,7 +18,7 @@ from __future__ import annotations
 from math import nextafter
 from typing import Any
 
-from experiments.fan2015._five_methods import (
+from experiments.fan2015._counts import (
     IN_TITLES,
     METHODS,
     OURS,
@@ -29,14 +29,13 @@ from experiments.fan2015._five_methods import (
     five_methods,
     mechanism_of_trials,
 )
-from experiments.fan2015._paper import FanFigure, rows_of
-from experiments.fan2015.data import Case, cases
+from experiments.fan2015.data import Case, FanFigure, cases, rows_of
 from experiments.fan2015.groups import GroupFilms
 from experiments.fan2015.unreleased import AllRecords
 from workbench import DP, Sweep
 from workbench.compiled import pd
 from workbench.datasets.ratings import GROUPS
-from workbench.figures import UNPRINTED
+from workbench.figures import UNPRINTED, Figure
 from workbench.figures.fields import choice, epsilon, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.trials.claims import Finding, check_between, confidence_intervals, means, over
@@ -86,7 +85,7 @@ def check_better(rows, level) -> Finding:
 
 
 @value
-class Table5(FanFigure):
+class Table5(FanFigure, Figure):
     """The films that one group of people rates most, as released."""
 
     title = "The ten films that one group of people rates most"

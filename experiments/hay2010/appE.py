@@ -16,25 +16,298 @@ Open    The ends of buckets are found by binary search on noisy counts from the 
 
 from __future__ import annotations
 
-from math import log, sqrt
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil, inf, log, log2, sqrt
+from typing import Any
 
-from experiments.hay2010.appE_checks import (
-    ACCURACIES,
-    BOUND,
-    DELTA,
-    OTHERS,
-    least_records,
-)
-from experiments.hay2010.data import NOISY_TREE, TREE_NOT_ZEROED, Waves
-from experiments.hay2010.equi_depth import EquiDepth, WorstError
+import numpy as np
+
+from experiments.hay2010.data import NOISY_TREE, TREE_NOT_ZEROED, Waves, beside, ratios_between
 from experiments.hay2010.ranges import BEST
-from workbench import DP, Sweep
+from workbench import DP, Sweep, noise
 from workbench.compiled import pd
+from workbench.data import SparseTable
+from workbench.estimates import Histogram
+from workbench.estimates.release import Release
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.fields import epsilon, number, seeds, whole
 from workbench.figures.plots import Panel
+from workbench.inference.consistency import tree_sums
 from workbench.mechanisms import HierarchicalHistogram
-from workbench.value import format_number, value
+from workbench.mechanisms.protocol import Mechanism, pure_budget, sensitivity
+from workbench.queries import level_sizes
+from workbench.trials import claims
+from workbench.trials.claims import (
+    EVERYWHERE,
+    Finding,
+    MissingPoints,
+    check_between,
+    check_lower,
+    check_similar,
+    decide,
+    paired_ratios,
+)
+from workbench.trials.metrics.answers import refuse_private
+from workbench.value import format_number, parameter, sealed, value
+
+EQUI_DEPTH = "equi-depth"
+QUANTILES = "equi-depth, quantiles"
+DELTA = 0.1
+ACCURACIES = (0.03, 0.01, 0.003, 0.001)
+CELLS = 1024
+OTHERS = (EQUI_DEPTH, QUANTILES)
+BOUND = "bound"
+RIVAL = "equi-depth, the better"
+MORE = float(np.nextafter(1, 2))
+
+
+# Blum, Ligett & Roth's equi-depth histogram, as far as Hay et al. 2010, Appendix E, determines it.
+
+
+@value
+class EquiDepth(Mechanism):
+    """Ends of buckets by binary search on noisy counts; each stands for equally many records.
+
+    The number of records is public. Each of `buckets` searches asks at most ⌈log₂n⌉ counts, which share
+    ε equally: from the last end on, or with `quantiles` from the first cell on, for multiples of the
+    depth. What is left after them is one more bucket.
+    """
+
+    budget: DP = pure_budget()
+    buckets: int = parameter(16, 1, integer=True, doc="how many searches")
+    quantiles: bool = parameter(False, choices=(True, False), doc="count from the first cell")
+
+    @property
+    def series(self) -> str:
+        """What figures call it."""
+        return QUANTILES if self.quantiles else EQUI_DEPTH
+
+    def __call__(self, table: SparseTable, rng=None) -> Release:
+        """The estimated counts of all cells: each bucket's depth, spread over its cells."""
+        n = table.domain.size
+        depth = table.total / self.buckets
+        asked = self.buckets * ceil(log2(n))
+        drawn, _, receipt = (
+            noise.add_noise(  # before it is known what is asked: it does not matter
+                np.zeros(asked, np.int64),
+                l1=asked * Fraction(sensitivity(table)),
+                epsilon=self.budget.epsilon,
+                law="laplace",
+                rng=rng,
+            )
+        )
+        noises = iter(drawn.tolist())
+        below = np.concatenate([[0], np.cumsum(table.dense())]).tolist()
+        ends = [0]
+        while ends[-1] < n and len(ends) <= self.buckets:
+            start = 0 if self.quantiles else ends[-1]
+            least = len(ends) * depth if self.quantiles else depth
+            low = ends[-1] + 1
+            high = n
+            while low < high:
+                middle = (low + high) // 2
+                if below[middle] - below[start] + next(noises) >= least:
+                    high = middle
+                else:
+                    low = middle + 1
+            ends.append(low)
+        if ends[-1] < n:
+            ends.append(n)
+        width = np.diff(ends)
+        values = sealed(np.repeat(depth / width, width))
+        return Release(Histogram(table.domain, values), (receipt,), self, table.bound)
+
+
+@value
+class WorstError:
+    """The largest |error| of all ranges."""
+
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """In counts; that of a histogram follows from its cells."""
+        refuse_private(truth)
+        if isinstance(estimate, Histogram):
+            errors = estimate.values - truth.dense()
+            sums = np.concatenate([[0.0], np.cumsum(errors)])
+            return float(sums.max() - sums.min())
+        errors = estimate.values - tree_sums(truth.dense(), estimate.branching)
+        return _largest_of_tree(errors, level_sizes(truth.domain.size, estimate.branching))
+
+
+def _largest_of_tree(errors: np.ndarray, sizes: list[int]) -> float:
+    """The largest |error| of all ranges, each answered by the fewest nodes of a complete binary tree.
+
+    Level by level upwards: a range ends inside one child and begins inside the one before it, so that the
+    largest error is a suffix's and a prefix's; both together are the parent, which answers itself.
+    """
+    if any(b != 2 * a for a, b in pairwise(sizes)):
+        raise ValueError("WorstError of a tree needs a complete binary one")
+    ends = np.cumsum(sizes)
+    largest = 0.0
+    for sign in (1.0, -1.0):
+        leaves = sign * errors[ends[-1] - sizes[-1] :]
+        prefix = np.full(len(leaves), -np.inf)  # the largest error of proper prefixes, by node
+        suffix = prefix
+        whole = leaves
+        largest = max(largest, leaves.max())
+        for end, size in zip(ends[-2::-1], sizes[-2::-1], strict=True):
+            left = slice(0, None, 2)
+            right = slice(1, None, 2)
+            some_suffix = np.maximum(suffix[left], whole[left])
+            some_prefix = np.maximum(prefix[right], whole[right])
+            across = np.maximum(suffix[left] + some_prefix, some_suffix + prefix[right])
+            prefix = np.maximum(
+                np.maximum(prefix[left], whole[left]), whole[left] + prefix[right]
+            )
+            suffix = np.maximum(
+                np.maximum(suffix[right], whole[right]), whole[right] + suffix[left]
+            )
+            whole = sign * errors[end - size : end]
+            largest = max(largest, across.max(), whole.max())
+    return float(largest)
+
+
+# Hay et al. 2010, Appendix E: what decides each statement.
+
+
+def _with_rival(rows: pd.DataFrame) -> pd.DataFrame:
+    """H̃, and at each N and n the equi-depth histogram of the least mean error."""
+    best = rows[(rows.panel == "worst") & rows.series.isin(OTHERS)]
+    means = best.groupby(["cells", "records", "series"]).value.transform("mean")
+    least = means.groupby([best.cells, best.records]).transform("min")
+    ours = rows[(rows.panel == "worst") & (rows.series == NOISY_TREE)]
+    columns = ["series", "cells", "records", "seed", "value"]
+    return pd.concat([ours, best[means == least].assign(series=RIVAL)])[columns]
+
+
+def _here(rows: pd.DataFrame) -> pd.DataFrame:
+    """On the one domain."""
+    return rows[rows.cells == CELLS]
+
+
+def least_records(
+    rows: pd.DataFrame, accuracy: float, share: float = 1 - DELTA, level: float | None = None
+) -> float:
+    """The least N at which so many samples are within accuracy·N; infinite if at none.
+
+    Of rows of worst error over N. With a level the share is not estimated: 1 − level is how often
+    the number may be too small where it is positive, too large where it is negative.
+    """
+    grouped = rows.groupby("records").value
+    within = grouped.apply(lambda own: _quantile(np.sort(own), share, level))
+    x = np.log(within.index.to_numpy(float))
+    with np.errstate(divide="ignore"):
+        y = np.log(within.to_numpy())
+    over = np.flatnonzero(y > np.log(accuracy))
+    if not len(over):
+        return float(np.exp(x[0]))
+    if over[-1] == len(y) - 1:
+        return inf
+    pair = slice(over[-1], over[-1] + 2)
+    if not np.isfinite(y[pair]).all():
+        return float(np.exp(x[over[-1] + 1]))
+    return float(np.exp(np.interp(-np.log(accuracy), -y[pair], x[pair])))
+
+
+def _quantile(ordered: np.ndarray, share: float, level: float | None) -> float:
+    """A quantile of samples; with a level, an end of its interval of order statistics."""
+    from scipy.special import bdtr
+
+    if level is None:
+        return float(np.quantile(ordered, share))
+    n = len(ordered)
+    chances = bdtr(np.arange(n + 1), n, share)  # so many samples or fewer are below it
+    if level > 0:  # too high seldom fails: the sample that surely lies above
+        above = np.flatnonzero(chances[:n] >= level)
+        return float(ordered[above[0]]) if len(above) else inf
+    below = np.flatnonzero(chances <= 1 + level)
+    return float(ordered[below[-1]]) if len(below) else 0.0
+
+
+def check_smaller(rows, level: float) -> Finding:
+    """Whether H̃ needs fewer records than equi-depth does, at every accuracy.
+
+    What H̃ needs at most is said by its bound too, at any level.
+    """
+    own = _here(_with_rival(rows))
+    if own.empty:
+        raise MissingPoints(f"no rows of {CELLS} cells")
+    shares = own.assign(value=own.value / own.records)
+    ours = shares[shares.series == NOISY_TREE]
+    other = shares[shares.series == RIVAL]
+    points = ours.records.nunique()
+    bound = rows[(rows.panel == BOUND) & (rows.cells == CELLS)].value.max()
+
+    def at(accuracy: float, level: float) -> Finding:
+        each = 1 - (1 - level) / (4 * points)
+        highest = np.fmin(least_records(ours, accuracy, level=each), bound / accuracy)
+        lowest = least_records(other, accuracy, level=-each)
+        least = least_records(ours, accuracy, level=-each)
+        most = least_records(other, accuracy, level=each)
+        estimates = (least_records(x, accuracy) for x in (ours, other))
+        beyond = f"more than {format_number(own.records.max())}"
+        numbers = [beyond if x == inf else format_number(x) for x in estimates]
+        words = f"{' against '.join(numbers)} records"
+        return Finding(decide(highest < lowest, least > most), words, runs=np.nan)
+
+    return claims.over("accuracy", ACCURACIES, at, level)
+
+
+def check_flat(rows, level: float) -> Finding:
+    """Whether the error of H̃ at the largest N is that at the smallest."""
+    own = _here(_with_rival(rows))
+    return check_similar(claims.ends(own, NOISY_TREE, "records"), level, EVERYWHERE)
+
+
+def check_rises(rows, level: float) -> Finding:
+    """Whether the error of equi-depth rises with every step of N, for both searches."""
+    own = _here(rows[rows.panel == "worst"])
+
+    def at(series: str, level: float) -> Finding:
+        kind = own[own.series == series].drop(
+            columns=["buckets", "trial", "dataset"], errors="ignore"
+        )
+        steps = claims.steps(kind, series, "records")
+        growth = claims.ends(kind, series, "records").at(0.95).estimate.iloc[0]
+        power = np.log(growth) / np.log(kind.records.max() / kind.records.min())
+        finding = check_between(steps, level, low=MORE, words="higher")
+        return beside(finding, f"as N to the {power:.2g}")
+
+    return claims.over("search", OTHERS, at, level)
+
+
+def check_lower_error(rows, level: float) -> Finding:
+    """Whether H̃ has less error than equi-depth, at every N."""
+    own = _here(_with_rival(rows))
+
+    def at(records: int, level: float) -> Finding:
+        ratios = paired_ratios(own[own.records == records], NOISY_TREE, RIVAL, "records")
+        return check_lower(ratios, level)
+
+    return claims.over("N", _records(own), at, level)
+
+
+def check_domains(rows, level: float) -> Finding:
+    """Whether equi-depth's error grows less than H̃'s from the smallest domain to the largest."""
+    own = _with_rival(rows)
+
+    def growth(series: str, records: int) -> pd.DataFrame:
+        here = own[(own.series == series) & (own.records == records)]
+        by_seed = here.pivot(index="seed", columns="cells", values="value")
+        ratio = (by_seed.iloc[:, -1] / by_seed.iloc[:, 0]).rename("value").reset_index()
+        return ratio.assign(records=records)
+
+    def at(records: int, level: float) -> Finding:
+        theirs, ours = (growth(series, records) for series in (RIVAL, NOISY_TREE))
+        finding = check_lower(ratios_between(theirs, ours, "records"), level)
+        words = [f"{format_number(np.exp(np.log(x.value).mean()))}×" for x in (theirs, ours)]
+        return beside(finding, f"equi-depth grows {words[0]}, H̃ {words[1]}")
+
+    return claims.over("N", _records(own), at, level)
+
+
+def _records(rows: pd.DataFrame) -> list[int]:
+    return sorted(int(x) for x in rows.records.unique())
 
 
 @value

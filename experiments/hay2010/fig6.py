@@ -20,8 +20,12 @@ Open    NetTrace has 2¹⁶ cells (ℓ = 17 levels), Search Logs 2¹⁵ (ℓ = 1
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import partial
 from itertools import product
+
+import numpy as np
 
 from experiments.hay2010.data import (
     LEAVES,
@@ -29,16 +33,21 @@ from experiments.hay2010.data import (
     TREE_NOT_ZEROED,
     TWIN,
     at_hand,
+    beside,
     datasets,
+    panel_of,
+    ratios_between,
+    ratios_by_seed,
 )
-from experiments.hay2010.fig6_laws import PAPER, overtaken
 from experiments.hay2010.ranges import (
     BEST,
     ERROR,
+    EXACT,
     HEIGHTS,
     LEAF_SUMS,
     ROUNDED,
     WORST,
+    WholeAnswers,
     by_panel,
     error_curve,
     errors_by_height,
@@ -46,7 +55,6 @@ from experiments.hay2010.ranges import (
     expected_errors,
     laws_of,
 )
-from experiments.hay2010.rounded import WholeAnswers
 from workbench import DP, RandomRanges, Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
@@ -55,10 +63,40 @@ from workbench.figures.plots import Panel
 from workbench.inference import NonnegativeLeastSquares, Zeroed
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram, Privelet
 from workbench.trials import claims
-from workbench.trials.claims import Finding, interpolate_log_log
+from workbench.trials.claims import (
+    EVERYWHERE,
+    OFTEN,
+    SOMEWHERE,
+    Finding,
+    Intervals,
+    MissingPoints,
+    Printed,
+    Strip,
+    all_of,
+    any_of,
+    check_between,
+    check_lower,
+    check_similar,
+    crossing,
+    exact,
+    interpolate_log_log,
+    paired_ratios,
+)
 from workbench.trials.metrics import MeanSquaredError
 from workbench.value import format_number, value
 
+PAPER = {
+    "crossing": Printed("larger than about 2000 units", 1024, 4096, axis="x"),
+    "largest": Printed("4–8 times larger", 3.5, 8.5),
+    "cut": Printed("by 45–98 %", 0.445, 0.985),
+}
+DATA = ("NetTrace", "Search Logs")
+POINTS = ["panel", "epsilon", "query_size"]
+TRACE = "NetTrace"
+ROUNDINGS = {"nothing": "", "answers": ROUNDED}
+LARGER = (512, 1024, 2048, 4096, 8192)
+SMALLEST = tuple(2**i for i in range(9))
+RIVALS = tuple((rival, size) for rival in (LEAVES, NOISY_TREE) for size in LARGER)
 PRINTED = "the paper's methods"
 VERSIONS = "consistent trees"
 LATER = "later methods"
@@ -80,6 +118,289 @@ MADE_OF_TREES = {
     NonnegativeLeastSquares(): EXACT_H,
     ROUND: NOISY_TREE + ROUNDED,
 }
+
+
+# Hay et al. 2010, Figure 6: what decides the statements that are decided by theory, and on which rows.
+
+
+def of_paper(rows: pd.DataFrame, metric: str = ERROR) -> pd.DataFrame:
+    """The rows of one metric, of the panels of the paper's data or its twins."""
+    own = rows[rows.panel.str.removesuffix(TWIN).isin(DATA) & (rows.metric == metric)]
+    return own[[*POINTS, "series", "seed", "value", "dataset", "metric"]]
+
+
+def plotted(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without ranges of one cell, which the paper's plots do not show."""
+    return rows[rows.query_size > 1]
+
+
+def _exact_ratios(rows: pd.DataFrame, metric: str = EXACT) -> pd.Series:
+    """error(L̃)/error(H̃) by closed forms, by panel, and by size if it has one; ε changes none."""
+    own = of_paper(rows, metric)
+    own = own[own.epsilon == own.epsilon.max()]
+    keys = ["panel", "query_size"] if metric == EXACT else ["panel"]
+    series = own.pivot_table(index=keys, columns="series", values="value")
+    return (series[LEAVES] / series[NOISY_TREE]).rename("ratio")
+
+
+def _measured(rows: pd.DataFrame, ours: str, other: str) -> pd.Series:
+    return paired_ratios(of_paper(rows), ours, other, POINTS).at(0.95).estimate
+
+
+def check_unit_ranges(rows, level: float) -> Finding:
+    """Whether L̃ has less error than H̃ at one cell."""
+    one = _exact_ratios(rows).xs(1, level="query_size")
+    finding = check_lower(exact(one), level)
+    measured = _measured(rows, LEAVES, NOISY_TREE).xs(1, level="query_size")
+    return beside(
+        finding, f"measured lower in {(measured < 1).sum()} of {len(measured)} panels"
+    )
+
+
+def check_linear(rows, level: float) -> Finding:
+    """Whether the error of L̃ is the size times that of a cell, as measured too."""
+    law = plotted(of_paper(rows, EXACT))
+    law = law[law.series == LEAVES].set_index(POINTS).value
+    sizes = law.index.get_level_values("query_size")
+    steps = (law / sizes).groupby(["panel", "epsilon"]).transform(lambda own: own / own.iloc[0])
+    finding = check_similar(exact(steps), level, EVERYWHERE, within=1.001)
+    measured = claims.means(plotted(of_paper(rows)), LEAVES, POINTS).over(law).at(0.95).estimate
+    near = measured.between(1 / claims.ALIKE, claims.ALIKE).sum()
+    words = f"measured over 2·size/ε² within 1.25× at {near} of {len(measured)} points"
+    return beside(finding, words)
+
+
+def check_slowly(rows, level: float) -> Finding:
+    """Whether the mean error of H̃ rises, and by less than double with every doubling of the size."""
+    own = plotted(of_paper(rows, EXACT))
+    own = own[(own.series == NOISY_TREE) & (own.epsilon == own.epsilon.max())]
+    curve = own.set_index(["panel", "query_size"]).value.sort_index()
+    doublings = curve.groupby("panel").pct_change().dropna() + 1
+    whole = curve.groupby("panel").last() / curve.groupby("panel").first()
+    parts = {
+        "a doubling of the size": lambda at: check_between(exact(doublings), at, high=1.999),
+        "smallest to largest": lambda at: check_between(exact(whole), at, low=1.001),
+    }
+    return all_of(parts, level)
+
+
+def check_overtaken(rows, level: float) -> Finding:
+    """From which size on H̃ beats L̃."""
+    sizes = {}
+    for panel, ratio in _exact_ratios(rows).groupby("panel"):
+        above = ratio.droplevel("panel").to_frame("mean")
+        sizes[panel] = crossing(1 / above, 1 + 0 * above)
+    numbers = exact(pd.Series(sizes), ratios=False)
+    finding = claims.check_printed(numbers, level, PAPER["crossing"], unit=" cells")
+    words = [f"{name} from {format_number(overtaken(own))}" for name, own in by_panel(rows)]
+    return beside(finding, "measured: " + ", ".join(words))
+
+
+def overtaken(rows) -> float:
+    """Where the measured errors of one panel cross."""
+    return crossing(error_curve(rows, NOISY_TREE), error_curve(rows, LEAVES))
+
+
+def check_largest(rows, level: float) -> Finding:
+    """How many times the error of H̃ that of L̃ is at the largest plotted sizes."""
+    ratios = _exact_ratios(rows)
+    largest = ratios.groupby("panel").tail(2)
+
+    def at(panel: str, level: float) -> Finding:
+        own = exact(largest.loc[[panel]])
+        return claims.check_printed(own, level, PAPER["largest"], SOMEWHERE)
+
+    panels = largest.index.unique("panel")
+    finding = all_of({panel: partial(at, panel) for panel in panels}, level)
+    measured = _measured(rows, LEAVES, NOISY_TREE).groupby(["panel", "epsilon"]).last()
+    low, high = (format_number(x) for x in (measured.min(), measured.max()))
+    return beside(finding, f"measured {low}–{high}× at the largest")
+
+
+def check_preferred(rows, level: float, metric: str) -> Finding:
+    """Whether H̃ is better than L̃ over all ranges."""
+    return check_lower(exact(1 / _exact_ratios(rows, metric)), level)
+
+
+def check_heights(rows, level: float) -> Finding:
+    """Whether the error of the worst range of H̄ grows no faster than ℓ³/ε², at 4ℓ³/ε² or less."""
+    own = rows[rows.panel == HEIGHTS]
+    if own.empty:
+        raise MissingPoints("no heights")
+    rate = own.set_index("levels").value
+    rate /= rate.index.to_numpy() ** 3.0
+    steps = (rate / rate.shift()).dropna()
+    parts = {
+        "error over ℓ³/ε²": lambda at: check_between(exact(rate, ratios=False), at, high=4),
+        "from a height to the next": lambda at: check_between(
+            exact(steps), at, high=claims.ALIKE
+        ),
+    }
+    return all_of(parts, level)
+
+
+# Hay et al. 2010, Figure 6: what decides each statement.
+
+
+def whose_order(rows: pd.DataFrame, finding: Finding) -> Finding:
+    """With the word whose order of cells these are."""
+    classes = {re.match(r"\w*", text)[0] for text in of_paper(rows).dataset.unique()}
+    return beside(finding, f"the order of the cells is that of {' and '.join(sorted(classes))}")
+
+
+def in_each_order(rows, level: float, check: Callable) -> Finding:
+    """A statement in both orders of NetTrace's cells, where rows have both: what it sweeps in each."""
+    orders = {"as published": TRACE + TWIN, "in clusters": TRACE}  # without which panel
+    if not {*orders.values()} <= {*rows.panel}:
+        return check(rows, level)
+    own = 1 - (1 - level) / len(orders)
+    found = {order: check(rows[rows.panel != no], own) for order, no in orders.items()}
+    swept = {
+        f"{order} {value}".strip(): holds
+        for order, each in found.items()
+        for value, holds in (each.strip.holds if each.strip else [("", each.holds)])
+    }
+    names = ["order", *{each.strip.name for each in found.values() if each.strip}]
+    outcomes = {*swept.values()}
+    return Finding(
+        outcomes.pop() if len(outcomes) == 1 else None,
+        "; ".join(f"{order}: {each.measured}" for order, each in found.items()),
+        runs=max((each.runs for each in found.values() if each.holds is None), default=np.nan),
+        strip=Strip(", ".join(names), tuple(swept.items())),
+    )
+
+
+def check_uniformly(rows, level: float, name: str) -> Finding:
+    """Whether H̄ has less error than H̃ at every size and ε."""
+    own = panel_of(of_paper(rows), name)
+
+    def at(rounding: str, level: float) -> Finding:
+        rival = NOISY_TREE + ROUNDINGS[rounding]
+        return check_lower(paired_ratios(own, BEST, rival, POINTS), level)
+
+    finding = claims.over("rounded", [*ROUNDINGS], at, level)
+    leaves = paired_ratios(own, LEAF_SUMS, NOISY_TREE, POINTS).at(0.95).estimate
+    words = f"the sum of leaves is lower at {(leaves < 1).sum()} of {len(leaves)} points"
+    return whose_order(own, beside(finding, words))
+
+
+def check_below_leaves(rows, level: float, size: int) -> Finding:
+    """Whether H̄ has less error than L̃ in any panel, at one size."""
+    own = of_paper(rows)
+    own = own[own.query_size == size]
+
+    def at(rounding: str, level: float) -> Finding:
+        ratios = paired_ratios(own, BEST, LEAVES + ROUNDINGS[rounding], POINTS)
+        return check_lower(ratios, level, SOMEWHERE)
+
+    return whose_order(rows, claims.over("rounded", [*ROUNDINGS], at, level))
+
+
+def check_sparse(rows, level: float) -> Finding:
+    """Whether H̄ not zeroed loses at one cell wherever H̄ wins."""
+    own = of_paper(rows)
+    own = own[own.query_size == 1]
+    panels = own.groupby(["panel", "epsilon"]).ngroups
+    points = paired_ratios(own, BEST, LEAVES, POINTS).at(1 - (1 - level) / panels)
+    won = points.index[points.high < 1]
+    words = f"H̄ is lower in {len(won)} of {len(points)} panels"
+    if won.empty:
+        return whose_order(rows, Finding(None, f"{words}: nothing to explain", runs=np.nan))
+    theory = rows[(rows.metric == "theory") & (rows.query_size == 1)]
+    law = theory.pivot_table(index=POINTS, columns="series", values="value")
+    ratios = (law[TREE_NOT_ZEROED] / law[LEAVES]).loc[won]
+    finding = check_between(exact(ratios), level, low=1.001, words="higher if not zeroed")
+    return whose_order(rows, beside(finding, words))
+
+
+def check_cut(rows, level: float, share: float, high: float) -> Finding:
+    """By how much H̄ is below a rival on larger ranges."""
+    own = of_paper(rows)
+
+    def at(rival: tuple[str, int], level: float) -> Finding:
+        name, size = rival
+        ratios = paired_ratios(own[own.query_size >= size], BEST, name, POINTS)
+        return check_between(ratios, level, high=high, share=share, words="as low")
+
+    return _over_pairs("rival, from", RIVALS, at, level)
+
+
+def _over_pairs(name: str, pairs, check_at, level: float) -> Finding:
+    """`claims.over` pairs, written without brackets."""
+    named = {f"{a} {b}": (a, b) for a, b in pairs}
+    return claims.over(name, [*named], lambda text, at: check_at(named[text], at), level)
+
+
+def _everywhere(rows, level: float, rounding: str = "nothing") -> Finding:
+    """Whether H̄ is below L̃ at every size of one panel."""
+    rival = LEAVES + ROUNDINGS[rounding]
+    return check_lower(paired_ratios(rows, BEST, rival, POINTS), level)
+
+
+def check_some_cases(rows, level: float) -> Finding:
+    """Whether in any panel H̄ has less error than L̃ at every size."""
+    panels = dict(by_panel(of_paper(rows)))
+
+    def at(rounding: str, level: float) -> Finding:
+        check = partial(_everywhere, rounding=rounding)
+        return any_of({name: partial(check, own) for name, own in panels.items()}, level)
+
+    return whose_order(rows, claims.over("rounded", [*ROUNDINGS], at, level))
+
+
+def check_other_cases(rows, level: float) -> Finding:
+    """Whether H̄ is below L̃ above the smallest ranges, where it is not at all ranges."""
+    panels = dict(by_panel(of_paper(rows)))
+    each = 1 - (1 - level) / (2 * len(panels))
+    others = [own for own in panels.values() if _everywhere(own, each).holds is False]
+    words = f"in {len(others)} of {len(panels)} panels"
+    if not others:
+        return Finding(None, f"there are other cases {words}", runs=np.nan)
+    own = pd.concat(others)
+
+    def at(size: int, level: float) -> Finding:
+        return check_lower(
+            paired_ratios(own[own.query_size > size], BEST, LEAVES, POINTS), level
+        )
+
+    finding = claims.over("smallest, up to", SMALLEST, at, 1 - (1 - level) / 2)
+    return whose_order(rows, beside(finding, f"judged {words}"))
+
+
+def check_smaller_epsilon(rows, level: float, name: str, rival: str) -> Finding:
+    """Whether error(H̄)/error(rival) falls with each step of ε, at three quarters of the sizes."""
+    own = plotted(panel_of(of_paper(rows), name))
+
+    def at(rounding: str, level: float) -> Finding:
+        shares = ratios_by_seed(
+            own, BEST, rival + ROUNDINGS[rounding], ["epsilon", "query_size"]
+        )
+        return all_of(_steps(shares), level)
+
+    return whose_order(own, claims.over("rounded", [*ROUNDINGS], at, level))
+
+
+def _steps(shares: pd.DataFrame) -> dict:
+    """A check for each step down of ε."""
+    epsilons = sorted(shares.epsilon.unique(), reverse=True)
+
+    def step(larger: float, smaller: float) -> Intervals:
+        at = {x: shares[shares.epsilon == x] for x in (smaller, larger)}
+        return ratios_between(at[smaller], at[larger], "query_size")
+
+    pairs = zip(epsilons, epsilons[1:], strict=False)
+    return {f"{a:g} → {b:g}": partial(_often_lower, step(a, b)) for a, b in pairs}
+
+
+def _often_lower(ratios: Intervals, level: float) -> Finding:
+    return check_lower(ratios, level, OFTEN)
+
+
+def check_zeroing(rows, level: float) -> Finding:
+    """Whether zeroing lowers the error of small ranges in any panel."""
+    own = of_paper(rows)
+    own = own[own.query_size <= 2]
+    return check_lower(paired_ratios(own, BEST, TREE_NOT_ZEROED, POINTS), level, SOMEWHERE)
 
 
 @value

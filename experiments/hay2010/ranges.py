@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from experiments.hay2010.data import LEAVES, NOISY_TREE, TREE_NOT_ZEROED
-from workbench import DP, Bound, RandomRanges, SparseTable
+from workbench import DP, Bound, Domain, RandomRanges, SparseTable
 from workbench.compiled import pd
 from workbench.mechanisms import HierarchicalHistogram, LaplaceHistogram
 from workbench.noise import variance
 from workbench.queries import level_sizes
 from workbench.trials.claims import mean_curve
+from workbench.value import value
 
 BEST = "H̄"
 LEAF_SUMS = "H̄ by leaves"
@@ -201,3 +202,27 @@ def laws_of(rows) -> dict[str, pd.Series]:
     known = rows[rows.metric == "theory"].series.unique()
     series = [s for s in (NOISY_TREE, TREE_NOT_ZEROED, LEAVES) if s in known]
     return {s: error_curve(rows, s, "theory")["mean"] for s in series}
+
+
+# Hay et al. 2010: answers that are rounded to integers, and never below 0.
+
+
+@value
+class WholeAnswers:
+    """Turns an estimate into one whose answers are rounded to integers, and never below 0."""
+
+    def __call__(self, released: Any) -> _Whole:
+        """Post-process, at no cost."""
+        return _Whole(released)
+
+
+@dataclass(frozen=True)
+class _Whole:
+    estimate: Any
+
+    @property
+    def domain(self) -> Domain:
+        return self.estimate.domain
+
+    def answer(self, workload, **options):
+        return np.maximum(np.rint(self.estimate.answer(workload, **options)), 0)

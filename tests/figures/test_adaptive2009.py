@@ -8,17 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.adaptive2009 import _commute_curve as commute_curve
 from experiments.adaptive2009 import _commutes as commutes
-from experiments.adaptive2009 import _levels as levels
-from experiments.adaptive2009 import _maps as maps
-from experiments.adaptive2009 import _techniques as techniques
+from experiments.adaptive2009 import _unprinted
 from experiments.adaptive2009 import fig5 as adaptive2009_fig5
 from experiments.adaptive2009 import fig6_7 as adaptive2009_fig6_7
 from experiments.adaptive2009 import table1 as adaptive2009_table1
 from experiments.adaptive2009 import thm3 as adaptive2009_thm3
-from experiments.adaptive2009._losses import worst_by_splits
 from experiments.adaptive2009._unprinted import SETTINGS, basic, direct, improved
+from experiments.adaptive2009.thm3 import worst_by_splits
 from tests.figures.worlds import World, changed, figure_of, noisy, outcomes_of
 from tests.reference import adaptive as reference
 from workbench import DP, Sweep, Trial
@@ -69,7 +66,7 @@ def fig5():
 
 
 def completed(world):
-    own = world.value / 10 * np.where(world.series == techniques.DIRECT, 1, 10)
+    own = world.value / 10 * np.where(world.series == _unprinted.DIRECT, 1, 10)
     return world.assign(own=own, all_nodes=world.value / 1e6, drawn=True)
 
 
@@ -107,7 +104,7 @@ def test_other_data_stands_beside_what_decides():
     found = {verdict.id: verdict for verdict in FIG5().judge(both)}
     assert found["a-4.2"].outcome == HOLDS
     assert f"{commutes.TWIN}: holds" in found["a-4.2"].measured
-    assert f"{techniques.IMPROVED} " in found["a-13-3.2"].measured
+    assert f"{_unprinted.IMPROVED} " in found["a-13-3.2"].measured
 
 
 def test_without_rhode_island_nothing_is_decided():
@@ -122,8 +119,8 @@ def fig6_7(setting=None):
     for name, (kind, gap) in origins.items():
         for epsilon, own in product(EPSILONS, SETTINGS):
             about = {"panel": commutes.REAL, "origin": name, "kind": kind, "population": 9}
-            about |= {"commuters": 5, "metric": commute_curve.GAP, "product": "matched"}
-            about |= {"series": techniques.IMPROVED, "setting": own, "epsilon": epsilon}
+            about |= {"commuters": 5, "metric": adaptive2009_fig6_7.GAP, "product": "matched"}
+            about |= {"series": _unprinted.IMPROVED, "setting": own, "epsilon": epsilon}
             made.append(about | {"value": gap})
     return noisy(made, seeds=20)
 
@@ -209,18 +206,18 @@ def small():
 
 @pytest.mark.slow
 def test_resampling_costs_what_is_expected(tmp_path):
-    metrics = [levels.DistanceByLevel(8), levels.ExpectedResampling(8)]
-    rows = run(Sweep([SMALL], [techniques.Resample()], metrics, 40), tmp_path)
+    metrics = [adaptive2009_fig5.DistanceByLevel(8), adaptive2009_fig5.ExpectedResampling(8)]
+    rows = run(Sweep([SMALL], [_unprinted.Resample()], metrics, 40), tmp_path)
     rows["value"] = rows.groupby(["metric", "seed"]).value.diff().fillna(rows.value)
-    found = rows[rows.metric == levels.DISTANCE].groupby("down_to").value
+    found = rows[rows.metric == adaptive2009_fig5.DISTANCE].groupby("down_to").value
     law = rows[rows.metric == "ExpectedResampling"].groupby("down_to").value.mean()
     assert (rows.records.dropna() == 3000).all(), "as many records as the source"
     assert ((found.mean() - law).abs() <= 5 * found.std() / np.sqrt(40) + 1e-9).all()
 
 
 def test_a_second_release_has_twice_the_variance(tmp_path):
-    redraws = [techniques.Resample(), techniques.SecondRelease()]
-    rows = run(Sweep([SMALL], redraws, [levels.DistanceByLevel(4)], 12), tmp_path)
+    redraws = [_unprinted.Resample(), _unprinted.SecondRelease()]
+    rows = run(Sweep([SMALL], redraws, [adaptive2009_fig5.DistanceByLevel(4)], 12), tmp_path)
     told = rows[rows.down_to == 4].groupby("mechanism").value.mean()
     assert 1.2 < told.SecondRelease / told.Resample < 1.6, (
         "√2, less where cells hold one or two"
@@ -230,7 +227,7 @@ def test_a_second_release_has_twice_the_variance(tmp_path):
 @pytest.mark.slow
 def test_errors_at_nodes_are_counted_where_nodes_hold_enough(small):
     mechanism = DirectSynthesis(DP(8.0), depth=4, records=small.total)
-    metric = levels.NodeError(depth=4, scale=0.5)
+    metric = adaptive2009_fig5.NodeError(depth=4, scale=0.5)
     found = metric(small, Trial(SMALL, mechanism, 0).release(small).estimate)
     assert set(found.at_least) == {"R", "R²", "largest"} and (found.nodes.dropna() >= 1).all()
     assert (metric(small, small).value == 0).all() and (found.value.abs() < 60).all()
@@ -260,7 +257,7 @@ def test_a_figure_of_commutes_follows_its_setting(figure, axes, tmp_path):
 
 
 def test_shares_of_squares_are_of_people(small):
-    metric = maps.DestinationStatistics(SMALL, 500.0, 5.0)
+    metric = adaptive2009_table1.DestinationStatistics(SMALL, 500.0, 5.0)
     told = pd.DataFrame(
         {"latitude": [40.0, 40.0, 41.0], "longitude": -90.0, "value": [1, 2, 1]}
     )

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from experiments.adaptive2009 import _shapes, appA
+from experiments.adaptive2009 import appA
 from tests.figures.worlds import World, figure_of, noisy, outcomes_of
 from workbench import DP, Bound, Trial
 from workbench.data import Records
@@ -39,8 +39,8 @@ BROKEN = [
     ("a-A-1.1", alike),
     ("a-A-2.1", ({"series": "uniform"}, 0.1)),
     ("a-A-2.2", ({"series": "uniform"}, 100)),
-    ("a-A-2.1", ({"series": "uniform", "metric": _shapes.MEAN}, 0.1), DEPENDS),
-    ("a-A-2.2", ({"series": "progressive", "metric": _shapes.WIDEST}, 0.01), DEPENDS),
+    ("a-A-2.1", ({"series": "uniform", "metric": appA.MEAN}, 0.1), DEPENDS),
+    ("a-A-2.2", ({"series": "progressive", "metric": appA.WIDEST}, 0.01), DEPENDS),
 ]
 WORLDS = [World(APPENDIX, world, BROKEN)]
 
@@ -53,7 +53,7 @@ def test_without_both_files_nothing_is_decided():
 def shape(records, threshold=2):
     mechanism = ImprovedAdaptiveHistogram(DP(50.0), threshold=threshold)
     leaves = Trial(None, mechanism, 0).release(records).estimate
-    found = _shapes.Shape()(records, leaves).set_index("metric").value
+    found = appA.Shape()(records, leaves).set_index("metric").value
     return leaves, found
 
 
@@ -61,17 +61,17 @@ def test_shapes_are_counted_on_a_tree_of_points():
     points = np.random.default_rng(0).random((300, 2)) ** 3
     records = Records.from_values(Quadtree(2, 6), points, Bound(), truth_public=True)
     leaves, found = shape(records)
-    split = _shapes.split_nodes(leaves, _shapes.own_levels(leaves))
-    assert len(leaves) == 1 + 3 * split.sum() == found[_shapes.LEAVES]
-    assert found[_shapes.WIDEST] == split.max() and split[0] == 1
+    split = appA.split_nodes(leaves, appA.own_levels(leaves))
+    assert len(leaves) == 1 + 3 * split.sum() == found[appA.LEAVES]
+    assert found[appA.WIDEST] == split.max() and split[0] == 1
     held = records.counts_between(leaves.keys)
-    assert found[_shapes.MEAN] == pytest.approx((leaves.levels * held).sum() / records.total)
-    assert found[_shapes.DEEPEST] == leaves.levels[held > 0].max()
+    assert found[appA.MEAN] == pytest.approx((leaves.levels * held).sum() / records.total)
+    assert found[appA.DEEPEST] == leaves.levels[held > 0].max()
 
 
 def test_a_string_that_has_ended_is_as_deep_as_it_is_long():
     texts = ["a"] * 30 + ["ab"] * 40 + ["b"] * 20
     records = Records.from_values(Prefixes("ab", 6), texts, Bound(), truth_public=True)
     leaves, found = shape(records, threshold=5)
-    split = _shapes.split_nodes(leaves, _shapes.own_levels(leaves))
-    assert len(leaves) == 1 + 2 * split.sum() and found[_shapes.DEEPEST] <= 4
+    split = appA.split_nodes(leaves, appA.own_levels(leaves))
+    assert len(leaves) == 1 + 2 * split.sum() and found[appA.DEEPEST] <= 4

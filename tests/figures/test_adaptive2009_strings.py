@@ -7,15 +7,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.adaptive2009 import _real_strings as real
-from experiments.adaptive2009 import _recovery as recovery
 from experiments.adaptive2009 import _strings as strings
 from experiments.adaptive2009 import fig8_9, fig10
 from experiments.adaptive2009 import fig8_9 as checks
 from experiments.adaptive2009 import fig10 as list_checks
-from experiments.adaptive2009._leaves_in_parts import in_parts
-from experiments.adaptive2009._techniques import BASIC, DIRECT, IMPROVED, SOURCE
-from experiments.adaptive2009._unprinted import SETTINGS, basic, improved
+from experiments.adaptive2009._unprinted import (
+    BASIC,
+    DIRECT,
+    IMPROVED,
+    SETTINGS,
+    SOURCE,
+    basic,
+    improved,
+)
+from experiments.adaptive2009.fig10 import in_parts
 from tests.figures.worlds import World, figure_of, noisy, outcomes_of
 from workbench import Bound, Trial
 from workbench.data import Records
@@ -51,23 +56,23 @@ def recovered(apart=1.0):
     data = from_above(np.ones(len(POWERS)))
     for (series, setting), epsilon in product(places, checks.EPSILONS):
         about = dict(panel=strings.LOG, series=series, setting=setting, epsilon=epsilon)
-        about |= dict(reading=recovery.PRINTED)
+        about |= dict(reading=checks.PRINTED)
         each, short, long = curves(series, epsilon, apart)
         held = from_above(np.where(np.arange(len(POWERS)) < LONG, 0.7, 1))
         parts = {
-            ("all", recovery.FROM_MOST_FREQUENT): (from_above(short + long), data),
-            ("short", recovery.FROM_MOST_FREQUENT): (from_above(short), held),
-            ("long", recovery.FROM_MOST_FREQUENT): (from_above(long), data - held),
-            ("short", recovery.OF_EACH): (each, data),
+            ("all", checks.FROM_MOST_FREQUENT): (from_above(short + long), data),
+            ("short", checks.FROM_MOST_FREQUENT): (from_above(short), held),
+            ("long", checks.FROM_MOST_FREQUENT): (from_above(long), data - held),
+            ("short", checks.OF_EACH): (each, data),
         }
         for (part, adding), (values, of) in parts.items():
-            own = about | dict(metric=recovery.RECOVERED, part=part, adding=adding)
+            own = about | dict(metric=checks.RECOVERED, part=part, adding=adding)
             for frequency, x, y in zip(POWERS, values, of, strict=True):
                 made.append(own | dict(frequency=frequency, value=x, data=y))
         for times in checks.TIMES:
-            own = about | dict(metric=recovery.SHARE, part="short", frequent=times / epsilon)
-            made.append(own | dict(adding=recovery.FREQUENT, value=0.9))
-            made.append(own | dict(adding=recovery.OTHERS, value=0.3))
+            own = about | dict(metric=checks.SHARE, part="short", frequent=times / epsilon)
+            made.append(own | dict(adding=checks.FREQUENT, value=0.9))
+            made.append(own | dict(adding=checks.OTHERS, value=0.3))
     return noisy(made, seeds=20, spread=0.0005)
 
 
@@ -77,31 +82,31 @@ def often():
     seldom = []
     for setting in SETTINGS:
         about = dict(panel=strings.LOG, series=IMPROVED, setting=setting)
-        frequent = dict(metric=real.REAL, least=fig10.FREQUENT, begins=1.0, strings=900)
+        frequent = dict(metric=list_checks.REAL, least=fig10.FREQUENT, begins=1.0, strings=900)
         made.append(about | frequent | {"value": 0.97})
-        by_symbol = about | dict(metric=real.BY_SYMBOL, begins=1.0)
+        by_symbol = about | dict(metric=list_checks.BY_SYMBOL, begins=1.0)
         made += [by_symbol | dict(symbol=n, strings=20, value=0.95) for n in range(12)]
         made.append(by_symbol | dict(symbol=20, strings=3, value=0.01))
         seldom += [by_symbol | dict(symbol=n, strings=20, value=0.01) for n in range(30, 50)]
     return pd.concat([noisy(made, seeds=20), noisy(seldom, seeds=1)], ignore_index=True)
 
 
-FROM_ABOVE = {"adding": recovery.FROM_MOST_FREQUENT, "part": "all"}
+FROM_ABOVE = {"adding": checks.FROM_MOST_FREQUENT, "part": "all"}
 BROKEN = [
     ("a-4-3.1", (FROM_ABOVE | {"series": DIRECT}, 0.5)),
     ("a-13-1.1", (FROM_ABOVE | {"series": IMPROVED}, 0.5)),
     ("a-13-1.2", (FROM_ABOVE | {"series": DIRECT}, 0.5)),
-    ("a-8-1.1", ({"adding": recovery.FREQUENT}, 0.1)),
+    ("a-8-1.1", ({"adding": checks.FREQUENT}, 0.1)),
     ("a-8-2.1", (FROM_ABOVE | {"series": IMPROVED}, 0.5)),
     ("a-8-2.2", (FROM_ABOVE | {"series": IMPROVED}, 0.5)),
     ("a-8-2.3", ({"series": IMPROVED, "part": "long"}, 0)),
     ("a-8-3.1", (FROM_ABOVE | {"series": DIRECT, "epsilon": 0.1}, 5)),
     ("a-8-1.2", lambda rows: recovered(apart=100)),
-    ("a-8-1.1", ({"adding": recovery.FREQUENT, "setting": "each k"}, 0.1), DEPENDS),
-    ("a-10.1", ({"metric": real.REAL}, 0.5)),
-    ("a-10.2", ({"metric": real.BY_SYMBOL}, 0.5)),
-    ("a-10.2", ({"metric": real.BY_SYMBOL, "symbol": 3}, 0.5), HOLDS),
-    ("a-10.1", ({"metric": real.REAL, "setting": "each k"}, 0.5), DEPENDS),
+    ("a-8-1.1", ({"adding": checks.FREQUENT, "setting": "each k"}, 0.1), DEPENDS),
+    ("a-10.1", ({"metric": list_checks.REAL}, 0.5)),
+    ("a-10.2", ({"metric": list_checks.BY_SYMBOL}, 0.5)),
+    ("a-10.2", ({"metric": list_checks.BY_SYMBOL, "symbol": 3}, 0.5), HOLDS),
+    ("a-10.1", ({"metric": list_checks.REAL, "setting": "each k"}, 0.5), DEPENDS),
 ]
 WORLDS = [World(FIG8_9, recovered, BROKEN), World(FIG10, often, BROKEN)]
 
@@ -129,12 +134,12 @@ def test_curves_are_crossed_for_good():
     powers = 2.0 ** np.arange(5)
 
     def crossed(*values):
-        return recovery.crossed(pd.Series(values, powers), 0.5, 0)
+        return checks.crossed(pd.Series(values, powers), 0.5, 0)
 
     assert crossed(0, 0, 1, 0, 1) == pytest.approx(2**1.5)
     assert crossed(0.5, 0, 1, 1, 1) == 0
     assert crossed(0, 0.1, 0.2, 0.3, 0.4) == np.inf
-    assert recovery.crossed(pd.Series([0, 1], [1, 2]), 0.5, 0.5) == pytest.approx(2)
+    assert checks.crossed(pd.Series([0, 1], [1, 2]), 0.5, 0.5) == pytest.approx(2)
 
 
 # --- what the specs compute themselves
@@ -177,10 +182,10 @@ def small(tmp_path_factory):
 @pytest.mark.slow
 def test_rows_add_up_both_ways(small):
     (_, rows), corpus = small[0], Corpus().load()
-    at = dict(series=IMPROVED, epsilon=10.0, reading=recovery.ENDED, seed=1)
+    at = dict(series=IMPROVED, epsilon=10.0, reading=checks.ENDED, seed=1)
     some = rows[np.logical_and.reduce([rows[c] == v for c, v in at.items()])]
     whole = some[some.part == "all"].set_index(["adding", "frequency"])
-    rare, often = whole.loc[recovery.FROM_RAREST], whole.loc[recovery.FROM_MOST_FREQUENT]
+    rare, often = whole.loc[checks.FROM_RAREST], whole.loc[checks.FROM_MOST_FREQUENT]
     mechanism = improved(10.0, SETTING, strings.SYMBOLS)
     release = Trial(Corpus(), mechanism, 1).release(corpus)
     found = RecoveredFraction()(corpus, release.estimate)
@@ -190,7 +195,7 @@ def test_rows_add_up_both_ways(small):
     assert (rare.log + often.rest).dropna().eq(20).all()
     low = RecoveredFraction(16)(corpus, release.estimate) * often.data[16]
     assert often.value[16] == pytest.approx(low)
-    parts = some[some.adding == recovery.FROM_MOST_FREQUENT]
+    parts = some[some.adding == checks.FROM_MOST_FREQUENT]
     parts = parts.pivot(index="frequency", columns="part")["value"].fillna(0)
     assert (parts.short + parts.long).to_numpy() == pytest.approx(parts["all"].to_numpy())
     assert (parts.long > 0).any()
@@ -198,24 +203,24 @@ def test_rows_add_up_both_ways(small):
 
 def test_basic_and_direct_find_no_string_that_is_longer(small):
     _, rows = small[0]
-    above = rows[(rows.adding == recovery.FROM_MOST_FREQUENT) & (rows.frequency == 1)]
+    above = rows[(rows.adding == checks.FROM_MOST_FREQUENT) & (rows.frequency == 1)]
     found = above[above.part == "long"].groupby(["series", "reading"]).value.max()
     for name in (BASIC, DIRECT):
         assert (found[name] == 0).all()
     assert (found[IMPROVED] > 0).all() and (found[SOURCE] > 0.01).all()
     source = rows[rows.series == SOURCE]
-    held = source[source.adding != recovery.OF_EACH]
+    held = source[source.adding != checks.OF_EACH]
     assert held.value.to_numpy() == pytest.approx(held.data.to_numpy())
 
 
 def test_shares_of_frequent_strings_are_those_of_the_metric(small):
     _, rows = small[0]
-    shares = rows[(rows.metric == recovery.SHARE) & (rows.epsilon == 1)]
+    shares = rows[(rows.metric == checks.SHARE) & (rows.epsilon == 1)]
     assert set(shares.frequent) == set(checks.TIMES) and (shares.part == "short").all()
-    assert set(shares.adding) == {recovery.FREQUENT, recovery.OTHERS}
+    assert set(shares.adding) == {checks.FREQUENT, checks.OTHERS}
     assert (
         shares[shares.frequent == 5000]
-        .query(f"adding == '{recovery.FREQUENT}'")
+        .query(f"adding == '{checks.FREQUENT}'")
         .value.isna()
         .all()
     )
@@ -248,16 +253,16 @@ def test_the_list_is_of_frequent_strings_in_order(small):
 
 def test_strings_that_are_there_begin_something():
     corpus = Corpus().load()
-    every = real.RealStrings((1, 10**9), prefixes=True)(corpus, corpus)
+    every = list_checks.RealStrings((1, 10**9), prefixes=True)(corpus, corpus)
     assert list(every.value)[:1] == [1] and list(every.begins)[:1] == [1]
     assert every.value.isna().to_list() == [False, True]
     texts = ["ab", "abc", "abd", "b", "cab"]
     tree = Prefixes("abcd", 4)
     held = Records.from_values(tree, ["abc", "abd"], Bound(), truth_public=True)
     made = Records.from_values(tree, texts, Bound(), truth_public=True)
-    (row,) = real.RealStrings((1,), prefixes=True)(held, made).itertuples()
+    (row,) = list_checks.RealStrings((1,), prefixes=True)(held, made).itertuples()
     assert (row.strings, row.value, row.begins) == (5, 0.4, 0.6)
-    found = real.RealBySymbol(1)(held, made).set_index("symbol")
+    found = list_checks.RealBySymbol(1)(held, made).set_index("symbol")
     assert found.strings.to_dict() == {1: 3, 2: 1, 3: 1}
     assert found.value.to_dict() == {1: pytest.approx(2 / 3), 2: 0, 3: 0}
 
@@ -273,7 +278,7 @@ def test_leaves_in_parts_are_those_of_the_histogram():
         joined = np.concatenate([getattr(part, name) for part in parts], axis=-1)
         np.testing.assert_array_equal(joined, getattr(whole.estimate, name))
     assert made.ledger == whole.ledger
-    for metric in (real.RealStrings((1, 5), prefixes=True), real.RealBySymbol(2)):
+    for metric in (list_checks.RealStrings((1, 5), prefixes=True), list_checks.RealBySymbol(2)):
         found = metric(corpus, made.estimate)
         pd.testing.assert_frame_equal(found, metric(corpus, whole.estimate))
 

@@ -12,7 +12,6 @@ from experiments.chen2012 import data as chen2012_data
 from experiments.chen2012 import fig2 as chen2012_fig2
 from experiments.chen2012 import fig3 as chen2012_fig3
 from experiments.chen2012 import fig5 as chen2012_fig5
-from experiments.chen2012 import growth as chen2012_growth
 from experiments.chen2012 import shared as chen2012_shared
 from experiments.chen2012.approaches import ALONE, UNION, expected_squares
 from experiments.chen2012.data import PAST, WITH, WITHOUT, QueryBank
@@ -96,7 +95,7 @@ def fig5():
     }.items():
         for x in sizes:
             m = x if panel == "queries" else 1000
-            one = {"panel": panel, chen2012_growth.along(panel): x, "metric": "ProcessorTime"}
+            one = {"panel": panel, chen2012_fig5.along(panel): x, "metric": "ProcessorTime"}
             told += [
                 one | {"series": chen2012_fig5.KERNEL, "value": 1e-8 * m**3},
                 one | {"series": chen2012_fig5.ENTROPY, "value": 1 + 1e-3 * m},
@@ -132,8 +131,8 @@ def test_figure_5_is_drawn_and_told():
 
 def test_growth_is_that_of_a_power():
     times = pd.Series([2.0, 16.0, 128.0], index=[100, 200, 400])
-    assert chen2012_growth.growth(times, 0, 10) == pytest.approx(1000)
-    assert chen2012_growth.growth(times, -2, 2) == pytest.approx(8)
+    assert chen2012_fig5.growth(times, 0, 10) == pytest.approx(1000)
+    assert chen2012_fig5.growth(times, -2, 2) == pytest.approx(8)
 
 
 ESTIMATE = {"series": WITH + chen2012_fig3.ESTIMATED}

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from experiments.chen2012 import _published as published
-from experiments.chen2012 import approaches, joints, shared
+from experiments.chen2012 import approaches, shared
 from experiments.chen2012 import fig4 as chen2012_fig4
 from experiments.chen2012 import fig6 as chen2012_fig6
 from experiments.chen2012 import fig7 as chen2012_fig7
@@ -207,8 +207,8 @@ def test_sampling_errs_as_much_as_it_does():
     shares = np.random.default_rng(0).dirichlet(np.ones(20) / 3)
     drawn = np.random.default_rng(1).multinomial(500, shares, 4000) / 500
     seen = np.abs(drawn - shares).sum(axis=1).mean()
-    assert joints.sampling_error(shares, 500) == pytest.approx(seen, rel=0.01)
-    assert joints.sampling_error(np.array([1.0, 0.0]), 500) == 0
+    assert chen2012_fig6.sampling_error(shares, 500) == pytest.approx(seen, rel=0.01)
+    assert chen2012_fig6.sampling_error(np.array([1.0, 0.0]), 500) == 0
 
 
 def test_a_pair_of_attributes_is_found_by_its_names():
@@ -268,15 +268,15 @@ def test_all_ways_to_a_joint_are_near_the_truth():
 
 def test_triples_are_different_and_always_the_same():
     domain = Domain(tuple("abcdefghi"), (2,) * 9)
-    errors = joints.JointErrors(9)
+    errors = chen2012_fig6.JointErrors(9)
     some = errors.drawn(domain)
     assert len(set(some)) == 9 and some == errors.drawn(domain)
-    assert len(set(joints.JointErrors(84).drawn(domain))) == 84
+    assert len(set(chen2012_fig6.JointErrors(84).drawn(domain))) == 84
 
 
 def test_joints_and_ranges_of_the_truth_itself_have_no_error():
     table = small()
-    errors = joints.JointErrors(84)(table, table)
+    errors = chen2012_fig6.JointErrors(84)(table, table)
     assert len(errors) == 3 + 1 and errors.value.abs().max() < 1e-12
     ranges = chen2012_fig7.RangeErrors((1, 2, 3), 20)
     assert ranges(table, table).value.abs().max() < 1e-9

@@ -14,7 +14,7 @@ import pytest
 
 from experiments import verdicts
 from experiments.cormode2012 import c6 as cormode2012_c6
-from experiments.cormode2012 import c6_theory, data, fig5_throughput, shared, work_places
+from experiments.cormode2012 import data, shared
 from experiments.cormode2012 import fig2 as cormode2012_fig2
 from experiments.cormode2012 import fig4 as cormode2012_fig4
 from experiments.cormode2012 import fig5 as cormode2012_fig5
@@ -138,7 +138,7 @@ def test_what_consistency_cuts_is_a_ratio_of_means_with_its_interval():
 def test_the_plain_way_sums_the_same_tree():
     table = GaussianSparse(m=1000).load()
     nodes, sums = shared.DYADIC.on(table.domain).forward(table.keys, table.counts)
-    dense = fig5_throughput.dense_sums(table)
+    dense = cormode2012_fig5.dense_sums(table)
     assert len(dense) == 2 * 1024 - 1
     assert sorted(dense[dense > 0]) == sorted(sums)
 
@@ -165,7 +165,7 @@ def test_commuting_data_is_in_the_order_of_work_places():
 @pytest.mark.parametrize("size", [100_000, 1_000_000])
 def test_the_line_of_theory_is_the_variance_of_every_sketch(size, epsilon):
     figure = cormode2012_c6.C6(epsilon=epsilon)
-    squares = c6_theory.squares(figure.data)
+    squares = cormode2012_c6.squares(figure.data)
     for what in cormode2012_c6.HELD:
         sketches = [x for x in figure.by_rows(what, size) if x.estimate == "mean"]
         drawn = figure.theory(what, size)(np.array([x.depth for x in sketches]))
@@ -207,10 +207,10 @@ def test_synthesis_by_work_place_keeps_every_place_in_its_total():
         Bound(1, 1),
         truth_public=True,
     )
-    parts = dict(work_places.work_places(table))
+    parts = dict(cormode2012_sec45.work_places(table))
     assert [(start, part.total) for start, part in parts.items()] == [(0, 6), (8, 9)]
     assert list(parts[8].keys) == [1, 2] and parts[8].domain.shape == (4,)
-    mechanism = work_places.SynthesisByWorkPlace(DP(1.0, 1e-4))
+    mechanism = cormode2012_sec45.SynthesisByWorkPlace(DP(1.0, 1e-4))
     made = [mechanism(table, np.random.default_rng(seed)).estimate for seed in range(5)]
     assert all(list(e.answer(Ranges([0, 8], [4, 12]))) == [6, 9] for e in made)
     assert len({e.answer(Ranges([0], [1]))[0] for e in made}) > 1

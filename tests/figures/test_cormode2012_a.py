@@ -14,13 +14,11 @@ from experiments.cormode2012 import (
     c6,
     data,
     fig2,
-    fig2_checks,
     fig3,
     measures,
-    paired,
     sec45,
+    shared,
     table1,
-    work_places,
 )
 from tests.figures.worlds import World, changed, figure_of
 from workbench import DP
@@ -249,7 +247,7 @@ def test_errors_are_paired_by_size():
         for theta, size in zip((10, 20, 30), own, strict=True)
         for seed in range(3)
     )
-    two, one = fig2_checks.by_size(rows)
+    two, one = fig2.by_size(rows)
     assert set(two.theta) == {20, 30}, "the largest is beyond the other's"
     np.testing.assert_allclose(two.value, one.value)
 
@@ -262,16 +260,16 @@ def test_where_a_curve_falls_below_for_good_has_an_earliest_and_a_latest_place()
         for seed in range(10)
     ]
     ours = pd.DataFrame(made)
-    place, first, last = paired.lower_from(
-        paired.ratios(ours, ours.assign(value=1.0), "x"), 0.99
+    place, first, last = shared.lower_from(
+        shared.ratios(ours, ours.assign(value=1.0), "x"), 0.99
     )
     assert first < place < last and place == pytest.approx(1000, rel=0.1)
-    never = paired.lower_from(paired.ratios(ours.assign(value=ours.value + 9), ours, "x"), 0.99)
+    never = shared.lower_from(shared.ratios(ours.assign(value=ours.value + 9), ours, "x"), 0.99)
     assert never == (np.inf, np.inf, np.inf)
 
 
 def test_priors_of_work_places_are_those_of_the_synthesis():
     budget = DP(1.0, 1e-4)
     totals = (1, 5, 40, 300, 2500, 2501)
-    found = work_places.least_priors(budget, frozenset(totals), 50)
+    found = sec45.least_priors(budget, frozenset(totals), 50)
     assert found == {n: DirichletSynthesis(budget, n, n).prior(50) for n in totals}

@@ -17,8 +17,7 @@ from experiments.cormode2012 import (
     measures,
     trees,
 )
-from experiments.cormode2012.fig5_checks import REGIONS, of_regions
-from experiments.cormode2012.fig5_times import DENSE_SUMS, NUMPY, OUR_SUMS
+from experiments.cormode2012.fig5 import DENSE_SUMS, NUMPY, OUR_SUMS, REGIONS, of_regions
 from experiments.cormode2012.shared import CELLS, DYADIC, FACTORS, FILTER, FULL, PRIORITY, both
 from tests.figures.worlds import World, changed, figure_of, made, noisy
 from workbench import DP, Domain, Haar, Ranges

@@ -10,9 +10,8 @@ from experiments.fan2015 import fig5 as fan2015_fig5
 from experiments.fan2015 import fig6 as fan2015_fig6
 from experiments.fan2015 import fig10 as fan2015_fig10
 from experiments.fan2015 import fig11 as fan2015_fig11
-from experiments.fan2015 import sampling_theory
 from experiments.fan2015 import table4 as fan2015_table4
-from experiments.fan2015._five_methods import DRAWN
+from experiments.fan2015._counts import DRAWN
 from experiments.fan2015.data import cases
 from tests.figures.worlds import figure_of
 from tests.reference import sampling
@@ -104,7 +103,7 @@ def test_the_expected_error_is_that_of_the_literal_reference(once):
 def test_the_formulas_are_those_of_the_literal_reference():
     data = SMALL.load()
     p, n, most = data.item_counts() / len(data), 40, 10
-    ours = sampling_theory.formulas(data, 2.0)
+    ours = fan2015_fig6.formulas(data, 2.0)
     for name, form in (("Equation 22", "printed"), ("corrected", "actual count")):
         best = sampling.best_l(n, most, list(p), 2.0, form)
         assert ours[name] == pytest.approx(np.clip(best, 1, most))

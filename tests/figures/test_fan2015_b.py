@@ -13,13 +13,13 @@ from experiments.fan2015 import fig8 as fan2015_fig8
 from experiments.fan2015 import fig9 as fan2015_fig9
 from experiments.fan2015 import groups
 from experiments.fan2015 import table5 as fan2015_table5
-from experiments.fan2015._counts import TOPS
-from experiments.fan2015._five_methods import (
+from experiments.fan2015._counts import (
     METHODS,
     PRECISION,
     PUBLISHED,
     READINGS,
     SQUARED,
+    TOPS,
     all_methods,
     beside_methods,
     five_methods,

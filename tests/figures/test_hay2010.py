@@ -5,19 +5,18 @@ import pandas as pd
 import pytest
 
 from experiments.hay2010 import (
+    appE,
     data,
-    equi_depth,
     fig3,
     ranges,
     thm4,
-    trees,
 )
 from experiments.hay2010.appE import AppE
 from experiments.hay2010.fig3 import Fig3
 from experiments.hay2010.fig5 import Fig5
 from experiments.hay2010.fig6 import Fig6
 from experiments.hay2010.fig7 import Fig7
-from experiments.hay2010.rounded import WholeAnswers
+from experiments.hay2010.ranges import WholeAnswers
 from experiments.hay2010.thm4 import Thm4
 from tests.figures.worlds import World, changed, made, noisy
 from workbench import DP, Bound, Domain, RandomRanges, Ranges, SparseTable
@@ -135,7 +134,7 @@ def world_of_thm4():
     for k, heights in Thm4().trees().items():
         for levels in heights:
             about = {"panel": k, "k": k, "levels": levels}
-            ratio = about | {"metric": "VarianceRatio", "value": 1.2 * trees.factor(k, levels)}
+            ratio = about | {"metric": "VarianceRatio", "value": 1.2 * thm4.factor(k, levels)}
             exact.append(ratio | {"series": "exact", "seed": 0})
             rows.append(ratio | {"series": "measured"})
             rows.append(about | {"metric": "bias", "series": "H̄", "value": 0.01})
@@ -152,7 +151,7 @@ def world_of_appendix_e():
         for records in AppE().records:
             other = 15 * records**0.4 * (n / 1024) ** 0.1
             values = {"H̃": n**0.6, "H̄ not zeroed": n**0.5}
-            values |= {equi_depth.EQUI_DEPTH: 1.5 * other, equi_depth.QUANTILES: other}
+            values |= {appE.EQUI_DEPTH: 1.5 * other, appE.QUANTILES: other}
             for series, value in values.items():
                 about = {"records": records, "cells": n, "series": series, "buckets": 4}
                 rows.append(about | {"panel": "worst", "value": value})
@@ -293,7 +292,7 @@ def test_theory_follows_the_setting():
     half = AppE.at("quick", epsilon=0.5)
     assert half.bound(1) == 2 * AppE().bound(1)
     assert half.panels(None)[0].title == "n = 1,024, ε = 0.5"
-    assert Thm4().panels(None)[2].theory[1](5) == trees.factor(8, 5)
+    assert Thm4().panels(None)[2].theory[1](5) == thm4.factor(8, 5)
     sequences = Fig5.at("quick", epsilon=0.01, steps=3.0).sequences()["d = n"]
     assert list(next(iter(sequences)).load().dense()[:2]) == [300, 600]
     sizes = [
@@ -389,7 +388,7 @@ def test_weights_of_covers_answer_as_the_tree_does():
     noisy = HierarchicalHistogram(DP(1.0), k, consistent=False)(table, rng).estimate
     for lo, hi in ((0, 27), (1, 26), (5, 6), (3, 9), (8, 22)):
         asked = Ranges([lo], [hi])
-        weights = trees.cover_weights(k, m, lo, hi)
+        weights = thm4.cover_weights(k, m, lo, hi)
         assert noisy.answer(asked)[0] == pytest.approx(weights @ noisy.values)
 
 
@@ -400,7 +399,7 @@ def test_equi_depth_is_the_procedure_of_its_reference():
     table, depth = data.Waves(n, 10**6).load(), 10**6 / 8
 
     def ours(noise, quantiles=False):
-        release = equi_depth.EquiDepth(DP(1.0), 8, quantiles)(table, noise)
+        release = appE.EquiDepth(DP(1.0), 8, quantiles)(table, noise)
         assert 0.5 < release.privacy.epsilon <= 1 + 1e-9
         return release.estimate.values
 
@@ -423,15 +422,15 @@ def test_the_worst_error_is_over_all_ranges():
     errors = np.random.default_rng(0).normal(size=32)
     slow = max(abs(errors[a:b].sum()) for a in range(32) for b in range(a + 1, 33))
     cells = Histogram(table.domain, table.dense() + errors)
-    assert equi_depth.WorstError()(table, cells) == pytest.approx(slow)
+    assert appE.WorstError()(table, cells) == pytest.approx(slow)
     tree = HierarchicalSums(table.domain, 2, tree_sums(cells.values, 2), None)
-    assert equi_depth.WorstError()(table, tree) == pytest.approx(slow)
+    assert appE.WorstError()(table, tree) == pytest.approx(slow)
     noisy_tree = HierarchicalHistogram(DP(1.0), consistent=False)(
         table, np.random.default_rng(0)
     )
     every = Ranges(*np.triu_indices(33, 1))
     slow = np.abs(noisy_tree.estimate.answer(every) - table.answer(every)).max()
-    assert equi_depth.WorstError()(table, noisy_tree.estimate) == pytest.approx(slow)
+    assert appE.WorstError()(table, noisy_tree.estimate) == pytest.approx(slow)
 
 
 def test_made_sequences_have_their_distinct_counts():
@@ -459,7 +458,7 @@ def test_errors_in_the_middle_are_those_of_slow_sums():
     table = data.PoissonCounts(9, 3.0).load()
     noisy = HierarchicalHistogram(DP(1.0), 3, consistent=False)
     estimates = data.Samples(noisy, 2)(table, np.random.default_rng(0)).estimate
-    (found,) = trees.MiddleErrors()(table, estimates).to_dict("records")
+    (found,) = thm4.MiddleErrors()(table, estimates).to_dict("records")
     off = [
         sum(tree_least_squares(e.values, 3)[-8:-1]) - table.dense()[1:-1].sum()
         for e in estimates
@@ -467,7 +466,7 @@ def test_errors_in_the_middle_are_those_of_slow_sums():
     assert found["levels"] == 3 and found["bias"] == pytest.approx(np.mean(off))
     assert found["value"] == pytest.approx(np.square(off).mean())
     # by enumeration: H̃ sums two leaves, its neighbours, and the node between
-    assert trees.exact_ratio(2, 3) == pytest.approx(1.75)
+    assert thm4.exact_ratio(2, 3) == pytest.approx(1.75)
 
 
 def test_two_laws_can_lie_under_one_panel():
