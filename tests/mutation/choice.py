@@ -1,80 +1,56 @@
-"""Which tests may see a change: those that run its lines, the quickest of each first."""
+"""Which tests may see a change: those that run its lines, the most specific first."""
 
-import ast
 import json
-from collections import Counter
-from functools import cache
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from pathlib import Path
 
+from tests.mutation.places import FOLDERS
 from tests.planted.planting import ROOT
 
-_MOST_SECONDS = 12.0  # of tests that run one line, in all
+QUICK = ["--hypothesis-profile=ci", "-m", "not slow and not long"]
+_TESTS = ("noise", "mechanisms", "laws/test_laws.py", "owner/test_audit.py")
 
 
 class Reach:
-    """What `tests.mutation.reach` wrote."""
+    """The tests that ran each line, of one run of them all."""
 
-    def __init__(self, *files):
-        self.seconds = {}
-        self.tests = {}
-        for file in files:
-            for test, (seconds, lines) in json.loads(file.read_text(encoding="utf-8")).items():
-                self.seconds[test] = seconds
-                for line in lines:
-                    self.tests.setdefault(line, set()).add(test)
+    def __init__(self, paths=_TESTS):
+        sources = ",".join(f"workbench.{name}" for name in FOLDERS)
+        with tempfile.TemporaryDirectory() as folder:
+            told, settings, report = (Path(folder) / name for name in ("data", "rc", "report"))
+            settings.write_text(f"[run]\nsource = {sources}\ndynamic_context = test_function\n")
+            coverage = [sys.executable, "-m", "coverage"]
+            how = [f"--data-file={told}", f"--rcfile={settings}"]
+            run = ["-m", "pytest", "-q", *QUICK, *(f"tests/{path}" for path in paths)]
+            subprocess.run([*coverage, "run", *how, *run], cwd=ROOT, check=True)
+            written = ["json", "-q", "--show-contexts", "-o", str(report), *how]
+            subprocess.run([*coverage, *written], cwd=ROOT, check=True)
+            files = json.loads(report.read_text(encoding="utf-8"))["files"]
+        self.tests = defaultdict(set)
+        for file, seen in files.items():
+            for line, contexts in seen["contexts"].items():
+                self.tests[file, int(line)] |= {_node_id(name) for name in contexts if name}
+        self.lines = Counter(test for tests in self.tests.values() for test in tests)
 
     def tests_of(self, place):
-        """Their names, in the order in which they are tried."""
-        for lines in _ever_wider(place):
-            if reached := set().union(*(self.tests.get(line, ()) for line in lines)):
-                return self._in_turn(reached)
-        return []
-
-    def _in_turn(self, tests):
-        """The quickest case of each test, then the next of each, while there is time."""
-        ranks = Counter()
-        ordered = []
-        for test in sorted(tests, key=self.seconds.get):
-            function = test.partition("[")[0]
-            ordered.append((ranks[function], self.seconds[test], test))
-            ranks[function] += 1
-        chosen = []
-        left = _MOST_SECONDS
-        for _, seconds, test in sorted(ordered):
-            if seconds <= left:
-                left -= seconds
-                chosen.append(test)
-        return chosen
+        """Those that run its lines; of a compiled loop, which runs none, those that run what calls it."""
+        name = place.scope.rpartition(".")[2]
+        own = {test for line in place.lines for test in self.tests[str(place.file), line]}
+        reached = own or {
+            test
+            for path in (ROOT / "workbench").rglob("*.py")
+            for line, text in enumerate(path.read_text("utf-8").splitlines(), 1)
+            if re.search(rf"\b{name}\b", text)
+            for test in self.tests[str(path.relative_to(ROOT)), line]
+        }
+        return sorted(reached or self.lines, key=self.lines.get)
 
 
-def _ever_wider(place):
-    """Lines of the change, of its function and of what calls it, of its class, and of its file."""
-    yield [f"{place.file}:{line}" for line in place.lines]
-    scopes = place.scope.split(".") if place.scope else []
-    for depth in range(len(scopes), 0, -1):
-        yield _lines_of(place.file, tuple(scopes[:depth]))
-        yield _calls_of(scopes[depth - 1])
-    yield [f"{place.file}:{line}" for line in range(1, 2000)]
-
-
-@cache
-def _lines_of(file, scopes):
-    """All lines of a function or class but its first, which its definition runs."""
-    node = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    for name in scopes:
-        node = next(n for n in ast.walk(node) if getattr(n, "name", "") == name)
-    return [f"{file}:{line}" for line in range(node.body[0].lineno, node.end_lineno + 1)]
-
-
-@cache
-def _calls_of(name):
-    """Where in the package something of this name is called, as compiled loops are."""
-    lines = []
-    for path in sorted((ROOT / "workbench").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and name in (
-                getattr(node.func, "id", ""),
-                getattr(node.func, "attr", ""),
-            ):
-                lines.append(f"{path.relative_to(ROOT)}:{node.lineno}")
-    return lines
+def _node_id(context):
+    """`tests.noise.test_noise.test_x` as pytest names it."""
+    module, _, test = context.rpartition(".")
+    return f"{module.replace('.', '/')}.py::{test}"

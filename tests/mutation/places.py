@@ -10,6 +10,7 @@ import ast
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,56 +18,37 @@ from tests.planted.planting import ROOT
 
 FOLDERS = ("noise", "mechanisms")
 
-_OTHER = {
-    ast.Lt: ("boundary", ast.LtE),
-    ast.LtE: ("boundary", ast.Lt),
-    ast.Gt: ("boundary", ast.GtE),
-    ast.GtE: ("boundary", ast.Gt),
-    ast.Eq: ("comparison", ast.NotEq),
-    ast.NotEq: ("comparison", ast.Eq),
-    ast.Is: ("comparison", ast.IsNot),
-    ast.IsNot: ("comparison", ast.Is),
-    ast.In: ("comparison", ast.NotIn),
-    ast.NotIn: ("comparison", ast.In),
-    ast.Add: ("arithmetic", ast.Sub),
-    ast.Sub: ("arithmetic", ast.Add),
-    ast.Mult: ("arithmetic", ast.Div),
-    ast.Div: ("arithmetic", ast.Mult),
-    ast.FloorDiv: ("arithmetic", ast.Mult),
-    ast.Pow: ("arithmetic", ast.Mult),
-    ast.LShift: ("arithmetic", ast.RShift),
-    ast.RShift: ("arithmetic", ast.LShift),
-    ast.BitAnd: ("arithmetic", ast.BitOr),
-    ast.BitOr: ("arithmetic", ast.BitAnd),
-    ast.BitXor: ("arithmetic", ast.BitOr),
-    ast.And: ("comparison", ast.Or),
-    ast.Or: ("comparison", ast.And),
+_PAIRS = {
+    "boundary": "Lt LtE, Gt GtE",
+    "comparison": "Eq NotEq, Is IsNot, In NotIn, And Or",
+    "arithmetic": "FloorDiv Mult, Pow Mult, BitXor BitOr, Add Sub, Div Mult, LShift RShift, BitAnd BitOr",
 }
+_OTHER = {}  # what kind of change an operator has, and the operator that takes its place
+for _kind, _pairs in _PAIRS.items():
+    for _one, _two in (pair.split() for pair in _pairs.split(", ")):
+        _OTHER[_one] = _kind, getattr(ast, _two)
+        _OTHER[_two] = _kind, getattr(ast, _one)
 _NO_PROGRAM = {"annotation", "returns", "decorator_list", "bases"}  # and what a message says
 _SWAPPED = {"min": "max", "max": "min", "floor": "ceil", "ceil": "floor"}
 
 
 class Place(NamedTuple):
-    """A change of one node of a file: `parent.field`, or its item at `index`."""
+    """One of the changes of a file, the `index`th, and the `count`th of the same text."""
 
     file: Path
+    index: int
     scope: str
     kind: str
     old: str
     new: str
-    count: int
     lines: range
-    parent: ast.AST
-    field: str
-    index: int | None
-    changed: ast.AST
+    count: int
 
     @property
     def name(self) -> str:
         """Of the place and the change, without file and line."""
-        package = self.file.parts[1]
         again = f" (number {self.count})" if self.count > 1 else ""
-        return f"{package}.{self.scope}: {self.old} → {self.new}{again}"
+        return f"{self.file.parts[1]}.{self.scope}: {self.old} → {self.new}{again}"
 
 
 def drawn(seed: int, size: int) -> list[Place]:
@@ -82,43 +64,37 @@ def every_place() -> Iterator[Place]:
     """All changes of all places."""
     counts: Counter = Counter()
     for name in FOLDERS:
-        top = ROOT / "workbench" / name
-        for path in [top] if top.is_file() else sorted(top.rglob("*.py")):
+        for path in sorted((ROOT / "workbench" / name).rglob("*.py")):
             file = path.relative_to(ROOT)
-            for place in _places(file, ast.parse(path.read_text(encoding="utf-8")), ()):
+            for index, (scope, kind, node, changed) in enumerate(_changes_of(_parsed(file))):
+                old, new = ast.unparse(node), ast.unparse(changed)
+                lines = range(node.lineno, node.end_lineno + 1)
+                place = Place(file, index, ".".join(scope), kind, old, new, lines, 1)
                 counts[place.name] += 1
                 yield place._replace(count=counts[place.name])
 
 
 def changed_text(place: Place) -> str:
     """The file with the change made."""
-    tree = ast.parse((ROOT / place.file).read_text(encoding="utf-8"))
-    (same,) = (
-        other
-        for other in _places(place.file, tree, ())
-        if other[1:5] == place[1:5]
-        and other.lines == place.lines
-        and _spot(other) == _spot(place)
-    )
-    if same.index is None:
-        setattr(same.parent, same.field, same.changed)
-    else:
-        getattr(same.parent, same.field)[same.index] = same.changed
+    tree = _parsed(place.file)
+    _, _, node, changed = list(_changes_of(tree))[place.index]
+    changed = deepcopy(changed)  # which may hold the node
+    node.__class__, node.__dict__ = changed.__class__, changed.__dict__
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def _spot(place: Place) -> tuple:
-    node = getattr(place.parent, place.field)
-    node = node if place.index is None else node[place.index]
-    return node.lineno, node.col_offset, place.field
+def _parsed(file: Path) -> ast.AST:
+    return ast.parse((ROOT / file).read_text(encoding="utf-8"))
 
 
 def _hash(seed: int, name: str) -> bytes:
     return hashlib.blake2b(f"{seed} {name}".encode()).digest()
 
 
-def _places(file: Path, parent: ast.AST, scope: tuple[str, ...]) -> Iterator[Place]:
-    """Those below a node."""
+def _changes_of(
+    parent: ast.AST, scope: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], str, ast.AST, ast.AST]]:
+    """Scope, kind, node and what may stand for it, of every node below one."""
     if isinstance(parent, ast.Raise | ast.JoinedStr):
         return
     if isinstance(parent, ast.FunctionDef | ast.ClassDef):
@@ -126,37 +102,23 @@ def _places(file: Path, parent: ast.AST, scope: tuple[str, ...]) -> Iterator[Pla
     for field, value in ast.iter_fields(parent):
         if field in _NO_PROGRAM:
             continue
-        items = value if isinstance(value, list) else [value]
-        for i, node in enumerate(items):
-            if not isinstance(node, ast.AST):
-                continue
-            index = i if isinstance(value, list) else None
-            for kind, changed in _changes(node, field):
-                old, new = ast.unparse(node), ast.unparse(changed)
-                lines = range(node.lineno, node.end_lineno + 1)
-                where = ".".join(scope)
-                spot = (parent, field, index, changed)
-                yield Place(file, where, kind, old, new, 1, lines, *spot)
-            yield from _places(file, node, scope)
+        for node in value if isinstance(value, list) else [value]:
+            if isinstance(node, ast.AST):
+                yield from ((scope, kind, node, new) for kind, new in _changes(node, field))
+                yield from _changes_of(node, scope)
 
 
 def _changes(node: ast.AST, field: str) -> Iterator[tuple[str, ast.AST]]:
     """Each other node that may stand there, and what kind of change it is."""
     if field == "test" and isinstance(node, ast.expr):
         yield "negated condition", ast.UnaryOp(ast.Not(), node)
+    (operator,) = [getattr(node, "op", None), *getattr(node, "ops", [])][-1:]
+    kind, other = _OTHER.get(type(operator).__name__, ("", None))
     match node:
-        case ast.Compare(left, [operator], right):
-            kind, other = _OTHER[type(operator)]
+        case ast.Compare(left, [_], right) if other:
             yield kind, ast.Compare(left, [other()], right)
-        case ast.BoolOp(operator, values):
-            kind, other = _OTHER[type(operator)]
-            yield kind, ast.BoolOp(other(), values)
-        case ast.BinOp(left, operator, right) if type(operator) in _OTHER:
-            kind, other = _OTHER[type(operator)]
-            yield kind, ast.BinOp(left, other(), right)
-        case ast.AugAssign(target, operator, value) if type(operator) in _OTHER:
-            kind, other = _OTHER[type(operator)]
-            yield kind, ast.AugAssign(target, other(), value)
+        case ast.BoolOp() | ast.BinOp() | ast.AugAssign() if other:
+            yield kind, type(node)(**{**dict(ast.iter_fields(node)), "op": other()})
         case ast.UnaryOp(ast.USub() | ast.Not(), operand):
             yield "arithmetic", operand
         case ast.Constant(bool() as value):

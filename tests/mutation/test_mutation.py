@@ -2,7 +2,8 @@
 
 import ast
 
-from tests.mutation import places, trial
+from tests.mutation import __main__ as trial
+from tests.mutation import places
 from tests.mutation.table import equivalent, read_rows
 from tests.planted.planting import ROOT
 
@@ -24,6 +25,6 @@ def test_what_survives_is_explained():
 
 
 def test_how_a_trial_ended_is_read():
-    assert trial._killer(0, "") == ""
-    assert trial._killer(1, "FAILED tests/a.py::b[1] - assert 0\n") == "a.py::b[1]"
-    assert trial._killer(-24, "") == "no end"
+    assert trial.killer(0, "") == ""
+    assert trial.killer(1, "FAILED tests/a.py::b[1] - assert 0\n") == "a.py::b[1]"
+    assert (trial.killer(1, "Timeout"), trial.killer(-11, "")) == ("no end", "signal 11")
