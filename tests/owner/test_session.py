@@ -4,8 +4,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from fractions import Fraction
 from math import inf
@@ -441,71 +439,6 @@ def test_a_file_that_others_hold_is_one_error(path, monkeypatch):
             session.ask(ONE, 0.25)
         assert session.budget.remaining == 1.0  # reading goes on
         db.execute("ROLLBACK")
-
-
-PROCESSES = """
-import os, resource, sys
-import numpy as np
-from tests.owner.processes import begin, count, killed, raced
-from workbench.spaces import Domain
-from workbench.privacy import DP
-from workbench.owner import Session
-from workbench.data import Bound, SparseTable
-from workbench.queries import Marginals, Products
-
-folder, domain = sys.argv[1], Domain(("a", "b"), (4, 3))
-table = SparseTable.from_dense(domain, np.arange(12).reshape(4, 3), Bound())
-one = Products.of(domain, [{"a": (0, 2)}])
-
-def asking(path, epsilon, budget):
-    def work(told):
-        session = Session.open(path, table, DP(budget))
-        while True:
-            session.ask(one, epsilon)
-            told()
-    return work
-
-path = folder + "/killed"
-session = Session.open(path, table, DP(64.0))
-session.ask(one, 2.0**-10)
-for left in killed(asking(path, 2.0**-10, 64.0), 15):
-    ledger = session.budget.ledger
-    assert ledger.epsilon.sum() * 2**10 == len(ledger) >= left + 1, (len(ledger), left)
-    assert left <= ledger.answered.sum() <= len(ledger)
-assert len(session.bank.answers) == ledger.answered.sum()
-
-# several that begin it together, and ask for the last of its budget
-path = folder + "/raced"
-left = raced(asking(path, 0.07, 1.0))
-assert left == len(Session.open(path).budget.ledger) == 14, (left, len(Session.open(path).budget.ledger))
-
-# a disk that fills up
-path = folder + "/filled"
-session = Session.open(path, table, DP(1.0))
-def filling(told):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (os.stat(path).st_size + 8192,) * 2)
-    session = Session.open(path, table)
-    while True:
-        try:
-            session.ask(Marginals(2), 2.0**-7)
-        except OSError:
-            told(), told()
-            break
-        told()
-left = count(*begin(filling)) - 2
-ledger = session.budget.ledger
-assert 0 < left == len(ledger) == ledger.answered.sum(), (left, ledger)
-session.ask(Marginals(2), session.budget.remaining)
-print("held")
-"""
-
-
-@pytest.mark.slow
-def test_killed_racing_or_out_of_disk_no_spend_is_forgotten(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", PROCESSES, tmp_path], capture_output=True, text=True, timeout=120
-    )
-    assert done.stdout == "held\n", done.stderr
 
 
 # Prices, beside explicit linear algebra over the universe
