@@ -3,12 +3,14 @@
 from fractions import Fraction
 from functools import cache
 from itertools import chain, combinations
-from math import ceil, exp, log, log1p, sqrt
+from math import ceil, exp, log, sqrt
 
 import numpy as np
 import pytest
 from scipy.special import lambertw
 
+from tests.reference import adaptive
+from tests.reference.direct_synthesis import centre
 from workbench import DP, Bound
 from workbench.data import Records
 from workbench.mechanisms import (
@@ -20,23 +22,13 @@ from workbench.mechanisms.direct_synthesis import centred
 from workbench.spaces import Prefixes, Quadtree
 
 
-def log_continues(x, b, epsilon):
-    """ln Pr[x + Laplace(1/ε) >= b], Equation 2."""
-    if x >= b:
-        return log1p(-exp(-epsilon * (x - b)) / 2)
-    return -epsilon * (b - x) - log(2)
-
-
-def log_stops(x, b, epsilon):
-    return log_continues(2 * b - x, b, epsilon)
-
-
 def continue_ratio(x, b, epsilon):
-    return log_continues(x + 1, b, epsilon) - log_continues(x, b, epsilon)
+    """ln p(x + 1)/p(x), of p(x) = Pr[x + Laplace(1/ε) >= b], Equation 2."""
+    return adaptive.log_ratios(x, epsilon, b, "laplace")[0]
 
 
 def stop_ratio(x, b, epsilon):
-    return log_stops(x, b, epsilon) - log_stops(x + 1, b, epsilon)
+    return adaptive.log_ratios(x, epsilon, b, "laplace")[1]
 
 
 def test_a_call_that_stops():
@@ -127,23 +119,6 @@ def test_missing_returns():
     assert release.to_frame()["count"].sum() == 4
 
 
-def centre(count, given, start, top=None):
-    """Figure 4, and with `top` = count Figure 14, by steps of one; None if it does not end."""
-    given = [max(0, x) if top is None else min(top, max(0, x)) for x in given]
-    direction = 1 if count > sum(given) else -1
-    turn = start
-    for _ in range(10_000):
-        if sum(given) == count:
-            return given
-        i = turn % len(given)
-        if top is None:
-            given[i] = max(0, given[i] + direction)
-        elif (direction == 1 and given[i] < top) or (direction == -1 and given[i] > 0):
-            given[i] += direction
-        turn += 1
-    return None
-
-
 def ours_centred(count, given, start):
     counts = centred(
         np.array([count]), np.array(given), np.array([len(given)]), np.array([start], np.uint64)
@@ -153,8 +128,7 @@ def ours_centred(count, given, start):
 
 def test_counts_that_are_not_whole():
     laplace = [Fraction(x) for x in np.random.default_rng(0).laplace(2, 3, 4)]
-    low = [min(x, Fraction(1, 3)) for x in laplace]
-    assert centre(20, low, 0) is None  # the sum has a fraction that steps of one keep
+    assert sum(max(Fraction(0), x) for x in laplace) % 1  # a fraction that steps of one keep
     for start in range(4):
         whole = [round(x) for x in laplace]
         assert sum(centre(20, whole, start)) == 20
@@ -275,9 +249,9 @@ def test_error_of_a_level():
 
 def test_two_ways_to_centre():
     assert centre(10, [25, 5], 0) == [10, 0]
-    assert centre(10, [25, 5], 0, top=10) == [7, 3]
+    assert centre(10, [min(10, 25), 5], 0) == [7, 3]  # Figure 14, which cuts first
     assert ours_centred(10, [25, 5], 0) == [10, 0]  # as Figure 4
-    assert centre(10, [9, 5, -4, 1], 0) == centre(10, [9, 5, -4, 1], 0, top=10) == [7, 3, 0, 0]
+    assert centre(10, [9, 5, -4, 1], 0) == [7, 3, 0, 0]  # nothing to cut
 
 
 @pytest.mark.parametrize(("epsilon", "b"), [(0.1, 28), (0.5, 10), (1.0, 3)])

@@ -6,6 +6,7 @@ from math import ceil, exp, fsum, log, log2, sqrt
 import numpy as np
 import pytest
 
+from tests.reference import geometric, high_pass_filter, threshold_sampling
 from workbench import DP, Bound, Domain, Ranges, SparseTable
 from workbench.datasets import Adult
 from workbench.mechanisms import (
@@ -22,11 +23,11 @@ NOISE = range(-600, 601)  # beyond it lies a mass of 1e-26
 
 
 def chance(x, alpha=ALPHA):
-    return (1 - alpha) / (1 + alpha) * alpha ** abs(x)
+    return geometric.pmf(x, alpha)
 
 
 def passing(theta, sides):
-    return fsum(chance(x) for x in NOISE if (abs(x) if sides == 2 else x) >= theta)
+    return high_pass_filter.survival(ALPHA, theta, sides)
 
 
 def empty_table(cells):
@@ -60,7 +61,7 @@ def test_theta_zero():
 
 @pytest.mark.parametrize(("tau", "off"), [(0.5, 0.02), (7.3, 6e-4)])
 def test_real_tau(tau, off):
-    right = fsum(chance(x) * min(abs(x) / tau, 1) for x in NOISE)
+    right = threshold_sampling.survival(ALPHA, 0, tau, 2)
     printed = 2 * ALPHA * (1 - ALPHA**tau) / (tau * (1 - ALPHA**2))
     assert printed - right > off
     whole = int(tau)
@@ -105,13 +106,11 @@ def test_filtered_to_zero():
 def test_middle_case():
     theta = 40
     tau = 100
-    weights = {x: chance(x) * min(abs(x) / tau, 1) for x in NOISE if abs(x) >= theta}
-    total = fsum(weights.values())
     filtered = theta * ALPHA**theta - (theta - 1) * ALPHA ** (theta + 1)
     c = 1 / (2 * (filtered - ALPHA ** (tau + 1)))
 
     def distribution(nu):
-        return fsum(weight for x, weight in weights.items() if x <= nu) / total
+        return threshold_sampling.value_cdf(nu, ALPHA, theta, tau, 2)
 
     def below(nu):
         return c * (-nu * ALPHA**-nu + (nu + 1) * ALPHA ** (-nu + 1) - ALPHA ** (tau + 1))

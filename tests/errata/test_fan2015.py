@@ -8,6 +8,7 @@ from math import exp, log, prod
 import numpy as np
 import pytest
 
+from tests.reference import sampling
 from workbench import DP, UNBOUNDED, Domain, Interactions
 from workbench.estimates import Histogram, ItemEdgeCounts
 from workbench.mechanisms import HPA, LPA, SRA
@@ -50,21 +51,8 @@ def test_error_of_a_count(l):  # noqa: E741
         assert right == 0 and printed > 0  # all records are there, and no noise is meant
 
 
-def best_l(n, most, p, epsilon):
-    """Where n(M−l)p(1−p) + n²p²(M−l)² + 2l²/ε² is least, by its values at three points."""
-
-    def error(l):  # noqa: E741
-        dropped = most - l
-        return n * dropped * p * (1 - p) + (n * p * dropped) ** 2 + 2 * l**2 / epsilon**2
-
-    bend = error(2) - 2 * error(1) + error(0)
-    slope = error(1) - error(0) - bend / 2
-    return -slope / bend
-
-
-def printed_l(n, most, p, epsilon):
-    above = 2 * n**2 * p**2 * most - n * p
-    return above / (4 / epsilon**2 + 2 * n**2 * p**2 - 2 * n * p**2 / most)
+def best_l(n, most, p, epsilon, form="actual count"):
+    return sampling.best_l(n, most, [p], epsilon, form)
 
 
 def test_rare_items():
@@ -72,20 +60,19 @@ def test_rare_items():
     most = 20
     rare = 5e-5
     epsilons = [0.1, 0.5, 1.0, 5.0]
-    printed = [printed_l(n, most, rare, e) for e in epsilons]
+    printed = [best_l(n, most, rare, e, "printed") for e in epsilons]
     right = [best_l(n, most, rare, e) for e in epsilons]
     assert max(printed) < 0 and printed == sorted(printed, reverse=True)  # and it falls with ε
     assert min(right) > 0 and right == sorted(right)
-    assert printed_l(n, most, 0.75, 1e6) > most  # more than there are
-    for p, epsilon in ((0.03, 0.5), (rare, 1.0)):
-        corrected = 2 * n**2 * p**2 * most + n * p * (1 - p)
-        corrected /= 4 / epsilon**2 + 2 * n**2 * p**2
-        assert corrected == pytest.approx(best_l(n, most, p, epsilon))
+    assert best_l(n, most, 0.75, 1e6, "printed") > most  # more than there are
+    for form, is_least in (("actual count", True), ("printed", False)):
+        least = sampling.best_whole_l(n, most, [0.03], 1.0, "actual count")
+        assert (round(best_l(n, most, 0.03, 1.0, form)) == least) == is_least
     items = 400
     shares = (1 / items,) * items
     ours = SRA(DP(40.0), "suggested", n=30, bound=most, popularity=shares)
     assert ours.sampling_factor(items) == round(best_l(30, most, 1 / items, 20.0))
-    assert ours.sampling_factor(items) > 1.5 * printed_l(30, most, 1 / items, 20.0)
+    assert ours.sampling_factor(items) > 1.5 * best_l(30, most, 1 / items, 20.0, "printed")
 
 
 def test_foursquare():

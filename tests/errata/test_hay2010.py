@@ -6,21 +6,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from tests.reference.tree_inference import build, cover, levels, theorem3, zeroed
 from workbench import DP, Bound, Domain, Ranges, SparseTable
 from workbench.mechanisms import HierarchicalHistogram, UnattributedHistogram
-
-
-def minimal_cover(lo, hi, k, width):
-    """How many nodes of a k-ary tree over `width` leaves make up the leaves lo … hi − 1."""
-    if lo >= hi:
-        return 0
-    if (lo, hi) == (0, width):
-        return 1
-    part = width // k
-    return sum(
-        minimal_cover(max(lo - at, 0), min(hi - at, part), k, part)
-        for at in range(0, width, part)
-    )
 
 
 def test_degrees(tmp_path):
@@ -46,16 +34,16 @@ def test_degrees(tmp_path):
     assert release.privacy == DP(1.0)  # for one friendship
 
 
-@pytest.mark.parametrize(("k", "levels"), [(2, 5), (3, 4), (4, 3)])
-def test_nodes_of_a_range(k, levels):
-    leaves = k ** (levels - 1)
+@pytest.mark.parametrize(("k", "height"), [(2, 5), (3, 4), (4, 3)])
+def test_nodes_of_a_range(k, height):
+    leaves = k ** (height - 1)
     ends = list(combinations(range(leaves + 1), 2))
-    nodes = [minimal_cover(lo, hi, k, leaves) for lo, hi in ends]
+    nodes = [len(cover(lo, hi, leaves, k)) for lo, hi in ends]
     worst = max(nodes)
-    assert worst == 2 * (k - 1) * (levels - 1) - k  # as the proof of Theorem 4(iv) counts them
-    assert worst == minimal_cover(1, leaves - 1, k, leaves)
+    assert worst == 2 * (k - 1) * (height - 1) - k  # as the proof of Theorem 4(iv) counts them
+    assert worst == len(cover(1, leaves - 1, leaves, k))
     if k > 2:
-        assert worst > 2 * levels
+        assert worst > 2 * height
     domain = Domain(("cell",), (leaves,))
     tree = HierarchicalHistogram(DP(1.0), branching=k, consistent=False, nonnegative=False)
     table = SparseTable.from_dense(domain, np.zeros(leaves, int), Bound(1, 1))
@@ -65,63 +53,31 @@ def test_nodes_of_a_range(k, levels):
     assert errors == pytest.approx(np.sqrt(np.array(nodes) * estimate.variance))
 
 
-def least_squares(levels):
-    """Theorem 3 for a binary tree, level by level from the root down; trees are the last axis."""
-    z = [levels[-1]]
-    for height, own in enumerate(levels[-2::-1], start=2):
-        pairs = z[0][0::2] + z[0][1::2]
-        weight = (2**height - 2 ** (height - 1)) / (2**height - 1)
-        z.insert(0, weight * own + (1 - weight) * pairs)
-    consistent = [z[0]]
-    for below in z[1:]:
-        excess = consistent[-1] - below[0::2] - below[1::2]
-        consistent.append(below + np.repeat(excess / 2, 2, axis=0))
-    return consistent
-
-
-def zeroed(levels):
-    """Where a node is not positive, it and all below it become 0."""
-    done = [np.maximum(levels[0], 0)]
-    for level in levels[1:]:
-        parents = np.repeat(done[-1], 2, axis=0)
-        done.append(np.where(parents > 0, np.maximum(level, 0), 0))
-    return done
-
-
 def test_zeroed_tree():
-    height = 9
+    leaves, half = 256, 128  # all, and those below the first child of the root, node 1
+    height = levels(leaves, 2)
     rng = np.random.default_rng(0)
-    trees = 200
-    truth = [np.zeros((2**depth, trees)) for depth in range(height)]
-    truth[-1][::16] = 20.0
-    for depth in range(height - 2, -1, -1):
-        truth[depth] = truth[depth + 1][0::2] + truth[depth + 1][1::2]
-    noisy = [t + rng.laplace(0, height, t.shape) for t in truth]
-    consistent = least_squares(noisy)
-    for level, below in zip(consistent, consistent[1:], strict=False):
-        assert level == pytest.approx(below[0::2] + below[1::2], abs=1e-6)
-    cut = zeroed(consistent)
+    counts = np.zeros(leaves, int)
+    counts[::16] = 20
+    truth = np.array(build(counts.tolist(), 2))
+    noisy = truth + rng.laplace(0, height, (200, len(truth)))
+    cut = []
+    for tree in noisy.tolist():
+        consistent = theorem3(tree, 2)
+        assert consistent[0] == pytest.approx(sum(consistent[-leaves:]))
+        cut.append(zeroed(consistent, 2))
+    cut = np.array(cut)
+    theirs = {"nodes": cut[:, 1], "leaves": cut[:, -leaves:][:, :half].sum(axis=1)}
 
     def error(answers):
-        return ((answers - truth[1][0]) ** 2).mean()
+        return ((answers - truth[1]) ** 2).mean()
 
-    half = 2 ** (height - 2)  # leaves of the first child of the root
-    by_nodes = error(cut[1][0])
-    by_leaves = error(cut[-1][:half].sum(axis=0))
-    noisy_nodes = error(noisy[1][0])
-    assert by_nodes < noisy_nodes
-    assert by_leaves > 5 * noisy_nodes  # biased up: the negative errors are gone
-    domain = Domain(("cell",), (2 ** (height - 1),))
-    table = SparseTable.from_dense(domain, truth[-1][:, 0].astype(int), Bound(1, 1))
+    assert error(theirs["nodes"]) < error(noisy[:, 1])
+    assert error(theirs["leaves"]) > 5 * error(noisy[:, 1])  # biased up: no negative errors
+    table = SparseTable.from_dense(Domain(("cell",), (leaves,)), counts, Bound(1, 1))
     asked = Ranges([0], [half])
-    ours = {}
-    for ranges in ("nodes", "leaves"):
+    for ranges, answers in theirs.items():
         mechanism = HierarchicalHistogram(DP(1.0), ranges=ranges)
-        answers = [
-            mechanism(table, np.random.default_rng(k)).answer(asked)[0] for k in range(60)
-        ]
-        ours[ranges] = np.mean(answers), np.std(answers) / sqrt(len(answers))
-    for ranges, theirs in (("nodes", cut[1][0]), ("leaves", cut[-1][:half].sum(axis=0))):
-        mean, error_of_mean = ours[ranges]
-        both = sqrt(error_of_mean**2 + theirs.var() / trees)
-        assert abs(mean - theirs.mean()) < 5 * both
+        ours = [mechanism(table, np.random.default_rng(k)).answer(asked)[0] for k in range(60)]
+        both = sqrt(np.var(ours) / len(ours) + answers.var() / len(answers))
+        assert abs(np.mean(ours) - answers.mean()) < 5 * both

@@ -3,7 +3,7 @@
 from collections import Counter
 from fractions import Fraction
 from itertools import product
-from math import comb, exp, expm1, log, prod
+from math import comb, exp, log, prod
 
 import numpy as np
 import pytest
@@ -100,29 +100,6 @@ def test_the_bound_is_one(k, n, m):
         assert exact * (1 - 1e-12) <= bound
         told += 0 < exact and bound < 1
     assert told > 1
-
-
-@pytest.mark.slow
-def test_the_bound_in_blocks_is_above_every_count():
-    """All x up to n, tails summed in full: the blocks lose little."""
-    k, n, m = 300, 2000, 1500
-
-    def brute(c, alpha):
-        def tail(x):
-            a, b = alpha + x, (k - 1) * alpha + n - x
-            z = np.arange(m + 1.0)
-            mass = gammaln(m + 1) - gammaln(z + 1) - gammaln(m - z + 1)
-            mass += gammaln(a + z) + gammaln(b + m - z) - gammaln(a + b + m)
-            mass -= gammaln(a) + gammaln(b) - gammaln(a + b)
-            return np.exp(mass)[z > c * (alpha + max(x - 1, 0))].sum()
-
-        none = tail(0)
-        return k * none + n * max(max(tail(x) - none, 0) / x for x in range(1, n + 1))
-
-    for epsilon, alpha in ((0.5, 20.0), (0.5, 45.3), (1.0, 17.1), (2.0, 3.3), (4.0, 0.61)):
-        bound = DirichletSynthesis(DP(epsilon, 0.1), m, n).failure(k, alpha)
-        exact = min(1, brute(expm1(epsilon), alpha))
-        assert exact * (1 - 1e-8) <= bound <= exact * 1.01
 
 
 @pytest.mark.slow
@@ -300,7 +277,7 @@ def test_the_weaker_notion_needs_less_prior():
     )
 
 
-@pytest.mark.parametrize("k, n, m", [(2, 3, 5), (5, 40, 60), (50, 200, 200)])
+@pytest.mark.parametrize("k, n, m", [(2, 3, 5), (5, 40, 60), (50, 200, 200), (300, 2000, 1500)])
 @pytest.mark.parametrize("epsilon, alpha", [(0.5, 20.0), (1.0, 6.3), (2.0, 2.5), (4.0, 0.6)])
 def test_the_bound_is_the_literal_one_of_someone_else(k, n, m, epsilon, alpha):
     ours = DirichletSynthesis(DP(epsilon, 0.5), m, n).failure(k, alpha)
@@ -311,18 +288,3 @@ def test_the_bound_is_the_literal_one_of_someone_else(k, n, m, epsilon, alpha):
     assert DirichletSynthesis(DP(epsilon), m, n).prior(k) == pytest.approx(
         dirichlet.pure_alpha(m, epsilon)
     )
-
-
-def test_synthetic_counts_have_the_law_of_the_literal_ones():
-    rng, counts = np.random.default_rng(11), [0, 9, 0, 2, 0, 0, 5]
-    mechanism = DirichletSynthesis(DP(3.0), 30, 16, alpha=2.0)
-    ours = [
-        mechanism(table(counts), rng).answer(Ranges([0, 1, 3], [1, 2, 7])) * 30 / 16
-        for _ in range(1500)
-    ]
-    theirs = []
-    for _ in range(1500):
-        z = dirichlet.synthesise(counts, 2.0, 30, rng)
-        theirs.append([z[0], z[1], sum(z[3:])])
-    for a, b in zip(np.array(ours).T, np.array(theirs).T, strict=True):
-        assert same_law(np.rint(a), b) > 1e-5

@@ -72,18 +72,3 @@ def delta_bound(alpha, k, n, records, epsilon):
         tail = violation_tail(count, alpha, k, n, records, epsilon)
         steepest = max(steepest, (tail - empty) / count)
     return k * empty + n * steepest
-
-
-def synthesise(x, alpha, records, rng):
-    """p ~ Dirichlet(alpha + x) as normalised gamma draws, then z ~ Multinomial(records, p)."""
-    shares = [float(rng.gamma(alpha + real)) for real in x]
-    total = math.fsum(shares)
-    z = [0] * len(x)
-    for _ in range(records):
-        place = rng.random() * total
-        cell = 0
-        while cell < len(x) - 1 and place >= shares[cell]:
-            place -= shares[cell]
-            cell += 1
-        z[cell] += 1
-    return z

@@ -19,7 +19,6 @@ from tests.reference import (
     alp,
     count_sketch,
     direct_synthesis,
-    dirichlet,
     dyadic,
     earth_mover,
     equi_depth,
@@ -29,12 +28,10 @@ from tests.reference import (
     haar,
     isotonic,
     kernel_pca,
-    local,
     maximum_entropy,
     privelet,
     privtree,
     sampling,
-    stability,
     tree_inference,
 )
 
@@ -77,12 +74,6 @@ def test_goldens_of_privtree():
 
 
 # Summaries, ranges, sketches
-
-
-def test_goldens_of_stability():
-    assert stability.threshold(1, 1, 1, 1.0, 1e-6) == 15
-    assert stability.threshold(10, 10, 10, 1.0, 1e-6) == 156
-    assert stability.threshold(2, 2, 2, 1.0, 0.99) == 1
 
 
 def test_goldens_of_dyadic_trees():
@@ -138,19 +129,6 @@ def test_goldens_of_alp():
 
 
 # Synthetic data and randomised response
-
-
-def test_goldens_of_dirichlet():
-    assert round(dirichlet.pure_alpha(10_000, 1.0)) == 5820
-    assert round(dirichlet.pure_alpha(100_000, 1.0)) == 58198
-    assert dirichlet.delta_bound(dirichlet.pure_alpha(6, 1.0), 3, 4, 6, 1.0) == 0
-
-
-def test_goldens_of_randomised_response():
-    assert local.retention(math.e, 2) == pytest.approx(0.46212, abs=5e-6)
-    assert local.retention(math.e, 50) == pytest.approx(0.033224, abs=5e-7)
-    assert local.flip(math.e) == pytest.approx(0.37754, abs=5e-6)
-    assert local.flip(math.e, 18) == pytest.approx(0.48611, abs=5e-6)
 
 
 # Metrics and selection
