@@ -155,13 +155,6 @@ def test_direct_synthesis_has_the_law_of_the_procedure(n):
         assert same_counts(a, b) > 1e-4
 
 
-@pytest.mark.parametrize("count,noisy,start,given", direct_synthesis.GOLDENS)
-def test_counts_are_centred_as_by_unit_steps(count, noisy, start, given):
-    words = np.array([start], np.uint64)
-    made = centred(np.array([count]), np.array(noisy), np.array([len(noisy)]), words)
-    assert made.tolist() == list(given)
-
-
 def test_many_counts_are_centred_at_once():
     rng = seeded()
     children = rng.integers(1, 7, 500)

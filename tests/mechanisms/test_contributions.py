@@ -312,24 +312,6 @@ def test_the_variances_of_the_notes(h):
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("consistent", [False, True])
-def test_error_bars_are_those_of_the_noise(consistent):
-    """Seeded: never by chance; sees a squared error bar that is off by 15 %."""
-    data, mechanism = made(bound=Bound(6, 6, 6)), SRA(B, 6, (0.4, 0.6), consistent)
-    asked = Ranges([0, 1, 0, 3], [8, 2, 3, 7])
-    releases = [mechanism(data, seeded(s)) for s in range(3000)]
-    draws = [release.answer(asked, error=True) for release in releases]
-    got, bars = (np.array(x) for x in zip(*draws, strict=True))
-    spread = ((got - data.answer(asked)) ** 2).mean(axis=0)
-    assert (bars[0] ** 2) == pytest.approx(spread, rel=0.15)
-    asked, told = Ranges([1], [3]), {"error": True, "of": "items"}
-    draws = [release.answer(asked, **told) for release in releases]
-    got, bars = (np.array(x)[:, 0] for x in zip(*draws, strict=True))
-    truth = data.answer(asked, of="items")
-    assert bars[0] ** 2 == pytest.approx(((got - truth) ** 2).mean(), rel=0.15)
-
-
 def test_where_records_may_be_dropped_no_error_bar_is_told():
     for bound in (UNBOUNDED, Bound(7, 7, 7)):
         release = SRA(B, 6)(made(bound=bound), seeded())

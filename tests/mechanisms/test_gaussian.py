@@ -14,7 +14,6 @@ from tests.reference import discrete_gaussian as literal
 from workbench import ZCDP, Bound, Domain, Dyadic, Haar, Marginals, SparseTable
 from workbench.mechanisms import (
     ALP,
-    FPA,
     SRA,
     CountSketch,
     DirectSynthesis,
@@ -200,21 +199,6 @@ def test_a_sketch_errs_the_same_at_any_depth():
         sketch = CountSketch(RHO, width=100, depth=depth)
         assert sketch.variance(0, 2) == pytest.approx(4 / (2 * RHO.rho))
         assert sketch._law(depth * 2.0).variance == pytest.approx(depth * 4 / (2 * RHO.rho))
-
-
-def test_the_noise_of_coefficients_follows_how_far_one_record_moves_them():
-    """One record moves k of n coefficients by √(k/n) in the l2 norm, not by one."""
-    from workbench import Interactions
-
-    domain = Domain(("item", "context"), (40, 3))
-    data = Interactions.from_codes(domain, [0], [0], [0], Bound(1))
-    spread = {}
-    for k in (9, 81):
-        runs = [FPA(ZCDP(0.5), bound=1, k=k)(data, seeded(s)) for s in range(60)]
-        values = np.array([r.estimate.edges.values for r in runs])
-        spread[k] = values.var() * 120 / k  # of one coefficient, at half of ρ
-    assert spread[9] == pytest.approx(2 * 9 / 120, rel=0.2)
-    assert spread[81] == pytest.approx(2 * 81 / 120, rel=0.1)
 
 
 @pytest.mark.parametrize("cls", [ALP, DirectSynthesis, ImprovedAdaptiveHistogram, PrivTree])

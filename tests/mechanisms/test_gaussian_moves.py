@@ -31,7 +31,8 @@ def variants(cls):
     if cls is mechanisms.CountSketch:
         yield replace(mechanism, depth=1, width=16)
     if cls is mechanisms.FPA:
-        yield from (replace(mechanism, k=k) for k in (1, 3, 7))
+        for k, bound, once in product((1, 3, 7), (1, 3), (False, True)):
+            yield replace(mechanism, k=k, bound=bound, once=once)
     if hasattr(mechanism, "transform"):
         yield from (replace(mechanism, transform=t()) for t in (Dyadic, Haar))
     if cls is mechanisms.GaussianQueries:

@@ -162,20 +162,6 @@ def test_size_chooses_theta_and_tau_from_public_numbers_alone(m, size, epsilon):
     assert max(ours, 1) == pytest.approx(max(literal, 1), rel=1e-6)
 
 
-def test_size_means_the_survivors_of_an_empty_table():
-    """Seeded: never by chance; sees a size that is off by five standard errors (4 %)."""
-    m, nothing = 10**5, SparseTable.from_keys(Domain(("x",), (10**5,)), [], [], Bound())
-    rng = np.random.default_rng(5)
-    got = np.mean(
-        [len(ThresholdSampling(B, size=300)(nothing, rng).estimate) for _ in range(60)]
-    )
-    assert got == pytest.approx(300, abs=5 * sqrt(300 / 60))
-    got = np.mean([len(HighPassFilter(B, size=300)(nothing, rng).estimate) for _ in range(60)])
-    cut = HighPassFilter(B, size=300).threshold(Domain(("x",), (m,)), 1)
-    expected = m * HighPassFilter(B, cut).survival(exp(-EPSILON))
-    assert expected <= 300 and got == pytest.approx(expected, abs=5 * sqrt(expected / 60))
-
-
 @pytest.mark.parametrize(
     "mechanism", SHORTCUTS[:1] + SHORTCUTS[5:6] + SHORTCUTS[10:11], ids=repr
 )
@@ -213,20 +199,6 @@ def test_boxes_are_products_of_intervals():
     assert Boxes(lo, hi).cells(domain).tolist() == [140, 9, 4, 6]
     full = GeometricHistogram(DP(1e6))(data, np.random.default_rng(0))
     assert full.answer(Boxes(lo, hi)).tolist() == brute
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "mechanism", [ThresholdSampling(B, 40), PrioritySampling(B, 60)], ids=repr
-)
-def test_sampled_answers_are_unbiased_and_their_error_bars_honest(mechanism):
-    """Seeded: never by chance; sees a bias of 4.5 standard errors, a squared error bar off by 12 %."""
-    rng, asked = np.random.default_rng(8), Ranges([0, 50], [M, 300])
-    drawn = [mechanism(TABLE, rng).answer(asked, error=True) for _ in range(3000)]
-    got, bars = (np.array(x) for x in zip(*drawn, strict=True))
-    off = got - TABLE.answer(asked)
-    assert (np.abs(off.mean(axis=0)) < 4.5 * off.std(axis=0) / sqrt(3000)).all()
-    assert (bars**2).mean(axis=0) == pytest.approx((off**2).mean(axis=0), rel=0.12)
 
 
 def test_error_bars_against_the_literal_formula():

@@ -123,11 +123,6 @@ def tail(coefficients, k):
     return math.fsum(c * c for c in coefficients[k:])
 
 
-def error(x, k, noise_scale):
-    """Expected squared error per cell: (2 k lambda^2 + tail)/n."""
-    return (2 * k * noise_scale**2 + tail(forward(x), k)) / len(x)
-
-
 # EFPA
 
 
