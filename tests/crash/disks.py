@@ -23,13 +23,13 @@ LARGE = SparseTable.from_dense(
 
 
 @contextlib.contextmanager
-def small_disk() -> Iterator[tuple[Path, bool]]:
-    """A file system of 64 kB, and whether one may be mounted; elsewhere files of at most 64 kB."""
+def small_disk() -> Iterator[Path]:
+    """A file system of 64 kB where one may be mounted; elsewhere files of at most 64 kB."""
     with tempfile.TemporaryDirectory(prefix="wb-disk-") as name:
         folder = Path(name)
         if _mount(folder, f"size={SIZE}"):
             try:
-                yield folder, True
+                yield folder
             finally:
                 subprocess.run(["umount", "-l", name], check=True)
             return
@@ -37,7 +37,7 @@ def small_disk() -> Iterator[tuple[Path, bool]]:
         before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE, limits[1]))
         try:
-            yield folder, False
+            yield folder
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
             signal.signal(signal.SIGXFSZ, before)

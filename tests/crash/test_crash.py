@@ -292,7 +292,7 @@ def refused(folder, call, *arguments, **how):
 @pytest.mark.slow
 def test_on_a_full_disk_a_release_is_not_saved_and_the_old_one_stays():
     small, large = (GeometricHistogram(DP(1.0))(table) for table in (TABLE, disks.LARGE))
-    with disks.small_disk() as (folder, _):
+    with disks.small_disk() as folder:
         small.save(folder / "x.parquet")
         for name in ("x.parquet", "x.csv"):
             refused(folder, large.save, folder / name, force=True)
@@ -303,7 +303,7 @@ def test_on_a_full_disk_a_release_is_not_saved_and_the_old_one_stays():
 
 @pytest.mark.slow
 def test_on_a_full_disk_a_sweep_stops_and_its_rows_are_whole():
-    with disks.small_disk() as (folder, _):
+    with disks.small_disk() as folder:
         (folder / "filler").write_bytes(bytes(disks.SIZE - (12 << 10)))
         store = folder / "store"
         store.mkdir()
@@ -317,7 +317,7 @@ def test_on_a_full_disk_a_sweep_stops_and_its_rows_are_whole():
 
 @pytest.mark.slow
 def test_on_a_full_disk_no_spend_is_forgotten_and_no_answer_is_half_there():
-    with disks.small_disk() as (folder, _):
+    with disks.small_disk() as folder:
         session = Session.open(folder / "questions.session", TABLE, DP(1024.0))
 
         def ask():

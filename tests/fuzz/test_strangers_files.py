@@ -359,7 +359,7 @@ def test_what_leads_to_no_file_is_not_read(tmp_path):
     with limited(), pytest.raises(FileNotFoundError, match="no such file of queries"):
         read_queries(str(tmp_path / "d.json"), DOMAIN)
     (tmp_path / "e.json").write_text('{"home": {"file": "/dev/zero"}}')
-    with pytest.raises(ValueError, match="is no file"):
+    with pytest.raises(ValueError, match="no such file"):
         Domain.read(tmp_path / "e.json")
 
 

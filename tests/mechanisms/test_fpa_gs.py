@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from tests.agreement import RARE, fits_chances, runs, same_law, seeded
-from tests.reference import fourier, grouping
+from tests.reference import fourier, geometric, grouping
 from workbench import DP, PUBLIC, UNBOUNDED, Bound, Domain, Interactions, noise
 from workbench.mechanisms import smoothing
 from workbench.mechanisms.smoothing import FPA, GS
@@ -394,7 +394,7 @@ def test_the_width_is_that_of_the_procedure(seed):
     noisy = np.round(rng.pareto(1.0, 37) * 30) + rng.integers(-4, 5, 37)
     scale, factor, l1, eps2 = 2.0, 3.5, 40, 0.5
     mechanism = some(GS)
-    variance = grouping.noise_variance(scale, "geometric")
+    variance = geometric.variance_of_either(scale, "geometric")
     ours = mechanism.suggested_width(noisy, variance, factor, l1, eps2)
     assert ours == grouping.choose_width(noisy, scale, factor, l1, eps2, "geometric")
 

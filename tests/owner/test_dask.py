@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -289,48 +288,23 @@ def test_the_command_releases_on_a_cluster(cluster, table, tmp_path):
 
 
 def test_tls_with_certificates_of_its_own(tmp_path, table):
-    files = certificates(tmp_path)
-    names = ("--tls-ca-file", "--tls-cert", "--tls-key")
-    arguments = [x for pair in zip(names, map(str, files), strict=True) for x in pair]
-    keys = dict(
-        zip(("tls_ca_file", "tls_client_cert", "tls_client_key"), map(str, files), strict=True)
-    )
-    security = distributed.Security(**keys, require_encryption=True)
+    """Of an authority that signs itself, which is also everybody's certificate."""
+    made = distributed.Security.temporary()
+    files = {
+        "ca_file": made.tls_ca_file,
+        "cert": made.tls_client_cert,
+        "key": made.tls_client_key,
+    }
+    arguments = []
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        arguments += [f"--tls-{name.replace('_', '-')}", str(tmp_path / name)]
     with ExitStack() as stack:
         cluster = OwnCluster(tmp_path, stack, "--protocol", "tls", *arguments)
         cluster.security = arguments
         cluster.worker()
-        cluster.ready(1, security)
+        cluster.ready(1, made)
         assert json.loads(cluster.file.read_text())["address"].startswith("tls://")
-        with connect(cluster.file, security=security) as executor:
+        with connect(cluster.file, security=made) as executor:
             got = released(table, MECHANISMS[0], executor=executor, scratch=tmp_path)
     assert got == released(table, MECHANISMS[0])
-
-
-def certificates(folder):
-    """An authority that signs itself, which is also everybody's certificate, and its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(
-        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (folder / "key.pem").write_bytes(private)
-    (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
-    return folder / "cert.pem", folder / "cert.pem", folder / "key.pem"

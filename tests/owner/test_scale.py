@@ -17,8 +17,7 @@ import polars as pl
 import pytest
 from joblib.externals.loky import ProcessPoolExecutor
 
-from tests.agreement import RARE, runs, same_counts, same_law, seeded
-from tests.crash import disks
+from tests.agreement import seeded
 from workbench import DP, Bound, Domain, SparseTable
 from workbench.data import UNBOUNDED, Interactions
 from workbench.estimates.release_files import write_release
@@ -299,64 +298,6 @@ def test_parts_cost_what_the_whole_costs(mechanism, folder):
     made = release(mechanism, Rows.read(folder, DOMAIN, BOUND), ranges=13)
     assert made.ledger == mechanism(table).ledger
     assert made.privacy.epsilon <= mechanism.budget.epsilon
-
-
-class InMemory(counting.Dealt):
-    """Cells of uneven ranges."""
-
-    def __init__(self):
-        pass
-
-    domain = Domain(("x",), (21,))
-    bound = Bound()
-    keys = np.array([0, 3, 4, 9, 20])
-    counts = np.array([6, 2, 1, 4, 2])
-    ranges = [
-        counting.Range(*place, ())
-        for place in [(0, 2), (4, 2), (8, 1), (10, 1), (12, 2), (16, 3)]
-    ]
-
-    def of_ranges(self, function, arguments):
-        for some, own in zip(self.ranges, arguments, strict=True):
-            low, high = np.searchsorted(self.keys, [some.start, some.start + (1 << some.bits)])
-            yield function(self.keys[low:high], self.counts[low:high], *own)
-
-
-@runs(300, 12000)
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        HighPassFilter(DP(0.4), theta=4),
-        ThresholdSampling(DP(0.4), tau=9),
-        PrioritySampling(DP(0.4), size=8, theta=2),
-        PrioritySampling(DP(2.0), size=8, transform=Dyadic()),
-        HighPassFilter(DP(2.0), theta=5, transform=Haar()),
-        HighPassFilter(DP(2.0), theta=4, transform=Dyadic(), consistent=True),
-        StabilityHistogram(DP(0.4, 0.05)),
-    ],
-    ids=str,
-)
-def test_uneven_parts_follow_the_law_of_the_whole(mechanism, n):
-    cells = InMemory()
-    table = SparseTable(cells.domain, cells.keys, cells.counts, cells.bound)
-    parts = [mechanism(cells) for _ in range(n)]
-    whole = [mechanism(table) for _ in range(n)]
-    for number in (_size, _sum, _place):
-        one = np.array([number(made.estimate) for made in parts])
-        other = np.array([number(made.estimate) for made in whole])
-        assert same_law(one, other) > RARE / 50 and same_counts(one, other) > RARE / 50
-
-
-def _size(estimate):
-    return len(estimate)
-
-
-def _sum(estimate):
-    return estimate.weights().sum()
-
-
-def _place(estimate):
-    return (estimate.keys * np.abs(estimate.values)).sum() + estimate.tau
 
 
 @pytest.mark.parametrize(
@@ -648,35 +589,6 @@ def test_a_disk_that_is_full_for_workers_is_said_once(user, tmp_path, scratch):
     )
     assert run.returncode == 1 and "cannot hold the scratch files" in run.stderr
     assert "Exception ignored" not in run.stderr
-    assert not any(scratch.iterdir())
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="needs mounts")
-@pytest.mark.parametrize("workers", [None, 2])
-def test_a_file_system_that_fills_up_is_said_and_left_empty(
-    workers, tmp_path, scratch, monkeypatch
-):
-    """One of 8 MB, of which somebody else takes the rest meanwhile."""
-    for i in range(4):
-        made_up_rows(40_000, i).write_parquet(tmp_path / f"{i}.parquet")
-    rows = Rows.read(f"{tmp_path}/*.parquet", DOMAIN, BOUND, user="user")
-    mechanism = HighPassFilter(DP(1.0), theta=5)
-    monkeypatch.setattr(disks, "SIZE", 8 << 20)
-    with disks.small_disk() as (full, mounted):
-        if not mounted:
-            pytest.skip("no file system may be mounted here")
-        ballast = full / "ballast"
-
-        def fill(what, share):
-            with suppress(OSError), ballast.open("ab", buffering=0) as file:
-                while file.write(bytes(2**16)):
-                    pass
-
-        with pytest.raises(OSError, match="cannot hold the scratch files"):
-            release(mechanism, rows, scratch=full, workers=workers, progress=fill)
-        assert [*full.iterdir()] == [ballast]
-    release(mechanism, rows, scratch=scratch, workers=workers)
     assert not any(scratch.iterdir())
 
 

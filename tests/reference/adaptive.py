@@ -159,19 +159,26 @@ def structure_probabilities(records, fanout, discount, depth, proceed, strategy=
     structures for fanout 2 and depth 0, 1, 2, 3, 4.
     """
 
-    def law(items, prefix):
-        k = fanout(prefix)
-        leaf = frozenset([prefix])
-        if len(prefix) == depth or k == 0:
-            return {leaf: 1}
-        p = proceed(size(items))
-        below = {frozenset(): p}
-        for i, part in enumerate(discounted(items, len(prefix), k, discount, strategy)):
-            child = law(part, (*prefix, i))
-            below = {s | t: q * r for s, q in below.items() for t, r in child.items()}
-        return {leaf: 1 - p, **below}
+    def splits(items, level):
+        return proceed(size(items))
 
-    return law(weigh(records), ())
+    def parts(items, level, k):
+        return discounted(items, level, k, discount, strategy)
+
+    return law_of_tree(weigh(records), fanout, depth, splits, parts)
+
+
+def law_of_tree(items, fanout, depth, splits, parts, prefix=()):
+    """Of a node that splits with probability `splits`, into `parts` that do so independently."""
+    k, level, leaf = fanout(prefix), len(prefix), frozenset([prefix])
+    if level == depth or k == 0:
+        return {leaf: 1}
+    p = splits(items, level)
+    below = {frozenset(): p}
+    for i, part in enumerate(parts(items, level, k)):
+        child = law_of_tree(part, fanout, depth, splits, parts, (*prefix, i))
+        below = {s | t: q * r for s, q in below.items() for t, r in child.items()}
+    return {leaf: 1 - p, **below}
 
 
 def loss(first, second, fanout, discount, depth, proceed, strategy="skip"):
@@ -235,14 +242,17 @@ def structural_loss(epsilon, threshold, discount, noise="laplace"):
     is found for every x in turn, from zero up to where a decision is worth less than e^-40.
     """
     last = math.ceil(threshold + 40 / epsilon) + discount
+    ratios = [log_ratios(x, epsilon, threshold, noise) for x in range(last + 1)]
+    return worst_sequences(ratios, discount)
+
+
+def worst_sequences(ratios, fall):
+    """(adding, removing), of paths whose counts fall by `fall` at least; from there on they may be equal."""
     best = []  # for each sign, running maxima over counts up to x
     for sign in (1, -1):
         up_to = []
-        for x in range(last + 1):
-            ratio, stop_ratio = log_ratios(x, epsilon, threshold, noise)
-            further = 0.0  # equal from here on
-            if x >= discount:
-                further = max(further, up_to[x - discount])
+        for x, (ratio, stop_ratio) in enumerate(ratios):
+            further = max(0.0, up_to[x - fall]) if x >= fall else 0.0
             value = max(-sign * stop_ratio, sign * ratio + further)
             up_to.append(max(value, up_to[-1]) if up_to else value)
         best.append(up_to[-1])

@@ -13,17 +13,16 @@ keys, so they serve the two-dimensional nodes and the Haar coefficients as well.
 
 import math
 
-from . import geometric, high_pass_filter, threshold_sampling
+from . import geometric, high_pass_filter, priority_sampling, threshold_sampling, tree_inference
+
+filtered = high_pass_filter.kept
+threshold = threshold_sampling.sample
+priority = priority_sampling.sample
 
 
 def height(m):
-    """L, the smallest integer with 2^L >= m (in integers: log2 of a float rounds)."""
-    if m < 1:
-        raise ValueError("the domain must have at least one cell")
-    levels = 0
-    while 2**levels < m:
-        levels += 1
-    return levels
+    """L, the smallest integer with 2^L >= m."""
+    return tree_inference.levels(m, 2) - 1
 
 
 def sensitivity(m):
@@ -40,52 +39,18 @@ def interval(node, m):
 
 def all_nodes(m):
     """Every node that meets the domain, depth by depth."""
-    found = []
-    for depth in range(height(m) + 1):
-        for index in range(2**depth):
-            if interval((depth, index), m)[0] < m:
-                found.append((depth, index))
-    return found
+    return tree_inference.nodes(m, 2)
 
 
 def nodes(counts):
     """Node -> the sum of its cells, zeros too."""
-    m = len(counts)
-    sums = {}
-    for node in all_nodes(m):
-        start, stop = interval(node, m)
-        total = 0
-        for cell in range(start, min(stop, m)):
-            total += counts[cell]
-        sums[node] = total
-    return sums
+    return dict(zip(all_nodes(len(counts)), tree_inference.build(counts, 2), strict=True))
 
 
 def cover(lo, hi, m):
-    """The fewest nodes whose union is [lo, hi), up to padding; left to right.
-
-    From the root down: a node whose cells all lie in [lo, hi) is taken, a node with none of them
-    in it is left, any other gives way to its children. Padding does not count, so the last node
-    may hang over the end of the domain.
-    """
-    if not 0 <= lo <= hi <= m:
-        raise ValueError("need 0 <= lo <= hi <= m")
-    taken = []
-
-    def visit(node):
-        start, stop = interval(node, m)
-        stop = min(stop, m)
-        if max(start, lo) >= min(stop, hi):
-            return
-        if lo <= start and stop <= hi:
-            taken.append(node)
-            return
-        depth, index = node
-        visit((depth + 1, 2 * index))
-        visit((depth + 1, 2 * index + 1))
-
-    visit((0, 0))
-    return taken
+    """The fewest nodes whose union is [lo, hi), up to padding; left to right."""
+    every = all_nodes(m)
+    return [every[position] for position in tree_inference.cover(lo, hi, m, 2)]
 
 
 def uniform(m):
@@ -113,15 +78,6 @@ def noisy(counts, epsilon, l1, shares, rng):
     return published
 
 
-def filtered(noisy, theta, sides):
-    """The nodes that pass the high-pass filter (9.1), with their noisy values."""
-    kept = {}
-    for node, x in noisy.items():
-        if high_pass_filter.passes(x, theta, sides):
-            kept[node] = x
-    return kept
-
-
 def consistent(kept):
     """Drop each node that has an absent ancestor (9.7: on filter output, before sampling)."""
     remaining = {}
@@ -133,35 +89,6 @@ def consistent(kept):
         if complete:
             remaining[depth, index] = x
     return remaining
-
-
-def threshold(noisy, theta, tau, sides, rng):
-    """Node -> (noisy value, weight), each node sampled by its own coin (9.1)."""
-    released = {}
-    for node, x in noisy.items():
-        if rng.random() < threshold_sampling.inclusion(x, theta, tau, sides):
-            released[node] = (x, threshold_sampling.weight(x, tau))
-    return released
-
-
-def priority(noisy, theta, s, sides, rng):
-    """{node: (noisy value, weight)} of the s largest |x|/r, and tau_s, the (s + 1)-th (9.4).
-
-    The candidates pass max(theta, 1). With at most s of them all are released and tau_s = 0.
-    """
-    if s < 0:
-        raise ValueError("s must not be negative")
-    candidates = []
-    for node, x in noisy.items():
-        if high_pass_filter.passes(x, max(theta, 1), sides):
-            r = 1.0 - rng.random()  # (0, 1]
-            candidates.append((abs(x) / r, node, x))
-    candidates.sort(key=lambda candidate: candidate[0], reverse=True)
-    tau_s = candidates[s][0] if len(candidates) > s else 0.0
-    released = {}
-    for _, node, x in candidates[:s]:
-        released[node] = (x, math.copysign(max(abs(x), tau_s), x))
-    return released, tau_s
 
 
 def range_variance(lo, hi, m, epsilon, l1, shares):
@@ -197,10 +124,7 @@ def noisy2(counts2d, epsilon, l1, rng):
     """Rectangle -> sum plus noise, the same law for every rectangle."""
     m1, m2 = len(counts2d), len(counts2d[0])
     alpha = geometric.alpha_for(epsilon, l1 * sensitivity2(m1, m2))
-    published = {}
-    for node, total in nodes2(counts2d).items():
-        published[node] = total + geometric.draw(alpha, rng)
-    return published
+    return geometric.noisy(nodes2(counts2d), alpha, rng)
 
 
 def cover2(box, shape):

@@ -25,6 +25,24 @@ def draw(alpha, rng):
     return first - second
 
 
+def noisy(counts, alpha, rng):
+    """Key -> count plus its own noise, empty ones too."""
+    return {key: count + draw(alpha, rng) for key, count in counts.items()}
+
+
+def draw_either(scale, rng, noise):
+    """One value of Laplace(scale), a float's idealisation, or of a = exp(-1/scale)."""
+    if noise == "laplace":
+        return float(rng.laplace(0, scale))
+    if noise == "geometric":
+        return draw(math.exp(-1 / scale), rng)
+    raise ValueError(f"no such noise: {noise}")
+
+
+def variance_of_either(scale, noise):
+    return 2 * scale**2 if noise == "laplace" else variance(math.exp(-1 / scale))
+
+
 def mean_abs(alpha):
     """E|X| = 2a/(1 - a^2)."""
     return 2 * alpha / (1 - alpha**2)

@@ -54,22 +54,6 @@ def truncate(row, d_max, rng):
     return [1 if j in ones else 0 for j in range(len(row))]
 
 
-def draw(scale, rng, noise):
-    """One value of noise: Laplace(scale), or geometric with a = exp(-1/scale)."""
-    if noise == "laplace":
-        return float(rng.laplace(0, scale))
-    if noise == "geometric":
-        return geometric.draw(math.exp(-1 / scale), rng)
-    raise ValueError(f"no such noise: {noise}")
-
-
-def noise_variance(scale, noise):
-    """Of one value of `draw`."""
-    if noise == "laplace":
-        return 2 * scale**2
-    return geometric.variance(math.exp(-1 / scale))
-
-
 def amplified(eps1, beta):
     """epsilon' = ln(1 + (e^eps1 - 1)/beta): what may be spent on a sample of rate beta."""
     return math.log1p(math.expm1(eps1) / beta)
@@ -104,7 +88,7 @@ def noisy_sample_counts(rows, d, d_max, eps1, variant, rng, beta=0.5, noise="lap
     else:
         raise ValueError(f"no noisy counts in variant {variant}")
     counts = column_counts(used, d)
-    return [count + draw(scale, rng, noise) for count in counts], scale
+    return [count + geometric.draw_either(scale, rng, noise) for count in counts], scale
 
 
 def ascending(values):
@@ -122,7 +106,7 @@ def release_sums(counts, parts, d_max, eps2, rng, noise="geometric"):
     """
     published = [0.0] * len(counts)
     for part in parts:
-        total = sum(counts[j] for j in part) + draw(d_max / eps2, rng, noise)
+        total = sum(counts[j] for j in part) + geometric.draw_either(d_max / eps2, rng, noise)
         for j in part:
             published[j] = total / len(part)
     return published
@@ -163,7 +147,7 @@ def estimated_smoothing(noisy, w, scale, factor, noise="laplace"):
     parts = groups(range(len(ordered)), w)
     seen = smoothing_error(ordered, parts)
     for part in parts:
-        seen -= len(part) * noise_variance(scale, noise) * (1 - 1 / len(part))
+        seen -= len(part) * geometric.variance_of_either(scale, noise) * (1 - 1 / len(part))
     return max(0.0, factor**2 * seen / len(ordered))
 
 

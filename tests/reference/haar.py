@@ -53,10 +53,7 @@ def sensitivity(m):
 def noisy(counts, epsilon, l1, rng):
     """Every coefficient plus two-sided geometric noise, a = exp(-epsilon/(l1 * sensitivity))."""
     alpha = geometric.alpha_for(epsilon, l1 * sensitivity(len(counts)))
-    published = {}
-    for name, value in coefficients(counts).items():
-        published[name] = value + geometric.draw(alpha, rng)
-    return published
+    return geometric.noisy(coefficients(counts), alpha, rng)
 
 
 def reconstruct(coeffs, m):

@@ -18,15 +18,15 @@ def passes(x, theta, sides):
     return abs(x) >= theta
 
 
+def kept(noisy, theta, sides):
+    """The cells that pass, with their noisy values."""
+    return {cell: x for cell, x in noisy.items() if passes(x, theta, sides)}
+
+
 def release(counts, epsilon, sensitivity, theta, sides, rng):
     """Cell index -> noisy value, for the cells that pass."""
     alpha = geometric.alpha_for(epsilon, sensitivity)
-    noisy = [count + geometric.draw(alpha, rng) for count in counts]
-    released = {}
-    for cell, x in enumerate(noisy):
-        if passes(x, theta, sides):
-            released[cell] = x
-    return released
+    return kept(geometric.noisy(dict(enumerate(counts)), alpha, rng), theta, sides)
 
 
 def survival(alpha, theta, sides):

@@ -64,15 +64,8 @@ def noisy(counts, epsilon, l1, rng, noise):
 
     The sensitivity is 1 per record (8.1), 2 per edge for degrees of a graph (8.2): `l1`.
     """
-    published = []
-    for count in sorted(counts):
-        if noise == "laplace":
-            published.append(count + float(rng.laplace(0, l1 / epsilon)))
-        elif noise == "geometric":
-            published.append(count + geometric.draw(geometric.alpha_for(epsilon, l1), rng))
-        else:
-            raise ValueError(f"no such noise: {noise}")
-    return published
+    scale = l1 / epsilon
+    return [count + geometric.draw_either(scale, rng, noise) for count in sorted(counts)]
 
 
 def estimate(published, estimator):

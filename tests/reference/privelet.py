@@ -10,27 +10,7 @@ or 2 rho/epsilon (replace). The floats are an idealisation (methods.md 0.2).
 
 import math
 
-
-def noise_parameter(rho, epsilon, neighbours):
-    """lambda, for "add/remove" or "replace"."""
-    if neighbours == "add/remove":
-        return rho / epsilon
-    if neighbours == "replace":
-        return 2 * rho / epsilon
-    raise ValueError(f"no such neighbours: {neighbours}")
-
-
-def padded_size(m):
-    """2^l, the smallest power of two that is at least m."""
-    size = 1
-    while size < m:
-        size *= 2
-    return size
-
-
-def haar_sensitivity(m):
-    """rho = 1 + log2 of the padded size (5.1)."""
-    return padded_size(m).bit_length()
+from . import tree_inference
 
 
 def haar_range_variance(lo, hi, m, epsilon, neighbours):
@@ -40,21 +20,20 @@ def haar_range_variance(lo, hi, m, epsilon, neighbours):
     more than its right; a coefficient's variance is 2 (lambda/W)^2. Nodes that the range covers or
     misses count 0 times, and so do all below them.
     """
-    size = padded_size(m)
-    if not 0 <= lo <= hi <= m:
-        raise ValueError("need 0 <= lo <= hi <= m")
-    parameter = noise_parameter(haar_sensitivity(m), epsilon, neighbours)
+    height = tree_inference.levels(m, 2)
+    size = 2 ** (height - 1)  # padded
+    parameter = height / epsilon * {"add/remove": 1, "replace": 2}[neighbours]
     terms = [2 * ((hi - lo) * parameter / size) ** 2]
 
-    def visit(node, start, stop):
+    def visit(start, stop):
         if max(lo, start) >= min(hi, stop) or (lo <= start and stop <= hi):
             return
         middle = (start + stop) // 2
         left = max(0, min(hi, middle) - max(lo, start))
         right = max(0, min(hi, stop) - max(lo, middle))
         terms.append(2 * ((left - right) * parameter / (stop - start)) ** 2)
-        visit(2 * node, start, middle)
-        visit(2 * node + 1, middle, stop)
+        visit(start, middle)
+        visit(middle, stop)
 
-    visit(1, 0, size)
+    visit(0, size)
     return math.fsum(terms)

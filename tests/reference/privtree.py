@@ -44,21 +44,12 @@ def structure_probabilities(records, fanout, beta, epsilon, theta, depth):
     """Every possible set of leaves and its probability; tiny cases only."""
     lam, delta = scale(beta, epsilon), decay(beta, epsilon)
 
-    def law(items, prefix):
-        k = fanout(prefix)
-        level = len(prefix)
-        leaf = frozenset([prefix])
-        if level == depth or k == 0:
-            return {leaf: 1.0}
-        p = proceed(score(len(items), level, theta, delta), theta, lam)
-        below = {frozenset(): p}
-        for i in range(k):
-            part = [r for r in items if len(r) > level and r[level] == i]
-            child = law(part, (*prefix, i))
-            below = {s | t: q * r for s, q in below.items() for t, r in child.items()}
-        return {leaf: 1 - p, **below}
+    def splits(items, level):
+        return proceed(score(len(items), level, theta, delta), theta, lam)
 
-    return law(list(records), ())
+    return adaptive.law_of_tree(
+        adaptive.weigh(records), fanout, depth, splits, adaptive.partition
+    )
 
 
 def structural_loss(beta, epsilon):
@@ -71,13 +62,6 @@ def structural_loss(beta, epsilon):
     """
     lam = scale(beta, epsilon)
     delta = decay(beta, epsilon)
-    best = []
-    for sign in (1, -1):
-        up_to = []
-        for i, u in enumerate(range(-delta, math.ceil(40 * lam) + 1)):
-            ratio, stop_ratio = adaptive.log_ratios(u, 1 / lam, 1, "geometric")  # u + G > 0
-            further = up_to[i - delta] if i >= delta else 0.0
-            value = max(-sign * stop_ratio, sign * ratio + max(0.0, further))
-            up_to.append(max(value, up_to[-1]) if up_to else value)
-        best.append(up_to[-1])
-    return best[0], best[1]
+    steps = range(-delta, math.ceil(40 * lam) + 1)
+    ratios = [adaptive.log_ratios(u, 1 / lam, 1, "geometric") for u in steps]  # u + G > 0
+    return adaptive.worst_sequences(ratios, delta)

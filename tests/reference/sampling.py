@@ -77,17 +77,12 @@ def count_edges(records, items, contexts):
     return counts
 
 
-def noisy(counts, epsilon, sensitivity, rng):
-    """Every count with its own noise, empty ones too."""
-    alpha = geometric.alpha_for(epsilon, sensitivity)
-    return {key: count + geometric.draw(alpha, rng) for key, count in counts.items()}
-
-
 def publish(sampled, items, contexts, l, eps1, eps2, rng):
     """q1 and q2 of the SAME sample, with eps1 and eps2."""
+    one, two = (geometric.alpha_for(epsilon, l) for epsilon in (eps1, eps2))
     return (
-        noisy(count_items(sampled, items), eps1, l, rng),
-        noisy(count_edges(sampled, items, contexts), eps2, l, rng),
+        geometric.noisy(count_items(sampled, items), one, rng),
+        geometric.noisy(count_edges(sampled, items, contexts), two, rng),
     )
 
 
@@ -113,7 +108,8 @@ def estimate_popularity(records, items, d, eps0, rng):
     sampled = {}
     for user, mine in records.items():
         sampled[user], _ = at_random(mine, d, rng)
-    return normalised(noisy(count_items(sampled, items), eps0, d, rng))
+    alpha = geometric.alpha_for(eps0, d)
+    return normalised(geometric.noisy(count_items(sampled, items), alpha, rng))
 
 
 def hybrid(records, items, contexts, l, d, random_share, eps0, eps1, eps2, rng):
@@ -173,12 +169,7 @@ def error_sra(records, items, l, eps1, noise="geometric"):
 
 
 def noise_variance(l, epsilon, noise):
-    """Of one count: 2 l^2/epsilon^2 for "laplace", 2a/(1 - a)^2 for "geometric"."""
-    if noise == "laplace":
-        return 2 * l**2 / epsilon**2
-    if noise == "geometric":
-        return geometric.variance(geometric.alpha_for(epsilon, l))
-    raise ValueError(f"no such noise: {noise}")
+    return geometric.variance_of_either(l / epsilon, noise)
 
 
 # The best l: n users of M independent records each, each of the item with probability p

@@ -29,15 +29,19 @@ def weight(x, tau):
     return math.copysign(max(abs(x), tau), x)
 
 
-def release(counts, epsilon, sensitivity, tau, theta, sides, rng):
-    """Cell index -> (noisy value, unbiased weight), for the sampled cells."""
-    alpha = geometric.alpha_for(epsilon, sensitivity)
-    noisy = [count + geometric.draw(alpha, rng) for count in counts]
+def sample(noisy, theta, tau, sides, rng):
+    """Cell -> (noisy value, unbiased weight), each cell sampled by its own coin."""
     released = {}
-    for cell, x in enumerate(noisy):
+    for cell, x in noisy.items():
         if rng.random() < inclusion(x, theta, tau, sides):
             released[cell] = (x, weight(x, tau))
     return released
+
+
+def release(counts, epsilon, sensitivity, tau, theta, sides, rng):
+    """Cell index -> (noisy value, unbiased weight), for the sampled cells."""
+    alpha = geometric.alpha_for(epsilon, sensitivity)
+    return sample(geometric.noisy(dict(enumerate(counts)), alpha, rng), theta, tau, sides, rng)
 
 
 def survival(alpha, theta, tau, sides):
