@@ -25,7 +25,7 @@ from workbench.datasets import (
     checkins,
     ratings,
 )
-from workbench.estimates import Microdata
+from workbench.estimates import DerivedAnswers, Microdata
 from workbench.inference import MaximumEntropy
 from workbench.mechanisms.laws import Subject, seeded
 from workbench.owner import Budget, Session
@@ -82,6 +82,8 @@ def releases() -> list[Release]:
     others.append(synthesis(records, seeded()).estimate)
     answers = mechanisms.LaplaceQueries(budget, Marginals(1))(table, seeded()).estimate
     others.append(MaximumEntropy(0.01, 140.0)(answers))
+    derived = (DOMAIN, answers.workload, answers.values, answers.variances)
+    others.append(DerivedAnswers(*derived))
     others.append(Microdata(DOMAIN, np.array([1, 1, 60])))
     ledger = tuple(made[0].ledger)
     return made + [replace(made[0], estimate=other, ledger=ledger) for other in others]
@@ -139,7 +141,7 @@ def session_files(budget: DP | ZCDP = DP(2.0, 1e-6)) -> list[dict[str, bytes]]: 
         session = Session.open(path, table)
         if isinstance(budget, DP):
             session.ask(Marginals(1), 0.5)
-        session.budget.limit.release(
+        session.budget.release(
             mechanisms.HighPassFilter(DP(0.25), theta=5), table, unit="a trip"
         )
 
@@ -274,8 +276,7 @@ TSMC = {
 
 
 def foursquare_as_small(monkeypatch) -> None:
-    form = checkins.FORMS["nyc"]._replace(check_ins=2)
-    monkeypatch.setitem(checkins.FORMS, "nyc", form)
+    monkeypatch.setitem(checkins.FORMS, "nyc", (1083, 2))
 
 
 def netflix_as_small(monkeypatch) -> None:

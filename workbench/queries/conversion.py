@@ -34,6 +34,7 @@ def linear_queries(workload: Any, domain: Domain) -> Linear:
         ones = np.ones(len(workload))
         ends = np.arange(len(workload) + 1)
         return Products(domain.attributes, workload.factors, workload.which, ones, ends)
+    domain.refuse_wide()
     if isinstance(workload, Subsets) and len(workload.members) <= MAX_TERMS:
         codes = domain.codes(workload.members)
         return Products.boxes(domain, codes, codes + 1, workload.offsets)

@@ -111,7 +111,6 @@ class Ranges:
 
     def on(self, domain: Domain) -> Ranges:
         """Itself, if every range lies in the domain."""
-        domain.refuse_wide()
         if len(self) and self.hi.max() > domain.size:
             i = int(self.hi.argmax())
             raise ValueError(
@@ -197,7 +196,6 @@ class Subsets:
 
     def on(self, domain: Domain) -> Subsets:
         """Itself, if every member lies in the domain."""
-        domain.refuse_wide()
         members = self.members
         if len(members) and not 0 <= members.min() <= members.max() < domain.size:
             raise ValueError(f"a subset names a cell outside a domain of {domain.size} cells")
