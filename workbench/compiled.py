@@ -226,11 +226,6 @@ def limited_threads(threads: int) -> Iterator[None]:
         _limit.reset(token)
 
 
-def limit_process(threads: int) -> None:
-    """Have this process, and those that it starts, take at most so many threads."""
-    os.environ[VARIABLE] = str(threads)
-
-
 def on_threads(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> list[Result]:

@@ -12,8 +12,6 @@ import pytest
 from tests.agreement import fits_chances, seeded
 from workbench import PUBLIC, UNBOUNDED, Attributes, Bound, Boxes, Domain, Interactions, Ranges
 from workbench.data import SparseTable, sampling, sources
-from workbench.mechanisms import HighPassFilter
-from workbench.privacy import DP
 
 FILMS = Domain(("film", "day"), (6, 7), (tuple("abcdef"), None))
 FRAME = pd.DataFrame(
@@ -181,7 +179,6 @@ def test_no_users_at_all_are_interactions(tmp_path):
         )
         for sample in (data.bounded(3), data.one_per_item(), data.top_scored(2, np.zeros(6))):
             assert len(sample) == 0
-        assert len(data.bounded(3).pairs()) == 0
 
 
 # What is rows_by_user
@@ -513,42 +510,6 @@ def test_attributes_that_cannot_be_crossed_are_refused(named, says):
         Interactions.from_frame(trips(), user="who", domain=TRIPS, bound=UNBOUNDED, **named)
 
 
-# Item–item edges
-
-
-@pytest.mark.parametrize("l", [2, 3, 6])
-def test_pairs_are_literal_and_within_their_bound(l):  # noqa: E741
-    data = made().bounded(l, seeded())
-    literal = Counter()
-    for user_rows in rows(data).values():
-        for (a, _), (b, _) in combinations(user_rows, 2):
-            literal[min(a, b), max(a, b)] += 1
-    table = data.pairs()
-    cells = map(tuple, table.domain.codes(table.keys).tolist())
-    assert dict(zip(cells, table.counts.tolist(), strict=True)) == literal
-    assert table.bound == Bound(l * (l - 1) // 2, l * (l - 1) // 2, l * (l - 1) // 2)
-    user_rows = rows(data)
-    for user in user_rows:  # without one user
-        keep = data.users != user
-        without = Interactions(
-            data.domain, *(c[keep] for c in (data.users, data.items, data.contexts)), data.bound
-        ).pairs()
-        dense = table.dense() - without.dense()
-        assert (
-            dense.sum()
-            == len(user_rows[user]) * (len(user_rows[user]) - 1) // 2
-            <= table.bound.l1
-        )
-    same = Interactions.from_codes(data.domain, [0] * l, [3] * l, [0] * l, data.bound).pairs()
-    assert same.counts.tolist() == [table.bound.l1]  # one item l times: all on its diagonal
-
-
-def test_pairs_of_distinct_items_move_each_cell_by_one():
-    table = made(bound=Bound(6, 1)).one_per_item().bounded(4).pairs()
-    assert table.bound == Bound(6, 1)
-    assert table.domain.attributes == ("film", "other film")
-
-
 @pytest.mark.parametrize("items", [6, 10**9])
 def test_distinct_items_are_checked_not_believed(items):
     domain = Domain(("film", "day"), (items, 7))
@@ -561,17 +522,7 @@ def test_distinct_items_are_checked_not_believed(items):
         Interactions(domain, *columns, Bound(3, 1), distinct=True)
     assert not Interactions(domain, *columns, Bound(3, 3)).distinct
     before = [column[:4] for column in columns]
-    assert Interactions(domain, *before, Bound(3, 1), distinct=True).pairs().bound == Bound(
-        3, 1
-    )
-
-
-def test_pairs_need_a_bound_and_are_released_like_any_table():
-    for data in (made(), made().bounded(1)):
-        with pytest.raises(ValueError, match=r"l >= 2 records"):
-            data.pairs()
-    release = HighPassFilter(DP(1.0), theta=20)(made().bounded(4).pairs(), seeded())
-    assert release.privacy == DP(1.0) and release.estimate.law.rate == pytest.approx(1 / 6)
+    assert Interactions(domain, *before, Bound(3, 1), distinct=True).distinct
 
 
 def test_records_are_read_through_the_preparation_of_their_domain(tmp_path):

@@ -663,18 +663,6 @@ def test_error_bars_are_given_where_no_node_is_cut():
             assert answer[0] == pytest.approx(sum(by_cell[lo:hi]))
 
 
-def test_noise_of_a_level_is_that_of_shares_of_leaves():
-    tree, levels = Quadtree(2, 3), np.array([1, 2, 2, 3, 3, 3, 3, 2, 1, 1])
-    keys = np.array([[0, 16, 20, 24, 25, 26, 27, 28, 32, 48]], np.uint64)
-    estimate = Leaves(tree, levels, keys, np.arange(10), Law("geometric", 0.7))
-    one = np.eye(10, dtype=int)
-    for level in range(4):
-        shares = [replace(estimate, values=row).answer(Level(level)) for row in one]
-        variance = geometric_variance(0.7) * (np.array(shares) ** 2).sum(axis=0)
-        assert estimate.noise_variance(level) == pytest.approx(variance.mean())
-    assert np.isnan(replace(estimate, law=None).noise_variance(1))
-
-
 def test_leaves_are_added_up_at_a_coarser_level():
     data = Records.from_values(
         Prefixes("ab", 6), ["ab", "abba", "b", "aaaaaa", "bb"] * 9, Bound()

@@ -187,15 +187,3 @@ def _sift(heap, size, i):
         heap[i] = heap[child]
         i = child
     heap[i] = x
-
-
-@njit(cache=True, nogil=True)
-def item_pairs(starts, items, m, out):
-    """The key of every pair of items (of m) of one user, the smaller item first."""
-    k = 0
-    for u in range(starts.size - 1):
-        for i in range(starts[u], starts[u + 1]):
-            for j in range(starts[u], i):
-                a, b = np.int64(items[i]), np.int64(items[j])
-                out[k] = min(a, b) * m + max(a, b)
-                k += 1

@@ -17,7 +17,7 @@ import numpy as np
 from workbench.compiled import on_threads, thread_count
 from workbench.data import interaction_kernels
 from workbench.data.interaction_rows import Columns
-from workbench.data.table import PUBLIC, Bound, Public, SparseTable, Unbounded
+from workbench.data.table import PUBLIC, Bound, Public, Unbounded
 from workbench.data.users import Users, cut_key, seeds
 from workbench.spaces import Domain
 from workbench.value import Int, Num, UInt64, sealed
@@ -45,13 +45,6 @@ class Draws(NamedTuple):
     def key(self) -> bytes:
         """The given one, or one that is drawn."""
         return self.rng if isinstance(self.rng, bytes) else cut_key(rng=self.rng)
-
-
-class PairCounts(NamedTuple):
-    """Pairs of items as keys of a square of items, ascending, and how many there are of each."""
-
-    keys: Int[np.ndarray, " cells"]
-    counts: Int[np.ndarray, " cells"]
 
 
 def sample_records(
@@ -91,18 +84,6 @@ def top_scored(
         random,
         ranks,
     )
-
-
-def count_item_pairs(
-    items: Int[np.ndarray, " records"], starts: np.ndarray, size: int
-) -> PairCounts:
-    """How many pairs of records of one user fall on each unordered pair of the `size` items."""
-    sizes = np.diff(starts)
-    keys = np.empty((sizes * (sizes - 1) // 2).sum(), np.int64)
-    interaction_kernels.item_pairs(starts, items, size, keys)
-    keys.sort()
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    return PairCounts(keys[first], np.diff(first, append=len(keys)))
 
 
 def first_repeated(items: Int[np.ndarray, " records"], starts: np.ndarray, size: int) -> int:
@@ -400,49 +381,6 @@ class OfUsers:
             self._columns, self._starts, records, min(random, records), scores, self._draws(rng)
         )
         return self._sampled(sample, limit, self.distinct)
-
-    def pairs(self, rng: np.random.Generator | None = None) -> SparseTable:
-        """Item–item edges: how many pairs of records of one user fall on each pair of items.
-
-        Pairs are unordered: the smaller code stands first, and two records of one item meet on the
-        diagonal. A user with l records makes l(l−1)/2 pairs, which is how far they move the table:
-        any mechanism on sparse tables releases it. Bound the users first: memory is 8 bytes a pair.
-        Whoever has more records than the bound says is cut at random.
-
-        Parameters
-        ----------
-        rng : numpy Generator, optional
-            As in `bounded`.
-
-        Returns
-        -------
-        SparseTable
-            Over item × other item, in pairs.
-
-        Raises
-        ------
-        ValueError
-            Without a bound of at least 2 records a user.
-        """
-        most = self._most_records
-        bound: Bound | Public = PUBLIC
-        if self.bound is not PUBLIC:
-            if most is None or most < 2:
-                raise ValueError(
-                    f"pairs need users with at most l >= 2 records, but the bound is {self.bound!r}: "
-                    "l(l-1)/2 pairs are what one user can change; use bounded(l)"
-                )
-            bound = _records_bound(most * (most - 1) // 2, self.distinct)
-        if most is not None and self.records_per_user().max(initial=0) > most:
-            return self.bounded(most, rng).pairs()
-        name = self.domain.attributes[0]
-        size = self.domain.shape[0]
-        labels = self.domain.labels and self.domain.labels[:1] * 2
-        domain = Domain((name, f"other {name}"), (size, size), labels)
-        cells = count_item_pairs(self.items, self._starts, size)
-        return SparseTable(
-            domain, sealed(cells.keys), sealed(cells.counts), bound, self.truth_public
-        )
 
     @property
     def _most_records(self) -> int | None:

@@ -147,29 +147,6 @@ class Leaves(OverHierarchy, Estimate):
         )
         return _Position(node, np.where(at < 0, 0, part))
 
-    def noise_variance(self, level: int) -> float:
-        """The variance that noise gives to the answer about a node of a level, mean over all of them.
-
-        In closed form: a node's answer has the noise of the leaves below it; of a leaf above it, spread
-        evenly over k nodes, 1/k.
-
-        Parameters
-        ----------
-        level : int
-            0 is the root.
-
-        Returns
-        -------
-        float
-            In records²; NaN where the noise has no one law.
-        """
-        if self.law is None:
-            return float("nan")
-        nodes_of_level = np.cumprod([1.0, *self.hierarchy.digits.radices])
-        # Σ over a leaf's k nodes of 1/k²
-        share = np.minimum(1, nodes_of_level[self.levels] / nodes_of_level[level])
-        return float(self.law.variance * share.sum() / nodes_of_level[level])
-
     def coarsened(self, level: int) -> Self:
         """Return the counts with leaves below a level added up to their nodes there.
 

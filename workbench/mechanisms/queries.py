@@ -87,13 +87,6 @@ class LaplaceQueries(Mechanism):
         """The scale b of the noise on each answer, where a unit moves the table by l1."""
         return self.query_sensitivity(domain) * l1 / self.budget.epsilon
 
-    def epsilon_for(self, domain: Domain, error: float, l1: float = 1) -> float:
-        """The ε, whatever the budget, at which each answer's noise has standard deviation `error`.
-
-        That of Laplace's noise is √2·b, and b = query_sensitivity·l1/ε.
-        """
-        return sqrt(2) * self.query_sensitivity(domain) * l1 / error
-
     def __call__(
         self, table: SparseTable | WideTable, rng: np.random.Generator | None = None
     ) -> Release:
@@ -203,10 +196,6 @@ class GaussianQueries(Mechanism):
     def scale(self, domain: Domain, l1: float = 1) -> float:
         """σ of the noise on each answer, where a unit moves the table by l1."""
         return self.query_sensitivity(domain) * l1 / sqrt(2 * self.budget.rho)
-
-    def rho_for(self, domain: Domain, error: float, l1: float = 1) -> float:
-        """The ρ, whatever the budget, at which each answer's noise has standard deviation `error`."""
-        return (self.query_sensitivity(domain) * l1 / error) ** 2 / 2
 
     def __call__(
         self, table: SparseTable | WideTable, rng: np.random.Generator | None = None

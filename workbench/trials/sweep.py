@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -152,10 +152,6 @@ class Sweep:
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise ValueError(f"Sweep.seeds = {self.seeds} is not allowed: need at least 1")
-
-    def with_max_seeds(self, seeds: int) -> Sweep:
-        """Return the same sweep with at most `seeds` repetitions."""
-        return replace(self, seeds=min(seeds, self.seeds))
 
     def trials(self) -> Iterator[Trial]:
         """Yield all trials dataset by dataset, so that each table is loaded once."""
