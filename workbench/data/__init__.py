@@ -1,14 +1,13 @@
 """Private data: tables, records and interactions with a stated bound, and the reader of rows.
 
-Whatever one user has, at most so much of it stays: `bounded_contributions` cuts each user on their own,
-by a function of a secret key and of that user's records alone. Users are numbers that identify them
-(`users.UserNumbers`); what a user's draws come from is `users.seeds`.
+`bounded_contributions` truncates each user to a stated bound. What it keeps is a function of a secret key
+and of that user's records alone. `UserNumbers` turns identifiers into numbers, and `users.seeds` gives each
+user the bits that their draws come from.
 
-A unit is a user with all their records. What a mechanism publishes are counts of items and of
-edges (item × context); a user with many records moves them far, so that most mechanisms first keep
-a few records of each user. That sampling happens here, for each user on their own and with draws
-that are independent across users: run an ε-DP mechanism on what is kept, and the whole is ε-DP
-(Fan & Jin, WWW 2015, Lemma 6).
+A unit is a user with all their records. Mechanisms publish counts of items and of edges (item × context).
+A user with many records moves these counts far, so most mechanisms first keep a few records of each user.
+The sampling happens here, for each user separately and with draws that are independent across users. An
+ε-DP mechanism on the records that are kept makes the whole ε-DP (Fan & Jin, WWW 2015, Lemma 6).
 """
 
 from workbench.data.checks import (

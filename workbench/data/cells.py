@@ -1,4 +1,4 @@
-"""Rows to cells, by sorting: keys in any order become distinct keys and what each of them counts."""
+"""Rows to cells, by sorting: keys in any order become distinct keys and their counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WAITING = 2**25  # rows
 def cells_of_keys(
     keys: Int[np.ndarray, " rows"],
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """The distinct keys, ascending, and how many rows have each; `keys` are sorted where they are."""
+    """Return the distinct keys, ascending, and the number of rows of each. Sorts `keys` in place."""
     keys.sort()
     starts = _starts(keys)
     counts = np.empty_like(starts)
@@ -26,10 +26,10 @@ def cells_of_keys(
 def cells_of_counts(
     keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"]
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """The distinct keys of rows that count something, ascending, and what their counts sum to.
+    """Return the distinct keys of rows with a positive count, ascending, and the sum of their counts.
 
-    Key and count are sorted as one number where both fit; numbers are sorted much faster than orders.
-    What `keys` held is overwritten.
+    Key and count are sorted as one number if both fit, which is much faster than sorting an order. `keys` is
+    overwritten.
     """
     if counts.sum(dtype=float) > LARGEST_TOTAL:
         raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
@@ -57,9 +57,9 @@ def cells_of_counts(
 
 
 class CellCounts:
-    """Cells and their counts of rows that come in batches; memory is for the cells and some rows.
+    """Cells and counts of rows that come in batches, in memory for the cells and some rows.
 
-    Rows wait until they are as many as there are cells, so that each is sorted a few times in all.
+    Rows wait until they are as many as there are cells, so that each row is sorted only a few times.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class CellCounts:
     def add(
         self, keys: Int[np.ndarray, " rows"], counts: Int[np.ndarray, " rows"] | None = None
     ) -> None:
-        """Some rows; without counts, which all batches have or none, each counts one."""
+        """Add some rows. Either all batches have counts or none, and then each row counts one."""
         self._total += len(keys) if counts is None else counts.sum(dtype=float)
         if self._total > LARGEST_TOTAL:
             raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
@@ -89,7 +89,7 @@ class CellCounts:
             self._sort()
 
     def cells(self) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-        """The keys of cells that are not empty, ascending, and their counts."""
+        """Return the keys of cells that are not empty, ascending, and their counts."""
         self._sort()
         return self._keys, self._counts
 
@@ -107,19 +107,19 @@ class CellCounts:
 
 
 class GrowingArray:
-    """Integers that come in pieces, and are joined when all are there."""
+    """Integers that come in pieces and are joined once."""
 
     def __init__(self) -> None:
         self.size = 0
         self._pieces: list[np.ndarray] = []
 
     def append(self, numbers: Int[np.ndarray, " more"]) -> None:
-        """Some more numbers, which nobody changes."""
+        """Add numbers, which nobody may change later."""
         self._pieces.append(numbers)
         self.size += len(numbers)
 
     def take(self) -> Int[np.ndarray, " numbers"]:
-        """All numbers, which are then somebody else's."""
+        """Return all numbers and forget them."""
         numbers = np.empty(self.size, np.int64)
         if self._pieces:
             np.concatenate(self._pieces, out=numbers)
@@ -129,7 +129,7 @@ class GrowingArray:
 
 
 def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
-    """Counts as int64, or a ValueError that names the first that is not an integer >= 0."""
+    """Return counts as int64, or raise a ValueError that names the first that is not an integer >= 0."""
     counts = np.asarray(counts)
     if counts.dtype.kind not in "iufb":
         try:
@@ -146,13 +146,13 @@ def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
 
 
 def is_no_count(counts: Num[np.ndarray, " rows"]) -> np.ndarray:
-    """Where numbers are not integers from 0 to 2⁵³."""
+    """Return which numbers are not integers from 0 to 2⁵³."""
     bad = ~((counts >= 0) & (counts <= LARGEST_TOTAL))  # NaN is bad
     return bad | (counts != np.floor(counts)) if counts.dtype.kind == "f" else bad
 
 
 def _starts(keys: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " cells"]:
-    """Where runs of equal keys begin."""
+    """Return the indices at which runs of equal keys begin."""
     begins = np.empty(len(keys), bool)
     begins[:1] = True
     np.not_equal(keys[1:], keys[:-1], out=begins[1:])

@@ -1,4 +1,4 @@
-"""What an owner asks of a table before a release: a draft of its domain, and which rows would be refused."""
+"""Checks before a release: a draft of a table's domain, and the rows that would be refused."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ _ACTIONS = {"other": "refuse", "missing": "refuse"}
 
 
 def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
-    """The beginning of a domain's file: an attribute a column, what values there can be left blank.
+    """Draft a domain file with an attribute for each column, and blanks for their values.
 
-    No value of the table is read, nor the least and largest values or lists of values that files keep
-    beside their columns: which values occur is private. Of a CSV file the first line is read.
+    Which values occur is private, so no value of the table is read, nor the statistics and dictionaries that
+    files keep next to their columns. The names of a CSV file come from its first line.
 
     Parameters
     ----------
     data : frame, path, or list of paths
-        Whose columns.
+        The table.
     table : str, optional
-        The table of a DuckDB or SQLite file.
+        Name of a table in a DuckDB or SQLite file.
 
     Returns
     -------
     dict
-        What `Domain.from_dict` reads once each `BLANK` is filled in; until then it refuses them by name.
+        Argument of `Domain.from_dict` once each `BLANK` is filled in. Until then it names the blanks.
 
     Raises
     ------
     ValueError
-        A file that cannot be read, or a column's name that stands there twice.
+        If a file cannot be read, or two columns have one name.
     """
     source = open_sources(data, table)[0]
     source.refuse_columns(source.names)
@@ -119,13 +119,13 @@ class RefusedColumn:
     Parameters
     ----------
     column : str
-        The column.
+        Name of the column.
     need : str
-        What its values have to be.
+        Values that are allowed.
     rows : int
-        How many rows are refused because of it.
+        Number of rows that are refused because of it.
     examples : dict of str
-        The first different values, as text, and the place that each first stands in.
+        The first different values, as text, with the place where each occurs first.
     """
 
     column: str
@@ -141,11 +141,11 @@ class TableCheck:
     Parameters
     ----------
     rows : int
-        How many the table has.
+        Number of rows of the table.
     left_out : int
-        How many of them a rule of the domain drops.
+        Number of rows that a rule of the domain drops.
     refused : list of RefusedColumn
-        Columns of the domain in which rows are refused; then those of counts and users.
+        Columns of the domain in which rows are refused, then those of counts and users.
     """
 
     rows: int = 0
@@ -179,17 +179,17 @@ def check_table(
 ) -> TableCheck:
     """Find all values of a table that a release would refuse, without keeping any.
 
-    Labels that are added to a domain because of what this says make the domain private: better say what
-    becomes of other values.
+    A label that you add to a domain because of this check makes the domain depend on private data. It is
+    better to state what happens to other values.
 
     Parameters
     ----------
     data : frame, path, or list of paths
         As `SparseTable.read` and `from_frame` take it.
     domain : Domain
-        Which cells there can be.
+        All possible cells.
     count, user : str, optional
-        The columns of counts and of users.
+        Columns of counts and of users.
     user_type : "text", optional
         Read users as text, as in `SparseTable.from_frame`.
     table, progress
@@ -202,7 +202,7 @@ def check_table(
     Raises
     ------
     ValueError
-        A file that cannot be read, or a column that is missing or of a type that no rule reads.
+        If a file cannot be read, or a column is missing or of a type that no rule reads.
     """
     check = TableCheck()
     users = None if user is None else UserNumbers(user, user_type)

@@ -37,35 +37,35 @@ from workbench.value import Float, Int, UInt64, not_allowed, read_only, sealed
 class Interactions(OfUsers):
     """Records (user, item, context), sorted by user. A unit is a user with all their records.
 
-    What samples the records cuts users to a stated bound, and believes no more than it has cut or
-    checked.
+    Methods that sample the records truncate users to a stated bound. They believe no bound that they have
+    not enforced or checked.
 
     Parameters
     ----------
     domain : Domain
         Two attributes, items and contexts, which are public.
     users : int[records]
-        Codes >= 0 in ascending order; which of them exist is private.
+        Codes >= 0 in ascending order. Which of them occur is private.
     items, contexts : int[records]
         Codes of the domain's first and second attribute.
     bound : Bound, UNBOUNDED or PUBLIC
-        How far one user moves the edge counts (records of an item in a context): Bound(M, 1) where a
-        user has at most M records and no item twice, Bound(M, M, M) where items may repeat,
-        `UNBOUNDED` where nobody counted, `PUBLIC` where nothing is left to protect. No default.
+        How far one user moves the edge counts (records of an item in a context). Bound(M, 1) if a user
+        has at most M records and no item twice, Bound(M, M, M) if items may repeat, `UNBOUNDED` if
+        nobody counted, and `PUBLIC` if nothing is left to protect. No default.
     truth_public : bool
-        Exact counts may be shown beside a release.
+        Whether exact counts may be shown next to a release.
     distinct : bool
-        No user has an item twice, which is checked.
+        Whether no user has an item twice, which is checked.
     user_ids : uint64[users, 2], optional
-        What identifies the user of each code (`contributions.UserNumbers.ids`); without it the code does.
+        Identifier of the user of each code (`UserNumbers.ids`). By default the code itself.
     attributes : Domain, optional
-        Whose attributes items and contexts are crossed from, in the order of the edges' keys.
+        Attributes that items and contexts are crossed from, in the order of the edges' keys.
 
     Raises
     ------
     ValueError
-        Columns of another length or type, codes outside the domain, users out of order, no bound, or
-        an item that a user has twice where `distinct` says otherwise.
+        If columns have another length or type, codes are outside the domain, users are out of order, the
+        bound is missing, or a user has an item twice although `distinct` is set.
     """
 
     domain: Domain
@@ -108,7 +108,7 @@ class Interactions(OfUsers):
         *,
         truth_public: bool = False,
     ) -> Interactions:
-        """From columns in any order: sorted by user, in narrow types.
+        """Make interactions from columns in any order.
 
         Parameters
         ----------
@@ -121,16 +121,17 @@ class Interactions(OfUsers):
         bound : Bound, UNBOUNDED or PUBLIC
             How far one user moves the edge counts.
         truth_public : bool
-            Exact counts may be shown.
+            Whether exact counts may be shown.
 
         Returns
         -------
         Interactions
+            Sorted by user, in narrow types.
 
         Raises
         ------
         ValueError
-            What is no column of integers, or a code outside the domain, with its row.
+            If a column does not hold integers, or a code is outside the domain. The message names its row.
 
         Examples
         --------
@@ -176,19 +177,20 @@ class Interactions(OfUsers):
     ) -> Interactions:
         """Make interactions from a DataFrame with one row per record, by naming its columns.
 
-        Items, and contexts, may be several columns each, which are crossed: an item is then a combination
-        of labels, such as an origin and a destination.
+        Items and contexts may be several columns each, which are crossed. An item is then a combination of
+        labels, for example an origin and a destination.
 
         Parameters
         ----------
         frame : pandas.DataFrame or polars.DataFrame
-            A row a record.
+            One row per record.
         user, item, context : str
-            Names of columns. Users are values of any kind. Items and contexts may be tuples of names,
-            contexts also (), which is one context for all.
+            Names of columns. Users are values of any kind. Items and contexts may be tuples of names, and
+            () as context means one context for all.
         domain : Domain
-            Two attributes, for the items and for the contexts: public, and never learnt. Where they are
-            tuples, or it has a preparation, the names are those of its attributes; others are not read.
+            Two attributes, for the items and for the contexts. It is public and never learnt from data.
+            If names are tuples, or the domain has a preparation, they name its attributes, and other
+            columns are not read.
         bound : Bound, UNBOUNDED or PUBLIC
             How far one user moves the edge counts.
         truth_public : bool
@@ -203,7 +205,7 @@ class Interactions(OfUsers):
         Raises
         ------
         ValueError
-            A column that is missing, or a value that is missing or outside the domain, with its
+            If a column is missing, or a value is missing or outside the domain. The message names its
             column and row.
         """
         people = UserNumbers(user, user_type)
@@ -254,12 +256,12 @@ class Interactions(OfUsers):
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Interactions:
-        """From files or a frame, as `SparseTable.read` takes them, in batches.
+        """Read interactions from files or a frame, as `SparseTable.read` takes them, in batches.
 
         Parameters
         ----------
         path : path, several, or a frame
-            A row a record, with the columns that the domain is prepared from.
+            One row per record, with the columns that the domain is prepared from.
         user, domain, bound, truth_public, user_type
             As in `from_frame`.
         item, context : str or tuple of str, optional
@@ -274,8 +276,8 @@ class Interactions(OfUsers):
         Raises
         ------
         ValueError
-            A file that cannot be read, a column that is missing, or a value that is missing or outside
-            the domain, with its column and line.
+            If a file cannot be read, a column is missing, or a value is missing or outside the domain. The
+            message names its column and row.
         """
         if item is None and context is None:
             refuse_other_attributes(domain)
@@ -313,12 +315,12 @@ class Interactions(OfUsers):
         *,
         key: bytes | None = None,
     ) -> SparseTable:
-        """The edges as a table, of which each user's part is cut to a bound.
+        """Return the edges as a table, in which each user is truncated to a bound.
 
         Parameters
         ----------
         bound : Bound or PUBLIC
-            How far a user may move the table; PUBLIC where these are public.
+            How far a user may move the table. PUBLIC if these interactions are public.
         rng, key : numpy Generator or 32 bytes, optional
             As in `SparseTable.from_keys`.
 
@@ -330,7 +332,7 @@ class Interactions(OfUsers):
         Raises
         ------
         ValueError
-            Another bound, or one for what is public and the reverse.
+            If public interactions get a bound, or private ones PUBLIC.
         """
         if (bound is PUBLIC) != (self.bound is PUBLIC):
             raise ValueError(f"{bound!r} is not allowed: these interactions are {self.bound!r}")
@@ -353,14 +355,14 @@ class Interactions(OfUsers):
         return self._edge_counts.sum(axis=1)
 
     def answer(self, workload: Recipe, of: str = "edges") -> Float[np.ndarray, " queries"]:
-        """The exact answers, in records.
+        """Return the exact answers, in records.
 
         Parameters
         ----------
         workload : Workload
             Queries over the domain, or over its items alone.
         of : "edges" or "items"
-            What the queries count: edges are cells of the domain.
+            What the queries count. Edges are cells of the domain.
 
         Returns
         -------
@@ -369,7 +371,7 @@ class Interactions(OfUsers):
         Raises
         ------
         ValueError
-            `of` is neither.
+            If `of` is neither.
         """
         if of not in ("edges", "items"):
             raise ValueError(f"of = {of!r} is not allowed: need 'edges' or 'items'")

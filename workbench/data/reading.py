@@ -37,14 +37,14 @@ Progress = Callable[[int, int], Any]  # bytes that were read, and that there are
 
 
 def open_sources(data: Any, table: str | None = None) -> list[Source]:
-    """The sources of a table's rows, all with the same columns.
+    """Return the sources of a table's rows, which all have the same columns.
 
     Parameters
     ----------
     data : frame, path, list of paths, or Source
-        A frame of pandas, polars or Arrow; a file; a folder, whose files are read; or a glob.
+        A frame of pandas, polars or Arrow, a file, a folder, whose files are read, or a glob.
     table : str, optional
-        The table of a DuckDB or SQLite file.
+        Name of a table in a DuckDB or SQLite file.
 
     Returns
     -------
@@ -53,9 +53,9 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
     Raises
     ------
     ValueError
-        What is no table, or has other columns than the rest.
+        If something is not a table, or has other columns than the rest.
     FileNotFoundError
-        No such file.
+        If a file does not exist.
     """
     if is_frame(data):
         return [Frame(data)]
@@ -79,7 +79,7 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
 
 
 def files_of(names: Iterable[str | Path]) -> list[Path]:
-    """The files that are meant by files, folders and globs, each once."""
+    """Return the files that paths, folders and globs stand for, each once."""
     paths: list[Path] = []
     for name in names:
         path = Path(name)
@@ -114,7 +114,7 @@ def files_of(names: Iterable[str | Path]) -> list[Path]:
 
 
 def _open(path: Path, table: str | None) -> Source:
-    """A file by what its first bytes say."""
+    """Open a file as the kind that its first bytes show."""
     try:
         with path.open("rb") as file:
             head = file.read(4096)
@@ -162,18 +162,18 @@ def row_batches(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Batch]:
-    """The rows of a table, a batch at a time.
+    """Yield the rows of a table, a batch at a time.
 
     Parameters
     ----------
     data : frame, path, or list of paths
         As `open_sources` takes it.
     columns : sequence of str, optional
-        Those that are read; without them all.
+        Columns to read. By default all.
     table : str, optional
-        The table of a DuckDB or SQLite file.
+        Name of a table in a DuckDB or SQLite file.
     progress : callable, optional
-        Called with the bytes that were read and those that there are, of files.
+        Called with the number of bytes of files read so far and in total.
 
     Yields
     ------
@@ -182,7 +182,7 @@ def row_batches(
     Raises
     ------
     ValueError
-        What cannot be read, or a column that is missing or there twice.
+        If something cannot be read, or a column is missing or there twice.
     """
     sources = open_sources(data, table)
     columns = [*dict.fromkeys(sources[0].names if columns is None else columns)]
@@ -221,16 +221,16 @@ def counted_rows(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Generator[CountedRows]:
-    """The rows of a table as keys of a domain, a batch at a time.
+    """Yield the rows of a table as keys of a domain, a batch at a time.
 
     Parameters
     ----------
     data : frame, path, or list of paths
-        As `open_sources` takes it; with `domain.columns`.
+        As `open_sources` takes it, with the columns `domain.columns`.
     domain : Domain
-        Which cells there can be.
+        All possible cells.
     count : str, optional
-        The column of counts; without it each row counts one.
+        Column of counts. By default each row counts one.
     users : UserNumbers, optional
         Numbers the users, and says which column names them.
     table, progress
@@ -243,7 +243,7 @@ def counted_rows(
     Raises
     ------
     ValueError
-        A value that is missing, outside the domain, or no count, with its place.
+        If a value is missing, outside the domain, or not a count. The message names its place.
     """
     names = [*domain.columns, count, None if users is None else users.column]
     columns = [name for name in names if name is not None]
@@ -253,7 +253,7 @@ def counted_rows(
 
 
 def rows_with_users(batch: Batch, users: UserNumbers | None, domain: Domain) -> Batch:
-    """The rows that name a user, if the domain says that others are left out."""
+    """Drop rows that name no user, if the domain says so."""
     if users is None or domain.missing_user == "refuse":
         return batch
     return batch.where(users.present(batch.frame[users.column]))
@@ -262,7 +262,7 @@ def rows_with_users(batch: Batch, users: UserNumbers | None, domain: Domain) -> 
 def counted_batch(
     batch: Batch, rules: Mapping[str, Rule], count: str | None, users: UserNumbers | None
 ) -> CountedRows:
-    """The rows of a batch that no rule leaves out."""
+    """Return the rows of a batch that no rule leaves out."""
     keys, kept = row_keys(rules, batch.frame, batch.refusal)
     counts = None if count is None else row_counts(batch, count)
     numbers = None if users is None else row_users(batch, users)
@@ -273,7 +273,7 @@ def counted_batch(
 
 
 def all_rows(batches: Iterable[CountedRows]) -> CountedRows:
-    """The rows of all batches as one."""
+    """Join the rows of all batches."""
     keys = GrowingArray()
     counts = GrowingArray()
     users = GrowingArray()
@@ -289,7 +289,7 @@ def all_rows(batches: Iterable[CountedRows]) -> CountedRows:
 
 
 def row_counts(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
-    """What each row counts, an integer from 0 to 2⁵³."""
+    """Return what each row counts, an integer from 0 to 2⁵³."""
     counts, bad = whole_counts_of(batch, count)
     if bad.any():
         raise batch.refusal(int(bad.argmax()), count, COUNT)
@@ -300,27 +300,27 @@ COUNT = "an integer >= 0"
 
 
 def whole_counts_of(batch: Batch, count: str) -> tuple[np.ndarray, np.ndarray]:
-    """The integers of a column, and where there is none."""
+    """Return the integers of a column, and which of its values are no counts."""
     counts = whole_numbers(batch.frame[count]).fill_null(-1).to_numpy()
     return counts, is_no_count(counts)
 
 
 def row_users(batch: Batch, users: UserNumbers) -> Int[np.ndarray, " rows"]:
-    """Whose each row is; a missing user is a ValueError."""
+    """Return the user of each row. A missing user is a ValueError."""
     return users.numbers(
         batch.frame[users.column], lambda row, need: batch.refusal(row, users.column, need)
     )
 
 
 def row_numbers(batch: Batch, column: str) -> Float[np.ndarray, " rows"]:
-    """Numbers of any size; a value that is none is a ValueError."""
+    """Return the numbers of a column. Any other value is a ValueError."""
     numbers = batch.frame[column].cast(pl.Float64, strict=False)
     batch.refuse(numbers.is_null() | numbers.is_nan(), column, "a number")
     return numbers.to_numpy()
 
 
 def row_texts(batch: Batch, column: str) -> pl.Series:
-    """Values as text; a missing one is a ValueError."""
+    """Return the values of a column as text. A missing value is a ValueError."""
     values = batch.frame[column]
     missing = values.is_null()
     is_float = values.dtype.is_float()

@@ -1,7 +1,4 @@
-"""Private records in a hierarchy, sorted by key so that the records of a node are a slice.
-
-One class, whose constructors and answers are most of the file: longer than others, and one idea.
-"""
+"""Private records in a hierarchy, sorted by key so that the records of a node are a slice."""
 
 from __future__ import annotations
 
@@ -104,7 +101,7 @@ _LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exac
 
 
 class Children(NamedTuple):
-    """Children of some nodes that hold records: the place of the parent, which child, its records."""
+    """Children of some nodes that hold records: index of the parent, digit of the child, its records."""
 
     parents: Int[np.ndarray, " k"]
     digits: Int[np.ndarray, " k"]
@@ -121,22 +118,22 @@ class Records(OverHierarchy):
     hierarchy : Hierarchy
         The space, which is public: points, strings, a taxonomy, or a table's attributes.
     keys : uint64[words, n]
-        In ascending order; one or two words a key.
+        Keys in ascending order, one or two words each.
     counts : int[n] or None
-        How many records each key stands for, at least 1; None, one each.
+        Number of records that each key stands for, at least 1. None if each key stands for one.
     bound : Bound or PUBLIC
-        How far one unit moves the records, l1 of them at most; no default.
+        How far one unit moves the records, by l1 at most. No default.
     truth_public : bool
-        Exact counts may be shown beside a release.
+        Whether exact counts may be shown next to a release.
     left_out : dict[str, int]
-        Why how many values were not in the space: as private as the records.
+        Number of values that were not in the space, by reason. It is as private as the records.
     users_cut : int, optional
-        How many users lost anything to an enforced bound; private, as the records are.
+        Number of users who lost anything to an enforced bound. It is private, as the records are.
 
     Raises
     ------
     ValueError
-        Keys out of order or of another hierarchy, counts that do not fit, or no bound.
+        If keys are out of order or of another hierarchy, counts do not fit, or the bound is missing.
     """
 
     hierarchy: Hierarchy
@@ -190,36 +187,37 @@ class Records(OverHierarchy):
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> Records:
-        """From values in any order.
+        """Make records from values in any order.
 
         Parameters
         ----------
         hierarchy : Hierarchy
             The space, which encodes the values.
         values : array or sequence
-            Points, strings or codes. What is not in the space is left out.
+            Points, strings or codes. Values outside the space are left out.
         bound : Bound or PUBLIC
             How far one unit moves the records.
         counts : int[n], optional
-            How many records each value stands for.
+            Number of records that each value stands for.
         truth_public : bool
-            Exact counts may be shown.
+            Whether exact counts may be shown.
         users : sequence, optional
-            Whose each value is: each user is cut to the bound, at random, as in `SparseTable.from_keys`.
+            The user of each value. Each user is truncated to the bound at random, as in
+            `SparseTable.from_keys`.
         user_type : "text", optional
             As in `SparseTable.from_keys`.
         rng, key : numpy Generator or 32 bytes, optional
-            What the choice comes from, to repeat it.
+            Source of the random choice, to repeat it.
 
         Returns
         -------
         Records
-            `left_out` says why and how many records are not among them.
+            `left_out` counts the records that are not among them, by reason.
 
         Raises
         ------
         ValueError
-            Counts that do not fit the values, or values of another kind.
+            If counts do not fit the values, or the values are of another kind.
 
         Examples
         --------
@@ -293,7 +291,7 @@ class Records(OverHierarchy):
         truth_public: bool = False,
         left_out: dict[str, int] | None = None,
     ) -> Records:
-        """From keys in any order with counts: those of equal keys add up.
+        """Make records from keys in any order with counts. Counts of equal keys add up.
 
         Parameters
         ----------
@@ -302,13 +300,13 @@ class Records(OverHierarchy):
         keys : uint64[words, n] or uint64[n]
             Keys of the hierarchy.
         counts : int[n]
-            How many records each stands for; 0 leaves a key out.
+            Number of records that each key stands for. 0 leaves a key out.
         bound : Bound or PUBLIC
             How far one unit moves the records.
         truth_public : bool
-            Exact counts may be shown.
+            Whether exact counts may be shown.
         left_out : dict[str, int], optional
-            Why how many values are not among them.
+            Number of values that are not among them, by reason.
 
         Returns
         -------
@@ -317,7 +315,7 @@ class Records(OverHierarchy):
         Raises
         ------
         ValueError
-            What are no keys, or counts that do not fit them.
+            If these are not keys, or counts do not fit them.
         """
         keys = np.asarray(keys)
         counts = whole_counts(counts)
@@ -341,7 +339,7 @@ class Records(OverHierarchy):
 
     @classmethod
     def from_table(cls, table: SparseTable) -> Records:
-        """The records of a table, attribute by attribute."""
+        """Return the records of a table, attribute by attribute."""
         keys = table.keys.astype(np.uint64)[None]
         tree = Attributes(table.domain)
         records = cls(tree, sealed(keys), table.counts, table.bound, table.truth_public)
@@ -363,23 +361,23 @@ class Records(OverHierarchy):
         table: str | None = None,
         progress: Progress | None = None,
     ) -> Records:
-        """From files or a frame, as `SparseTable.read` takes them.
+        """Read records from files or a frame, as `SparseTable.read` takes them.
 
         Parameters
         ----------
         path : path, several, or a frame
-            A row a record, or where there is `count` so many; a column for each attribute of the space.
+            One row per record, or per `count` records, with a column for each attribute of the space.
         hierarchy : Hierarchy
-            A `Quadtree`, whose columns are numbers, `Prefixes` or a `Taxonomy`. What is not in the space
-            is left out.
+            A `Quadtree`, whose columns are numbers, `Prefixes` or a `Taxonomy`. Values outside the space
+            are left out.
         bound : Bound or PUBLIC
             How far one unit moves the records.
         count : str, optional
-            The column of counts.
+            Column of counts.
         truth_public : bool
-            Exact counts may be shown.
+            Whether exact counts may be shown.
         user : str, optional
-            The column that says whose each row is: each user is cut to the bound, at random.
+            Column that names the user of each row. Each user is truncated to the bound at random.
         user_type : "text", optional
             As in `SparseTable.from_frame`.
         rng, key : numpy Generator or 32 bytes, optional
@@ -394,8 +392,8 @@ class Records(OverHierarchy):
         Raises
         ------
         ValueError
-            A file that cannot be read, a column that is missing, or a field that holds nothing, or no
-            number where one is needed, with its column and line.
+            If a file cannot be read, a column is missing, or a field is empty or not a number where one is
+            needed. The message names its column and row.
         """
         columns = list(hierarchy.attributes)
         more = [name for name in (count, user) if name is not None]

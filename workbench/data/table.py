@@ -50,10 +50,10 @@ class Bound:
     l1 : float, optional
         Counts in all cells together, from `linf` to l0·linf, which is the default.
     unit : str
-        Whom it is about, in words: "a trip", "a user (column user_id)".
+        Whom it is about, in words, for example "a trip" or "a user (column user_id)".
     status : "as stated", "enforced" or "believed, not enforced"
-        Whether anything but somebody's word says that it holds. Neither of the two is part of how far a
-        unit moves a table: bounds are equal, and print alike, whatever is said of them.
+        Whether the workbench enforced the bound or somebody only stated it. Unit and status do not change
+        how far a unit moves a table, so two bounds that differ in them are equal and print alike.
 
     Raises
     ------
@@ -274,23 +274,23 @@ class SparseTable:
     Parameters
     ----------
     domain : Domain
-        Which cells there can be; public.
+        All possible cells. They are public.
     keys : int64[cells]
         Keys of the domain, sorted and distinct.
     counts : int64[cells]
-        At least 1; their sum is at most 2⁵³.
+        At least 1. Their sum is at most 2⁵³.
     bound : Bound or PUBLIC
-        How far one unit moves the counts, or that nothing is left to protect; no default.
+        How far one unit moves the counts, or that nothing is left to protect. No default.
     truth_public : bool
-        Exact counts may be shown beside a release (published files, generated twins). Without it,
-        everything that compares with the truth refuses.
+        Whether exact counts may be shown next to a release, as for published files and synthetic
+        stand-ins. Without it, everything that compares with the truth refuses.
     users_cut : int, optional
-        How many users lost anything to an enforced bound; private, as counts are.
+        Number of users who lost anything to an enforced bound. It is private, as counts are.
 
     Raises
     ------
     ValueError
-        Keys or counts in another form, or no bound; `from_keys` takes them in any order.
+        If keys or counts have another form, or the bound is missing. `from_keys` takes keys in any order.
     """
 
     domain: Domain
@@ -335,27 +335,27 @@ class SparseTable:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> SparseTable:
-        """From keys in any order: counts of the same cell add up, empty cells are dropped.
+        """Make a table from keys in any order. Counts of the same cell add up, empty cells are dropped.
 
         Parameters
         ----------
         domain : Domain
-            Which cells there can be.
+            All possible cells.
         keys : int[n]
             Keys of the domain.
         counts : numbers[n], optional
-            Integers of at least 0; None where each key counts one.
+            Integers >= 0. None if each key counts one.
         bound : Bound or PUBLIC
             How far one unit moves the counts.
         truth_public : bool
-            Exact counts may be shown.
+            Whether exact counts may be shown.
         users : sequence, optional
-            Whose each row is, in values of one kind: each user is cut to the bound, at random
-            (`contributions.bounded_contributions`). Without them the bound is believed as it is stated.
+            The user of each row, in values of one kind. Each user is truncated to the bound at random
+            (`bounded_contributions`). Without users the bound is believed as it is stated.
         user_type : "text", optional
-            Read users as text, also where they spell numbers: 7 and 007 are then two people.
+            Read users as text, even if they spell numbers, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
-            What the choice comes from, to repeat it; without them, a new key of the operating system.
+            Source of the random choice, to repeat it. By default a new key from the operating system.
 
         Returns
         -------
@@ -364,8 +364,8 @@ class SparseTable:
         Raises
         ------
         ValueError
-            Keys outside the domain, a count that is not an integer, with its row, or users that are
-            missing or of several kinds.
+            If a key is outside the domain, a count is not an integer (the message names its row), or users
+            are missing or of several kinds.
 
         Examples
         --------
@@ -397,18 +397,18 @@ class SparseTable:
     def from_dense(
         cls, domain: Domain, array: Any, bound: Bound | Public, *, truth_public: bool = False
     ) -> SparseTable:
-        """From an array of the domain's shape.
+        """Make a table from an array of the domain's shape.
 
         Parameters
         ----------
         domain : Domain
-            Which cells there can be.
+            All possible cells.
         array : numbers[...]
-            An integer of at least 0 for each cell.
+            An integer >= 0 for each cell.
         bound : Bound or PUBLIC
             How far one unit moves the counts.
         truth_public : bool
-            Exact counts may be shown.
+            Whether exact counts may be shown.
 
         Returns
         -------
@@ -417,7 +417,7 @@ class SparseTable:
         Raises
         ------
         ValueError
-            An array of another shape, or a count that is not an integer.
+            If the array has another shape, or a count is not an integer.
         """
         array = np.asarray(array)
         if array.shape != domain.shape:
@@ -443,25 +443,25 @@ class SparseTable:
     ) -> SparseTable:
         """Count the rows of a frame (pandas, polars or Arrow), or add up its column `count`.
 
-        A domain is public and is never learnt from the data.
+        The domain is public and is never learnt from the data.
 
         Parameters
         ----------
         frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
             Rows of the same cell add up.
         domain : Domain
-            Which cells there can be.
+            All possible cells.
         bound : Bound or PUBLIC
             How far one unit moves the counts.
         count : str, optional
-            The column of counts; without it each row counts one.
+            Column of counts. By default each row counts one.
         truth_public : bool
-            Exact counts may be shown.
+            Whether exact counts may be shown.
         user : str, optional
-            The column that says whose each row is: each user is cut to the bound, at random. Without it
-            the bound is believed as it is stated.
+            Column that names the user of each row. Each user is truncated to the bound at random. Without
+            it the bound is believed as it is stated.
         user_type : "text", optional
-            Read users as text: integers as they are usually spelled, and 7 and 007 as two people.
+            Read users as text, integers in their usual spelling, so that 7 and 007 are two people.
         rng, key : numpy Generator or 32 bytes, optional
             As in `from_keys`.
 
@@ -472,8 +472,8 @@ class SparseTable:
         Raises
         ------
         ValueError
-            A column that is missing or there twice, or a value that is missing or outside the domain,
-            with its column and row.
+            If a column is missing or there twice, or a value is missing or outside the domain. The message
+            names its column and row.
         """
         kept = cells_of_rows(frame, domain, bound, user, user_type, rng, key, count=count)
         return cls(domain, *kept.cells, kept.bound, truth_public, kept.users_cut)
@@ -494,22 +494,23 @@ class SparseTable:
         key: bytes | None = None,
         progress: Progress | None = None,
     ) -> SparseTable:
-        """From files: CSV (`.csv.gz` and `.csv.zst` too), Parquet, or a table of a database.
+        """Count the rows of files: CSV (also `.csv.gz` and `.csv.zst`), Parquet, or a table of a database.
 
-        Values are compared with labels as text. Rows are read in batches, so that memory is for the
-        cells and not for the rows.
+        Values are compared with labels as text. Rows are read in batches, so memory grows with the number
+        of cells and not with the number of rows.
 
         Parameters
         ----------
         path : path, or several
-            The columns of the domain; rows of the same cell add up. A folder means its files, which all
-            have the same columns; a glob such as "trips/2026-*.parquet" those that match.
+            Files with the columns of the domain. Rows of the same cell add up. A folder stands for its
+            files, which all have the same columns, and a glob such as "trips/2026-*.parquet" for the files
+            that match.
         domain, bound, count, truth_public, user, user_type, rng, key
             As in `from_frame`.
         table : str, optional
-            The name of a table, where the file is a DuckDB or SQLite database.
+            Name of a table, if the file is a DuckDB or SQLite database.
         progress : callable, optional
-            Called now and then with the bytes that were read and those that there are.
+            Called now and then with the number of bytes read so far and in total.
 
         Returns
         -------
@@ -518,8 +519,8 @@ class SparseTable:
         Raises
         ------
         ValueError
-            A file that cannot be read, a column that is missing or there twice, or a value that is
-            missing or outside the domain, with its file, line and column.
+            If a file cannot be read, a column is missing or there twice, or a value is missing or outside
+            the domain. The message names its file, row and column.
         """
         how = {"count": count, "table": table, "progress": progress}
         kept = cells_of_rows(path, domain, bound, user, user_type, rng, key, **how)
@@ -541,7 +542,7 @@ class SparseTable:
 
     @property
     def density(self) -> float:
-        """The fraction of cells that are not empty."""
+        """Fraction of cells that are not empty."""
         return len(self) / self.domain.size
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
@@ -560,7 +561,7 @@ class SparseTable:
         return workload.on(self.domain).sums(self.domain, self.keys, self.counts)
 
     def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
-        """The exact answers to linear queries in steps of a grid, to which each term is rounded.
+        """Return the exact answers to linear queries in steps of a grid, to which each term is rounded.
 
         Parameters
         ----------
@@ -576,12 +577,12 @@ class SparseTable:
         return workload.grid_units(self.domain, self.keys, self.counts, grid)
 
     def project(self, attributes: Sequence[str]) -> SparseTable:
-        """The marginal on `attributes`: a unit's cells may fall together, its l1 stays.
+        """Return the marginal on `attributes`. Cells of a unit may fall together, its l1 stays.
 
         Parameters
         ----------
         attributes : sequence of str
-            Attributes of the domain, in the order of the marginal's.
+            Attributes of the domain, in the order of the marginal's attributes.
 
         Returns
         -------
@@ -603,15 +604,15 @@ class SparseTable:
         return replace(marginal, users_cut=self.users_cut)
 
     def ranked(self) -> SparseTable:
-        """The counts of all cells in ascending order, over ranks: whose they are is forgotten.
+        """Return the counts of all cells in ascending order, over ranks, without saying which cell is which.
 
-        A unit that moves the counts by l1 in all moves the sorted ones by no more, but perhaps in other
-        places: moving one count past its equals moves the last of them.
+        A unit that moves the counts by l1 in all moves the sorted counts by no more, but perhaps in other
+        places, because moving one count past its equals moves the last of them.
 
         Returns
         -------
         SparseTable
-            Over one attribute, `rank`, of as many values as the domain has cells.
+            Over one attribute, `rank`, with as many values as the domain has cells.
         """
         size = self.domain.size
         keys = np.arange(size - len(self), size)

@@ -1,4 +1,4 @@
-"""Cuts what each user contributes to a bound, by a function of a key and of that user alone."""
+"""Truncate what each user contributes to a bound, by a function of a key and of that user alone."""
 
 from __future__ import annotations
 
@@ -51,43 +51,41 @@ def bounded_contributions(
 ) -> BoundedContributions:
     """Keep for each user at most `l0` cells, at most `linf` in each of them, and at most `l1` in all.
 
-    A user's rows are first summed by cell. Of more than `l0` distinct cells `l0` stay, every choice of
-    so many equally likely; what is above `linf` is cut off; and of more than `l1` counts `l1` stay,
-    every choice of so many counts equally likely (a multivariate hypergeometric law). As counts are
-    whole, a `linf` or `l1` that is not is rounded down: at most ⌊linf⌋ <= linf in a cell, at most
-    ⌊l1⌋ <= l1 in all.
+    The rows of a user are first summed by cell. If the user has more than `l0` distinct cells, `l0` of them
+    stay, and every choice of so many is equally likely. Then counts above `linf` become `linf`. If more
+    than `l1` counts are left, `l1` of them stay, and every choice of so many counts is equally likely (a
+    multivariate hypergeometric distribution). Counts are integers, so `linf` and `l1` are rounded down.
 
-    What stays of user u is f(key, u, u's own records). It depends neither on the order of rows nor on
-    anybody else, so that adding or removing u changes the sum over all users by f(key, u, ·) alone, which
-    is within the bound. This holds for every key: a key that is known, or comes from a seed, weakens no
-    guarantee. That a choice is uniform is owed to the table's accuracy, and follows thus: the draws of u
-    begin in a state of 256 bits, the image of u's identity under AES with the secret key, which for
-    different users are as independent and uniform as AES is a random permutation. From uniform words
-    `kernels.mark_some` draws a uniform set (Floyd), and `kernels.keep_units` the smallest of
-    independent uniform reals, one a count, of which every set is equally likely to be smallest.
+    What stays of user u is f(key, u, u's own records). It depends neither on the order of rows nor on other
+    users, so adding or removing u changes the sum over all users by f(key, u, ·) alone, which is within the
+    bound. This holds for every key: a key that is known, or comes from a seed, weakens no guarantee. Uniform
+    choices only make the table more accurate. They follow from the key: the draws of u begin in a state of
+    256 bits, the image of u's identity under AES with the secret key. For different users these states are
+    as independent and uniform as AES is a random permutation. From uniform words `mark_some` draws a uniform
+    set (Floyd), and `keep_units` keeps the counts with the smallest of independent uniform reals.
 
     Parameters
     ----------
     users : Users
-        Whose each row is.
+        User of each row.
     keys : int[rows]
-        Of the cells, at least 0.
+        Cell of each row, at least 0.
     counts : int[rows], optional
-        At least 0; without them each row counts one.
+        Integers >= 0. By default each row counts one.
     bound : Bound
         `l0` cells, `linf` in each, `l1` in all.
     key : bytes
-        32 bytes that nobody knows; the same ones repeat the same cut.
+        32 secret bytes. The same key repeats the same truncation.
 
     Returns
     -------
     BoundedContributions
-        A row a user and cell, by user, and for each user whether anything was lost.
+        One row per user and cell, by user, and for each user whether anything was lost.
 
     Raises
     ------
     ValueError
-        A bound that cannot be drawn, a key of another length, or sums that a float cannot hold.
+        If the bound is too large to draw from, the key has another length, or a float cannot hold the sums.
     """
     if not isinstance(bound, Limits):
         raise ValueError(

@@ -30,7 +30,7 @@ class WideTable:
     Parameters
     ----------
     domain : Domain
-        Which cells there can be. It is public.
+        All possible cells. They are public.
     words : int64[parts, cells]
         A key of each cell in every part of `domain.parts`. Cells are sorted and distinct.
     counts : int64[cells]
@@ -78,7 +78,7 @@ class WideTable:
         Parameters
         ----------
         domain : Domain
-            Which cells there can be.
+            All possible cells.
         codes : int[rows, attributes]
             Codes of the domain, from 0. Rows of the same cell add up.
         bound : Bound or PUBLIC
