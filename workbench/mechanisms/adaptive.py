@@ -272,13 +272,15 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     Nodes are split while their noisy count is at least `threshold`, down to `depth`.
 
-    Guarantee  ε-DP per unit; a share 1 − `measure` of ε pays for `depth` levels of decisions, as much each
-               (the nodes of a level hold disjoint records), the rest for the counts of the leaves.
-    Assumes    the records' bound; threshold and depth are stated without looking at the data.
+    Guarantee  ε-DP per unit. A share 1 − `measure` of ε pays for `depth` levels of decisions, the same for
+               each level, because the nodes of a level hold disjoint records. The rest pays for the counts
+               of the leaves.
+    Assumes    the records' bound. Threshold and depth are stated without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 2.3, Figure 1, Corollary 2.
-    Differs    integer noise; the leaves are measured afresh, as the text says and the figure does not
-               (counts that failed a threshold are biased down, and would cost another level).
-    Cost       O(records) to find the nodes, and what is released: children of split nodes, empty ones too.
+    Differs    Noise is integer. The leaves are measured again, as the text says and the figure does not:
+               counts that failed a threshold are biased down, and would cost another level.
+    Cost       O(records) to find the nodes, plus what is released: the children of split nodes, also empty
+               ones.
     """
 
     budget: DP = pure_budget()
@@ -349,16 +351,16 @@ class PrivTree(StructuredHistogram):
 
     Node v is split if max(θ − δ, c(v) − δ·level) + noise > θ.
 
-    Guarantee  ε-DP per unit; a share 1 − `measure` of ε pays for the tree, whatever its depth, the rest for
+    Guarantee  ε-DP per unit. A share 1 − `measure` of ε pays for the tree, at any depth, and the rest for
                the counts of its leaves.
-    Assumes    the records' bound; the threshold is stated without looking at the data.
+    Assumes    the records' bound, and a threshold that is stated without looking at the data.
     Source     Zhang, Xiao & Xie, SIGMOD 2016, Algorithm 2 and Theorem 3.1.
-    Differs    integer noise, and the decrement δ is rounded up to an integer; both keep the
-               theorem's proof. With α = exp(−1/λ), f(x) = Pr[x + noise > θ] has f(x)/f(x−1) <= e^(1/λ),
-               and for x > θ its logarithm is at most (1/λ)·α^(x−θ−1). Along a path scores fall by at least
-               δ >= λ·ln β until they reach a floor that all data share, so that the loss is at most
-               (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ), as for Laplace noise.
-    Cost       as an adaptive histogram: records, and what is released.
+    Differs    Noise is integer, and the decrement δ is rounded up to an integer. Both keep the theorem's
+               proof. With α = exp(−1/λ), f(x) = Pr[x + noise > θ] has f(x)/f(x−1) <= e^(1/λ), and for x > θ
+               its logarithm is at most (1/λ)·α^(x−θ−1). Along a path scores fall by at least δ >= λ·ln β
+               until they reach a floor that all data share, so the loss is at most (1/λ)·(1 + Σ β^(−i)) =
+               (2β−1)/((β−1)·λ), as for Laplace noise.
+    Cost       as for an adaptive histogram: the records, and what is released.
     """
 
     budget: DP = pure_budget(
@@ -427,25 +429,25 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     Nodes are split while their noisy count, less `discount` records, is at least `threshold`.
 
-    Guarantee  ε-DP per unit; the structure costs 2ε_s, ε_s = (1 − `measure`)·ε/2, whatever its depth, and
-               the share `measure` pays for the counts of the leaves, of all records. With
-               `strategy` = "progressive" nothing is guaranteed.
-    Assumes    the records' bound; a threshold stated without looking at the data; a discount t of at least
-               b + ln 2/ε_s, in records, for units of one record (ln 2·l1/ε_s in general).
+    Guarantee  ε-DP per unit. The structure costs 2ε_s, with ε_s = (1 − `measure`)·ε/2, at any depth, and
+               the share `measure` pays for the counts of the leaves, of all records. With `strategy` =
+               "progressive" nothing is guaranteed.
+    Assumes    the records' bound, a threshold that is stated without looking at the data, and a discount t
+               of at least b + ln 2/ε_s, in records, for units of one record (ln 2·l1/ε_s in general).
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
-    Differs    leaves are counted in a second pass only, of all records: the proof is of the structure alone
-               (docs/errata.md#adaptive2009-counts-of-the-leaves).
-               Noise is whole: p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α) up to b, so that the sum in the
-               proof is at most (ε(t+b) + ln(1+α))/t, no more than the paper's. The strategies of
-               appendix A are made precise: which records go is fixed by the order of keys ("skip"), or
-               of a random arrival ("proportional"), or is t of every child ("uniform": t/k of each
-               would not make counts fall by t). "fractional" takes a share of every record: what a unit
-               moves then flows down many paths, and since ln p is concave the loss is an average of that
-               of single paths; but whole noise would turn its tiny moves into whole ones, so its noise is
-               Laplace's, in floating point, and idealised. "progressive", which the paper calls stable,
-               is not: children of N and N + 1 records, against N and N, lose different records.
-    Cost       O(distinct records) to find the nodes, and what is released; "proportional" takes time and
-               memory a record, copies of equal ones included, at every level.
+    Differs    Leaves are counted in a second pass only, of all records, because the proof is about the
+               structure alone (docs/errata.md#adaptive2009-counts-of-the-leaves). Noise is integer: p(x) =
+               Pr[x + noise >= b] is α^(b−x)/(1+α) up to b, so the sum in the proof is at most (ε(t+b) +
+               ln(1+α))/t, no more than the paper's. The strategies of appendix A are made precise. The
+               records that go are fixed by the order of keys ("skip"), or by a random arrival
+               ("proportional"), or are t of every child ("uniform": t/k of each would not make counts fall
+               by t). "fractional" takes a share of every record. Then what a unit moves flows down many
+               paths, and because ln p is concave the loss is an average of the losses of single paths.
+               Integer noise would turn its small moves into whole ones, so its noise is Laplace noise in
+               floating point, and idealised. "progressive", which the paper calls stable, is not: children
+               of N and N + 1 records lose other records than children of N and N.
+    Cost       O(distinct records) to find the nodes, plus what is released. "proportional" takes time and
+               memory for every record, including copies of equal ones, at every level.
     """
 
     budget: DP = pure_budget(

@@ -301,18 +301,19 @@ class SampledContributions(Contributions):
 class SRA(SampledContributions):
     """Count at most `l` random records per user.
 
-    They are low by what was dropped, by design, unless `total` says by which common factor to scale
-    them; standard errors are NaN where records may have been dropped (the `noise` of answers tells those of
-    the noise alone). With l = "suggested" state n (users), `bound` (records of one) and `popularity`.
+    SRA is the simple random algorithm. Counts are too low by what was dropped, unless `total` says by which
+    common factor to scale them. Standard errors are NaN if records may have been dropped (the `noise` of
+    answers still gives the error of the noise alone). With l = "suggested", state n (users), `bound`
+    (records of one user) and `popularity`.
 
-    Guarantee  ε-DP per user, or ρ-zCDP, all their records together; `split` says which share of it pays for the
-               items and which for the edges. Sampling each user on their own keeps the guarantee of what
-               follows.
-    Assumes    nothing of the users: l is enforced; where the interactions' bound is smaller, that is used.
+    Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. `split` divides it between the
+               items and the edges. Sampling each user independently keeps the guarantee of what follows.
+    Assumes    nothing about the users: l is enforced. If the interactions have a smaller bound, that is
+               used.
     Source     Fan & Jin, WWW 2015, section 4.1, Algorithm 1, Lemma 6 and Theorem 3.
-    Differs    noise is two-sided geometric on whole counts. The optimal l is that of the model put right:
+    Differs    Noise is two-sided geometric on integer counts. The optimal l is that of the corrected model:
                l records out of M are not independent, and the error is about the actual counts (the paper's
-               Equations 21 and 22 take them as independent and as fixed at their mean).
+               Equations 21 and 22 take the records as independent and the counts as fixed at their mean).
     Cost       O(records) time, O(kept records + items × contexts) memory.
     """
 
@@ -357,20 +358,21 @@ def _check_scores(scores: Any) -> str | None:
 class HPA(SampledContributions):
     """Count `l` records per user, of popular items first.
 
-    Every user keeps the same popular items, so that the others are counted low. Of the l records,
-    `random_share` are drawn at random first, from all that the user has. A `score` of your own for
-    each item, public or paid for, takes the place of popularity, d and `popularity_share`. For errors,
-    `total` and l = "suggested" (which is about random records: guidance) see SRA.
+    HPA is the hand-picked algorithm. Every user keeps the same popular items, so the counts of other items
+    are too low. Of the l records, `random_share` are first drawn at random from all records of the user. A
+    `score` of your own for each item, public or paid for, replaces popularity, d and `popularity_share`.
+    For errors, `total` and l = "suggested" (which is about random records, so it is only guidance here) see
+    SRA.
 
-    Guarantee  ε-DP per user, or ρ-zCDP, all their records together: `popularity_share` of it pays for the noisy
-               popularity of all items, from d records of each user at random; `split` divides the rest
-               among items and edges. Given that popularity, which is public then, each user's records are
-               picked on their own: adaptive composition of three looks.
-    Assumes    nothing of the users: l and d are enforced. With a `score` of your own, that it is public.
-    Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4; the mixture of random and picked
+    Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. `popularity_share` of it pays for
+               the noisy popularity of all items, from d random records of each user, and `split` divides
+               the rest among items and edges. Popularity is public from then on, so each user's records are
+               picked independently: three adaptive measurements add up.
+    Assumes    nothing about the users: l and d are enforced. A `score` of your own has to be public.
+    Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. The mixture of random and picked
                records is their future work (section 7).
-    Differs    d is stated as public (the paper reads min |T_k| off the data). Where no noisy count is
-               above zero, all items are equally popular (the paper divides by zero). Noise as in SRA.
+    Differs    d is stated as public (the paper reads min |T_k| from the data). If no noisy count is above
+               zero, all items are equally popular (the paper divides by zero). Noise is as in SRA.
     Cost       O(records·log l) time, O(kept records + items × contexts) memory.
     """
 
@@ -485,17 +487,16 @@ class HPA(SampledContributions):
 class LPA(Contributions):
     """Count at most `bound` records per user.
 
-    Noise is scaled to `bound` records.
+    LPA is the Laplace perturbation algorithm. Its noise is scaled to `bound` records. Standard errors are
+    NaN if records may have been dropped, as in SRA.
 
-    Standard errors are NaN where records may have been dropped, as in SRA.
-
-    Guarantee  ε-DP per user, all their records together; `split` says which share of ε pays for the items
-               and which for the edges.
-    Assumes    that `bound`, M, is public; it is enforced by dropping records at random.
+    Guarantee  ε-DP per user, for all their records together. `split` divides ε between the items and the
+               edges.
+    Assumes    a public `bound`, M, which is enforced by dropping records at random.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1; the baseline of Fan & Jin, WWW 2015,
                Equations 7 and 8.
-    Differs    noise is two-sided geometric on whole counts (the paper's is Laplace's); M is stated as
-               public (the paper reads max |T_k| off the data).
+    Differs    Noise is two-sided geometric on integer counts (the paper's is Laplace). M is stated as
+               public (the paper reads max |T_k| from the data).
     Cost       O(records) time, O(kept records + items × contexts) memory.
     """
 

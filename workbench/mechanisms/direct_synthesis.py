@@ -236,20 +236,21 @@ class DirectSynthesis(Mechanism):
 
     It allots `records` records to nodes, from the root down to `depth`.
 
-    `split` = "exponential" chooses at every node which attribute to refine next, one with a large part
-    (hierarchies over several attributes). `stop` = "count" publishes a node and its count where fewer
-    records are left to allot than the scale of the noise; else nodes are refined down to one record.
+    `split` = "exponential" chooses at every node which attribute to refine next, preferring one with a
+    large part (for hierarchies over several attributes). `stop` = "count" publishes a node with its count
+    if fewer records are left to allot than the scale of the noise. Otherwise nodes are refined down to one
+    record.
 
-    Guarantee  ε-DP per unit: `depth` levels of noisy counts at ε/depth each, or less where there is more
+    Guarantee  ε-DP per unit. Each of `depth` levels of noisy counts gets ε/depth, or less if there is more
                to pay for: a level of choices (`split`), and the total if `records` is not given.
-    Assumes    the records' bound; `records` and `depth` are stated without looking at the data.
+    Assumes    the records' bound. `records` and `depth` are stated without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13;
                section 4.1 for `split` and `stop`; McSherry & Talwar, FOCS 2007.
-    Differs    integer noise (counts must add up); the figure lacks two returns; counts are centred at
-               once and not by unit steps, with the same result and no cap at the parent's count. `split`
-               charges each level ε/(2·depth) for the choice of an attribute: the size of its largest part
-               only grows as records are added, so that weights ∝ exp(ε·score) cost ε and not 2ε.
-    Cost       `depth` times the children of nodes that have more than one record to allot, empty ones too.
+    Differs    Noise is integer, because counts must add up. The figure lacks two returns. Counts are
+               centred at once and not by unit steps, with the same result and without a cap at the parent's
+               count. `split` charges each level ε/(2·depth) for the choice of an attribute: the size of its
+               largest part only grows as records are added, so weights ∝ exp(ε·score) cost ε and not 2ε.
+    Cost       `depth` times the children of nodes that have more than one record to allot, also empty ones.
     """
 
     budget: DP = pure_budget(

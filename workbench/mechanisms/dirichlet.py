@@ -122,17 +122,17 @@ class DirichletSynthesis(Mechanism):
     It draws p ~ Dirichlet(α + counts), then `records` records from p.
 
     Guarantee  (ε, δ)-probabilistic DP, hence (ε, δ)-DP, under replacing one record of a table of exactly
-               `total` records; pure ε-DP where α >= records/(e^ε − 1), which is what δ = 0 chooses.
-    Assumes    one record a unit (a bound of l1 = 1), and that `total` is public: tables of another total
-               are refused, since the same α may protect a smaller table badly.
+               `total` records. It is pure ε-DP if α >= records/(e^ε − 1), which is what δ = 0 chooses.
+    Assumes    one record per unit (a bound of l1 = 1), and a public `total`. Tables of another total are
+               refused, because the same α may protect a smaller table badly.
     Source     Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008; compared with by Cormode,
                Procopiuc, Srivastava & Tran, ICDT 2012, section 4.5.
-    Differs    one α for all cells, the smallest that a numeric bound on the exact tails allows, where the
-               paper has a closed form that needs ε > ln 2; drawn with floats, so that it is idealised.
-               The paper's notion of δ sums over cells; `notion` = "approximate" asks for (ε, δ)-DP and no
-               more, which a smaller α gives.
-    Cost       O(non-empty cells + records) time and memory, and some 0.1 s to choose α, whatever the
-               domain's size and the total.
+    Differs    All cells have one α, the smallest that a numeric bound on the exact tails allows. The paper
+               has a closed form that needs ε > ln 2. Draws use floats, so releases are idealised. The
+               paper's notion of δ sums over cells. `notion` = "approximate" asks for (ε, δ)-DP only, which
+               a smaller α gives.
+    Cost       O(non-empty cells + records) time and memory, and about 0.1 s to choose α, for a domain and a
+               total of any size.
     """
 
     budget: DP = approximate_budget(pure=True)

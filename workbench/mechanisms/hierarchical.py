@@ -50,18 +50,19 @@ def _check_branching(k: Any) -> str | None:
 class HierarchicalHistogram(Mechanism):
     """Release a tree of consistent noisy counts.
 
-    This is H̄, or the noisy tree itself, H̃, with `consistent` = False.
+    This is H̄, or the noisy tree itself, H̃, if `consistent` is False.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP; a count that moves by one moves one node a level, so that every level
-               has ε/ℓ for ℓ levels, or ρ/ℓ; inference is post-processing.
-    Assumes    the table's bound; a domain that fits in memory.
+    Guarantee  ε-DP per unit, or ρ-zCDP. A count that changes by one changes one node per level, so each of
+               ℓ levels gets ε/ℓ, or ρ/ℓ. Inference is post-processing.
+    Assumes    the table's bound, and a domain that fits in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4; the branching factor:
                Qardaji, Yang & Li, PVLDB 2013.
-    Differs    zeroing makes the tree inconsistent again, and the paper does not say what answers a range
-               then: its fewest nodes, which gives the printed errors, or its leaves, whose sum is biased
-               upwards by half a noise each (`inference.NonnegativeLeastSquares` is better than either);
-               domains that are no power of k end at their last cell, in place of noisy padding; the result
-               is not rounded (see `inference.rounded`); noise as in LaplaceHistogram.
+    Differs    Setting subtrees to zero makes the tree inconsistent again, and the paper does not say what
+               answers a range then. Here it is the fewest nodes, which gives the printed errors, or the
+               leaves, whose sum is biased upwards by half a noise each (`inference.NonnegativeLeastSquares`
+               is better than either). Domains that are not a power of k end at their last cell, without
+               noisy padding. The result is not rounded (see `inference.rounded`). Noise is as in
+               LaplaceHistogram.
     Cost       time and memory O(domain size).
     """
 
@@ -202,13 +203,13 @@ class UnattributedHistogram(Mechanism):
 
     The estimate is S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded) or S̃ ("noisy").
 
-    Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the sorted counts, sorting and inference
-               afterwards are post-processing.
-    Assumes    the table's bound, which holds for the sorted counts too, in the l2 norm as well; a domain that
-               fits in memory.
+    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the sorted counts, and later sorting and
+               inference are post-processing.
+    Assumes    the table's bound, which holds for the sorted counts too, also in the l2 norm, and a domain
+               that fits in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
-    Differs    one edge of a graph moves two degrees, so that its table has l1 = 2 (the paper takes 1);
-               noise as in LaplaceHistogram.
+    Differs    One edge of a graph moves two degrees, so its table has l1 = 2 (the paper takes 1). Noise is
+               as in LaplaceHistogram.
     Cost       time and memory O(domain size), and sorting.
     """
 

@@ -79,11 +79,12 @@ class FullTable(Mechanism):
 class LaplaceHistogram(Mechanism):
     """Release every cell with independent noise.
 
-    Guarantee  ε-DP per unit; all of ε pays for the counts.
-    Assumes    the table's bound; a domain that fits in memory.
+    Guarantee  ε-DP per unit. All of ε pays for the counts.
+    Assumes    the table's bound, and a domain that fits in memory.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006; L̃ in Hay, Rastogi, Miklau & Suciu, PVLDB 2010,
                section 2.2.
-    Differs    Laplace noise on a public grid of at most a thousandth of its scale, exactly; or geometric.
+    Differs    Noise is exact Laplace noise on a public grid of at most a thousandth of its scale, or
+               geometric noise.
     Cost       time and memory O(domain size).
     """
 
@@ -119,13 +120,13 @@ class GeometricHistogram(FullTable):
 
     Compact summaries are compared with this full noisy table.
 
-    Guarantee  ε-DP per unit; all of ε pays for the counts. A count that moves by one moves ⌈log₂m⌉ + 1
+    Guarantee  ε-DP per unit. All of ε pays for the counts. A count that changes by one changes ⌈log₂m⌉ + 1
                nodes of a `transform`, which share ε.
-    Assumes    the table's bound; a domain that fits in `memory`.
-    Source     Ghosh, Roughgarden & Sundararajan, STOC 2009; the baseline M' of Cormode et al.,
-               ICDT 2012, section 2.1.
+    Assumes    the table's bound, and a domain that fits in `memory`.
+    Source     Ghosh, Roughgarden & Sundararajan, STOC 2009; the baseline M' of Cormode et al., ICDT 2012,
+               section 2.1.
     Differs    nothing.
-    Cost       time and memory O(domain size), whatever the data: the laborious baseline.
+    Cost       time and memory O(domain size), for any data: the laborious baseline.
     """
 
     budget: DP = pure_budget(refused="which GaussianHistogram spends")
@@ -150,12 +151,12 @@ class GaussianHistogram(FullTable):
 
     Its cost is a ρ of zero-concentrated privacy.
 
-    Guarantee  ρ-zCDP per unit; all of ρ pays for the counts. What a unit moves of the nodes of a `transform`,
-               in the l2 norm, is added up level by level.
-    Assumes    the table's bound; a domain that fits in `memory`.
+    Guarantee  ρ-zCDP per unit. All of ρ pays for the counts. With a `transform`, the change of its nodes by
+               a unit is added up in the l2 norm, level by level.
+    Assumes    the table's bound, and a domain that fits in `memory`.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
     Differs    nothing.
-    Cost       time and memory O(domain size), whatever the data.
+    Cost       time and memory O(domain size), for any data.
     """
 
     budget: ZCDP = gaussian_budget()
@@ -180,14 +181,15 @@ class Privelet(Mechanism):
 
     The error of a range grows polylogarithmically with the domain.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP; a count that moves by one moves the total and one difference a level,
-               log₂m + 1 in all: each gets noise at l1·(log₂m + 1)/ε, or of variance l1²·(log₂m + 1)/(2ρ)
-               at most.
-    Assumes    the table's bound; a domain that fits in memory.
+    Guarantee  ε-DP per unit, or ρ-zCDP. A count that changes by one changes the total and one difference
+               per level, log₂m + 1 in all. Each gets noise of scale l1·(log₂m + 1)/ε, or of variance at
+               most l1²·(log₂m + 1)/(2ρ).
+    Assumes    the table's bound, and a domain that fits in memory.
     Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
-    Differs    unnormalised coefficients, which are integers and all get the same noise: the paper's
-               weights cancel; add-or-remove neighbours, where the paper replaces and doubles the noise; a
-               domain that is no power of two gets no noise on its padding; noise as in LaplaceHistogram.
+    Differs    Coefficients are not normalised. They are integers and all get the same noise, because the
+               paper's weights cancel. Neighbours add or remove a unit, where the paper replaces one and
+               doubles the noise. A domain that is not a power of two gets no noise on its padding. Noise is
+               as in LaplaceHistogram.
     Cost       time and memory O(domain size).
     """
 

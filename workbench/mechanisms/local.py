@@ -22,14 +22,15 @@ from workbench.value import value
 class RetentionReplacement(Mechanism):
     """Publish each record with some values replaced.
 
-    Guarantee  ε-DP for each tuple by itself (relation local: its report tells its values apart by e^ε at
-               most, whoever collects it). The attributes of two codes and more share ε equally.
-    Assumes    one tuple a unit (a bound of l1 = 1). How many tuples there are is told.
+    Guarantee  ε-DP for each record by itself (relation local): any two values of a record give the same report
+               with probabilities within a factor of e^ε, so the collector need not be trusted. Attributes with
+               two or more codes share ε equally.
+    Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
     Source     Agrawal, Srikant & Thomas, SIGMOD 2005; compared with by Chen, Zhou & Bhowmick, EDBT 2012,
                section 5.2, after Evfimievski, Gehrke & Srikant, PODS 2003.
-    Differs    the budget is the tuple's. Chen et al. take γ = e, most likely for each attribute: on nine
-               attributes that is DP(9). Reports come as a multiset.
-    Cost       a coin for each tuple and attribute, and one sort.
+    Differs    The budget is that of a whole record. Chen et al. take γ = e, most likely for each attribute:
+               on nine attributes that is DP(9). Reports come as a multiset.
+    Cost       one coin for each record and attribute, and one sort.
     """
 
     budget: DP = pure_budget()
@@ -68,14 +69,14 @@ class RetentionReplacement(Mechanism):
 class Flipping(Mechanism):
     """Publish each record as randomly flipped bits.
 
-    Guarantee  ε-DP for each tuple by itself (relation local): two tuples differ in two bits of each
-               attribute at most. The attributes of two codes and more share ε equally.
-    Assumes    one tuple a unit (a bound of l1 = 1). How many tuples there are is told.
+    Guarantee  ε-DP for each record by itself (relation local): two records differ in at most two bits of
+               each attribute. Attributes with two or more codes share ε equally.
+    Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
     Source     Mishra & Sandler, PODS 2006; compared with by Chen, Zhou & Bhowmick, EDBT 2012, section 5.2.
-    Differs    the budget is the tuple's: the paper's γ = e for each of nine attributes is DP(9). It says
-               only "bit-vector"; here one bit a code. Bits are published, not sketches of them.
-               Reports come as a multiset.
-    Cost       some 7 random words for 64 bits, a bit for each tuple and code, and one sort.
+    Differs    The budget is that of a whole record: the paper's γ = e for each of nine attributes is DP(9).
+               The paper says only "bit-vector", and here each code has one bit. The bits are published, not
+               sketches of them. Reports come as a multiset.
+    Cost       about 7 random words for 64 bits, a bit for each record and code, and one sort.
     """
 
     budget: DP = pure_budget()

@@ -56,19 +56,19 @@ class LaplaceQueries(Mechanism):
 
     The workload consists of products, tables, marginals or ranges.
 
-    `noise` is the law on answers that are integers; others have Laplace's.
+    `noise` is the distribution for answers that are integers. Others get Laplace noise.
 
-    Guarantee  ε-DP per unit, all answers together.
-    Assumes    the table's bound. How far a unit moves the answers is the workload's sensitivity, computed
+    Guarantee  ε-DP per unit, for all answers together.
+    Assumes    the table's bound. A unit moves the answers by at most the workload's sensitivity, computed
                from queries and domain alone, times the table's l1.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006; Chen, Zhou & Bhowmick, EDBT 2012, section 2.
-    Differs    noise exactly, on a public grid. Queries of real numbers are rounded to that grid tuple by
-               tuple, before they are added up, so that nothing depends on how floating point adds; the
-               sensitivity counts it. Standard errors are those of the noise; where that is finer than the
-               rounding (ε of thousands), they do not count what rounding adds. The paper states
-               indistinguishability (one tuple replaced, their number public) with sensitivities of adding
-               one; here it is add-or-remove throughout.
-    Cost       time of one pass over the non-empty cells for each set of attributes, and of all queries.
+    Differs    Noise is exact, on a public grid. Queries with real weights are rounded to that grid, record
+               by record, before they are added up, so nothing depends on the order of floating-point sums.
+               The sensitivity counts the rounding. Standard errors are those of the noise. If the noise is
+               finer than the rounding (ε in the thousands), they do not include the rounding. The paper
+               states indistinguishability (one record replaced, their number public) with sensitivities for
+               adding one. Here it is add-or-remove throughout.
+    Cost       one pass over the non-empty cells for each set of attributes, and one over the queries.
     """
 
     budget: DP = pure_budget(refused="which GaussianQueries spends")
@@ -172,13 +172,14 @@ class GaussianQueries(Mechanism):
 
     The workload consists of products, tables, marginals or ranges.
 
-    Guarantee  ρ-zCDP per unit, all answers together.
-    Assumes    the table's bound. How far a tuple moves the answers in the l2 norm is the largest column of the
-               workload, computed from queries and domain alone; a unit moves them by its l1 times that.
+    Guarantee  ρ-zCDP per unit, for all answers together.
+    Assumes    the table's bound. The largest column of the workload, computed from queries and domain
+               alone, is how far one record moves the answers in the l2 norm. A unit moves them by its l1
+               times that.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
-    Differs    as in LaplaceQueries, queries of real numbers are rounded to a public grid tuple by tuple, before
-               they are added up; the sensitivity counts it.
-    Cost       time of one pass over the non-empty cells for each set of attributes, and of all queries.
+    Differs    As in LaplaceQueries, queries with real weights are rounded to a public grid, record by
+               record, before they are added up. The sensitivity counts the rounding.
+    Cost       one pass over the non-empty cells for each set of attributes, and one over the queries.
     """
 
     budget: ZCDP = gaussian_budget()

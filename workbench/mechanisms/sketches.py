@@ -29,19 +29,19 @@ from workbench.value import parameter, value
 class CountSketch(Mechanism):
     """Release rows of noisy hash buckets.
 
-    There are `depth` rows of `width` buckets, and a cell's count is estimated from its buckets.
+    There are `depth` rows of `width` buckets, and the count of a cell is estimated from its buckets.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP; a unit moves each of `depth` rows by at most l1, so every row has
+    Guarantee  ε-DP per unit, or ρ-zCDP. A unit moves each of `depth` rows by at most l1, so every row gets
                ε/depth, or ρ/depth at an l2 norm of l1.
-    Assumes    the table's bound. The hash functions are public, and drawn without looking at the data.
+    Assumes    the table's bound. The hash functions are public and drawn without looking at the data.
     Source     Charikar, Chen & Farach-Colton, ICALP 2002; Cormode, Procopiuc, Srivastava & Tran, ICDT 2012,
                appendix C.6.
-    Differs    sensitivity depth·l1 (the paper's 2·depth is for replacing a unit); geometric noise, not
-               Laplace; the variance of Lemma 5 with ‖M‖₂² and the noise of all rows. One row is then always
-               best at a given size, which is why `depth` is 1. Of ρ the noise of a mean is l1²/(2ρ) at any
-               depth.
-    Cost       time O(non-empty cells · depth + buckets), memory O(buckets), whatever the domain's size; a
-               query costs the cells that it covers.
+    Differs    The sensitivity is depth·l1 (the paper's 2·depth is for replacing a unit). Noise is geometric
+               instead of Laplace. The variance of Lemma 5 uses ‖M‖₂² and the noise of all rows. Then one
+               row is always best at a given size, which is why `depth` is 1. With ρ, the noise of a mean is
+               l1²/(2ρ) at any depth.
+    Cost       time O(non-empty cells · depth + buckets), memory O(buckets), for a domain of any size. A
+               query costs the number of cells that it covers.
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
@@ -120,15 +120,15 @@ _MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 class ALP(Mechanism):
     """Release a noisy bit array that answers for any cell.
 
-    Guarantee  ε-DP per unit; all of ε pays for the bits (`noise.unary` has the proof, which holds for every
-               ε and α). The hash functions are public, and drawn without looking at the data.
-    Assumes    the table's bound; `largest` and `total` are stated without looking at the data. Where they
-               are wrong the error grows, and the guarantee stays.
+    Guarantee  ε-DP per unit. All of ε pays for the bits (`noise.unary` has the proof, which holds for every
+               ε and α). The hash functions are public and drawn without looking at the data.
+    Assumes    the table's bound. `largest` and `total` are stated without looking at the data. If they are
+               wrong, the error grows and the guarantee holds.
     Source     Aumüller, Lebeda & Pagh, CCS 2021, Algorithm 4 and its estimator.
-    Differs    any sensitivity; exact rounding and flips; hash functions that are independent for any two
-               keys only.
-    Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits), whatever the domain's
-               size; a query costs the cells that it covers, times the levels.
+    Differs    It works for any sensitivity. Rounding and flips are exact. The hash functions are
+               independent for any two keys only.
+    Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits), for a domain of any
+               size. A query costs the number of cells that it covers times the number of levels.
     """
 
     budget: DP = pure_budget(

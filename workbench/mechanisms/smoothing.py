@@ -78,22 +78,21 @@ def _check_odd(k: Any) -> str | None:
 class FPA(contributions.Contributions):
     """Release items and edges by `k` Fourier coefficients.
 
-    The lowest frequencies are kept, over counts in the order of their keys.
+    FPA is the Fourier perturbation algorithm. It keeps the lowest frequencies of the counts in the order of
+    their keys. A table of fewer than k counts keeps all of its coefficients.
 
-    A table of fewer than k counts keeps all of its coefficients.
-
-    Guarantee  ε-DP per user, or ρ-zCDP; `split` divides it between items and edges. With k=None half of a
+    Guarantee  ε-DP per user, or ρ-zCDP. `split` divides it between items and edges. With k=None half of a
                table's part chooses k, by the exponential mechanism, and the other half pays for the
                coefficients.
-    Assumes    `bound`, stated without looking at the data and enforced: of each user at most so many
-               records, at random. A unit then moves the counts by Δ₁ = M in all and Δ₂ = M in the l2 norm;
-               Δ₂ = √M where no user has an item twice, by the data's own bound or by `once`. Of ρ k of
-               n coefficients get noise at min(Δ₂, Δ₁·√(k/n)).
+    Assumes    `bound`, which is stated without looking at the data and enforced by keeping at most so many
+               random records of each user. A unit then moves the counts by Δ₁ = M in all and by Δ₂ = M in
+               the l2 norm, or by Δ₂ = √M if no user has an item twice, by the data's own bound or by
+               `once`. With ρ, k of n coefficients get noise for min(Δ₂, Δ₁·√(k/n)).
     Source     Rastogi & Nath, SIGMOD 2010 (FPA); Acs, Castelluccia & Chen, ICDM 2012 (k=None: EFPA).
-    Differs    an orthonormal real basis: noise on real and imaginary parts, none on phases alone (the
-               published code of EFPA leaks them); the smaller of two sensitivities; noise exactly on a
-               public grid; what the transform rounds is counted.
-    Cost       time O(edges · log edges) and memory O(edges), edges = items · contexts of the domain.
+    Differs    The basis is real and orthonormal: noise is on real and imaginary parts and never on phases
+               alone (the published code of EFPA leaks them). It uses the smaller of two sensitivities.
+               Noise is exact, on a public grid, and the rounding of the transform is counted.
+    Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
@@ -277,24 +276,24 @@ class _Sample(NamedTuple):
 class GS(contributions.Contributions):
     """Release items and edges as noisy means of groups.
 
-    A group has about `width` counts.
-
-    Groups are runs of counts in ascending order of noisy counts of a sample. `grouping` says which:
+    GS is grouping and smoothing. A group has about `width` counts. Groups are runs of counts in ascending
+    order of the noisy counts of a sample, which `grouping` names:
 
     `onesample`  one random record of each user, which moves them by 1
     `rowsample`  all records of a random part `beta` of the users, which makes ε worth more
     `noisysort`  all records
-    `random`     none: a random order
+    `random`     no sample: a random order
 
-    Guarantee  ε-DP per user; `split` divides ε between items and edges. Half of a table's part buys the
-               order in which counts are grouped (none of it if that is random), the rest the group sums.
-    Assumes    `bound`, stated without looking at the data and enforced: of each user at most so many
-               records, at random; `width` and `beta` are public.
-    Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013; its variants are named by what they do.
-    Differs    noise is geometric and on group sums: one user moves all sums together by M at most, however
-               large the groups are, so that a sum over |G| counts has noise M/(|G|·ε) on its mean. With
-               noise on the means M/w would be needed, and only if no group is smaller than w.
-    Cost       time O(edges · log edges) and memory O(edges), edges = items · contexts of the domain.
+    Guarantee  ε-DP per user. `split` divides ε between items and edges. Half of a table's part pays for the
+               order in which counts are grouped (nothing if that is random), and the rest for the group
+               sums.
+    Assumes    `bound`, which is stated without looking at the data and enforced by keeping at most so many
+               random records of each user. `width` and `beta` are public.
+    Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. Its variants are named by what they do.
+    Differs    Noise is geometric and is added to group sums. One user moves all sums together by at most M,
+               however large the groups are, so the mean of a group G has noise M/(|G|·ε). Noise on the
+               means would need M/w, and only if no group is smaller than w.
+    Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
     """
 
     budget: DP = pure_budget()

@@ -24,10 +24,10 @@ class UniformSampling(Mechanism):
 
     On sparse data almost all sampled cells are empty.
 
-    Guarantee  ε-DP per unit; all of ε pays for the counts, which cells are sampled is public.
+    Guarantee  ε-DP per unit. All of ε pays for the counts. Which cells are sampled is public.
     Assumes    the table's bound.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, first paragraph.
-    Differs    answers are scaled by m/size, so that they are unbiased (the paper gives no estimator).
+    Differs    Answers are scaled by m/size, so that they are unbiased (the paper gives no estimator).
     Cost       time and memory O(non-empty cells + size).
     """
 
@@ -75,11 +75,12 @@ class Laborious(Mechanism):
 
     The release has the same distribution as that of `mechanism`.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP, as the mechanism it runs; the second step is post-processing.
-    Assumes    the table's bound; a domain that fits in memory.
+    Guarantee  ε-DP per unit, or ρ-zCDP, like the mechanism that it runs. The second step is
+               post-processing.
+    Assumes    the table's bound, and a domain that fits in memory.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.1 and Figure 1.
-    Differs    nothing; it exists so that the shortcuts' equality in law can be tested, and their speed
-               compared.
+    Differs    nothing. It exists to test that the shortcuts have the same distribution, and to compare
+               their speed.
     Cost       time and memory O(domain size).
     """
 

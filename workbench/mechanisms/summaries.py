@@ -170,15 +170,16 @@ class HighPassFilter(SparseSummary):
 
     A noisy count v passes if |v| >= θ (`sides` = 2) or v >= θ (`sides` = 1).
 
-    Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, the filter is post-processing.
-               A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
-    Assumes    the table's bound; θ, or the size it is chosen from, is stated without looking at the data.
+    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the counts, and the filter is post-processing. A
+               count that changes by one changes ⌈log₂m⌉ + 1 nodes of a `transform`, which share the budget.
+    Assumes    the table's bound. θ, or the size that it is chosen from, is stated without looking at the
+               data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, appendix C.1;
                transforms: section 3, Theorem 4; consistency: section 4.3.
-    Differs    formulas for real θ (printed for integers); θ from `size` uses m, not m − n, which would
-               reveal n; the summary is never drawn again until it is large enough, which would cost 2ε.
-    Cost       time and memory O(non-empty cells + released cells), whatever the domain's size m; with a
-               transform n cells are O(n·log(m/n)) non-empty nodes.
+    Differs    Formulas hold for real θ (printed for integers). θ from `size` uses m, not m − n, which would
+               reveal n. The summary is never drawn again until it is large enough, which would cost 2ε.
+    Cost       time and memory O(non-empty cells + released cells), for a domain of any size m. With a
+               transform, n cells are O(n·log(m/n)) non-empty nodes.
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
@@ -272,17 +273,19 @@ class ThresholdSampling(SparseSummary):
 
     The probability is proportional to the size up to τ, and 1 above it.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, sampling is post-processing.
-               A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
-    Assumes    the table's bound; τ, or the size it is chosen from, is stated without looking at the data.
-    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, appendix C.2,
-               and C.4 (with a filter), section 3 (transforms), 4.3 (consistency); threshold sampling
-               itself: Duffield, Lund & Thorup, SIGCOMM 2003.
-    Differs    formulas for real θ and τ; τ from `size` solves m·p_τ = size instead of using ‖M‖₁, which
-               would reveal the total; sampled weights are divided by their probability (the paper's
-               words are "scaled by").
-    Cost       time and memory O(non-empty cells + released cells), whatever the domain's size m; with a
-               transform n cells are O(n·log(m/n)) non-empty nodes; `consistent` costs all that pass θ.
+    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the counts, and sampling is post-processing. A
+               count that changes by one changes ⌈log₂m⌉ + 1 nodes of a `transform`, which share the budget.
+    Assumes    the table's bound. τ, or the size that it is chosen from, is stated without looking at the
+               data.
+    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, appendix C.2, and
+               C.4 (with a filter), section 3 (transforms), 4.3 (consistency); threshold sampling itself:
+               Duffield, Lund & Thorup, SIGCOMM 2003.
+    Differs    Formulas hold for real θ and τ. τ from `size` solves m·p_τ = size instead of using ‖M‖₁,
+               which would reveal the total. Sampled weights are divided by their probability (the paper
+               says "scaled by").
+    Cost       time and memory O(non-empty cells + released cells), for a domain of any size m. With a
+               transform, n cells are O(n·log(m/n)) non-empty nodes. `consistent` costs all cells that pass
+               θ.
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
@@ -385,18 +388,17 @@ class PrioritySampling(SparseSummary):
 
     Estimates are unbiased. It releases fewer cells if fewer pass θ.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP; all of it pays for the counts, sampling is post-processing.
-               A count that moves by one moves ⌈log₂m⌉ + 1 nodes of a `transform`, which share it.
-    Assumes    the table's bound; `size` and θ are stated without looking at the data.
-    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, appendix C.3;
-               with θ > 0 filter-priority sampling, section 2.4 and C.4; transforms: section 3;
-               consistency: 4.3; priority sampling itself:
-               Duffield, Lund & Thorup, J. ACM 2007.
-    Differs    the guessed threshold is extended exactly, where drawing again until the sample is large
-               enough would bias τ_s; if no more than `size` cells pass θ all are released and τ_s = 0;
-               τ_s is rounded down to a public grid, and weights use it so.
-    Cost       time and memory O(non-empty cells + size), whatever the domain's size m; with a transform
-               n cells are O(n·log(m/n)) non-empty nodes; `consistent` costs all that pass θ.
+    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the counts, and sampling is post-processing. A
+               count that changes by one changes ⌈log₂m⌉ + 1 nodes of a `transform`, which share the budget.
+    Assumes    the table's bound. `size` and θ are stated without looking at the data.
+    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, appendix C.3; with
+               θ > 0 filter-priority sampling, section 2.4 and C.4; transforms: section 3; consistency: 4.3;
+               priority sampling itself: Duffield, Lund & Thorup, J. ACM 2007.
+    Differs    The guessed threshold is extended exactly, because drawing again until the sample is large
+               enough would bias τ_s. If no more than `size` cells pass θ, all are released and τ_s = 0. τ_s
+               is rounded down to a public grid, and weights use the rounded value.
+    Cost       time and memory O(non-empty cells + size), for a domain of any size m. With a transform, n
+               cells are O(n·log(m/n)) non-empty nodes. `consistent` costs all cells that pass θ.
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
@@ -452,14 +454,15 @@ class PrioritySampling(SparseSummary):
 class StabilityHistogram(Mechanism):
     """Release non-empty cells above a threshold set by δ.
 
-    Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP; ε, or ρ, pays for the counts, δ for
-               the chance that a cell shows which one unit alone fills. An empty cell is never released.
+    Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP. ε, or ρ, pays for the counts, and δ for the
+               probability that a cell appears which one unit alone fills. An empty cell is never released.
     Assumes    the table's bound.
-    Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1; Bun, Nissim &
-               Stemmer, ITCS 2016, the stability-based histogram.
-    Differs    geometric or Gaussian noise, and the smallest whole cut whose exact failure probability, over
-               all that the bound allows one unit, is at most δ; what is paid is that probability, not δ.
-    Cost       time and memory O(non-empty cells), whatever the domain's size.
+    Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1; Bun, Nissim & Stemmer, ITCS
+               2016, the stability-based histogram.
+    Differs    Noise is geometric or Gaussian. The threshold is the smallest integer whose exact failure
+               probability, over everything that the bound allows one unit, is at most δ. That probability
+               is paid, not δ.
+    Cost       time and memory O(non-empty cells), for a domain of any size.
     """
 
     budget: DP | ZCDP = approximate_budget(zcdp=True)
