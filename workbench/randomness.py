@@ -70,19 +70,18 @@ class Keystream:
 class Aligned(np.random.Generator):
     """A seeded generator under which noise stays with its cell while parameters move.
 
-    Every measurement, and every run of cells in it, draws from a stream of its own, so that how many
-    words another one needed moves nothing. The laws are the same, and as simulated as those of any
-    seed. It is made anew from its seed, and neither copied nor split: a copy would draw the same noise
-    again.
+    Every measurement, and every run of cells in it, draws from its own stream, so the number of words that
+    another one needs changes nothing. Distributions are the same, and releases are marked as simulated, as
+    with any seed. The generator cannot be copied or split, because a copy would draw the same noise again.
 
     Parameters
     ----------
-    seed : an integer, or several.
+    seed : int or sequence of int
 
     Raises
     ------
     ValueError
-        If the seed is neither.
+        If the seed is something else.
     """
 
     def __init__(self, seed: int | Sequence[int]):

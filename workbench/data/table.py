@@ -44,11 +44,11 @@ class Bound:
     Parameters
     ----------
     l0 : int
-        Cells, at least 1.
+        Largest number of cells, at least 1.
     linf : float
-        Counts in each of them, at least 1: counts are integers, so a unit that moves one moves it by 1.
+        Largest change of one cell, at least 1, because a unit that changes an integer count changes it by 1.
     l1 : float, optional
-        Counts in all cells together, from `linf` to l0·linf, which is the default.
+        Largest change of all cells together, from `linf` to l0·linf. Default l0·linf.
     unit : str
         Whom it is about, in words, for example "a trip" or "a user (column user_id)".
     status : "as stated", "enforced" or "believed, not enforced"
@@ -58,7 +58,7 @@ class Bound:
     Raises
     ------
     ValueError
-        A number out of its range, or words that do not fit on a line.
+        If a number is out of its range, or words do not fit on a line.
 
     Examples
     --------

@@ -38,9 +38,9 @@ class WideTable:
     bound : Bound or PUBLIC
         How far one unit moves the counts, or that nothing is left to protect. No default.
     truth_public : bool
-        Whether exact counts may be shown beside a release.
+        Whether exact counts may be shown next to a release.
     users_cut : int, optional
-        How many users lost anything to an enforced bound. Private, as counts are.
+        Number of users who lost anything to an enforced bound. It is private, as counts are.
     """
 
     domain: Domain

@@ -92,13 +92,18 @@ class Release:
 
     Parameters
     ----------
-    estimate : what is public; it answers workloads.
-    ledger : a receipt for each measurement. They belong to the estimate: with another estimate in its
-        place the release has none, and is never saved. A mechanism that computes its estimate from another
-        release passes `tuple(release.ledger)`.
-    mechanism : the mechanism; its text in a release that was loaded from a file.
-    bound : how far one unit was said to move the data: the guarantee is as true as it is.
-    users_cut : how many users lost anything to the bound, with noise; None where it was not asked.
+    estimate : Estimate
+        The public numbers, which answer workloads.
+    ledger : tuple of Receipt
+        A receipt for each measurement. Receipts belong to the estimate: a release with another estimate in
+        its place has none, and cannot be saved. A mechanism that computes its estimate from another release
+        passes `tuple(release.ledger)`.
+    mechanism : Mechanism or str
+        The mechanism, or its text if the release was loaded from a file.
+    bound : Bound, optional
+        How far one unit was said to move the data. The guarantee depends on it.
+    users_cut : int, optional
+        Noisy number of users who lost anything to the bound. None if nobody asked for it.
     """
 
     estimate: Any
@@ -127,11 +132,11 @@ class Release:
 
     @property
     def privacy(self) -> DP | ZCDP:
-        """What the release cost, computed from the receipts and never merely stated."""
+        """Cost of the release, computed from its receipts."""
         return compose(self.ledger)
 
     def at(self, delta: float) -> DP:
-        """Return the cost as (ε, δ)-differential privacy, at a δ that the reader names.
+        """Return the cost as (ε, δ)-differential privacy, at a δ that you name.
 
         Parameters
         ----------
@@ -141,23 +146,23 @@ class Release:
         Returns
         -------
         DP
-            The smallest ε that is proven, rounded up.
+            With the smallest proven ε, rounded up.
 
         Raises
         ------
         ValueError
-            If δ is no probability, or too little for what was measured.
+            If δ is not a probability, or too small for the measurements.
         """
         return guarantee(self.ledger, delta)
 
     @property
     def relation(self) -> str:
-        """Which neighbours the guarantee is about."""
+        """Neighbouring relation of the guarantee."""
         return self.ledger[0].relation if self.ledger else ADD_REMOVE
 
     @property
     def by_theorem(self) -> str:
-        """Which of its prices a theorem sets below the sum of their draws; "" if none."""
+        """Prices that a theorem sets below the sum of their draws, "" if none."""
         return "; ".join(r.description for r in self.ledger if r.theorem)
 
     @property
@@ -167,7 +172,7 @@ class Release:
 
     @property
     def idealised(self) -> bool:
-        """Whether a law was drawn with floating point."""
+        """Whether some noise was drawn with floating point."""
         return any(r.idealised for r in self.ledger)
 
     def answer(
@@ -178,32 +183,35 @@ class Release:
         belief: str | None = None,
         **options: Any,
     ) -> Any:
-        """The estimate's answers; they cost nothing.
+        """Return the estimate's answers, at no cost.
 
         Parameters
         ----------
-        queries : a workload, or queries by label.
-            {"origin": "Bern", "hour": (7, 9)} counts what has all of these: a label, a pair (first, last)
-            of which both belong to it, or a list or set of these; as text: `'origin=Bern hour=7..9'`. A
-            list of such asks several; {} counts everything.
-        error : whether it is wanted how far answers may be off.
-        belief : "empty" takes absent cells for empty, which narrows the second part and is said.
-        options : those of the estimate, as `weights="raw"`.
+        queries : workload, or queries by label
+            {"origin": "Bern", "hour": (7, 9)} counts the records with all of these values. A value is a
+            label, a pair (first, last) with both ends included, or a list or set of these. The same query
+            as text is `'origin=Bern hour=7..9'`. A list asks several queries, and {} counts everything.
+        error : bool
+            Whether to return errors as well. Default False.
+        belief : "empty", optional
+            Take absent cells as empty, which narrows the second part of the error. The result says so.
+        options
+            Options of the estimate, for example `weights="raw"`.
 
         Returns
         -------
         float64[queries], or estimates.estimate.Answers
-            An answer for each query, in counts. With `error=True` a pair of answers and standard errors
-            that is shown as the command line shows it: `noise`, `absent_cells` and `absent` give the two
-            parts of an error. A standard error is NaN if cells below a threshold were left out, because
-            they bias the answer by an unknown amount. `counts_what` says whether counts and error bars
-            are about a truncated table, for example of patients who are in at most 4 cells each.
+            An answer for each query, in counts. With `error=True` a pair of answers and standard errors,
+            printed as on the command line. Its `noise`, `absent_cells` and `absent` are the two parts of
+            the error. A standard error is NaN if cells below a threshold were left out, because they bias
+            the answer by an unknown amount. `counts_what` says whether counts and error bars are about a
+            truncated table, for example of patients who are in at most 4 cells each.
 
         Raises
         ------
         ValueError
             If the estimate cannot answer the queries, an attribute or a label is not in the domain, a
-            query selects nothing, or a belief is none.
+            query selects nothing, or the belief is unknown.
         """
         if not hasattr(queries, "on"):
             queries = labelled_queries(self._labelled_domain(**options), queries)
@@ -222,24 +230,27 @@ class Release:
         belief: str | None = None,
         **options: Any,
     ) -> pd.DataFrame:
-        """All counts of one attribute, or of several together, with their labels.
+        """Return all counts of one attribute, or of several together, with their labels.
 
         Parameters
         ----------
-        attributes : their names.
-        error : whether it is wanted how far counts may be off.
-        belief, options : as in `answer`.
+        attributes : str
+            Names of attributes.
+        error : bool
+            Whether to return errors as well. Default False.
+        belief, options
+            As in `answer`.
 
         Returns
         -------
         DataFrame
-            A row for each combination of labels, and its `count`; with `error` also the standard deviation
-            of its `noise`, how many `absent_cells` it has, and how much these hold at most, `absent`.
+            A row for each combination of labels, with its `count`. With `error` also the standard deviation
+            of its `noise`, its number of `absent_cells`, and the most that these hold, `absent`.
 
         Raises
         ------
         ValueError
-            If an attribute is not in the domain or stands twice, there are more than 2²² rows, or the
+            If an attribute is not in the domain or is named twice, there are more than 2²² rows, or the
             estimate cannot answer.
         """
         names: list[Any] = []
@@ -279,28 +290,29 @@ class Release:
         return self.bound.counts_what if self.bound else ""
 
     def deviations(self) -> Float[np.ndarray, " released"] | float:
-        """The standard deviation of the noise on what was released.
+        """Return the standard deviation of the noise on the released numbers.
 
         Returns
         -------
         float64[released] or float
-            In counts, for each row of `to_frame` or for all; NaN where it is not known.
+            In counts, for each row of `to_frame` or for all. NaN if it is not known.
         """
         return self.estimate.deviations(**self._law_of_noise)
 
     @property
     def absent_at_most(self) -> float:
-        """What each cell (or node) that was not released holds at most, in counts; NaN if unknown."""
+        """Largest count of a cell (or node) that was not released, NaN if unknown."""
         if not isinstance(self.estimate, estimates.Summary):
             return float("nan")
         return self.estimate.absent_at_most(**self._law_of_noise)
 
     def largest(self, top: int = 10) -> Largest:
-        """The largest of what was released.
+        """Return the largest released cells or nodes.
 
         Parameters
         ----------
-        top : how many.
+        top : int
+            Number of cells. Default 10.
 
         Returns
         -------

@@ -373,7 +373,7 @@ def noise_law_field(*, zcdp: bool = False) -> Any:
             choices=choices,
             doc="distribution of the noise; geometric gives integers",
         )
-    doc = "of ε; geometric: whole counts; of ρ it is gaussian"
+    doc = "noise with ε: geometric gives integers; with ρ it is Gaussian"
     return parameter(
         _LAPLACE,
         choices=choices,

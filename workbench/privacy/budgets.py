@@ -167,10 +167,10 @@ class DP:
 
 @value
 class ZCDP:
-    """ρ-zero-concentrated differential privacy, which is δ-approximate where δ > 0.
+    """ρ-zero-concentrated differential privacy, δ-approximate if δ > 0.
 
-    Of every order α > 1 the Rényi divergence between the outputs on two neighbours is at most α·ρ. It
-    says nothing of one ε: `at` gives the ε that it implies at a δ.
+    For every order α > 1, the Rényi divergence between the outputs on two neighbours is at most α·ρ. It
+    does not fix one ε. `at` returns the ε that it implies at a δ.
 
     Source: Bun & Steinke, TCC 2016, Definitions 1.1 and 8.1.
 

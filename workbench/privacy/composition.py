@@ -73,20 +73,21 @@ class Receipt:
 
 
 def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
-    """The price of all measurements together: sums in sequence, the maximum over parts of a partition.
+    """Add up the cost of measurements: their sum, or the maximum over the parts of a partition.
 
     Source: sequential and parallel composition, McSherry, SIGMOD 2009, Theorems 3 and 4; of zCDP, Bun &
     Steinke, TCC 2016, Lemma 1.7, and section 8 with a δ.
 
     Parameters
     ----------
-    receipts : of measurements of one private data set, all about one relation.
+    receipts : sequence of Receipt
+        Receipts of measurements of one private data set, all about one relation.
 
     Returns
     -------
     DP or ZCDP
-        Their sum in sequence, rounded up; for parts of a declared partition the dearest. A `ZCDP` as
-        soon as one of them is, where a measurement of some ε counts with its ρ.
+        Their sum, rounded up. Parts of a declared partition count with the most expensive one. It is a
+        `ZCDP` as soon as one of them is, and a measurement with an ε then counts with its ρ.
 
     Raises
     ------
@@ -156,27 +157,29 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 
 
 def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
-    """The (ε, δ) of all measurements together, at a δ that the reader names: the smallest that is proven.
+    """Return the smallest proven ε of all measurements together, at a δ that you name.
 
-    Measurements of some ε add up as they are, or by their ρ together with those under zCDP, whichever is
-    less for each. Of all ways to choose, the best puts those by themselves that have the least ε for
-    their ρ (see the page on accounting). It holds for prices fixed before anything was released; where
-    they were chosen by earlier answers, what holds is the budget of the session that they were spent from.
+    Each measurement with an ε is added either by its ε or by its ρ, together with those under zCDP. The best
+    choice adds the measurements with the least ε for their ρ by their ε (see the page on accounting). The
+    result holds for prices that were fixed before anything was released. If prices depended on earlier
+    answers, the budget that they were spent from is what holds.
 
     Parameters
     ----------
-    receipts : of measurements of one private data set, all about one relation.
-    delta : a failure probability chosen beforehand; 0 where every measurement has an ε and no δ.
+    receipts : sequence of Receipt
+        Receipts of measurements of one private data set, all about one relation.
+    delta : float
+        A failure probability chosen beforehand. 0 if every measurement has an ε and no δ.
 
     Returns
     -------
     DP
-        With an ε of ∞ if one of them promises nothing, or no float holds their price.
+        With ε = ∞ if one of them promises nothing, or no float holds their cost.
 
     Raises
     ------
     ValueError
-        If δ is no probability, or too little for what is measured.
+        If δ is not a probability, or too small for the measurements.
 
     >>> guarantee([Receipt("a", ZCDP(0.25)), Receipt("b", DP(0.5))], 1e-6)
     DP(epsilon=4.042291300477016, delta=1e-06)

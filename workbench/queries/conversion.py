@@ -20,9 +20,9 @@ MAX_TERMS = 2**22  # that ranges, subsets or marginals may become
 
 
 def linear_queries(workload: Any, domain: Domain) -> Linear:
-    """Any workload over the domain, or recipe of one, as linear queries over its attributes.
+    """Convert a workload over the domain, or a recipe of one, to linear queries over its attributes.
 
-    A range of keys becomes at most 2d − 1 boxes over d attributes; what is scattered over the domain is
+    A range of keys becomes at most 2d − 1 boxes over d attributes. A workload of too many scattered cells is
     a ValueError.
     """
     workload = workload.on(domain)
@@ -160,7 +160,7 @@ class Together(Linear):
 
 @value
 class First:
-    """The first `count` queries of a workload: fewer or more of one list are asked the same.
+    """The first `count` queries of a workload, so that shorter lists are parts of longer ones.
 
     >>> from workbench.queries import RandomMarginalRanges
     >>> len(First(2, RandomMarginalRanges(5)).on(Domain(("a", "b", "c"), (20, 3, 40))))

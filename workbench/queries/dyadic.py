@@ -26,12 +26,12 @@ _L2_RATIO = 2 ** (1 / 2)
 
 @value
 class Dyadic:
-    """Sums over dyadic intervals: ranges from at most two nodes a level.
+    """Sums over dyadic intervals, so that a range needs at most two nodes per level.
 
-    With `dims` = 2, over products of a dyadic interval of each of two attributes. `split` says how the
-    budget is shared among levels: "uniform", as in the paper, or "geometric", where each finer level
-    gets 2^⅓ times as much (Cormode, Procopiuc, Srivastava, Shen & Yu, ICDE 2012, whose queries need
-    more of the fine nodes than a range does); of ρ it is √2 times as much.
+    With `dims` = 2, sums are over products of one dyadic interval in each of two attributes. `split` shares
+    the budget among levels. "uniform" is the paper's. With "geometric" each finer level gets 2^⅓ times as
+    much ε, or √2 times as much ρ (Cormode, Procopiuc, Srivastava, Shen & Yu, ICDE 2012, whose queries need
+    more fine nodes than a range does).
     """
 
     dims: int = parameter(1, choices=(1, 2), doc="number of attributes; 2 gives boxes")

@@ -24,9 +24,9 @@ class Nodes:
     Parameters
     ----------
     levels : int64[queries]
-        The level of each node; 0 is the root.
+        Level of each node. 0 is the root.
     keys : uint64[words, queries]
-        The lowest key of each node.
+        Lowest key of each node.
 
     Examples
     --------

@@ -38,18 +38,19 @@ _MOST_VALUES = 2**26  # of all different factors: half a gigabyte
 class Products(Linear):
     """m queries, each a sum of terms c·Π_k g_k(x_k) (Chen et al., EDBT 2012, Equation 9).
 
-    `Products.of` makes them from plain words; the fields are what it makes.
+    Make them with `Products.of`, which computes the fields from dictionaries.
 
     Parameters
     ----------
     attributes : tuple of str
         Names of the attributes.
     factors : tuple of float64[rows, values]
-        The different factors g of each attribute, a row each, a value a code; the first row all ones.
+        Different factors g of each attribute, one per row with a value for each code. The first row is all
+        ones.
     which : int64[terms, attributes]
-        The row of each term and attribute; 0 where a term does not use the attribute.
+        Row of each term and attribute. 0 if a term does not use the attribute.
     times : float64[terms]
-        The coefficient c of each term.
+        Coefficient c of each term.
     offsets : int64[queries + 1]
         Query i has the terms offsets[i] … offsets[i + 1] − 1.
 
@@ -102,21 +103,21 @@ class Products(Linear):
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence[Any]) -> Products:
-        """From plain words: a query is a term, or a list of terms that add up.
+        """Make queries from dictionaries. A query is a term, or a list of terms that add up.
 
         Parameters
         ----------
         domain : Domain
-            Where the attributes are.
+            Domain of the attributes.
         queries : sequence
-            A term is {attribute: factor}, or (coefficient, {attribute: factor}); {} is 1 for every
-            tuple. A factor is (lo, hi), the codes lo <= x < hi; a set of codes; or a value for each
-            code.
+            A term is {attribute: factor}, or (coefficient, {attribute: factor}), and {} is 1 for every
+            record. A factor is (lo, hi), which stands for the codes lo <= x < hi, a set of codes, or a
+            value for each code.
 
         Returns
         -------
         Products
-            The queries, in their order.
+            In the order of the queries.
 
         Raises
         ------

@@ -233,17 +233,17 @@ class Subsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
-    """Products of half-open intervals of codes, one interval [lo, hi) an attribute, none empty.
+    """Products of half-open intervals of codes, one interval [lo, hi) per attribute, none empty.
 
     Parameters
     ----------
     lo, hi : int64[queries, attributes]
-        The first code of each interval, and the one after the last; 0 <= lo < hi.
+        First code of each interval, and the code after the last one. 0 <= lo < hi.
 
     Raises
     ------
     ValueError
-        If the two are not alike, or an interval is negative or empty.
+        If the two have different shapes, or an interval is negative or empty.
     """
 
     lo: Int[np.ndarray, "queries attributes"]

@@ -39,9 +39,9 @@ class TableQueries(Linear):
     Parameters
     ----------
     groups : tuple of (tuple of str, float64[queries, codes of the first, codes of the second, …])
-        For each set of attributes (in the domain's order) the tables of its queries.
+        Tables of the queries about each set of attributes, with attributes in the domain's order.
     order : int64[queries], optional
-        Which query each table is, all groups in turn; by default in their order.
+        Number of the query of each table, group by group. By default the order of the tables.
 
     Raises
     ------

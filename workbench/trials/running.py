@@ -124,21 +124,21 @@ def run(
     Parameters
     ----------
     sweep : Sweep
-        What is run.
+        Trials to run.
     store : path
-        The folder that keeps rows; it is made if it is not there.
+        Folder that keeps rows. It is created if it does not exist.
     workers : int
-        Processes at once.
+        Number of worker processes.
     executor : concurrent.futures.Executor, optional
-        Runs trials elsewhere: processes, or a cluster, as `scale.dask.connect` gives it. Rows are the same
-        but for `seconds`, which compare nothing there. By default the cluster that WORKBENCH_SCHEDULER
-        names, if any.
+        Runs trials elsewhere: in processes, or on a cluster, as `scale.dask.connect` returns it. Rows are
+        the same except for `seconds`, which cannot be compared there. By default the cluster that
+        WORKBENCH_SCHEDULER names, if any.
 
     Returns
     -------
     DataFrame
-        One tidy row a trial, estimator and metric: dataset, mechanism and its parameters, seed,
-        seconds, cells released, metric, workload and `value`.
+        One tidy row per trial, estimator and metric: dataset, mechanism and its parameters, seed, seconds,
+        number of released cells, metric, workload and `value`.
     """
     import pandas as pd
 

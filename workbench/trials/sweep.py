@@ -104,11 +104,11 @@ class Trial:
     Parameters
     ----------
     dataset : Dataset
-        What is loaded.
+        Dataset to load.
     mechanism : Mechanism
-        What is released of it.
+        Mechanism that releases an estimate.
     seed : int
-        Which repetition it is; the noise follows from the trial's whole text.
+        Number of the repetition. The noise follows from the trial's whole text.
     """
 
     dataset: Dataset
@@ -123,24 +123,24 @@ class Trial:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Every mechanism on every dataset, `seeds` times, scored by every metric.
+    """Runs of every mechanism on every dataset, `seeds` times, scored by every metric.
 
     Parameters
     ----------
     datasets, mechanisms : sequences
-        What is combined.
+        Datasets and mechanisms to combine.
     metrics : sequence of callables
-        Each takes the truth and an estimate, and returns a number, or a table with a column `value`
-        (a curve, a map, errors by level), of which each row becomes one of the trial's.
+        Each takes the truth and an estimate. It returns a number, or a table with a column `value` (a curve,
+        a map, errors by level), whose rows become rows of the trial.
     seeds : int
-        Repetitions of each combination.
+        Number of repetitions of each combination.
     estimators : sequence of callables
-        Each turns the released estimate into a better one, which is scored beside the release itself.
+        Each turns the released estimate into a better one, which is scored next to the release itself.
 
     Raises
     ------
     ValueError
-        If there is no seed.
+        If `seeds` is below 1.
     """
 
     datasets: Sequence[Dataset]

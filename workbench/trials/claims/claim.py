@@ -228,7 +228,7 @@ class Claim:
     Parameters
     ----------
     id : str
-        Names it among all claims.
+        Its name among all claims.
     page : str
         Where the paper says it.
     sentence : str
