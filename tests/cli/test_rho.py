@@ -26,7 +26,7 @@ def test_a_rho_is_spent_and_read_as_an_epsilon_at_the_delta_that_is_named(run):
     said = run("show x.parquet --delta 1e-6")
     assert "At δ = 1e-06 it is (5.222, 1e-06" in said and "10⁻⁶" in said
     said = run("show x.parquet")
-    assert "name one with workbench show FILE --delta D" in said and "At δ" not in said
+    assert "run workbench show FILE --delta D" in said and "At δ" not in said
     assert "at delta = 0 zCDP promises no epsilon" in run("show x.parquet --delta 0", 2)
 
 

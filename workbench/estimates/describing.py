@@ -40,7 +40,7 @@ def described(release: Release, delta: float | None = None) -> list[tuple[str, s
 
 
 def paid_in_words(release: Release) -> list[str]:
-    """What each measurement cost, those alike in one sentence."""
+    """The cost of each measurement, with equal ones in one sentence."""
     alike = Counter((r.description, r.cost, r.relation, r.part) for r in release.ledger)
     lines = []
     for (name, cost, relation, part), count in alike.items():
@@ -57,21 +57,21 @@ def _released_in_words(release: Release) -> str:
     held = f"{len(estimate):,} {estimate.contents}"
     if estimate.contents == "cells":
         held = f"{len(estimate):,} of {estimate.domain.size:,} cells"
-    drawn = "simulated noise" if release.simulated else "noise of the operating system"
+    drawn = "simulated noise" if release.simulated else "noise from the operating system"
     if release.idealised:
-        drawn = "noise that was drawn with floating point: idealised, not to be published"
+        drawn = "noise drawn in floating point (idealised, not to be published)"
     return f"{held}{f' of {attributes}' if attributes else ''}, with {drawn}"
 
 
 def cautions(release: Release) -> list[str]:
-    """Why the release is not fit to publish, or to be read as data."""
+    """Reasons not to publish the release, or not to read it as data."""
     reasons = []
     if release.simulated:
         reasons.append(
-            "Simulated: anyone with the seed can take the noise off. Do not publish it."
+            "Simulated: anyone with the seed can subtract the noise. Do not publish it."
         )
     if promises_nothing(release):
-        reasons.append("No guarantee: the release must be handled like the data itself.")
+        reasons.append("No guarantee: handle the release like the data itself.")
     if release.mostly_noise:
         reasons.append(
             "Most of it may be noise: an empty table would release at least half as many such cells."
@@ -80,12 +80,12 @@ def cautions(release: Release) -> list[str]:
 
 
 def promises_nothing(release: Release) -> bool:
-    """Whether a part of it was read off the data without protection."""
+    """Whether a part of it was read from the data without protection."""
     return getattr(release.privacy, "epsilon", 0.0) == inf
 
 
 def noise_in_words(release: Release) -> str:
-    """The noise on a released value: exact, from the law that the file names."""
+    """The noise on a released value, from the distribution that the file names."""
     deviations = np.atleast_1d(release.deviations())
     deviations = deviations[np.isfinite(deviations)]
     if not len(deviations):
@@ -93,61 +93,59 @@ def noise_in_words(release: Release) -> str:
     low = format_number(deviations.min())
     high = format_number(deviations.max())
     spread = f"± {low}" if low == high else f"± {low} to ± {high}"
-    sampled = ", the sampling of cells included" if getattr(release.estimate, "tau", 0) else ""
+    sampled = ", including the sampling of cells" if getattr(release.estimate, "tau", 0) else ""
     return (
-        f"{spread} on each of the {release.estimate.contents} (one standard deviation{sampled}); two of "
-        "them cover it some 19 times in 20"
+        f"{spread} on each of the {release.estimate.contents} (one standard deviation{sampled}). About 19 "
+        "times in 20 it is within two standard deviations"
     )
 
 
 def sampled_in_words(release: Release) -> str:
-    """Why a count may stand above its noisy value."""
+    """Why a count may be above its noisy value."""
     tau = getattr(release.estimate, "tau", 0)
     if not tau:
         return ""
     return (
-        f"of the {release.estimate.contents} below τ = {number(tau)} a part: each stands for τ, so that "
+        f"A part of the {release.estimate.contents} below τ = {number(tau)}. Each of them counts as τ, so that "
         "sums are unbiased"
     )
 
 
 def absent_in_words(release: Release) -> str:
-    """What was not released may hold so much: the second part of what may be wrong."""
+    """How much the cells that were not released may hold: the second part of an error."""
     estimate = release.estimate
     if not isinstance(estimate, Summary) or not estimate.absent_cells:
         return ""
     most = release.absent_at_most
     absent = counted(estimate.absent_cells, f"other {estimate.contents[:-1]}")
     if most != most:
-        return f"{absent}, of which the file does not tell what they may hold"
+        return f"{absent}, and the file does not say how much they may hold"
     if not most:
         return f"{absent}, whose noisy value is 0"
     why = f"{'τ' if estimate.tau > estimate.theta else 'θ'} = {format_number(estimate.cut)}"
-    return (
-        f"{absent} of at most {number(ceil(most))} each ({why} and three deviations of noise)"
-    )
+    return f"{absent} with at most {number(ceil(most))} each ({why} plus three standard deviations of noise)"
 
 
 def cells_from_nothing(release: Release) -> str:
-    """How many cells noise alone would have released; from the file alone, on average an upper bound."""
+    """How many cells noise alone would release: on average an upper bound, from the file alone."""
     expected = release.cells_from_nothing
     what = release.estimate.contents
     if expected is None:
         return ""
     if expected == len(release.estimate):
-        return f"of an empty table as many {what} would be released: they say nothing by being there"
+        return f"An empty table would release as many {what}, so their presence says nothing"
     if not expected:
-        return f"of an empty table no {what} would be released"
+        return f"An empty table would release no {what}"
     shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
-    said = f"of an empty table, the same thresholds would keep about {shown} {what}"
+    said = f"An empty table would release about {shown} {what} with the same thresholds"
     released = len(release.estimate)
     if expected >= released:
-        return f"{said}: all of these {released:,} may be noise alone"
-    return f"{said}: on average at most so many of these {released:,} are noise alone"
+        return f"{said}. All of these {released:,} may be noise alone"
+    return f"{said}. On average at most that many of these {released:,} are noise alone"
 
 
 def users_cut_in_words(release: Release) -> str:
-    """How many users lost anything to the bound, where that was paid for."""
+    """How many users lost anything to the bound, if that was paid for."""
     costs: list[Any] = [r.cost for r in release.ledger if r.name == USERS_CUT]  # in ε
     paid = [cost.epsilon for cost in costs]
     if release.users_cut is None or not paid:
@@ -155,8 +153,8 @@ def users_cut_in_words(release: Release) -> str:
     alpha = exp(-paid[0])
     within = max(0, ceil(log(0.05 * (1 + alpha) / 2) / -paid[0]) - 1)
     return (
-        f"Users who lost anything to the bound: {number(release.users_cut)}, in 95 of 100 cases within "
-        f"± {number(within)}."
+        f"{number(release.users_cut)} users lost something to the bound (within ± {number(within)} in 95 of "
+        "100 cases)."
     )
 
 
@@ -164,7 +162,9 @@ def guarantee_in_words(release: Release) -> str:
     """What the release promises, for someone who has not read the papers."""
     cost = release.privacy
     if promises_nothing(release):
-        return "It promises nothing: part of it was read off the data without any protection."
+        return (
+            "It promises nothing, because part of it was read from the data without protection."
+        )
     unit = release.bound.unit if release.bound else ""
     whose = f"the records of {unit}" if unit else "one unit's records"
     usually = "" if unit else " (usually one person's)"
@@ -174,20 +174,20 @@ def guarantee_in_words(release: Release) -> str:
         LOCAL: "one unit's own value is any other",
     }.get(release.relation, f"the data changes in this way: {release.relation}")
     if isinstance(cost, ZCDP):
-        failing = f", but for a chance of {number(cost.delta)}" if cost.delta else ""
+        failing = f", except with probability {number(cost.delta)}" if cost.delta else ""
         return (
             f"{cost}: if {moves}, outcomes differ by at most α·{stated(cost.rho)} in the Rényi divergence "
-            f"of every order α > 1{failing}. It promises an ε at every δ: name one with workbench show "
+            f"of every order α > 1{failing}. It implies an ε at every δ. To see it, run workbench show "
             "FILE --delta D."
         )
     promise = f"{cost}: if {moves}, no outcome becomes more than {_times(cost)} as likely"
     if cost.delta:
-        return f"{promise}, but for a chance of {number(cost.delta)}."
+        return f"{promise}, except with probability {number(cost.delta)}."
     return f"{promise}."
 
 
 def _times(cost: DP) -> str:
-    """By what factor a chance may grow."""
+    """The factor by which a probability may grow."""
     factor = f"e^{stated(cost.epsilon)}"
     if cost.epsilon < 700:
         factor = f"{factor} = {exp(cost.epsilon):.3g}"
@@ -195,10 +195,10 @@ def _times(cost: DP) -> str:
 
 
 def guarantee_at(release: Release, delta: float) -> str:
-    """What the release promises at a δ, by the best proven line over all that paid for it."""
+    """What the release promises at a δ, by the best proven bound over all its receipts."""
     cost = release.at(delta)
     cost = replace(cost, epsilon=float(stated_at_most(cost.epsilon)))  # rounded up
     return (
-        f"At δ = {stated(delta)} it is {cost}: no outcome becomes more than {_times(cost)} as likely, but "
-        f"for a chance of {number(delta)}."
+        f"At δ = {stated(delta)} it is {cost}: no outcome becomes more than {_times(cost)} as likely, except "
+        f"with probability {number(delta)}."
     )

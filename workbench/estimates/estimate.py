@@ -34,7 +34,7 @@ class Answers(tuple[Any, ...]):
     values, errors : float64[queries]
         The pair: answers, and standard errors, where there is a closed form.
     noise : float64[queries]
-        The standard deviation of the noise: two of them cover it some 19 times in 20.
+        Standard deviation of the noise. About 19 times in 20 the noise is within two of them.
     absent_cells : float64[queries]
         How many cells of each query (nodes, of a tree) were not released.
     absent : float64[queries]

@@ -229,7 +229,7 @@ class Summary(Estimate):
         return self.domain.size - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the largest likely count of an absent cell: the threshold and three deviations of noise."""
+        """Return the threshold plus three standard deviations of noise, which an absent cell rarely exceeds."""
         law = filled_law or self.law
         if law is None or self.scale != 1:
             return np.nan
