@@ -96,7 +96,9 @@ def test_show_warns_of_noise_alone(run):
     assert "An empty table would release no cells" in released(
         run, "y.csv", "StabilityHistogram --delta 1e-9"
     )
-    assert "An empty table would release as many cells" in released(run, "y.csv", "LaplaceHistogram")
+    assert "An empty table would release as many cells" in released(
+        run, "y.csv", "LaplaceHistogram"
+    )
     small = OPTIONS.replace("0.1", "0.0001")
     for mechanism in ("LaplaceHistogram", "PrioritySampling --size 20"):
         line = f"release t.csv {small} --mechanism {mechanism} --out y.csv --force {SEED}"

@@ -16,9 +16,11 @@ import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from tests.cli.commands import last_options
+from docs.pages.api import commands
+from tests.cli.commands import last_options, run_command
 from workbench.cli import app
 from workbench.estimates import files
 from workbench.estimates.release import Release
@@ -39,16 +41,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("domain.json").write_text(json.dumps(DOMAIN))
     Path("t.csv").write_text(TABLE)
-
-    def run(line, code=0):
-        words = line.split() if isinstance(line, str) else line
-        result = CliRunner().invoke(app, words)
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return run
+    return run_command
 
 
 def complaint(result):
@@ -231,6 +224,12 @@ def test_lines_of_help_break_where_the_screen_ends():
 
     helps = [info.help for info in app.registered_commands]
     assert helps and all("\n" not in help.replace("\n\n", "") for help in helps)
+
+
+def test_every_option_is_described():
+    """By a name in a docstring, in which a typing error would leave it without help."""
+    for name, command in commands(get_command(app), "workbench"):
+        assert all(param.help for param in command.params), name
 
 
 def test_help_lists_the_mechanisms_on_one_screen(run, monkeypatch):
@@ -455,21 +454,20 @@ def test_the_screen_shows_a_line_a_notebook():
     from workbench.cli.reproduce import _Progress
 
     progress = _Progress({})
-    progress.live = True  # as if on a screen
-    progress.update(NotebookRun("fig1"))
+    for stem in ("fig1", "fig2", "fig3", "fig4"):
+        progress.update(NotebookRun(stem))
     progress.update(NotebookRun("fig2", state="running"))
     progress.update(NotebookRun("fig3", state="done", seconds=2, verdicts={"holds": 3}))
     progress.update(NotebookRun("fig4", state="failed", error="KeyError: [x]"))
     console = Console(width=80, record=True, file=open(os.devnull, "w"))
-    console.print(progress.lines())
+    console.print(progress.bars.get_renderable())
     text = console.export_text().splitlines()
-    lines = [line.strip().split(maxsplit=2)[1:] for line in text[:-1]]
-    assert text[-1].strip() == "2 of 4, under a minute left"
-    assert lines == [
-        ["fig1", "waiting"],
-        ["fig2", "running, 0 s"],
-        ["fig3", "done in 2.0 s (3 holds)"],
-        ["fig4", "failed: KeyError: [x]"],
+    assert [line.rsplit(maxsplit=1)[0].strip() for line in text] == [
+        "2 of 4, under a minute left",
+        "fig1: waiting",
+        "fig2: running",
+        "fig3: done in 2.0 s (3 holds)",
+        "fig4: failed: KeyError: [x]",
     ]
 
 

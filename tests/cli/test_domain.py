@@ -12,10 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from typer.testing import CliRunner
 
+from tests.cli.commands import run_command
 from workbench import DP, Bound, Domain, Release, SparseTable
-from workbench.cli import app
 from workbench.data import check_table, draft_domain
 from workbench.mechanisms import HighPassFilter
 
@@ -47,13 +46,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("domain.json").write_text(json.dumps(DOMAIN))
     Path("trips.csv").write_text(TRIPS)
-
-    def run(line, code=0):
-        result = CliRunner().invoke(app, line.split())
-        assert result.exit_code == code, result.output
-        return result
-
-    return run
+    return run_command
 
 
 def typed_rows(seed):

@@ -111,9 +111,7 @@ def test_how_many_users_were_cut_is_told_for_a_receipt_and_nothing_else_is(run):
     assert release.users_cut == lost
     assert [r.cost.epsilon for r in release.ledger if r.name == USERS_CUT] == [1e6]
     assert release.privacy.epsilon == 1e6 + 1
-    assert (
-        f"{lost} users lost something to the bound (within ± 0 in 95 of 100 cases)." in said
-    )
+    assert f"{lost} users lost something to the bound (within ± 0 in 95 of 100 cases)." in said
     without = [run(command.replace("--report-cut 1e6", "")).stdout for _ in range(3)]
     assert "lost anything" not in without[0] and Release.load("o.parquet").users_cut is None
     numbers = set.intersection(*(set(re.findall(r"\d+", text)) for text in without))

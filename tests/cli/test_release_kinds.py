@@ -29,11 +29,7 @@ def run(tmp_path, monkeypatch):
     Path("t.csv").write_text("\n".join([HEAD, *rows]))
     Path("domain.json").write_text(json.dumps(DOMAIN))
     Path("codes.csv").write_text(CODES)
-
-    def run(line, code=0):
-        return run_command(line.split(), code)
-
-    return run
+    return run_command
 
 
 TABLE = "--domain domain.json --bound 1,1 --unit row"
@@ -120,7 +116,7 @@ def test_the_data_choose_among_stated_candidates(run):
         "SRA --choose l=1,x --choose-epsilon 1": "--choose = 'x' is not allowed",
         "SRA --choose l=1,1 --choose-epsilon 1": "two or more different",
         "SRA --choose l=1,3 --choose-epsilon 0": "epsilon = 0",
-        "SRA --choose theta=1,3 --choose-epsilon 1": "SRA has no option --theta",
+        "SRA --choose theta=1,3 --choose-epsilon 1": "The data choose l of SRA",
         "SRA --l 3 --choose bound=1,3 --choose-epsilon 1": "The data choose l of SRA",
         "GS --choose bound=1,3 --choose-epsilon 1": "theta of HighPassFilter (without a transform)",
     }.items():
@@ -161,8 +157,8 @@ BAD = {
     f"SRA --user user_id --l 5 --domain domain.json --count x {REST}": "does not take --count",
     f"LPA --user user_id --domain domain.json --bound 5,1 {REST}": "LPA takes one number",
     f"LPA --user user_id --domain domain.json {REST}": "LPA.bound = None is not allowed",
-    f"HighPassFilter --theta 3 --item film {TABLE} {REST}": "HighPassFilter does not take --item",
-    f"HighPassFilter --theta 3 --strings word --bound 1,1 {REST}": "takes columns with labels",
+    f"HighPassFilter --theta 3 --item film {TABLE} {REST}": "HighPassFilter has no option --item",
+    f"HighPassFilter --theta 3 --strings word --bound 1,1 {REST}": "--strings is for BasicAdaptiveHistogram",
     f"PrivTree --box x=0..10 {TABLE} {REST}": "--domain and a space of points",
     f"PrivTree --box x=0..10 --strings word --bound 1,1 {REST}": "--box and --strings: need one",
     f"PrivTree --box x=0:10 --bound 1,1 {REST}": "need COLUMN=LOW..HIGH",

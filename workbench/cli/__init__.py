@@ -7,7 +7,7 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -17,15 +17,14 @@ from workbench.cli import (
     audit,
     budget,
     data,
-    mechanism_options,
     release,
     release_text,
     reproduce,
-    request,
     screen,
     serving,
     whereis,
 )
+from workbench.compiled import WITH, stated_modules, use_current_folder
 
 _TRACEBACKS = "WORKBENCH_TRACEBACKS"  # whether they are shown
 _UsageError: Any = typer.BadParameter.__base__
@@ -39,73 +38,59 @@ class _Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Set aside the modules that `--with` names, for this process and those that it starts."""
-        modules = []
-        rest = []
+        modules, rest = [], []
         words = iter(args)
         for word in words:
-            if word == "--with":
-                modules.append(next(words, ""))
-            elif word.startswith("--with="):
-                modules.append(word.removeprefix("--with="))
+            option, equals, text = word.partition("=")
+            if option == "--with":
+                modules.append(text if equals else next(words, ""))
             else:
                 rest.append(word)
-        if modules:
-            try:
-                use_modules(modules)
-            except ValueError as e:
-                screen.complain(str(e))
-                raise typer.Exit(2) from None
         with _one_line(ctx):
+            if modules:
+                use_modules(modules)
             return super().parse_args(ctx, rest)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; 2 is bad input, 130 is Ctrl-C; a command says 1 for what failed in it."""
-        try:
-            with _one_line(ctx):
-                return super().invoke(ctx)
-        except KeyboardInterrupt:
-            screen.complain("stopped")
-            raise typer.Exit(130) from None
-        except BrokenPipeError:
-            raise  # whoever read our output has gone
-        except (ValueError, OSError, MemoryError) as e:
-            no_memory = isinstance(e, MemoryError)
-            screen.complain("there is not enough memory for this" if no_memory else str(e))
-            raise typer.Exit(2) from None
-        except (typer.Exit, typer.Abort, _UsageError):
-            raise
-        except Exception as e:
-            _give_up(e)
-
-
-def _give_up(e: Exception) -> NoReturn:
-    """A mistake of ours, without its traceback, which would show values of private data."""
-    if os.environ.get(_TRACEBACKS):
-        raise e
-    screen.complain(
-        f"this is a mistake of the workbench, please report it ({type(e).__name__}: {e})\n"
-        f"Where it happened is shown with {_TRACEBACKS}=1."
-    )
-    raise typer.Exit(1) from None
+        """Run a command."""
+        with _one_line(ctx):
+            return super().invoke(ctx)
 
 
 @contextmanager
 def _one_line(ctx: Any) -> Iterator[None]:
-    """What the parser refuses is a line of our own, and where its help is."""
+    """Whatever goes wrong: 2 is bad input, 130 is Ctrl-C; a command says 1 for what failed in it."""
     try:
         yield
+    except KeyboardInterrupt:
+        screen.complain("stopped")
+        raise typer.Exit(130) from None
+    except (BrokenPipeError, typer.Exit, typer.Abort):
+        raise  # whoever read our output has gone, or a command has said what is wrong
     except _UsageError as e:
         if not e.format_message() or type(e).__name__ == "NoArgsIsHelpError":
             raise  # which prints the help
         path = (e.ctx or ctx).command_path
         screen.complain(f"{e.format_message()}\nSee: {path} --help")
         raise typer.Exit(2) from None
+    except MemoryError:
+        screen.complain("there is not enough memory for this")
+        raise typer.Exit(2) from None
+    except (ValueError, OSError) as e:
+        screen.complain(str(e))
+        raise typer.Exit(2) from None
+    except Exception as e:  # its traceback would show values of private data
+        if os.environ.get(_TRACEBACKS):
+            raise
+        screen.complain(
+            f"this is a mistake of the workbench, please report it ({type(e).__name__}: {e})\n"
+            f"Where it happened is shown with {_TRACEBACKS}=1."
+        )
+        raise typer.Exit(1) from None
 
 
 def use_modules(names: list[str]) -> None:
     """Import these modules, perhaps from the current folder, and look for names in them too."""
-    from workbench.compiled import WITH, stated_modules, use_current_folder
-
     here = use_current_folder()
     os.environ["PYTHONPATH"] = os.pathsep.join(
         filter(None, [here, os.environ.get("PYTHONPATH")])
@@ -123,12 +108,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(reproduce.reproduce)
-app.command()(request.asking(advise.advise, without="taxonomy code"))
-app.command(cls=mechanism_options.Command)(request.asking(release.release))
+app.command()(advise.advise)
 app.command()(release.publish)
-app.command()(request.asking(release.synthesize, without=release.NOT_OF_RECORDS))
+app.command()(release.synthesize)
 app.command()(release_text.show)
 app.command()(release_text.answer)
+of_mechanisms = typer.Typer(
+    cls=release.Mechanisms, help="Publish a table of counts, records or interactions."
+)
+of_mechanisms.command(release.ANY)(release.release)
+app.add_typer(of_mechanisms, name="release")
 app.add_typer(budget.app, name="budget")
 app.command()(serving.bank)
 app.add_typer(data.app, name="data")
@@ -142,7 +131,7 @@ app.command()(audit.laws)
 app.command()(audit.audit)
 app.add_typer(audit.app, name="new")
 
-screen.use_for_all(app)
+screen.use_for_all(app, {"advise": "taxonomy code", "synthesize": release.NOT_OF_RECORDS})
 
 
 def main() -> None:

@@ -5,63 +5,53 @@ from __future__ import annotations
 import re
 from inspect import getsource
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from workbench.cli import screen
+from workbench import compiled, mechanisms
+from workbench.cli import options, screen
+from workbench.compiled import thread_count
+from workbench.mechanisms.options import parse_numbers
 
 # Audit
 
-_SHARP = 0.7  # of ε; what reaches less, and has no computed loss, is listed with the reason
-
 
 def audit(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME]…",
-            help="Mechanisms, for example HighPassFilter or module:Class. Use module:name for an instance with "
-            "its own fields and budget, or for a function of a table.",
-            show_default="all built in",
-        ),
-    ] = None,
-    epsilon: Annotated[
-        str, typer.Option(metavar="E,E,…", help="Privacy losses ε to test.")
-    ] = "0.3,1,3",
-    runs: Annotated[
-        int | None,
-        typer.Option(
-            help="Releases to draw from each neighbour.", show_default="as many as time allows"
-        ),
-    ] = None,
-    seconds: Annotated[float, typer.Option(help="Time limit of one audit, in seconds.")] = 10.0,
-    thorough: Annotated[
-        bool,
-        typer.Option(
-            "--thorough", help="Test all pairs and all choices of fields. Takes hours."
-        ),
-    ] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of worker processes.", show_default="one per core"),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV file to which rows are also written as they come. Rows that it already holds are not "
-            "measured again."
-        ),
-    ] = None,
+    names: list[str] | None = None,
+    *,
+    epsilon: str = "0.3,1,3",
+    runs: int | None = None,
+    seconds: float = 10.0,
+    thorough: bool = False,
+    workers: options.Positive = None,
+    out: Path | None = None,
 ) -> None:
     """Test whether mechanisms lose more privacy than they state.
 
     No table is needed. Each line shows a mechanism, a pair of neighbouring tables and ε: the privacy
     loss over all outputs where it can be computed, a lower bound from runs, and their share of ε.
     The exit code is 1 if a mechanism loses more than it states or cannot be audited.
-    """
-    from workbench.mechanisms.options import parse_numbers
 
+    Parameters
+    ----------
+    names : [NAME]…
+        Mechanisms, for example HighPassFilter or module:Class. Use module:name for an instance
+        with its own fields and budget, or for a function of a table. By default all built in.
+    epsilon : E,E,…
+        Privacy losses ε to test.
+    runs
+        Releases to draw from each neighbour. By default as many as time allows.
+    seconds
+        Time limit of one audit, in seconds.
+    thorough
+        Test all pairs and all choices of fields. Takes hours.
+    workers
+        Number of worker processes. By default one per core.
+    out
+        CSV file to which rows are also written as they come. Rows that it already holds are not
+        measured again.
+    """
     epsilons = parse_numbers("--epsilon", epsilon)
     if not epsilons or min(epsilons) <= 0:
         raise ValueError(f"--epsilon {epsilon} is not allowed: need numbers > 0")
@@ -69,7 +59,6 @@ def audit(
         raise ValueError(f"--seconds {seconds} is not allowed: need a number > 0")
     audited = [_named(name) for name in names or ()]
 
-    from workbench.compiled import thread_count
     from workbench.owner.audit import default_jobs, run_audits
     from workbench.owner.audit.measure import LEAST_RUNS, add_row, budget_unused, read_rows
     from workbench.owner.audit.plan import MOST_SECONDS, RUNS
@@ -98,16 +87,11 @@ def audit(
         most_seconds=most,
     ):
         audits.append(result)
-        screen.say(_line(result))
+        mark = "✗" if result.leaks else "?" if result.exact is result.bound is None else "✓"
+        screen.say(f"{mark} {result}; reached {result.reached:.0%} of ε")
         if out is not None:
             add_row(result, out)
-    unsharp = [a for a in audits if a.exact is None and a.reached < _SHARP]
     refused = [a for a in audits if a.exact is None and a.bound is None]
-    if unsharp:
-        screen.say(f"\nNeither computed nor within {_SHARP:.0%} of ε:")
-        for result in unsharp:
-            why = result.note or "events are too rare for so many runs"
-            screen.say(f"  {result.name}, {result.pair}: {why}")
     unused = budget_unused(audits)
     if unused:
         screen.say("\nBudget that is paid, and that no pair audited here uses:")
@@ -123,23 +107,8 @@ def audit(
         raise typer.Exit(1)
 
 
-def _line(result: Any) -> str:
-    computed = "" if result.exact is None else f"computed {result.exact:.4g}"
-    if result.exact is not None and result.delta:
-        computed += f" and δ {result.spent_delta:.3g} of {result.delta:.3g}"
-    bound = "" if result.bound is None else f"at least {result.bound:.3g} ({result.runs} runs)"
-    mark = "✗" if result.leaks else "✓" if result.exact is not None or result.bound else "?"
-    parts = filter(None, (computed, bound))
-    return (
-        f"{mark} {result.name}, {result.pair}: {', '.join(parts) or result.note}; reached "
-        f"{result.reached:.0%} of ε"
-    )
-
-
 def _named(name: str) -> Any:
     """The mechanism or function of this name."""
-    from workbench import compiled, mechanisms
-
     compiled.use_current_folder()
     ours = name in mechanisms.__all__
     thing = getattr(mechanisms, name) if ours else compiled.find("mechanisms", name)
@@ -157,16 +126,14 @@ def _named(name: str) -> Any:
 # Laws
 
 
-def laws(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE:CLASS",
-            help="Mechanism to check, for example my_module:MyHistogram.",
-        ),
-    ],
-) -> None:
-    """Check one mechanism against every law. The exit code is 1 if it breaks one."""
+def laws(name: str) -> None:
+    """Check one mechanism against every law. The exit code is 1 if it breaks one.
+
+    Parameters
+    ----------
+    name : MODULE:CLASS
+        Mechanism to check, for example my_module:MyHistogram.
+    """
     cls = _named(name)
     if not hasattr(cls, "takes") or not hasattr(cls, "example"):
         raise ValueError(f"{name} is no mechanism: need a class derived from `Mechanism`")
@@ -194,23 +161,6 @@ _PROMISES = """Guarantee  ε-DP per unit; which part of the budget pays for what
     Source     authors, venue, year; the theorem or algorithm.
     Differs    where and why it departs from the source, or "nothing".
     Cost       time and memory, in non-empty cells, output size and domain size."""
-_IMPORTS = """import numpy as np
-
-from workbench.mechanisms.protocol import (
-    DP,
-    Histogram,
-    Mechanism,
-    Release,
-    SparseTable,
-    memory_field,
-    noise,
-    noise_law_field,
-    private_bound,
-    pure_budget,
-    sealed,
-    value,
-)
-"""
 
 
 @app.callback()
@@ -219,15 +169,16 @@ def new() -> None:
 
 
 @app.command()
-def mechanism(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of the class, for example MyHistogram.")
-    ],
-) -> None:
+def mechanism(name: str) -> None:
     """Write a working mechanism to the current folder, for you to change.
 
     It is our shortest one, noise on every count, under your name; `workbench laws` says whether what you
     make of it still obeys what every mechanism must.
+
+    Parameters
+    ----------
+    name : NAME
+        Name of the class, for example MyHistogram.
     """
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
         raise ValueError(
@@ -238,15 +189,19 @@ def mechanism(
     if path.exists():
         raise ValueError(f"{path} exists: choose another name")
 
-    from workbench.mechanisms import LaplaceHistogram
+    from workbench.mechanisms import LaplaceHistogram, protocol
 
     body = re.sub(
         r"Guarantee  .*?Cost  [^\n]*", _PROMISES, getsource(LaplaceHistogram), flags=re.S
     )
     body = body.replace("LaplaceHistogram", name).replace("Laplace histogram", " ".join(words))
     body = re.sub(r'cite = "\w+"', 'cite = ""  # the key of its source', body)
-    about = _ABOUT.format(name=name)
-    path.write_text(f"{about}\n\n{_IMPORTS}\n\n{body}", encoding="utf-8")
+    names = {*re.findall(r"(?<![.\w])\w+", body)} - {"np"}
+    used = sorted(names & {*vars(protocol)}, key=str.lower)
+    imports = "".join(f"    {x},\n" for x in used)
+    imports = f"from workbench.mechanisms.protocol import (\n{imports})"
+    text = f"{_ABOUT.format(name=name)}\n\nimport numpy as np\n\n{imports}\n\n\n{body}"
+    path.write_text(text, encoding="utf-8")
     module = path.stem
     screen.say(
         f"{path}: change it, then try\n  workbench laws {module}:{name}\n"

@@ -2,122 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from workbench.cli import options, screen
-from workbench.value import stated
+from workbench.privacy import DP, ZCDP
+from workbench.value import stated, stated_at_most
 
 if TYPE_CHECKING:
-    from workbench.owner import Booking, Budget
-    from workbench.privacy import DP, ZCDP
+    from workbench.owner import Budget
 
-
-_SIGNS = {"epsilon": "ε", "rho": "ρ"}
 
 app = typer.Typer(
     no_args_is_help=True, help="Create and show a budget that many releases share."
 )
-File = Annotated[Path, typer.Argument(help="Budget file.")]
 
 
 @app.command()
 def new(
-    file: File,
-    people: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="People that it covers, for example 'customers of shop X'.",
-        ),
-    ],
-    unit: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="What is protected, for example 'a user' or 'a trip'."
-        ),
-    ],
-    epsilon: Annotated[
-        float | None, typer.Option(help="Privacy loss ε. Required unless you give --rho.")
-    ] = None,
-    rho: Annotated[
-        float | None,
-        typer.Option(
-            help="Privacy loss ρ, under which many releases with Gaussian noise add up to less."
-        ),
-    ] = None,
-    delta: Annotated[float, typer.Option(help="Failure probability δ.")] = 0.0,
-    epsilon_is_meant: options.EpsilonIsMeant = False,
-    relation: Annotated[
-        str,
-        typer.Option(
-            help="Neighbouring relation: add-remove-one-unit, replace-one-unit or local."
-        ),
-    ] = "add-remove-one-unit",
-    counter: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Counter file that detects an older copy. Keep it where no backup restores both.",
-            show_default="FILE.count",
-        ),
-    ] = None,
+    file: Path,
+    *,
+    people: str,
+    unit: str,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    delta: float = 0.0,
+    epsilon_is_meant: bool = False,
+    relation: str = "add-remove-one-unit",
+    counter: Path | None = None,
 ) -> None:
-    """Create a budget for a group of people, from which every table about them spends."""
-    from workbench.owner import Budget
-    from workbench.privacy import DP, ZCDP
+    """Create a budget for a group of people, from which every table about them spends.
 
-    cost: DP | ZCDP
-    if epsilon is not None and rho is None:
-        cost = DP(epsilon, delta)
-        asked = f"--epsilon {stated(epsilon / 4)}"
-    elif rho is not None and epsilon is None:
-        cost = ZCDP(rho, delta)
-        asked = f"--rho {stated(rho / 4)}"
-    else:
-        raise ValueError("need --epsilon or --rho, what all releases may cost: one of the two")
+    Parameters
+    ----------
+    file
+        Budget file.
+    people : NAME
+        People that it covers, for example 'customers of shop X'.
+    unit : TEXT
+        What is protected, for example 'a user' or 'a trip'.
+    epsilon
+        Privacy loss ε. Required unless you give --rho.
+    rho
+        Privacy loss ρ, under which many releases with Gaussian noise add up to less.
+    delta
+        Failure probability δ.
+    epsilon_is_meant
+        Allow ε above 10, although it protects little.
+    relation
+        Neighbouring relation: add-remove-one-unit, replace-one-unit or local.
+    counter : FILE
+        Counter file that detects an older copy. Keep it where no backup restores both. By default
+        FILE.count.
+    """
+    from workbench.owner import Budget
+
+    options.refuse_no_price(epsilon, rho)
+    cost: DP | ZCDP = ZCDP(rho or 0.0, delta) if epsilon is None else DP(epsilon, delta)
     options.refuse_unmeant(cost, 0.0, epsilon_is_meant)
     budget = Budget.create(
         file, cost, people=people, unit=unit, relation=relation, counter=counter
     )
     screen.say(f"{file}: {budget.limit} for {budget.people}; protects {budget.unit}")
+    asked = f"--epsilon {stated(epsilon / 4)}" if epsilon else f"--rho {stated((rho or 0) / 4)}"
     screen.say(f"\nworkbench release … --budget {file} {asked}")
 
 
 @app.command()
-def show(
-    file: File,
-    delta: Annotated[
-        float | None,
-        typer.Option(help="Also show a budget of ρ as an ε at this failure probability δ."),
-    ] = None,
-) -> None:
-    """Show what was spent, on what, and what remains."""
-    budget = _opened(file)
-    ledger = budget.ledger
-    price = budget.price
-    columns = [price, "delta"] if budget.limit.delta else [price]
-    signs = {price: _SIGNS[price], "delta": "δ"}
-    left = {price: budget.remaining, "delta": budget.remaining_delta}
-    spent = {name: float(sum(map(Fraction, ledger[name]))) for name in columns}
-    screen.say(f"People    {screen.plain(budget.people or 'not declared')}")
-    screen.say(f"Unit      {screen.plain(budget.unit or 'not declared')} ({budget.relation})")
-    screen.say(f"Budget    {budget.limit}{_at(budget.limit, delta)}")
-    for title, amounts in {"Spent": spent, "Left": left}.items():
-        text = ", ".join(f"{signs[name]} = {stated(amounts[name])}" for name in columns)
-        screen.say(f"{title:10}{text}{_spent_at(budget, delta) if title == 'Spent' else ''}")
+def show(file: Path, *, delta: float | None = None) -> None:
+    """Show what was spent, on what, and what remains.
+
+    Parameters
+    ----------
+    file
+        Budget file.
+    delta
+        Also show a budget of ρ as an ε at this failure probability δ.
+    """
+    from workbench.privacy.enclosures import round_up
+
+    budget = opened(file)
+    limit, ledger = budget.limit, budget.ledger
+    columns = {budget.price: _sign(limit)} | ({"delta": "δ"} if limit.delta else {})
+    spent = [sum(map(Fraction, ledger[name]), Fraction(0)) for name in (budget.price, "delta")]
+    as_budget = _at(limit, delta)
+    is_read = delta is not None and len(ledger)
+    as_spent = _at(ZCDP(*map(round_up, spent)), delta) if is_read else ""
+    screen.rows(
+        [
+            ("People", budget.people or "not declared"),
+            ("Unit", f"{budget.unit or 'not declared'} ({budget.relation})"),
+            ("Budget", f"{limit}{as_budget}"),
+            ("Spent", f"{amount(limit, *map(float, spent))}{as_spent}"),
+            ("Left", amount(limit, budget.remaining, budget.remaining_delta)),
+        ]
+    )
     if len(ledger):
         screen.table(
             "Ledger",
-            ["", "when (UTC)", "what", *(signs[name] for name in columns), "file", "came out"],
+            ["", "when (UTC)", "what", *columns.values(), "file", "came out"],
             [_ledger_row(number, row, columns) for number, row in ledger.iterrows()],
-            right=["", *signs.values()],
+            right=["", *columns.values()],
         )
+
+
+def _sign(budget: DP | ZCDP) -> str:
+    return "ε" if hasattr(budget, "epsilon") else "ρ"
+
+
+def amount(budget: DP | ZCDP, price: float, delta: float) -> str:
+    """So much of a budget, in words."""
+    text = f"{_sign(budget)} = {stated(price)}"
+    return f"{text}, δ = {stated(delta)}" if budget.delta else text
 
 
 def _at(budget: DP | ZCDP, delta: float | None) -> str:
@@ -126,23 +126,12 @@ def _at(budget: DP | ZCDP, delta: float | None) -> str:
         return ""
     if not hasattr(budget, "at"):
         raise ValueError("--delta: this budget is one of ε, which needs no δ to be read")
-    return f", at δ = {stated(delta)} {screen.rounded(budget.at(delta))}"
+    cost = budget.at(delta)  # with an ε that a person can read: rounded up, it is promised too
+    return f", at δ = {stated(delta)} {DP(float(stated_at_most(cost.epsilon)), cost.delta)}"
 
 
-def _spent_at(budget: Budget, delta: float | None) -> str:
-    from workbench.privacy import ZCDP
-    from workbench.privacy.enclosures import round_up
-
-    if delta is None or not len(budget.ledger):
-        return ""
-    spent = [
-        round_up(sum(map(Fraction, budget.ledger[name]), Fraction(0)))
-        for name in ("rho", "delta")
-    ]
-    return _at(ZCDP(*spent), delta)
-
-
-def _opened(file: Path) -> Budget:
+def opened(file: Path) -> Budget:
+    """The budget in a file."""
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such budget file; workbench budget new begins one")
     from workbench.owner import Budget
@@ -150,7 +139,7 @@ def _opened(file: Path) -> Budget:
     return Budget(file)
 
 
-def _ledger_row(number: int, row: Any, columns: list[str]) -> list[str]:
+def _ledger_row(number: int, row: Any, columns: Iterable[str]) -> list[str]:
     is_release = row.queries is None or row.queries != row.queries
     came_out = "released" if is_release else "answers"
     file = Path(row.file or "")
@@ -166,54 +155,20 @@ def _ledger_row(number: int, row: Any, columns: list[str]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class Account:
-    """The budget file that a command spends from.
-
-    Parameters
-    ----------
-    budget : what it holds.
-    unit : whom the data are about, where the command says so.
-    """
-
-    budget: Budget
-    unit: str | None
-
-    @classmethod
-    def of(cls, file: Path, *, unit: str | None, user: str | None) -> Account:
-        """Open the file; a ValueError if it is about another unit than `--unit` or `--user` says."""
-        budget = _opened(file)
-        if budget.people is None or budget.unit is None:
-            raise ValueError(
-                f"{file} declares no people or no unit: it belongs to one table. Begin a budget with "
-                "workbench budget new"
-            )
-        if user is not None and unit is None:
-            unit = "a user"
-        try:
-            budget.check(unit=unit)
-        except ValueError as e:
-            more = (
-                f"\n\n--user {user} protects a user. If the values of that column are what the budget "
-                f"protects, say so: --unit {budget.unit!r}"
-            )
-            raise ValueError(f"{e}{more if user is not None else ''}") from None
-        return cls(budget, unit)
-
-    def book(
-        self, mechanism: Any, private: Any, out: Path, also: Sequence[tuple[DP, str]] = ()
-    ) -> Booking:
-        """Book the release, and what else is drawn for it, before the first draw."""
-        from workbench.owner.costs import description
-
-        cost: Any = self.budget.check(mechanism, private, unit=self.unit)
-        what = description(mechanism, self.budget.limit)
-        return self.budget.book(cost, what, also=also, out=out)
-
-    def remaining_in_words(self) -> str:
-        """What is left, in a line."""
-        budget = self.budget
-        left = f"{_SIGNS[budget.price]} = {stated(budget.remaining)}"
-        if budget.limit.delta:
-            left += f", δ = {stated(budget.remaining_delta)}"
-        return f"{left} of {budget.limit} remain for {budget.people} ({budget.path.name})"
+def opened_for(file: Path, unit: str | None, user: str | None) -> Budget:
+    """The budget in a file; a ValueError if it is about another unit than `--unit` or `--user` says."""
+    budget = opened(file)
+    if budget.people is None or budget.unit is None:
+        raise ValueError(
+            f"{file} declares no people or no unit: it belongs to one table. Begin a budget with "
+            "workbench budget new"
+        )
+    try:
+        budget.check(unit=unit)
+    except ValueError as e:
+        more = (
+            f"\n\n--user {user} protects a user. If the values of that column are what the budget "
+            f"protects, say so: --unit {budget.unit!r}"
+        )
+        raise ValueError(f"{e}{more if user is not None else ''}") from None
+    return budget

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from workbench.cli import options, screen
+from workbench import compiled
+from workbench.cli import screen
 from workbench.value import counted, shown
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _SHORT = 60  # characters
 _LABELS = 8  # of an attribute that are shown one by one
-Name = Annotated[str, typer.Argument(help="Name of a dataset in `workbench data list`.")]
 
 app = typer.Typer(no_args_is_help=True, help="List, fetch and verify published datasets.")
 
@@ -27,7 +27,6 @@ app = typer.Typer(no_args_is_help=True, help="List, fetch and verify published d
 @app.command("list")
 def list_() -> None:
     """List published datasets, where their files are, and which data each figure uses now."""
-    from workbench import compiled
     from workbench.datasets import published
     from workbench.figures.figure import data_in_use
 
@@ -51,13 +50,16 @@ def list_() -> None:
 
 
 @app.command()
-def fetch(
-    name: Name,
-    force: Annotated[
-        bool, typer.Option("--force", help="Fetch files again that are already there.")
-    ] = False,
-) -> None:
-    """Download a dataset from its publisher to data/raw/."""
+def fetch(name: str, *, force: bool = False) -> None:
+    """Download a dataset from its publisher to data/raw/.
+
+    Parameters
+    ----------
+    name
+        Name of a dataset in `workbench data list`.
+    force
+        Fetch files again that are already there.
+    """
     from workbench.datasets import published
 
     for path in published.fetch(name, force=force):
@@ -65,8 +67,14 @@ def fetch(
 
 
 @app.command()
-def path(name: Name) -> None:
-    """Print the paths of a dataset's files."""
+def path(name: str) -> None:
+    """Print the paths of a dataset's files.
+
+    Parameters
+    ----------
+    name
+        Name of a dataset in `workbench data list`.
+    """
     from workbench.datasets import published
 
     for file in published.path(name):
@@ -74,12 +82,14 @@ def path(name: Name) -> None:
 
 
 @app.command()
-def verify(
-    name: Annotated[
-        str | None, typer.Argument(help="Dataset to verify. All by default.")
-    ] = None,
-) -> None:
-    """Compare files with their recorded sha256. The exit code is 1 if one differs."""
+def verify(name: str | None = None) -> None:
+    """Compare files with their recorded sha256. The exit code is 1 if one differs.
+
+    Parameters
+    ----------
+    name
+        Dataset to verify. All by default.
+    """
     from workbench.datasets import published
 
     rows = published.verify(name)
@@ -130,16 +140,21 @@ domain_app = typer.Typer(
 
 @domain_app.command()
 def new(
-    source: Annotated[
-        Path, typer.Option("--from", metavar="FILE", help="CSV, Parquet, DuckDB or SQLite.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Domain file to write. Printed by default.")
-    ] = None,
-    name: options.TableName = None,
-    force: options.Force = False,
+    *, source: Path, out: Path | None = None, name: str | None = None, force: bool = False
 ) -> None:
-    """Draft a domain from the column names and types of a file, without reading values."""
+    """Draft a domain from the column names and types of a file, without reading values.
+
+    Parameters
+    ----------
+    source : --from FILE
+        CSV, Parquet, DuckDB or SQLite.
+    out
+        Domain file to write. Printed by default.
+    name : --table NAME
+        Table of a DuckDB or SQLite file.
+    force
+        Overwrite the file.
+    """
     import json
 
     from workbench.data import draft_domain
@@ -163,26 +178,35 @@ def new(
 
 @domain_app.command()
 def check(
-    domain: Annotated[Path, typer.Argument(help="Domain file.")],
-    table: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[TABLE...]", help="Table to check against the domain."),
-    ] = None,
-    count: options.Count = None,
-    user: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column that names the user of each row."),
-    ] = None,
-    user_type: options.UserType = None,
-    name: options.TableName = None,
-    look: Annotated[
-        bool,
-        typer.Option("--look", help="Also count rows, users and cells. Not for publication."),
-    ] = False,
+    domain: Path,
+    table: list[Path] | None = None,
+    *,
+    count: str | None = None,
+    user: str | None = None,
+    user_type: Literal["text"] | None = None,
+    name: str | None = None,
+    look: bool = False,
 ) -> None:
     """Show a domain, and the rows of a table that a release would refuse.
 
     What is said of the table is for its owner's eyes; nothing is written.
+
+    Parameters
+    ----------
+    domain
+        Domain file.
+    table : [TABLE...]
+        Table to check against the domain.
+    count
+        Column of counts. By default each row counts one.
+    user : COLUMN
+        Column that names the user of each row.
+    user_type
+        Read user identifiers as text, so that 7 and 007 are two people. By default 007 is refused.
+    name : --table NAME
+        Table of a DuckDB or SQLite file.
+    look
+        Also count rows, users and cells. Not for publication.
     """
     from workbench.data import check_table
     from workbench.spaces import Domain
@@ -191,16 +215,10 @@ def check(
     _say_attributes(cells)
     if not table:
         return
+    who: dict[str, Any] = {"user": user, "user_type": user_type}
+    how: dict[str, Any] = {"count": count, "table": name}
     with screen.reading_bar() as progress:
-        result = check_table(
-            table,
-            cells,
-            count=count,
-            user=user,
-            user_type=user_type,
-            table=name,
-            progress=progress,
-        )
+        result = check_table(table, cells, progress=progress, **who, **how)
     names = ", ".join(map(str, table))
     left_out = f"{counted(result.left_out, 'row')} left out as the domain says"
     screen.say(
@@ -222,7 +240,7 @@ def check(
         from workbench.data.users import UserNumbers
 
         users = None if user is None else UserNumbers(user, user_type)
-        rows = all_rows(counted_rows(table, cells, count=count, users=users, table=name))
+        rows = all_rows(counted_rows(table, cells, users=users, **how))
         held = [
             counted(len(rows.keys), "row"),
             f"{len(np.unique(rows.keys)):,} cells that hold any",

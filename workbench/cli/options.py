@@ -1,42 +1,120 @@
-"""Options that commands share: spaces, clusters, and what of private data is published."""
+"""How commands are made of functions, and the options that several of them share."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, is_dataclass
+from inspect import Parameter, Signature, cleandoc, signature
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from workbench.mechanisms.options import parse_box
+from workbench.privacy import DP, ZCDP
+from workbench.privacy.budgets import LARGE, LARGE_EPSILON, as_epsilon
+
 if TYPE_CHECKING:
     from workbench.owner.scale.dask import Cluster
-    from workbench.privacy import DP, ZCDP
     from workbench.spaces import Hierarchy
 
 
-# Cluster
+# Commands
 
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS|FILE",
-        help="Dask cluster to run on: the address of its scheduler, or its scheduler file.",
-        rich_help_panel="Many machines",
-    ),
-]
-Insecure = Annotated[
-    bool,
-    typer.Option(
-        "--insecure",
-        help="Accept a tcp:// scheduler on another machine, although private rows then cross the network "
-        "unencrypted.",
-        rich_help_panel="Many machines",
-    ),
-]
+
+def command(
+    run: Callable[..., None], without: str = "", more: Sequence[Parameter] = (), **fixed: Any
+) -> Callable[..., None]:
+    """The command of a function, whose docstring is its help.
+
+    Positional parameters are arguments, and keyword-only ones are options. The docstring describes each,
+    after a colon also by its metavar or, where it is not the parameter's own, by its name. Each section
+    of the docstring other than Parameters is a panel of the help. If the first parameter is a record, each
+    of its fields is a parameter of the command.
+
+    Parameters
+    ----------
+    run : callable
+        Does what the command does.
+    without : str
+        Names of fields of the record that are no options of this command.
+    more : sequence of Parameter
+        Options that the function takes beside those that it names.
+    **fixed
+        What else the function is called with. A parameter that is a type is no option.
+    """
+    hints = get_type_hints(run, include_extras=True)
+    stated = signature(run).parameters.values()
+    own = [p for p in stated if p.kind is not p.VAR_KEYWORD and hints[p.name] is not type]
+    help, told = _described(run.__doc__)
+    record: Any = hints[own[0].name] if own else None
+    is_record = is_dataclass(record)
+    fields = []
+    if is_record:
+        fields = [
+            p for p in signature(record).parameters.values() if p.name not in without.split()
+        ]
+        own[:1] = fields
+        hints |= get_type_hints(record, include_extras=True)
+        for cls in record.__mro__:
+            told |= _described(cls.__doc__)[1]
+
+    def command(**given: Any) -> None:
+        if is_record:
+            run(record(**{p.name: given.pop(p.name) for p in fields}), **given, **fixed)
+        else:
+            run(**given)
+
+    command.__signature__ = Signature(  # type: ignore[attr-defined]
+        [*(_parameter(p, hints[p.name], *told.get(p.name, ())) for p in own), *more]
+    )
+    command.__name__ = run.__name__
+    command.__doc__ = help
+    return command
+
+
+def option_of(name: str) -> str:
+    """The option of a parameter."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _described(doc: str | None) -> tuple[str, dict[str, tuple[str, str, str]]]:
+    """The text of a docstring, and of each parameter its section, what follows its name, and its text."""
+    text, *sections = re.split(r"\n\n(.+)\n-+\n", cleandoc(doc or ""))
+    help = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+    found = {}
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        for name, how, words in re.findall(r"^(\w+)(?: : (.+))?\n((?:    .+\n?)+)", body, re.M):
+            found[name] = title, how, " ".join(words.split())
+    return help, found
+
+
+def _parameter(p: Parameter, kind: Any, title: str = "", how: str = "", help: str = "") -> Any:
+    """A parameter as typer takes it."""
+    if kind is typer.Context:
+        return p.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind)
+    words = how.split(" ")
+    names = [word for word in words if word.startswith("-")]
+    kind, *notes = get_args(kind) if hasattr(kind, "__metadata__") else [kind]
+    make = typer.Option if p.kind is Parameter.KEYWORD_ONLY else typer.Argument
+    note: Any = copy(notes[0]) if notes else make()
+    if p.default is False:
+        names = names or [option_of(p.name)]
+    note.param_decls = names or note.param_decls
+    note.metavar = " ".join(word for word in words if word not in names) or note.metavar
+    note.help = help or note.help
+    if title not in ("", "Parameters"):
+        note.rich_help_panel = title
+    return p.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, note])
+
+
+Port = Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")]
+Positive = Annotated[int | None, typer.Option(min=1)]
+Seed = Annotated[int | None, typer.Option(min=0)]
 
 
 def connected(scheduler: str, insecure: bool) -> Cluster:
@@ -48,80 +126,40 @@ def connected(scheduler: str, insecure: bool) -> Cluster:
     return connect(scheduler, insecure=insecure)
 
 
-# Options
-
-TableName = Annotated[
-    str | None,
-    typer.Option("--table", metavar="NAME", help="Table of a DuckDB or SQLite file."),
-]
-EpsilonIsMeant = Annotated[
-    bool,
-    typer.Option("--epsilon-is-meant", help="Allow ε above 10, although it protects little."),
-]
-Count = Annotated[
-    str | None, typer.Option(help="Column of counts. By default each row counts one.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
-
-PEOPLE = "Rows with their users (SRA, HPA, LPA, FPA, GS)"
-SPACE = "Points, strings or codes (DirectSynthesis, PrivTree, adaptive histograms)"
-UserType = Annotated[
-    Literal["text"] | None,
-    typer.Option(
-        help="Read user identifiers as text, so that 7 and 007 are two people. By default 007 is refused."
-    ),
-]
-
-_of_space = partial(typer.Option, rich_help_panel=SPACE)
-
-
 @dataclass(frozen=True, kw_only=True)
 class StatedSpace:
-    """Points, strings or codes that a person typed; at most one of box, strings and taxonomy."""
+    """Points, strings or codes that a person typed; at most one of box, strings and taxonomy.
 
-    box: Annotated[
-        str | None,
-        _of_space(
-            metavar="X=LOW..HIGH,Y=…",
-            help="Columns of coordinates and the range of each.",
-        ),
-    ] = None
-    levels: Annotated[
-        int, _of_space(min=1, max=52, help="Number of times a box is halved.")
-    ] = 20
-    strings: Annotated[str | None, _of_space(metavar="COLUMN", help="Column of strings.")] = (
-        None
-    )
-    length: Annotated[
-        int, _of_space(min=1, max=128, help="Largest length of a string, in symbols.")
-    ] = 20
-    alphabet: Annotated[
-        str | None,
-        _of_space(
-            metavar="SYMBOLS",
-            help="Symbols of the strings, in order.",
-            show_default="a–z, 0–9, full stop and space",
-        ),
-    ] = None
-    taxonomy: Annotated[
-        Path | None,
-        _of_space(
-            metavar="FILE",
-            help="CSV file of codes, each with the code that it belongs to (empty at the top).",
-        ),
-    ] = None
-    code: Annotated[
-        str,
-        _of_space(
-            metavar="COLUMN", help="Column of the table that holds codes of the taxonomy."
-        ),
-    ] = "code"
+    Points, strings or codes
+    ------------------------
+    box : X=LOW..HIGH,Y=…
+        Columns of coordinates and the range of each.
+    levels
+        Number of times a box is halved.
+    strings : COLUMN
+        Column of strings.
+    length
+        Largest length of a string, in symbols.
+    alphabet : SYMBOLS
+        Symbols of the strings, in order. By default a–z, 0–9, full stop and space.
+    taxonomy : FILE
+        CSV file of codes, each with the code that it belongs to (empty at the top).
+    code : COLUMN
+        Column of the table that holds codes of the taxonomy.
+    """
+
+    box: str | None = None
+    levels: Annotated[int, typer.Option(min=1, max=52)] = 20
+    strings: str | None = None
+    length: Annotated[int, typer.Option(min=1, max=128)] = 20
+    alphabet: str | None = None
+    taxonomy: Path | None = None
+    code: str = "code"
 
     def __post_init__(self) -> None:
-        stated = {"--box": self.box, "--strings": self.strings, "--taxonomy": self.taxonomy}
-        given = [name for name, x in stated.items() if x is not None]
-        if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)}: need one of them")
+        refuse_several(
+            {"--box": self.box, "--strings": self.strings, "--taxonomy": self.taxonomy}
+        )
 
     @property
     def has_space(self) -> bool:
@@ -130,7 +168,6 @@ class StatedSpace:
 
     def hierarchy(self) -> Hierarchy:
         """The space that is meant; a ValueError for what is none."""
-        from workbench.mechanisms.options import parse_box
         from workbench.spaces import SYMBOLS, Prefixes, Quadtree, Taxonomy
 
         if self.box is not None:
@@ -144,6 +181,22 @@ class StatedSpace:
         return Taxonomy.read(taxonomy, self.code)
 
 
+def refuse_several(given: Mapping[str, Any]) -> None:
+    """A ValueError for more than one of some options."""
+    names = [name for name, x in given.items() if x not in (None, False)]
+    if len(names) > 1:
+        raise ValueError(f"{' and '.join(names)}: need one of them")
+
+
+def refuse_no_price(epsilon: float | None, rho: float | None) -> None:
+    """A ValueError unless an ε or a ρ is stated."""
+    if (epsilon is None) == (rho is None):
+        raise ValueError(
+            "what it may cost: need --epsilon E, or --rho R for mechanisms with Gaussian noise, one of the "
+            "two"
+        )
+
+
 def refuse_unmeant(cost: DP | ZCDP, beside: float, meant: bool) -> None:
     """A ValueError for more than ε = 10 that nobody says is meant.
 
@@ -153,7 +206,6 @@ def refuse_unmeant(cost: DP | ZCDP, beside: float, meant: bool) -> None:
     beside : ε of what is released with it.
     meant : whether the option says so.
     """
-    from workbench.privacy.budgets import LARGE, LARGE_EPSILON, as_epsilon
     from workbench.value import stated
 
     epsilon = as_epsilon(cost) + beside

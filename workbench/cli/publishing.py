@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.cli import options, screen
 from workbench.cli.screen import given
+from workbench.privacy import DP
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
@@ -128,7 +129,7 @@ def publish_in_parts(request: Request, mechanism: Any, started: Executor | None)
 
 def _room(request: Request, private: Any) -> AbstractContextManager[Any]:
     """The disk space of what a budget file pays for."""
-    if request.account is None:
+    if request.budget is None:
         return nullcontext()
     from workbench.estimates.release_files import reserve
 
@@ -154,13 +155,15 @@ def _rows(request: Request, mechanism: Any) -> Rows:
 
 def book(request: Request, mechanism: Any, private: Any) -> Booking | None:
     """Spend from the budget file, if one is named, before anything is drawn."""
-    if request.account is None:
+    if request.budget is None:
         return None
     from workbench.estimates.describing import USERS_CUT
-    from workbench.privacy import DP
+    from workbench.owner.costs import description
 
     also = [] if request.report_cut is None else [(DP(request.report_cut), USERS_CUT)]
-    return request.account.book(mechanism, private, request.out, also)
+    budget = request.budget
+    cost: Any = budget.check(mechanism, private, unit=request.paying_unit)
+    return budget.book(cost, description(mechanism, budget.limit), also=also, out=request.out)
 
 
 def make(request: Request, mechanism: Any, private: Any) -> Release:
@@ -205,7 +208,7 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
         publish(
             release,
             request.folder,
-            request.about,
+            request.about_file,
             command=_public_command(request),
             simulated=request.simulated,
         )

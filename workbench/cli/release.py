@@ -6,38 +6,93 @@ What is asked is checked (`request`, `mechanism_options`), the data is read, the
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-from workbench.cli import mechanism_options, publishing, release_text, screen, serving
+from workbench.cli import mechanism_options, options, publishing, release_text, screen, serving
 from workbench.cli.request import Request
+from workbench.mechanisms.options import parse_number
+
+ANY = "MECHANISM"  # the command that has the options of all
+_HELP = {"-h", "--help"}
 
 
-def release(
-    request: Request,
-    ctx: typer.Context,
-    choose: Annotated[
-        str | None,
-        typer.Option(
-            metavar="l=N,N,…",
-            help="Numbers that you state, of which the data choose one: l of SRA and HPA, bound of LPA, theta "
-            "of HighPassFilter.",
-        ),
-    ] = None,
-) -> None:
+class Mechanisms(TyperGroup):
+    """A command per mechanism, whose name is the first word, or follows `--mechanism`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Find the mechanism before anything else is asked."""
+        ctx.meta[screen.GIVEN] = [ctx.info_name, *args]
+        name, rest = self._named(ctx, args)
+        return super().parse_args(ctx, ["--help"] if name is None else [name, *rest])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str, Any, list[str]]:
+        """The command of the mechanism that is named first, and the other words."""
+        cls: Any = mechanism_options.mechanism_class(args[0])
+        own = mechanism_options.own_parameters(cls)
+        run = options.command(release, mechanism_options.left_out(cls), own, cls=cls)
+        about = (cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+        app = typer.Typer(add_completion=False)
+        app.command(cls=screen.Command, help=about)(run)
+        command: Any = typer.main.get_command(app)
+        known = [x for p in command.params for x in p.opts]
+        mechanism_options.refuse_options_of_others(cls, args[1:], known)
+        return cls.__name__, command, args[1:]
+
+    def _named(self, ctx: Any, args: list[str]) -> tuple[str | None, list[str]]:
+        """The mechanism that the words name, and the other words; None where help is asked of all."""
+        params: Any = self.commands[ANY].params
+        flags = {x for p in params if getattr(p, "is_flag", False) for x in p.opts} | _HELP
+        named: list[str] = []
+        rest: list[str] = []
+        places = []  # of the words that are no options, nor their values
+        words = iter(args)
+        for word in words:
+            option, equals, text = word.partition("=")
+            if option == "--mechanism":
+                named.append(text if equals else next(words, ""))
+                continue
+            if not word.startswith("-"):
+                places.append(len(rest))
+            rest.append(word)
+            if word.startswith("-") and not equals and word not in flags:
+                rest += islice(words, 1)
+        first = rest[places[0]] if places else ""
+        is_file = Path(first).exists()
+        is_mechanism = first and (not is_file or mechanism_options.find_mechanism(first))
+        if len(named) > 1:
+            raise ValueError("--mechanism is given twice: need it once")
+        if named and is_mechanism and not is_file and mechanism_options.find_mechanism(first):
+            raise ValueError(f"{first} and --mechanism {named[0]}: need one mechanism")
+        if is_mechanism and not named:
+            named.append(rest.pop(places[0]))
+        if named or _HELP & {*args}:
+            return next(iter(named), None), rest
+        raise ValueError(
+            "which mechanism? Name it first: workbench release MECHANISM TABLE… --out FILE\n"
+            f"See: {ctx.command_path} --help"
+        )
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Which mechanisms there are."""
+        screen.say(mechanism_options.overview(ctx.command_path))
+
+
+def release(request: Request, *, cls: type, **own: str | None) -> None:
     """Release a table of counts, records or interactions under differential privacy.
 
     Nothing is written, and no noise is drawn, before everything that was asked for has been checked.
     """
     # they start while this process loads what it needs
     with publishing.started_workers(request) as started:
-        choice = mechanism_options.stated_choice(choose, request.choose_epsilon)
-        cls = mechanism_options.asked_mechanism(ctx)
         request.refuse_unfit(cls)
-        mechanism = mechanism_options.stated_mechanism(ctx, request, choice)
-        request.refuse_unpaid(mechanism)
+        mechanism = mechanism_options.stated_mechanism(cls, request, own)
+        if request.budget is not None:  # which may refuse it before any data is read
+            request.budget.check(mechanism)
         if request.is_in_parts:
             made = publishing.publish_in_parts(request, mechanism, started)
         else:
@@ -45,83 +100,44 @@ def release(
             made = publishing.publish(request, mechanism, private)
 
     release_text.print_release(made, request.out, delta=request.reading_delta(cls))
-    screen.say(release_text.again(request.account))
+    screen.say(release_text.again(request.budget))
 
 
 NOT_OF_RECORDS = (  # which options `synthesize` has not
-    "rho delta item context workers scratch scheduler insecure choose_epsilon box levels strings length "
+    "rho delta item context workers scratch scheduler insecure choose choose_epsilon box levels strings length "
     "alphabet taxonomy code domain_from_data"
 )
 
 
-def synthesize(
-    request: Request,
-    rows: Annotated[
-        str,
-        typer.Option(
-            metavar="N|paid",
-            help="Number of records: a public number, or `paid` to buy a noisy count of the table's.",
-        ),
-    ],
-    marginals: Annotated[
-        str,
-        typer.Option(
-            metavar="ORDER|FILE",
-            help="Which counts to buy: all marginals on so many attributes, or a file with one marginal a "
-            "line, its attributes parted by commas.",
-        ),
-    ],
-) -> None:
+def synthesize(request: Request, *, rows: str, marginals: str) -> None:
     """Make synthetic records: buy noisy marginals, and draw records from the maximum entropy model.
 
     Marginals and number are stated: nothing is chosen by looking at the table.
+
+    Parameters
+    ----------
+    rows : N|paid
+        Number of records: a public number, or `paid` to buy a noisy count of the table's.
+    marginals : ORDER|FILE
+        Which counts to buy: all marginals on so many attributes, or a file with one marginal a
+        line, its attributes parted by commas.
     """
     from workbench.mechanisms import MaximumEntropySynthesis
-    from workbench.mechanisms.options import parse_number
 
-    request.refuse_unfit(MaximumEntropySynthesis)
-    mechanism = MaximumEntropySynthesis(
-        request.budget_for(MaximumEntropySynthesis),
-        request.workload("--marginals", marginals),
-        rows=None if rows == "paid" else parse_number("--rows", rows),
-    )
-    request.refuse_unpaid(mechanism)
-    private = publishing.read(request, MaximumEntropySynthesis)
-    made = publishing.publish(request, mechanism, private)
-    release_text.print_release(made, request.out)
-    screen.say(release_text.again(request.account))
+    own_rows = None if rows == "paid" else str(parse_number("--rows", rows))
+    own = {"own_marginals": marginals, "own_rows": own_rows}
+    release(request, cls=MaximumEntropySynthesis, **own)
 
 
 def publish(
     ctx: typer.Context,
-    table: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[TABLE...]", help="The table of this edition. The page offers a list."
-        ),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--publish",
-            metavar="FOLDER",
-            help="The new folder to write, without a page.",
-        ),
-    ] = None,
-    source: Annotated[
-        Path,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="What the publisher says and chose for all editions (JSON).",
-        ),
-    ] = Path("publication.json"),
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Seed of a simulated edition, which is not for publication."),
-    ] = None,
-    browser: serving.Browser = True,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")] = 8886,
+    table: list[Path] | None = None,
+    *,
+    folder: Path | None = None,
+    source: Path = Path("publication.json"),
+    seed: options.Seed = None,
+    browser: bool = True,
+    port: options.Port = 8886,
 ) -> None:
     """Publish a table, on a page in the browser or at once.
 
@@ -131,6 +147,19 @@ def publish(
     `workbench release`. After the release, the file lists this edition, so that the next data sheet names it
     and adds its ε. A release that was paid for before its folder was written is published without paying
     again.
+
+    Parameters
+    ----------
+    table : [TABLE...]
+        The table of this edition. The page offers a list.
+    folder : --publish FOLDER
+        The new folder to write, without a page.
+    source : --from FILE
+        What the publisher says and chose for all editions (JSON).
+    seed
+        Seed of a simulated edition, which is not for publication.
+    browser
+        Open the page in a browser.
     """
     from workbench.owner.publication import alone_in
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from workbench.cli import screen
+from workbench.cli.budget import amount
 from workbench.value import cell, format_number, number
 
 if TYPE_CHECKING:
-    from workbench.cli.budget import Account
     from workbench.estimates.release import Release
+    from workbench.owner import Budget
 
 
 # Release text
@@ -38,16 +39,17 @@ def print_release(
         ("File", sizes(release, file)),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
     ]
-    for name, text in rows:
-        tell = screen.warn if name == "Caution" else screen.say
-        tell(f"{name:10} {screen.plain(text)}")
+    screen.rows(rows)
     if top and len(release.estimate):
         print_largest(release, top)
 
 
-def again(account: Account | None = None) -> str:
+def again(budget: Budget | None = None) -> str:
     """What a person has to know who releases again."""
-    return _AGAIN if account is None else account.remaining_in_words()
+    if budget is None:
+        return _AGAIN
+    left = amount(budget.limit, budget.remaining, budget.remaining_delta)
+    return f"{left} of {budget.limit} remain for {budget.people} ({budget.path.name})"
 
 
 def print_largest(release: Release, top: int) -> None:
@@ -84,21 +86,29 @@ _PICTURES = (".png", ".svg", ".pdf")
 
 
 def show(
-    file: Annotated[Path, typer.Argument(help="Release file.")],
-    top: Annotated[int, typer.Option(min=0, help="Number of largest cells to show.")] = 10,
-    picture: Annotated[
-        Path | None,
-        typer.Option(help="Picture to write (.png, .svg or .pdf)."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
-    delta: Annotated[
-        float | None,
-        typer.Option(help="Failure probability δ at which to show the cost as an ε."),
-    ] = None,
+    file: Path,
+    *,
+    top: Annotated[int, typer.Option(min=0)] = 10,
+    picture: Path | None = None,
+    force: bool = False,
+    delta: float | None = None,
 ) -> None:
     """Show a release: its guarantee, receipts, size and largest cells.
 
     All of it comes from the file alone.
+
+    Parameters
+    ----------
+    file
+        Release file.
+    top
+        Number of largest cells to show.
+    picture
+        Picture to write (.png, .svg or .pdf).
+    force
+        Overwrite the picture.
+    delta
+        Failure probability δ at which to show the cost as an ε.
     """
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such release file")
@@ -127,8 +137,8 @@ def _refuse_picture(path: Path, file: Path, force: bool) -> None:
 def _draw(release: Release, file: Path, path: Path) -> None:
     """The picture, whole or not at all, which says what release it shows."""
     from workbench.estimates import files
-    from workbench.figures import plots, versions, write_atomically
-    from workbench.figures.saved import release_record
+    from workbench.figures import plots, versions
+    from workbench.figures.saved import release_record, save_picture
 
     record = {
         "command": shlex.join(["workbench", "show", file.name, "--picture", path.name]),
@@ -137,14 +147,10 @@ def _draw(release: Release, file: Path, path: Path) -> None:
         "versions": versions("numpy", "matplotlib"),
         "commit": files.commit(),
     }
-    kind = path.suffix.removeprefix(".")
-    metadata = files.picture_metadata(kind, record)
     fig = plots.release_picture(release)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font does not have
-        write_atomically(
-            path, lambda draft: fig.savefig(draft, format=kind, dpi=200, metadata=metadata)
-        )
+        save_picture(fig, path, path.suffix.removeprefix("."), record)
     plots.close(fig)
 
 
@@ -152,28 +158,23 @@ def _draw(release: Release, file: Path, path: Path) -> None:
 
 
 def answer(
-    file: Annotated[Path, typer.Argument(help="Release file.")],
-    queries: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="QUERY...",
-            help="For example 'origin=Bern hour=7..9': labels, ranges with both ends included, sets such as "
-            "Bern|Genf; '*' is everything. Quotes around labels with spaces or any of = .. | ,",
-        ),
-    ],
-    error: Annotated[
-        bool, typer.Option("--error", help="Show the error of each answer.")
-    ] = False,
-    belief: Annotated[
-        str | None,
-        typer.Option(
-            help="With `empty`, treat cells that were not released as empty. Needs --error."
-        ),
-    ] = None,
+    file: Path, queries: list[str], *, error: bool = False, belief: str | None = None
 ) -> None:
     """Answer queries from a release file, at no cost.
 
     Nothing is spent because only the release is read.
+
+    Parameters
+    ----------
+    file
+        Release file.
+    queries : QUERY...
+        For example 'origin=Bern hour=7..9': labels, ranges with both ends included, sets such as
+        Bern|Genf; '*' is everything. Quotes around labels with spaces or any of = .. | ,
+    error
+        Show the error of each answer.
+    belief
+        With `empty`, treat cells that were not released as empty. Needs --error.
     """
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such release file")
@@ -184,23 +185,23 @@ def answer(
 
     release = Release.load(file)
     answers = release.answer(queries, error=error, belief=belief)
-    if not error:
-        counts = [(query, number(x)) for query, x in zip(queries, answers, strict=True)]
-        screen.table("Answers, in counts", ["query", "count"], counts, right=["count"])
-        if release.counts_what:
-            screen.paragraph(release.counts_what)
-        return
-    rows = [(query, *row) for query, row in zip(queries, answers.in_words(), strict=True)]
-    columns = ["query", "count", "noise", "absent", "which hold"]
+    columns = ["query", "count"]
+    told = [(number(x),) for x in answers] if not error else answers.in_words()
+    notes = [release.counts_what]
+    if error:
+        columns += ["noise", "absent", "which hold"]
+        unknown = release.estimate.why_unknown
+        notes = [
+            "noise: one standard deviation; two of them cover it some 19 times in 20. absent: "
+            f"{release.estimate.contents if release.absent_at_most >= 0 else 'cells'} of the query that "
+            "were not released, which hold no more than is said, together: the true count may be higher "
+            "by it.",
+            *notes,
+            unknown and f"unknown: {unknown}",
+        ]
+    rows = [(query, *row) for query, row in zip(queries, told, strict=True)]
     screen.table("Answers, in counts", columns, rows, right=columns[1:])
-    screen.paragraph(
-        "noise: one standard deviation; two of them cover it some 19 times in 20. absent: "
-        f"{release.estimate.contents if release.absent_at_most >= 0 else 'cells'} of the query that were "
-        "not released, which hold no more than is said, together: the true count may be higher by it."
-    )
-    if release.counts_what:
-        screen.paragraph(release.counts_what)
-    if release.estimate.why_unknown:
-        screen.paragraph(f"unknown: {release.estimate.why_unknown}")
-    if answers.belief:
+    for note in filter(None, notes):
+        screen.paragraph(note)
+    if error and answers.belief:
         screen.warn(f"absent: 0 {answers.belief}")

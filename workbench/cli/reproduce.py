@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from math import inf
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from workbench.cli import options, screen
+from workbench.compiled import project_folder
 
 if TYPE_CHECKING:
     from workbench.figures.status import NotebookRun
-
-
-_MARKS = {
-    "waiting": ("·", "dim"),
-    "running": ("…", "cyan"),
-    "done": ("✓", "green"),
-    "kept": ("=", "green"),
-    "failed": ("✗", "red"),
-    "stopped": ("✗", "yellow"),
-}
 
 
 def _use_cluster(scheduler: str, insecure: bool) -> None:
@@ -37,74 +28,61 @@ def _use_cluster(scheduler: str, insecure: bool) -> None:
 
 
 def reproduce(
-    figures: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[FIGURE]…", help="Figures to run. All by default."),
-    ] = None,
-    profile: Annotated[
-        str,
-        typer.Option(help="Size of the runs: quick (minutes) or paper (as printed, hours)."),
-    ] = "quick",
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-p",
-            metavar="NAME=VALUE",
-            help="Parameter of a figure. Commas between values run each (semicolons between lists).",
-        ),
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option(help="Dataset to use instead, same as -p data=NAME.")
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Start more than 200 runs without asking.")
-    ] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of notebooks that run at once.", show_default="one per core"
-        ),
-    ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(help="Folder for results.", show_default="experiments/results"),
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Run figures again that are up to date, with all their rows."
-        ),
-    ] = False,
-    only_failed: Annotated[
-        bool, typer.Option("--only-failed", help="Run only the figures that failed last time.")
-    ] = False,
-    changed: Annotated[
-        bool,
-        typer.Option(
-            "--changed",
-            help="Run only figures whose own notebook, modules or data changed.",
-        ),
-    ] = False,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.1,
-            help="Time limit of one notebook cell, in seconds.",
-            show_default="600; paper: 6 hours",
-        ),
-    ] = None,
-    scheduler: options.Scheduler = None,
-    insecure: options.Insecure = False,
-    notebooks: Annotated[
-        Path | None, typer.Option(help="Folder with the notebooks.", show_default="notebooks")
-    ] = None,
+    figures: list[str] | None = None,
+    *,
+    profile: str = "quick",
+    parameters: list[str] | None = None,
+    data: str | None = None,
+    yes: bool = False,
+    workers: options.Positive = None,
+    results: Path | None = None,
+    force: bool = False,
+    only_failed: bool = False,
+    changed: bool = False,
+    timeout: Annotated[float | None, typer.Option(min=0.1)] = None,
+    scheduler: str | None = None,
+    insecure: bool = False,
+    notebooks: Path | None = None,
 ) -> None:
     """Reproduce figures of the papers, and write one report.
 
     A figure that has not changed since it last ran is not run again, and finished trials are kept, so
     a run that was stopped continues. `--force` draws all anew. The exit code is 1 if a notebook fails.
+
+    Parameters
+    ----------
+    figures : [FIGURE]…
+        Figures to run. All by default.
+    profile
+        Size of the runs: quick (minutes) or paper (as printed, hours).
+    parameters : -p NAME=VALUE
+        Parameter of a figure. Commas between values run each (semicolons between lists).
+    data
+        Dataset to use instead, same as -p data=NAME.
+    yes
+        Start more than 200 runs without asking.
+    workers
+        Number of notebooks that run at once. By default one per core.
+    results
+        Folder for results. By default experiments/results.
+    force
+        Run figures again that are up to date, with all their rows.
+    only_failed
+        Run only the figures that failed last time.
+    changed
+        Run only figures whose own notebook, modules or data changed.
+    timeout
+        Time limit of one notebook cell, in seconds. By default 600, or 6 hours for paper.
+    notebooks
+        Folder with the notebooks. By default notebooks.
+
+    Many machines
+    -------------
+    scheduler : ADDRESS|FILE
+        Dask cluster to run on: the address of its scheduler, or its scheduler file.
+    insecure
+        Accept a tcp:// scheduler on another machine, although it is not encrypted.
     """
-    from workbench.compiled import project_folder
     from workbench.figures import find_notebooks, results_folder
     from workbench.figures.batch import reproduce as run_notebooks
     from workbench.figures.site import write, write_comparison
@@ -127,7 +105,8 @@ def reproduce(
             )
     runs: dict[str, NotebookRun] = {}
     try:
-        with _Progress(runs) as progress:
+        progress = _Progress(runs)
+        with progress.bars:
             run_notebooks(
                 figures or (),
                 notebooks=notebooks,
@@ -180,75 +159,54 @@ class _Progress:
     """One line per notebook that changes in place or, without a terminal, one line per change."""
 
     def __init__(self, runs: dict[str, NotebookRun]):
+        from rich import progress
+
+        text = progress.TextColumn("{task.description}", markup=False)
         self.runs = runs
-        self.started: dict[str, float] = {}
-        self.expected: dict[str, float] = {}
-        self.live: Any = None
-
-    def __enter__(self) -> _Progress:
-        if sys.stdout.isatty():
-            from rich.live import Live
-
-            self.live = Live(get_renderable=self.lines, refresh_per_second=4)
-            self.live.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self.live:
-            self.live.stop()
+        self.bars = progress.Progress(
+            text,
+            progress.TimeElapsedColumn(),
+            speed_estimate_period=inf,
+            disable=not sys.stdout.isatty(),
+        )
+        self.all = self.bars.add_task("", total=None)
+        self.tasks: dict[str, Any] = {}
 
     def update(self, run: NotebookRun) -> None:
         """Take a change of state, from any thread."""
         self.runs[run.stem] = run
-        if run.expected:
-            self.expected[run.stem] = run.expected
+        text = f"{run.stem}: {_state(run)}"
+        if run.stem not in self.tasks:
+            self.tasks[run.stem] = self.bars.add_task("", start=False, total=1)
         if run.state == "running":
-            self.started[run.stem] = monotonic()
-        if not self.live and run.state not in ("waiting", "stopped"):
-            how_far = f" — {self.how_far()}" if run.state != "running" else ""
-            screen.say(f"{run.stem}: {self.state_text(run)}{how_far}")
+            self.bars.start_task(self.tasks[run.stem])
+        is_over = run.state not in ("waiting", "running")
+        self.bars.update(
+            self.tasks[run.stem], description=screen.plain(text), completed=is_over
+        )
+        over = sum(run.state not in ("waiting", "running") for run in self.runs.values())
+        self.bars.update(self.all, total=len(self.runs), completed=over)
+        self.bars.update(self.all, description=self.how_far())
+        if self.bars.disable and run.state not in ("waiting", "stopped"):
+            screen.say(f"{text} — {self.how_far()}" if is_over else text)
 
     def how_far(self) -> str:
-        """Number of runs that ended, and the estimated time of the others if there is one."""
-        runs = list(self.runs.values())
-        open_runs = [run for run in runs if run.state in ("waiting", "running")]
-        text = f"{len(runs) - len(open_runs)} of {len(runs)}"
-        seconds = [run.seconds for run in runs if run.state == "done"]
-        usual = sum(seconds) / len(seconds) if seconds else None
-        if not open_runs or not (usual or all(r.stem in self.expected for r in open_runs)):
+        """Number of runs that ended, and the estimated time of the others once there is one."""
+        task = self.bars.tasks[self.all]
+        text = f"{task.completed} of {task.total}"
+        if not task.time_remaining:
             return text
-        left = 0.0
-        for run in open_runs:
-            elapsed = monotonic() - self.started[run.stem] if run.state == "running" else 0
-            left += max(self.expected.get(run.stem, usual or 0) - elapsed, 0)
-        at_once = max(sum(run.state == "running" for run in runs), 1)
-        minutes = left / at_once / 60
-        left_text = f"about {minutes:.0f} min" if minutes >= 1 else "under a minute"
-        return f"{text}, {left_text} left"
+        minutes = task.time_remaining / 60
+        left = f"about {minutes:.0f} min" if minutes >= 1 else "under a minute"
+        return f"{text}, {left} left"
 
-    def state_text(self, run: NotebookRun) -> str:
-        """State of a run in words."""
-        if run.state == "running" and self.live:
-            return f"running, {monotonic() - self.started[run.stem]:.0f} s"
-        text = run.state
-        if run.state == "done":
-            text = f"done in {run.seconds:.1f} s"
-        elif run.state == "kept":
-            text = "up to date"
-        if run.verdicts:
-            counts = ", ".join(f"{n} {name}" for name, n in run.verdicts.items() if n)
-            text = f"{text} ({counts})"
-        return f"{text}: {run.error}" if run.state == "failed" else text
 
-    def lines(self) -> Any:
-        """Table of all notebooks."""
-        from rich.table import Table
-        from rich.text import Text
-
-        grid = Table.grid(padding=(0, 2))
-        for run in list(self.runs.values()):
-            mark, style = _MARKS[run.state]
-            state = Text(screen.plain(self.state_text(run)), style)
-            grid.add_row(Text(mark, style), Text(run.stem), state)
-        grid.add_row(Text(""), Text(self.how_far(), "dim"), Text(""))
-        return grid
+def _state(run: NotebookRun) -> str:
+    """State of a run in words."""
+    text = {"done": f"done in {run.seconds:.1f} s", "kept": "up to date"}.get(
+        run.state, run.state
+    )
+    if run.verdicts:
+        counts = ", ".join(f"{n} {name}" for name, n in run.verdicts.items() if n)
+        text = f"{text} ({counts})"
+    return f"{text}: {run.error}" if run.state == "failed" else text

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
-from inspect import Parameter, Signature, signature
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.cli import options
-from workbench.cli.options import StatedSpace
+from workbench.cli.options import StatedSpace, option_of, refuse_no_price, refuse_several
+from workbench.mechanisms.options import parse_bound
+from workbench.privacy import DP, LOCAL, ZCDP
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from workbench.cli.budget import Account
     from workbench.data import Bound
     from workbench.mechanisms.protocol import Mechanism
-    from workbench.privacy import DP, ZCDP
+    from workbench.owner import Budget
     from workbench.spaces import Domain
 
 
@@ -42,149 +39,115 @@ _UNIT = (
     "--unit 'a trip' --bound 1,1, to protect each row by itself"
 )
 
-_of_people = partial(typer.Option, rich_help_panel=options.PEOPLE)
-_of_large = partial(typer.Option, rich_help_panel="Tables larger than memory")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Request(StatedSpace):
-    """What a person typed, of all commands that publish something of private data."""
+    """What a person typed, of all commands that publish something of private data.
 
-    table: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="TABLE...",
-            help="CSV (also .gz, .zst), Parquet, folders or globs of them, or a DuckDB or SQLite file.",
-        ),
-    ]
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="The file to write: x.parquet, or x.csv, with its guarantee in x.csv.json. With --publish "
-            "FOLDER it is FOLDER.parquet by default.",
-            show_default=False,
-        ),
-    ] = None  # type: ignore[assignment]  # FOLDER.parquet, once the request is checked
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--publish",
-            metavar="FOLDER",
-            help="Also write a folder and a zip file for the public: table, data sheet, metadata.",
-        ),
-    ] = None
-    about_file: Annotated[
-        Path,
-        typer.Option(
-            "--about",
-            metavar="FILE",
-            help="Title, publisher, contact and licence for --publish (JSON).",
-        ),
-    ] = Path("publication.json")
-    epsilon: Annotated[
-        float | None, typer.Option(help="Privacy loss ε. Required unless you give --rho.")
-    ] = None
-    rho: Annotated[
-        float | None,
-        typer.Option(
-            help="Privacy loss ρ of zero-concentrated privacy, for mechanisms that then draw Gaussian noise; "
-            "with --delta it is also said as an ε."
-        ),
-    ] = None
-    table_name: options.TableName = None
-    count: options.Count = None
-    domain_file: Annotated[
-        Path | None,
-        typer.Option("--domain", help="Domain file (JSON) with the possible cells. Required."),
-    ] = None
-    bound_text: Annotated[
-        str | None,
-        typer.Option(
-            "--bound",
-            metavar="L0,LINF[,L1]",
-            help="Largest change of the table by one unit: number of cells, per cell, in all. Required.",
-        ),
-    ] = None
-    delta: Annotated[
-        float | None, typer.Option(help="Failure probability δ.", show_default="0")
-    ] = None
-    epsilon_is_meant: options.EpsilonIsMeant = False
-    budget_file: Annotated[
-        Path | None,
-        typer.Option("--budget", metavar="FILE", help="Budget file to spend from."),
-    ] = None
-    user: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that names each row's user. Users are truncated to the bound at random.",
-        ),
-    ] = None
-    user_type: options.UserType = None
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="What is protected, for example 'a trip'. Needed without --user; the bound is then believed",
-        ),
-    ] = None
-    report_cut: Annotated[
-        float | None,
-        typer.Option(
-            metavar="EPS",
-            help="Also release how many users were truncated. Costs this much more ε.",
-        ),
-    ] = None
-    item: Annotated[
-        str | None,
-        _of_people(
-            metavar="COLUMN[,…]",
-            help="Attribute of the domain, or several, which are crossed.",
-            show_default="its first",
-        ),
-    ] = None
-    context: Annotated[
-        str | None,
-        _of_people(
-            metavar="COLUMN[,…]",
-            help="Second attribute of the domain, or several.",
-            show_default="its second",
-        ),
-    ] = None
-    workers: Annotated[
-        int | None,
-        _of_large(
-            min=1,
-            metavar="N",
-            help="Number of processes. Rows go to scratch files, so the table may be larger than memory.",
-        ),
-    ] = None
-    scratch: Annotated[
-        Path | None,
-        _of_large(
-            metavar="FOLDER",
-            help="Folder for scratch files, in which a private folder is made and always removed.",
-        ),
-    ] = None
-    scheduler: options.Scheduler = None
-    insecure: options.Insecure = False
-    choose_epsilon: Annotated[
-        float | None, typer.Option(help="Privacy loss of the choice, in addition to --epsilon.")
-    ] = None
-    force: options.Force = False
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Seed for noise that can be replayed. Needs --simulated."),
-    ] = None
-    simulated: Annotated[
-        bool, typer.Option("--simulated", help="Allow a release that is not for publication.")
-    ] = False
-    domain_from_data: Annotated[
-        bool,
-        typer.Option(
-            "--domain-from-data", help="Read the domain from the data. Voids the guarantee."
-        ),
-    ] = False
+    Parameters
+    ----------
+    table : TABLE...
+        CSV (also .gz, .zst), Parquet, folders or globs of them, or a DuckDB or SQLite file.
+    out
+        The file to write: x.parquet, or x.csv, with its guarantee in x.csv.json. With --publish
+        FOLDER it is FOLDER.parquet by default.
+    folder : --publish FOLDER
+        Also write a folder and a zip file for the public: table, data sheet, metadata.
+    about_file : --about FILE
+        Title, publisher, contact and licence for --publish (JSON).
+    epsilon
+        Privacy loss ε. Required unless you give --rho.
+    rho
+        Privacy loss ρ of zero-concentrated privacy, for mechanisms that then draw Gaussian noise;
+        with --delta it is also said as an ε.
+    table_name : --table NAME
+        Table of a DuckDB or SQLite file.
+    count
+        Column of counts. By default each row counts one.
+    domain_file : --domain FILE
+        Domain file (JSON) with the possible cells. Required.
+    bound_text : --bound L0,LINF[,L1]
+        Largest change of the table by one unit: number of cells, per cell, in all. Required.
+    delta
+        Failure probability δ. By default 0.
+    epsilon_is_meant
+        Allow ε above 10, although it protects little.
+    budget_file : --budget FILE
+        Budget file to spend from.
+    user : COLUMN
+        Column that names each row's user. Users are truncated to the bound at random.
+    user_type
+        Read user identifiers as text, so that 7 and 007 are two people. By default 007 is refused.
+    unit : TEXT
+        What is protected, for example 'a trip'. Needed without --user; the bound is then believed.
+    report_cut : EPS
+        Also release how many users were truncated. Costs this much more ε.
+    choose : l=N,N,…
+        Numbers that you state, of which the data choose one: l of SRA and HPA, bound of LPA,
+        theta of HighPassFilter.
+    choose_epsilon
+        Privacy loss of the choice, in addition to --epsilon.
+    force
+        Overwrite the file.
+    seed
+        Seed for noise that can be replayed. Needs --simulated.
+    simulated
+        Allow a release that is not for publication.
+    domain_from_data
+        Read the domain from the data. Voids the guarantee.
+
+    Rows with their users
+    ---------------------
+    item : COLUMN[,…]
+        Attribute of the domain, or several, which are crossed. By default its first.
+    context : COLUMN[,…]
+        Second attribute of the domain, or several. By default its second.
+
+    Tables larger than memory
+    -------------------------
+    workers : N
+        Number of processes. Rows go to scratch files, so the table may be larger than memory.
+    scratch : FOLDER
+        Folder for scratch files, in which a private folder is made and always removed.
+
+    Many machines
+    -------------
+    scheduler : ADDRESS|FILE
+        Dask cluster to run on: the address of its scheduler, or its scheduler file.
+    insecure
+        Accept a tcp:// scheduler on another machine, although private rows then cross the network
+        unencrypted.
+    """
+
+    table: list[Path] = field(kw_only=False)
+    out: Path = None  # type: ignore[assignment]  # FOLDER.parquet, once the request is checked
+    folder: Path | None = None
+    about_file: Path = Path("publication.json")
+    epsilon: float | None = None
+    rho: float | None = None
+    table_name: str | None = None
+    count: str | None = None
+    domain_file: Path | None = None
+    bound_text: str | None = None
+    delta: float | None = None
+    epsilon_is_meant: bool = False
+    budget_file: Path | None = None
+    user: str | None = None
+    user_type: Literal["text"] | None = None
+    unit: str | None = None
+    report_cut: float | None = None
+    item: str | None = None
+    context: str | None = None
+    workers: options.Positive = None
+    scratch: Path | None = None
+    scheduler: str | None = None
+    insecure: bool = False
+    choose: str | None = None
+    choose_epsilon: float | None = None
+    force: bool = False
+    seed: options.Seed = None
+    simulated: bool = False
+    domain_from_data: bool = False
 
     def __post_init__(self) -> None:
         """Refuse at once what needs no library, and reads no data, to be refused."""
@@ -197,35 +160,28 @@ class Request(StatedSpace):
         if self.out is None:
             object.__setattr__(self, "out", Path(f"{self.folder}.parquet"))
         if self.folder is not None:
-            from workbench.owner.publication import refuse_folder
+            from workbench.owner.publication import read_about, refuse_folder
 
             refuse_folder(self.folder)
-            _ = self.about
-        if (self.epsilon is None) == (self.rho is None):
-            raise ValueError(
-                "what the release may cost: need --epsilon E, or --rho R for mechanisms with Gaussian "
-                "noise, one of the two"
-            )
+            read_about(self.about_file)
+        refuse_no_price(self.epsilon, self.rho)
         if self.seed is not None and not self.simulated:
             raise ValueError(
                 "--seed makes noise that can be replayed and taken off: leave it out to publish, or add "
                 "--simulated to save a release that says so"
             )
         if self.budget_file is not None:
-            given = {"--seed": self.seed is not None, "--simulated": self.simulated}
-            given |= {"--domain-from-data": self.domain_from_data}
             why = "what promises nothing is not paid for"
-            self._refuse_given("--budget", given, why)
+            self._refuse_given("--budget", "seed simulated domain_from_data", why)
         if not (self.domain_file or self.domain_from_data or self.has_space):
             if self.bound_text is None and self.user is None:
                 raise ValueError(_BOUND)
             raise ValueError(_DOMAIN)
-        if self.domain_file is not None and self.has_space:
-            raise ValueError(
-                "--domain and a space of points, strings or codes: need one of them, not both"
-            )
-        if self.domain_file is not None and self.domain_from_data:
-            raise ValueError("--domain and --domain-from-data: need one of them, not both")
+        space = {"a space of points, strings or codes": self.has_space}
+        refuse_several({"--domain": self.domain_file} | space)
+        refuse_several(
+            {"--domain": self.domain_file, "--domain-from-data": self.domain_from_data}
+        )
 
         from workbench.data import files_of
         from workbench.estimates.release_files import refuse_input, refuse_place
@@ -233,13 +189,6 @@ class Request(StatedSpace):
         others = [self.domain_file, self.budget_file, self.taxonomy]
         refuse_input(self.out, [*files_of(self.table), *others])
         refuse_place(self.out, self.force)
-
-    @cached_property
-    def about(self) -> Any:
-        """What the publisher says, for `--publish`."""
-        from workbench.owner.publication import read_about
-
-        return read_about(self.about_file)
 
     def refuse_unfit(self, mechanism: type[Mechanism]) -> None:
         """Refuse what does not fit the data that a mechanism takes, before any is read."""
@@ -257,31 +206,18 @@ class Request(StatedSpace):
         if mechanism.takes is Interactions:
             self._refuse_unfit_for_users(name)
         else:
-            given = {"--item": self.item, "--context": self.context}
-            self._refuse_given(name, given, "it counts cells, not items that users have")
             _ = self.bound
             if self.user is None and self._protected is None:
                 raise ValueError(_UNIT)
         if self.report_cut is not None:
             self._refuse_unfit_report(mechanism)
-        if mechanism.takes is Records:
-            if not self.has_space and self.domain_file is None:
-                raise ValueError(f"for {name} {_DOMAIN}")
-        elif self.has_space:
-            raise ValueError(
-                f"{name} takes columns with labels, not points, strings or codes: need --domain"
-            )
+        if mechanism.takes is Records and not self.has_space and self.domain_file is None:
+            raise ValueError(f"for {name} {_DOMAIN}")
         _ = self.budget_for(mechanism)
         _ = self.domain
 
-    def refuse_unpaid(self, mechanism: Any) -> None:
-        """Refuse what the budget file does not pay for, before any data is read."""
-        if self.account is not None:
-            self.account.budget.check(mechanism)
-
     def _refuse_unfit_report(self, mechanism: type) -> None:
         from workbench.noise import decay
-        from workbench.privacy import LOCAL
 
         if self.user is None:
             raise ValueError("--report-cut needs --user COLUMN: without it nobody is cut")
@@ -291,10 +227,9 @@ class Request(StatedSpace):
                 f"--report-cut = {self.report_cut} is not allowed: need a finite ε > 0"
             )
         decay(1, share)
-        given = {"--report-cut": True}
         if getattr(mechanism, "relation", None) == LOCAL:
             why = "it protects what each unit sends alone"
-            self._refuse_given(mechanism.__name__, given, why)
+            self._refuse_given(mechanism.__name__, "report_cut", why)
 
     def _refuse_unfit_for_users(self, name: str) -> None:
         if self.user is None:
@@ -307,13 +242,13 @@ class Request(StatedSpace):
                 f"--bound {self.bound_text!r}: {name} takes one number, how many records of each user "
                 "are counted at most"
             )
-        given = {"--count": self.count, "--domain-from-data": self.domain_from_data}
-        self._refuse_given(name, given, "a row is one record of a user, and the domain public")
+        why = "a row is one record of a user, and the domain public"
+        self._refuse_given(name, "count domain_from_data", why)
 
-    def _refuse_given(self, name: str, options: dict[str, Any], why: str) -> None:
-        for option, x in options.items():
-            if x:
-                raise ValueError(f"{name} does not take {option}: {why}")
+    def _refuse_given(self, name: str, fields: str, why: str) -> None:
+        for one in fields.split():
+            if getattr(self, one) not in (None, False):
+                raise ValueError(f"{name} does not take {option_of(one)}: {why}")
 
     @property
     def is_in_parts(self) -> bool:
@@ -322,12 +257,10 @@ class Request(StatedSpace):
         return any(x is not None for x in named)
 
     def _refuse_unfit_in_parts(self) -> None:
-        options = "--workers, --scratch and --scheduler"
-        if self.workers is not None and self.scheduler is not None:
-            raise ValueError("--workers and --scheduler: need one of them, not both")
-        given = {"--domain-from-data": self.domain_from_data}
-        given |= {"a space of points, strings or codes": self.has_space}
-        self._refuse_given(options, given, "cells of a stated domain are released in parts")
+        refuse_several({"--workers": self.workers, "--scheduler": self.scheduler})
+        why = "cells of a stated domain are released in parts"
+        not_in_parts = "domain_from_data box strings taxonomy"
+        self._refuse_given("--workers, --scratch and --scheduler", not_in_parts, why)
         if self.scratch is not None and not self.scratch.is_dir():
             raise FileNotFoundError(f"--scratch {self.scratch}: no such folder")
 
@@ -336,8 +269,6 @@ class Request(StatedSpace):
         """How far a unit moves the data, as stated."""
         if self.bound_text is None:
             raise ValueError(_BOUND)
-        from workbench.mechanisms.options import parse_bound
-
         bound = parse_bound(self.bound_text)
         unit = self._protected
         if unit is not None:
@@ -351,8 +282,8 @@ class Request(StatedSpace):
     @property
     def _protected(self) -> str | None:
         """What is protected, in words: as it is stated, or as the budget file says."""
-        if self.unit is None and self.account is not None:
-            return self.account.budget.unit
+        if self.unit is None and self.budget is not None:
+            return self.budget.unit
         return self.unit
 
     @property
@@ -406,21 +337,24 @@ class Request(StatedSpace):
         return stated.read_queries(text, self.stated_domain)
 
     @cached_property
-    def account(self) -> Account | None:
-        """The budget file that pays for the release; None where none is named."""
-        from workbench.cli.budget import Account
+    def budget(self) -> Budget | None:
+        """The budget that pays for the release; None where none is named."""
+        from workbench.cli.budget import opened_for
 
         if self.budget_file is None:
             return None
-        return Account.of(self.budget_file, unit=self.unit, user=self.user)
+        return opened_for(self.budget_file, self.paying_unit, self.user)
+
+    @property
+    def paying_unit(self) -> str | None:
+        """Whom the data are about, where the command says so."""
+        return "a user" if self.unit is None and self.user is not None else self.unit
 
     def budget_for(self, mechanism: type) -> DP | ZCDP:
         """What a release by this class of mechanisms may cost.
 
         An ε and a δ of one that spends no δ, but may draw Gaussian noise, buy the ρ that is within them.
         """
-        from workbench.privacy import DP, ZCDP
-
         cost: DP | ZCDP
         delta = self.delta or 0.0
         if self.epsilon is None:
@@ -442,9 +376,9 @@ class Request(StatedSpace):
         beside = [x for x in (self.report_cut, self.choose_epsilon) if x and isfinite(x)]
         if self.seed is None:
             options.refuse_unmeant(cost, sum(beside), self.epsilon_is_meant)
-        if self.account is None:
+        if self.budget is None:
             return cost
-        return self.account.budget.payable(cost, [DP(x) for x in beside])
+        return self.budget.payable(cost, [DP(x) for x in beside])
 
     def reading_delta(self, mechanism: type) -> float | None:
         """The δ at which the ρ of a release is also said as an ε; None where none is named."""
@@ -469,35 +403,6 @@ class Request(StatedSpace):
         if self.domain is None:
             raise ValueError(_DOMAIN)
         return self.domain
-
-
-def asking(run: Callable[..., None], without: str = "") -> Callable[..., None]:
-    """The command of a function, each field of whose first argument, a record, is an option.
-
-    Parameters
-    ----------
-    run : callable
-        Takes a Request or StatedSpace first, and then options of its own.
-    without : str
-        Names of fields that are no options of this command.
-    """
-    own_hints = get_type_hints(run, include_extras=True)
-    (record, *own) = signature(run).parameters.values()
-    cls = own_hints[record.name]
-    hints = own_hints | get_type_hints(cls, include_extras=True)
-    asked = [p for p in signature(cls).parameters.values() if p.name not in without.split()]
-    parameters = [
-        p.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[p.name]) for p in [*asked, *own]
-    ]
-
-    def command(**given: Any) -> None:
-        typed = {p.name: given.pop(p.name) for p in asked}
-        run(cls(**typed), **given)
-
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    command.__name__ = run.__name__
-    command.__doc__ = run.__doc__
-    return command
 
 
 def _spends_delta(mechanism: type) -> bool:

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
-from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import Any, Literal
 
 import typer
 from typer.core import TyperCommand
 
+from workbench.cli.options import command
 from workbench.mechanisms.options import parse_number
 from workbench.value import plain as plain
-from workbench.value import stated_at_most
-
-if TYPE_CHECKING:
-    from workbench.privacy import DP
-
 
 # Screen
 
@@ -34,25 +29,17 @@ def plain_lines(text: Any) -> str:
     return "\n".join(map(plain, str(text).split("\n")))
 
 
-def say(text: Any, *, err: bool = False, end: str = "\n") -> None:
-    """Print lines."""
-    with _while_somebody_reads():
-        typer.echo(plain_lines(text) + end, err=err, nl=False)
+def say(text: Any, *, err: bool = False, end: str = "\n", colour: str | None = None) -> None:
+    """Print lines; who reads them may leave, as `head` does: then the command goes on, and prints nothing."""
+    try:
+        typer.secho(plain_lines(text) + end, fg=colour, err=err, nl=False)
+    except BrokenPipeError:
+        _print_nothing()
 
 
 def warn(text: str) -> None:
     """Print lines in red."""
-    with _while_somebody_reads():
-        typer.secho(plain_lines(text), fg="red")
-
-
-@contextmanager
-def _while_somebody_reads() -> Iterator[None]:
-    """Who reads what is printed may leave, as `head` does: then the command goes on, and prints nothing."""
-    try:
-        yield
-    except BrokenPipeError:
-        _print_nothing()
+    say(text, colour="red")
 
 
 def _print_nothing() -> None:
@@ -90,6 +77,14 @@ def table(
     console().print(shown)
 
 
+def rows(pairs: Iterable[tuple[str, str]]) -> None:
+    """Print what is known, a line each; a caution in red."""
+    for name, text in pairs:
+        if text:
+            tell = warn if name == "Caution" else say
+            tell(f"{name:10} {plain(text)}")
+
+
 def paragraph(text: str) -> None:
     """Print text that is wrapped to the screen."""
     console().print(plain(text), markup=False)
@@ -105,44 +100,31 @@ def console() -> Any:
 
 
 @contextmanager
-def _bar(*columns: str) -> Iterator[Any]:
-    """A bar on stderr of these columns of rich, or texts; None where nobody watches."""
+def stages_bar() -> Iterator[Callable[..., Any] | None]:
+    """What shows on stderr how much of a stage is done; None where nobody watches."""
     if not sys.stderr.isatty():
         yield None
         return
-    from rich import progress
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
-    made = [x if "{" in x else getattr(progress, x)() for x in columns]
-    with progress.Progress(*made, console=Console(stderr=True), transient=True) as bar:
-        yield bar
+    columns = "{task.description}", BarColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: float, whole: float = 1.0) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage)
+            bar.update(tasks[stage], completed=done, total=whole)
+
+        yield show
 
 
 @contextmanager
 def reading_bar() -> Iterator[Callable[[int, int], Any] | None]:
-    """What shows the bytes that were read of those that there are; nothing, where nobody watches."""
-    with _bar("BarColumn", "DownloadColumn", "TimeRemainingColumn") as bar:
-        task = bar and bar.add_task("reading", total=None)
-        yield bar and (lambda read, whole: bar.update(task, completed=read, total=whole))
-
-
-@contextmanager
-def stages_bar() -> Iterator[Callable[[str, float], Any] | None]:
-    """What shows a stage and its share that is done; nothing, where nobody watches."""
-    with _bar("{task.description}", "BarColumn", "TimeRemainingColumn") as bar:
-        tasks: dict[str, Any] = {}
-
-        def show(stage: str, share: float) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, total=1.0)
-            bar.update(tasks[stage], completed=share)
-
-        yield bar and show
-
-
-def rounded(cost: DP) -> DP:
-    """What follows from a ρ, with an ε that a person can read: rounded up, it is promised too."""
-    return replace(cost, epsilon=float(stated_at_most(cost.epsilon)))
+    """What shows how many of all bytes were read; None where nobody watches."""
+    with stages_bar() as show:
+        yield show and partial(show, "bytes read")
 
 
 # Command
@@ -159,24 +141,17 @@ class Command(TyperCommand):
         """Refuse numbers like 1_0, which Python would read as 10, and options that are given twice."""
         ctx.meta.setdefault(GIVEN, [ctx.info_name, *args])
         _running.set(ctx.meta)
-        params = {name: param for param in self.get_params(ctx) for name in param.opts}
-        given = set()
-        words = iter(args)
-        for word in words:
-            name, equals, text = word.partition("=")
-            param = params.get(name) if name.startswith("-") else None
-            if word == "--":
-                break
-            if param is None or getattr(param, "is_flag", False):
+        parser: Any = self.make_parser(ctx)
+        texts, _, params = parser.parse_args([*args])
+        for param in params:
+            name, text = param.opts[0], texts[param.name]
+            if param.param_type_name == "argument" or not isinstance(text, str):
                 continue
-            if param.name in given and not param.multiple:
+            if params.count(param) > 1:
                 raise ValueError(f"{name} is given twice: need it once")
-            given.add(param.name)
-            if not equals:
-                text = next(words, "")
-                if text.startswith("--"):
-                    raise ValueError(f"{name} needs a value, and {text} stands there")
-            if _is_number(param):
+            if text.startswith("--"):
+                raise ValueError(f"{name} needs a value, and {text} stands there")
+            if param.type_descriptor.annotation in (int, float):
                 parse_number(name, text)
         return super().parse_args(ctx, args)
 
@@ -186,18 +161,13 @@ def given() -> list[str]:
     return [*_running.get()[GIVEN]]
 
 
-def use_for_all(app: typer.Typer) -> None:
-    """Make every command of an app, and of the apps in it, one of these."""
+def use_for_all(app: typer.Typer, without: Mapping[str, str]) -> None:
+    """Make every command of an app, and of the apps in it, one of these, but for the options left out."""
     for info in app.registered_commands:
-        if not issubclass(info.cls or TyperCommand, Command):
-            info.cls = Command
-        paragraphs = cleandoc(info.callback.__doc__ or "").split("\n\n")
-        info.help = "\n\n".join(p.replace("\n", " ") for p in paragraphs)
+        info.cls = Command
+        run: Any = info.callback
+        info.callback = command(run, without.get(run.__name__, ""))
+        info.help = info.callback.__doc__
     for group in app.registered_groups:
         if group.typer_instance is not None:
-            use_for_all(group.typer_instance)
-
-
-def _is_number(param: Any) -> bool:
-    """Whether an option is declared as one."""
-    return getattr(param, "type_descriptor", param).annotation in (int, float)
+            use_for_all(group.typer_instance, without)

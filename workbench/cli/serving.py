@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
+import runpy
 import secrets
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from time import sleep
-from typing import Annotated
 
-import typer
-
-from workbench.cli import screen
+from workbench.cli import options, screen
+from workbench.compiled import load_nbformat, project_folder, template_folder
 
 # Serving
 
@@ -33,44 +32,27 @@ def serve(
     project: Path,
     browser: bool,
 ) -> None:
-    """Run `python -m <arguments>`, which serve at a port, say and open its `page`, and wait.
+    """Run `python -m <arguments>` in this process, and say and open its `page` once it answers at a port.
 
     `project` is the folder above the notebooks, whose `experiments` they import.
     """
     token = secrets.token_urlsafe(24)
     address = f"http://127.0.0.1:{port}{page}?token={token}"
-    paths = {
-        name: os.pathsep.join(filter(None, [str(first), os.environ.get(name, "")]))
-        for name, first in (("PYTHONPATH", project), ("JUPYTER_PATH", _TEMPLATES))
-    }
-    server = subprocess.Popen(
-        [sys.executable, "-m", "workbench.cli.attached", *arguments],
-        # where `ps` does not show the token
-        env=os.environ | paths | {"JUPYTER_TOKEN": token},
-        stdin=subprocess.PIPE,  # which closes if we are killed
-        start_new_session=True,  # Ctrl-C is ours: Jupyter would ask whether it is meant
-    )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        while server.poll() is None and not _answers(port):
+    for variable, first in (("PYTHONPATH", project), ("JUPYTER_PATH", _TEMPLATES)):
+        paths = [str(first), os.environ.get(variable)]
+        os.environ[variable] = os.pathsep.join(filter(None, paths))
+    os.environ["JUPYTER_TOKEN"] = token  # `ps` would show an argument
+
+    def announce() -> None:
+        while not _answers(port):
             sleep(0.1)
-        if server.poll() is None:
-            screen.say(f"{name}: {address}\nCtrl-C stops it.")
-            if browser:
-                webbrowser.open(address)
-        code = server.wait()
-    except KeyboardInterrupt:
-        code = 0
-        screen.say("Stopping.")
-    finally:
-        if server.poll() is None:
-            server.terminate()  # which ends its kernels
-            try:
-                server.wait(15)
-            except subprocess.TimeoutExpired:
-                server.kill()
-    if code:
-        raise OSError(f"{name} ended with code {code}")
+        screen.say(f"{name}: {address}\nCtrl-C stops it.")
+        if browser:
+            webbrowser.open(address)
+
+    Thread(target=announce, daemon=True).start()
+    sys.argv = [*arguments]
+    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
 
 
 def free_port(port: int) -> int:
@@ -90,20 +72,21 @@ def _answers(port: int) -> bool:
 # Lab
 
 FIRST = "01_explore.ipynb"
-Browser = Annotated[bool, typer.Option(help="Open the page in a browser.")]
-Notebooks = Annotated[
-    Path | None, typer.Option(help="Folder with the notebooks.", show_default="notebooks")
-]
 
 
 def lab(
-    browser: Browser = True,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")] = 8888,
-    notebooks: Notebooks = None,
+    *, browser: bool = True, port: options.Port = 8888, notebooks: Path | None = None
 ) -> None:
     """Open JupyterLab with the notebooks.
 
     Press Ctrl-C to stop it. Notebooks are saved without outputs. Executed copies are in the results folder.
+
+    Parameters
+    ----------
+    browser
+        Open the page in a browser.
+    notebooks
+        Folder with the notebooks. By default notebooks.
     """
     top = notebooks_folder(notebooks)
     page = f"/lab/tree/{FIRST}" if (top / FIRST).is_file() else "/lab"
@@ -116,6 +99,7 @@ def lab(
         "--log-level=WARN",
         f"--ServerApp.port={port}",
         "--ServerApp.port_retries=0",
+        "--ServerApp.answer_yes=True",  # when Ctrl-C is pressed
         f"--ServerApp.root_dir={top}",
         "--ContentsManager.pre_save_hook=workbench.figures.notebook.strip",
         *(
@@ -129,8 +113,6 @@ def lab(
 def notebooks_folder(notebooks: Path | None) -> Path:
     """Where the notebooks are; a FileNotFoundError if there is no such folder."""
     if notebooks is None:
-        from workbench.compiled import project_folder
-
         notebooks = project_folder() / "notebooks"
     notebooks = notebooks.resolve()
     if not notebooks.is_dir():
@@ -142,13 +124,18 @@ def notebooks_folder(notebooks: Path | None) -> Path:
 
 
 def explore(
-    browser: Browser = True,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")] = 8866,
-    notebooks: Notebooks = None,
+    *, browser: bool = True, port: options.Port = 8866, notebooks: Path | None = None
 ) -> None:
     """Open a page with sliders for every mechanism.
 
     Press Ctrl-C to stop it. Noise is simulated on public data, so nothing on the page is a release to publish.
+
+    Parameters
+    ----------
+    browser
+        Open the page in a browser.
+    notebooks
+        Folder with the notebooks. By default notebooks.
     """
     notebook = notebooks_folder(notebooks) / FIRST
     if not notebook.is_file():
@@ -178,7 +165,6 @@ def _serve_voila(name: str, notebook: Path, port: int, project: Path, browser: b
 
 def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bool) -> None:
     """Serve the page that publishes a table of the current folder."""
-    from workbench.compiled import load_nbformat
     from workbench.estimates.files import process_folder
     from workbench.widgets.publishing import State
 
@@ -202,18 +188,18 @@ def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bo
 # Bank
 
 
-def bank(
-    file: Annotated[
-        Path,
-        typer.Argument(help="Budget file with a bank of answers. Its table is not opened."),
-    ],
-    browser: Browser = True,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")] = 8876,
-) -> None:
+def bank(file: Path, *, browser: bool = True, port: options.Port = 8876) -> None:
     """Serve a page that answers questions from a bank of paid answers.
 
     Press Ctrl-C to stop it. Visitors choose attributes and values. The page cannot spend, and shows
     what a better answer would cost.
+
+    Parameters
+    ----------
+    file
+        Budget file with a bank of answers. Its table is not opened.
+    browser
+        Open the page in a browser.
     """
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such session")  # said before a page is loaded
@@ -240,14 +226,14 @@ _SKIPPED = shutil.ignore_patterns("results", "__pycache__", ".ipynb_checkpoints"
 _IGNORED = "data/raw/\nexperiments/results/\n.ipynb_checkpoints/\n__pycache__/\n"
 
 
-def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder to create, or an empty one.")
-    ],
-) -> None:
-    """Create a project folder with notebooks, figures and a place for data."""
-    from workbench.compiled import template_folder
+def init(folder: Path) -> None:
+    """Create a project folder with notebooks, figures and a place for data.
 
+    Parameters
+    ----------
+    folder : DIR
+        Folder to create, or an empty one.
+    """
     target = folder.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ValueError(f"{target} is there already and is not an empty folder")

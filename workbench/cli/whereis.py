@@ -5,13 +5,15 @@ from __future__ import annotations
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from workbench import mechanisms
 from workbench.cli import screen
+from workbench.compiled import project_folder
+from workbench.mechanisms.options import refuse_renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,46 +25,41 @@ if TYPE_CHECKING:
 
 
 def export(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME…",
-            help="Figures or mechanisms, for example cormode2012_fig5 or PrivTree. With one name its "
-            "settings may follow, name=value.",
-        ),
-    ],
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--parameter", "-p", metavar="NAME=VALUE", help="Parameter to set. Can be repeated."
-        ),
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(help="Folder to write to.", show_default="experiments/results/exported"),
-    ] = None,
-    width: Annotated[
-        str,
-        typer.Option(
-            metavar="WIDTH", help="Width of pictures: column, page, slide, or centimetres."
-        ),
-    ] = "page",
-    panels: Annotated[
-        str, typer.Option(metavar="LETTERS", help="Panels to draw, for example ac.")
-    ] = "",
-    font: Annotated[str, typer.Option(help="Font: serif or sans.")] = "sans",
-    formats: Annotated[
-        str, typer.Option("--format", help="Formats to write, some of pdf,svg,png,csv,tex,md.")
-    ] = "pdf,svg,png,csv,tex,md",
-    profile: Annotated[str, typer.Option(help="Size of the run: quick or paper.")] = "quick",
+    names: list[str],
+    *,
+    parameters: list[str] | None = None,
+    to: Path | None = None,
+    width: str = "page",
+    panels: str = "",
+    font: str = "sans",
+    formats: str = "pdf,svg,png,csv,tex,md",
+    profile: str = "quick",
 ) -> None:
     """Export figures for your paper: pictures, rows, LaTeX and Markdown.
 
     Finished trials are taken from the results; noise is simulated. The same command gives the same
     bytes, and `workbench whereis FILE` says which command it was.
-    """
-    from workbench.mechanisms.options import refuse_renamed
 
+    Parameters
+    ----------
+    names : NAME…
+        Figures or mechanisms, for example cormode2012_fig5 or PrivTree. With one name its
+        settings may follow, name=value.
+    parameters : --parameter -p NAME=VALUE
+        Parameter to set. Can be repeated.
+    to
+        Folder to write to. By default experiments/results/exported.
+    width : WIDTH
+        Width of pictures: column, page, slide, or centimetres.
+    panels : LETTERS
+        Panels to draw, for example ac.
+    font
+        Font: serif or sans.
+    formats : --format
+        Formats to write, some of pdf,svg,png,csv,tex,md.
+    profile
+        Size of the run: quick or paper.
+    """
     chosen = [name for name in names if "=" not in name]
     settings = [name for name in names if "=" in name]
     if not chosen:
@@ -88,15 +85,15 @@ def export(
         raise ValueError(f"--to {folder} is a file: need a folder")
     if panels and any(isinstance(x, str) for x in found):
         raise ValueError("--panels is for figures: the panel of a mechanism is drawn whole")
-    for one in chain.from_iterable(_exports(x, settings, profile, panels) for x in found):
-        for path in write(one, folder, width=width, font=font, formats=kinds):
-            screen.say(path)
+    for x in found:
+        for one in _exports(x, settings, profile, panels):
+            for path in write(one, folder, width=width, font=font, formats=kinds):
+                screen.say(path)
 
 
 def _of_name(name: str) -> str | type[Figure]:
     """What a name stands for: a mechanism, by its name, or a figure."""
-    from workbench import mechanisms, widgets
-    from workbench.compiled import project_folder
+    from workbench import widgets
     from workbench.figures import find_figure, find_notebooks
     from workbench.value import did_you_mean
 
@@ -131,30 +128,30 @@ def _exports(
 
 # Whereis
 
+_SAID = "figure title profile parameters release datasets files seeds noise commit versions"
 
-def whereis(
-    file: Annotated[
-        Path, typer.Argument(help="Picture, table, release, or folder of a saved figure.")
-    ],
-    check: Annotated[
-        bool, typer.Option("--check", help="Run a figure again and compare its rows.")
-    ] = False,
-) -> None:
+
+def whereis(file: Path, *, check: bool = False) -> None:
     """Show how a file was made, and the command that makes it again.
 
     The exit code of --check is 1 if rows differ. A release is never run again.
+
+    Parameters
+    ----------
+    file
+        Picture, table, release, or folder of a saved figure.
+    check
+        Run a figure again and compare its rows.
     """
     from workbench.estimates import files as provenance
 
     record = provenance.read(file)
-    rows = [*_lines(record).items()]
+    rows = [(name.capitalize(), _text(record.get(name))) for name in _SAID.split()]
     if "mechanism" in record:
         from workbench.estimates.release import Release
 
         rows = [*Release.load(file).describe(), *rows]
-    for name, text in rows:
-        if text:
-            screen.say(f"{name:10} {screen.plain(text)}")
+    screen.rows(rows)
     words = _words(record)
     if words:
         screen.say(f"\n{shlex.join(words)}")
@@ -162,33 +159,11 @@ def whereis(
         _check(file, record, words)
 
 
-def _lines(record: Mapping[str, Any]) -> dict[str, str]:
-    """What a record says, by what it says it of."""
-    from workbench.figures import describe
-
-    release = record.get("release", {})
-    files = record.get("files", {})
-    data = record.get("datasets", [])
-    hashes = [f"{name} sha256 {text}" for name, text in files.items()]
-    commit = str(record.get("commit") or "")
-    changed = commit.endswith(" with changes")
-    return {
-        "Figure": ", ".join(
-            str(record[name]) for name in ("figure", "title") if name in record
-        ),
-        "Profile": str(record.get("profile", "")),
-        "Parameters": describe(record.get("parameters", {})),
-        "Release": " · ".join(
-            str(release[x])
-            for x in ("guarantee", "mechanism", "file", "sha256")
-            if isinstance(release.get(x), str)
-        ),
-        "Data": "; ".join(map(str, [*data, *hashes])),
-        "Seeds": str(record.get("seeds") or ""),
-        "Noise": str(record.get("noise") or ""),
-        "Commit": f"{commit}{'' if changed else ', clean'}" if commit else "not of a checkout",
-        "Versions": ", ".join(f"{k} {x}" for k, x in record.get("versions", {}).items()),
-    }
+def _text(x: Any) -> str:
+    """What a record says of one thing."""
+    if isinstance(x, Mapping):
+        return ", ".join(f"{name} {y}" for name, y in x.items())
+    return "; ".join(map(str, x)) if isinstance(x, list) else str(x or "")
 
 
 def _words(record: Mapping[str, Any]) -> list[str]:
