@@ -49,15 +49,16 @@ def test_what_cannot_be_audited_says_why():
         (("Nothing",), "no mechanism 'Nothing'"),
         (("--epsilon", "0"), "need numbers > 0"),
         (("--epsilon", "x"), "x"),
-        (("--seconds", "0"), "--seconds 0"),
-        (("--runs", "3"), "--runs 3"),
+        (("--seconds", "0"), "--seconds"),
+        (("--runs", "3"), "--runs"),
         (("math:pi",), "cannot be called"),
     ],
 )
 def test_bad_input_is_one_line(line, says):
     result = run(*line)
     assert result.exit_code == 2, result.output
-    assert says in result.stderr and result.stderr.count("\n") == 1
+    said, *rest = result.stderr.splitlines()
+    assert says in said and rest in ([], ["See: root audit --help"])
 
 
 def test_a_run_that_was_broken_off_goes_on(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from inspect import getsource
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,8 +21,8 @@ def audit(
     names: list[str] | None = None,
     *,
     epsilon: str = "0.3,1,3",
-    runs: int | None = None,
-    seconds: float = 10.0,
+    runs: Annotated[int | None, typer.Option(min=80)] = None,
+    seconds: Annotated[float, typer.Option(min=0.01)] = 10.0,
     thorough: bool = False,
     workers: options.Positive = None,
     out: Path | None = None,
@@ -55,16 +55,12 @@ def audit(
     epsilons = parse_numbers("--epsilon", epsilon)
     if not epsilons or min(epsilons) <= 0:
         raise ValueError(f"--epsilon {epsilon} is not allowed: need numbers > 0")
-    if seconds <= 0:
-        raise ValueError(f"--seconds {seconds} is not allowed: need a number > 0")
     audited = [_named(name) for name in names or ()]
 
     from workbench.owner.audit import default_jobs, run_audits
-    from workbench.owner.audit.measure import LEAST_RUNS, add_row, budget_unused, read_rows
+    from workbench.owner.audit.measure import add_row, budget_unused, read_rows
     from workbench.owner.audit.plan import MOST_SECONDS, RUNS
 
-    if runs is not None and runs < LEAST_RUNS:
-        raise ValueError(f"--runs {runs} is not allowed: need at least {LEAST_RUNS}")
     jobs = default_jobs(audited or None, epsilons, thorough)
     most = float("inf") if runs else MOST_SECONDS
     audits = [] if out is None else read_rows(out)
@@ -87,8 +83,10 @@ def audit(
         most_seconds=most,
     ):
         audits.append(result)
-        mark = "✗" if result.leaks else "?" if result.exact is result.bound is None else "✓"
-        screen.say(f"{mark} {result}; reached {result.reached:.0%} of ε")
+        seen = result.exact is not None or result.bound
+        mark = "✗" if result.leaks else "✓" if seen else "?"
+        reached = f"reached {result.reached:.0%} of ε"
+        screen.say(f"{mark} {result.name}, {result.pair}: {result.measured}; {reached}")
         if out is not None:
             add_row(result, out)
     refused = [a for a in audits if a.exact is None and a.bound is None]

@@ -13,19 +13,17 @@ own code says. Where values are sampled every value up to τ is a part, as each 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from functools import lru_cache
-from math import ceil, exp, expm1, fsum, log, log1p, sqrt
+from math import ceil, exp, expm1, fsum, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.noise.discrete_gaussian import DiscreteGaussian
-from workbench.noise.empty_cells import GaussianCell
-from workbench.noise.laws import Interval
 
 MOST_RUNS = 3000  # of either input
+_LARGEST_RATE = 100.0  # of geometric noise, of which e⁻ʳ is nothing then
 _REACH = 8  # standard deviations: beyond lies less than 10⁻¹⁴
 
 
@@ -36,47 +34,12 @@ class NotEnumerable(Exception):
 # Cuts
 
 
-class Filter(NamedTuple):
-    """Which noisy values of cells are released: from θ on, sampled below τ."""
-
-    theta: float
-    tau: float
-    sides: int
-
-    @property
-    def lowest(self) -> int:
-        """The smallest value that is released."""
-        return max(ceil(self.theta), 0 if self.sides == 1 and not self.tau else 1)
-
-    def kept(self, value: int) -> float:
-        """The chance that this noisy value is released."""
-        passing = value if self.sides == 1 else abs(value)
-        if passing < self.lowest:
-            return 0.0
-        return min(passing / self.tau, 1.0) if self.tau else 1.0
-
-    def cuts(self, rate: float, parts: float) -> list[int]:
-        """The lowest values of all parts but the first, none of which the filter cuts in two.
-
-        Of Gaussian noise, of which a `rate` is given, so many `parts` as there may be.
-        """
-        lowest = self.lowest
-        above = [lowest]
-        if self.tau:
-            above = [*range(lowest, max(lowest, ceil(self.tau)) + 1)]
-        elif rate:
-            reach = ceil(min(_REACH, parts / 5) * sqrt(0.5 / rate))
-            above = _spread(lowest, lowest + reach, int(parts / self.sides) - 1)
-        below = [1 - x for x in above] if self.sides == 2 else []
-        return sorted({*above, *below})
-
-
 class Call(NamedTuple):
-    """The exact values of one call of `Source.add` by cell or place, and what is done with them."""
+    """One call of `Source.add`: exact values by cell or place, their noise, and the law of empty cells."""
 
     exact: dict[int, int]
-    rate: float  # of Gaussian noise; 0 of others
-    filter: Filter | None = None
+    law: Any
+    empty: Any = None
 
 
 class Cuts(NamedTuple):
@@ -102,32 +65,33 @@ def cuts_between(
     one: Sequence[Call], other: Sequence[Call], level: int, threshold: int | None
 ) -> tuple[list[dict[int, list[int]]], list[int]]:
     """Where the values of two inputs are told apart, by call, and all cuts of values that move."""
+    calls = [*zip(one, other, strict=True)]
     moved = sum(
         x.exact.get(name) != y.exact.get(name)
-        for x, y in zip(one, other, strict=True)
+        for x, y in calls
         for name in {**x.exact, **y.exact}
-        if x.rate
+        if is_gaussian(x.law)
     )
     parts = MOST_RUNS ** (1 / max(1, moved))
-    calls = []
+    table = []
     everywhere: set[int] = set()
-    for x, y in zip(one, other, strict=True):
+    for x, y in calls:
         cuts = {}
         for name in {**x.exact, **y.exact}:
             a, b = x.exact.get(name), y.exact.get(name)
             if a is not None and b is not None:
-                if x.rate and a != b:
-                    cuts[name] = gaussian_cuts(a, b, x.rate, parts)
+                if is_gaussian(x.law) and a != b:
+                    cuts[name] = gaussian_cuts(a, b, x.law, parts)
                 else:
-                    cuts[name] = element_cuts(a, b, None if x.filter else threshold, level)
-            elif x.filter:
-                cuts[name] = x.filter.cuts(x.rate, parts)
+                    cuts[name] = element_cuts(a, b, threshold, level)
+            elif x.empty:
+                cuts[name] = _entering_cuts(x.empty, x.law, parts)
             elif threshold is not None:
                 cuts[name] = [threshold]
             if a != b:
                 everywhere |= {*cuts[name]}
-        calls.append(cuts)
-    return calls, sorted(everywhere)
+        table.append(cuts)
+    return table, sorted(everywhere)
 
 
 def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]:
@@ -141,44 +105,61 @@ def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]
     return sorted(cuts)
 
 
-def gaussian_cuts(a: int, b: int, rate: float, parts: float) -> list[int]:
+def gaussian_cuts(a: int, b: int, law: DiscreteGaussian, parts: float) -> list[int]:
     """Each value on which much of either law lies, or as many ranges of them as there may be parts.
 
     The fewer there are, the closer to the middle they tell most.
     """
     low, high = sorted((a, b))
-    reach = ceil(min(_REACH, parts / 5) * sqrt(0.5 / rate))
+    reach = _reach(law, parts)
     return _spread(low - reach, high + reach, min(high - low + 2 * reach + 1, int(parts) - 1))
+
+
+def _reach(law: DiscreteGaussian, parts: float) -> int:
+    return ceil(min(_REACH, parts / 5) * sqrt(0.5 / law.rate))
 
 
 def _spread(low: int, high: int, count: int) -> list[int]:
     return np.linspace(low, high, max(1, count)).round().astype(int).tolist()
 
 
+def _entering_cuts(empty: Any, law: Any, parts: float) -> list[int]:
+    """The lowest values of all parts but the first, none of which the filter of empty cells cuts in two."""
+    above = [empty.theta]
+    if empty.sampled:
+        above = [*range(empty.theta, max(empty.theta, ceil(empty.tau)) + 1)]
+    elif is_gaussian(law):
+        count = int(parts / empty.sides) - 1
+        above = _spread(empty.theta, empty.theta + _reach(law, parts), count)
+    below = [1 - x for x in above] if empty.sides == 2 else []
+    return sorted({*above, *below})
+
+
+def kept(empty: Any, value: int) -> float:
+    """The chance that the filter of empty cells releases this noisy value."""
+    passing = value if empty.sides == 1 else abs(value)
+    if passing < empty.theta:
+        return 0.0
+    return min(passing / float(empty.tau), 1.0) if empty.sampled else 1.0
+
+
 # Parts
 
 
-def parts_of(law: Any) -> Callable[[int, Sequence[int]], list[float]]:
+def is_gaussian(law: Any) -> bool:
+    """Whether noise is Gaussian, and not two-sided geometric."""
+    return isinstance(law, DiscreteGaussian)
+
+
+def chances_of_parts(law: Any, x: int, lowest: Sequence[int]) -> list[float]:
     """The chances of noise on a value below, between and above cuts."""
-    if isinstance(law, DiscreteGaussian | GaussianCell):
-        rate = float(law.rate)
-        return lambda x, lowest: gaussian_parts(rate, tuple(a - x for a in lowest))
-    decay = _rate_of(law.alpha(192))
-
-    def weights(x: int, lowest: Sequence[int]) -> list[float]:
-        below = upper_tail(x - lowest[0] + 1, decay)
-        inner = [between(a - x, b - x, decay) for a, b in itertools.pairwise(lowest)]
-        return [below, *inner, upper_tail(lowest[-1] - x, decay)]
-
-    return weights
-
-
-def _rate_of(alpha: Interval) -> float:
-    """−ln α, right to rounding for α near 1 too."""
-    middle = Fraction(alpha.lo + alpha.hi, 2 << alpha.bits)
-    if not alpha.lo:
+    rate = float(law.rate)
+    if is_gaussian(law):
+        return gaussian_parts(rate, tuple(a - x for a in lowest))
+    if rate > _LARGEST_RATE:
         raise NotEnumerable("its noise is too small to compute with")
-    return -log1p(-float(1 - middle)) if middle > Fraction(1, 2) else -log(float(middle))
+    inner = [between(a - x, b - x, rate) for a, b in itertools.pairwise(lowest)]
+    return [upper_tail(x - lowest[0] + 1, rate), *inner, upper_tail(lowest[-1] - x, rate)]
 
 
 def upper_tail(x: int, rate: float) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 from workbench.data import Interactions, Records
 from workbench.owner.audit.cuts import MOST_RUNS, Cuts, NotEnumerable, cuts_between
 from workbench.owner.audit.outputs import Output, observe
-from workbench.owner.audit.pairs import Pair, public_threshold
+from workbench.owner.audit.pairs import Pair, is_ours, public_threshold
 from workbench.owner.audit.ways import Enumeration
 from workbench.value import Float
 
@@ -139,16 +139,18 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     except Exception as e:
         raise NotEnumerable(f"it refuses the pair: {e}") from None
     threshold = public_threshold(mechanism)
-    cells_differ = len(one.calls) != len(other.calls) or any(
-        x.exact.keys() != y.exact.keys() and not (x.filter and y.filter)
+    names_differ = [
+        x.exact.keys() != y.exact.keys() and not (x.empty and y.empty)
         for x, y in zip(one.calls, other.calls, strict=False)
-    )
-    if cells_differ or one.empty != other.empty:
+    ]
+    if any(names_differ) or one.empty != other.empty:
         if not getattr(mechanism, "spends_delta", False):
             raise NotEnumerable(
                 "other cells are empty under one neighbour than under the other"
             )
         threshold = stated.threshold(pair.one.bound)  # an empty cell is never released
+    if len(one.calls) != len(other.calls):
+        raise NotEnumerable("how often it draws depends on data")
     adaptive = getattr(mechanism, "takes", None) is Records
     for level in range(_FINEST, -1, -1):
         calls, others = cuts_between(one.calls, other.calls, level, threshold)
@@ -213,13 +215,8 @@ def _smallest_root(
     from scipy.optimize import brentq
 
     high = float(losses[np.isfinite(losses)].max(initial=0.0)) + 1e-12
-    if spent_delta(0.0) <= delta:
+    if spent_delta(0.0) <= delta * (1 + 1e-12):
         return 0.0
     if spent_delta(high) > delta:
         return inf
     return float(brentq(lambda at: spent_delta(at) - delta, 0.0, high, xtol=1e-15, rtol=1e-14))
-
-
-def is_ours(cls: type) -> bool:
-    """Whether its laws are tested here; what others draw past `rng` is looked for."""
-    return cls.__module__.startswith("workbench.")

@@ -119,31 +119,34 @@ class Audit:
             return part
         return max(part, (self.bound or 0.0) / self.epsilon) if self.epsilon else 0.0
 
+    @property
+    def measured(self) -> str:
+        """What was computed and what runs showed, in words."""
+        parts = []
+        if self.exact is not None:
+            parts.append(f"computed {self.exact:.4g} over {self.outputs} outputs")
+            if self.rho is not None:
+                parts.append(f"ρ = {self.exact_rho:.4g} of {self.rho:.4g}")
+            elif self.delta:
+                parts.append(f"δ = {self.spent_delta:.3g} of {self.delta:.3g}")
+        if self.bound is not None:
+            parts.append(f"at least {self.bound:.4g} in {self.runs} runs of each")
+        return ", ".join(filter(None, [*parts, self.note])) or "nothing measured"
+
     def __str__(self) -> str:
         head = f"{self.name}, {self.pair}: ε = {self.epsilon:.4g} stated"
         if self.delta:
             head += f", δ = {self.delta:.3g}"
         if self.budget_epsilon is not None:
             head += f" by its releases ({self.budget_epsilon:.4g} by its budget)"
-        parts = []
-        if self.exact is not None:
-            parts.append(f"{self.exact:.4g} computed over {self.outputs} outputs")
-            if self.rho is not None:
-                parts.append(f"ρ = {self.exact_rho:.4g} computed of {self.rho:.4g}")
-            elif self.delta:
-                parts.append(f"δ = {self.spent_delta:.3g} spent of {self.delta:.3g}")
-        if self.bound is not None:
-            parts.append(f"at least {self.bound:.4g} in {self.runs} runs of each")
-        if self.note or not parts:
-            parts.append(self.note or "nothing measured")
-        text = f"{head}; {', '.join(parts)}"
+        text = f"{head}; {self.measured}"
         if self.leaks:
             text += f". LEAK: {self.event}"
-            if self.bound is not None and self.bound > self.epsilon:
-                text += (
-                    f", in {self.likelier:.3g} of the runs of one neighbour and {self.rarer:.3g} "
-                    "of the other"
-                )
+        if self.bound is not None and self.bound > self.epsilon:
+            text += (
+                f", in {self.likelier:.3g} of the runs of one neighbour and {self.rarer:.3g} of the "
+                "other"
+            )
         return text
 
 
@@ -244,7 +247,7 @@ def audit(
         for where, outputs in samples:
             rate = false_alarms / len(promises) / len(samples)
             evidence = strongest_evidence(*outputs, judged.delta, rate)
-            if evidence.bound >= measured.get("bound", 0.0):
+            if not measured or evidence.bound > measured["bound"]:
                 measured = evidence._asdict() | {"runs": len(outputs[0])}
                 measured["event"] += where
         if laws is not None:
@@ -335,9 +338,8 @@ class Promise(NamedTuple):
 
     def implies(self, other: Promise) -> bool:
         """Whether data that keep this promise keep the other one too, except for rounding."""
-        if other.rho is not None and (self.rho is None or self.rho > other.rho * _ROUNDED):
-            return False
-        return self.epsilon <= other.epsilon * _ROUNDED and self.delta <= other.delta * _ROUNDED
+        mine, others = ([inf if x is None else x for x in promise] for promise in (self, other))
+        return all(x <= y * _ROUNDED for x, y in zip(mine, others, strict=True))
 
 
 def promise_of(

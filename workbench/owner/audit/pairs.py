@@ -31,6 +31,8 @@ EDGES = Domain(("item", "context"), (4, 2))
 FEW = Domain(("home", "work"), (2, 2))  # of reports, each of which is told whole
 _LARGE = 1000  # a count that no filter of an example reaches
 _LONGEST = 10_000  # records of one user
+_Counts = tuple[str, dict[int, int], dict[int, int], Bound]  # what is hard, two inputs
+_Rows = list[tuple[int, int, int]]  # user, item, context
 _WIDE = Bound(2, 2, 3)  # a unit moves one cell by 2 and another by 1
 
 
@@ -80,19 +82,30 @@ def pairs_for(mechanism: Any) -> list[Pair]:
     Pair('0 ↔ 1 in a cell')
     """
     takes = getattr(mechanism, "takes", SparseTable)
-    if takes is SparseTable:
-        if getattr(mechanism, "relation", ADD_REMOVE) != ADD_REMOVE:
-            return _replaced_tuples(getattr(mechanism, "total", 2))
-        return _counts(mechanism, _table, CELLS.size)
-    if takes is Records:
-        tree = Quadtree(1, max(2, min(3, getattr(mechanism, "depth", 2))))
-        return _counts(mechanism, partial(_records, tree), tree.digits.size)
     if takes is Interactions:
-        return _users(mechanism)
-    raise ValueError(
-        f"{type(mechanism).__name__} takes {takes.__name__}: state a pair of neighbours, since none "
-        "can be made up of tables, records or interactions"
-    )
+        return [
+            Pair(name, _interactions(x), _interactions(y)) for name, x, y in _users(mechanism)
+        ]
+    space: Any = CELLS
+    cells = CELLS.size
+    if takes is Records:
+        space = Quadtree(1, max(2, min(3, getattr(mechanism, "depth", 2))))
+        cells = space.digits.size
+    elif takes is not SparseTable:
+        raise ValueError(
+            f"{type(mechanism).__name__} takes {takes.__name__}: state a pair of neighbours, since "
+            "none can be made up of tables, records or interactions"
+        )
+    listed = _counts(mechanism, cells)
+    if getattr(mechanism, "relation", ADD_REMOVE) != ADD_REMOVE:
+        space = FEW
+        listed = _replaced_tuples(getattr(mechanism, "total", 2))
+
+    def data(counts: dict[int, int], bound: Bound) -> Any:
+        keys, values = np.array([*counts.items()], np.int64).reshape(-1, 2).T
+        return takes.from_keys(space, keys, values, bound)
+
+    return [Pair(name, data(x, bound), data(y, bound)) for name, x, y, bound in listed]
 
 
 def public_threshold(mechanism: Any) -> int | None:
@@ -104,24 +117,13 @@ def public_threshold(mechanism: Any) -> int | None:
     return ceil(max(numbers)) if numbers else None
 
 
-def _table(counts: dict[int, int], bound: Bound, domain: Domain = CELLS) -> SparseTable:
-    return SparseTable.from_keys(
-        domain, np.array(list(counts), np.int64), list(counts.values()), bound
-    )
-
-
-def _records(tree: Quadtree, counts: dict[int, int], bound: Bound) -> Records:
-    keys = np.array(list(counts), np.uint64)
-    return Records.from_keys(tree, keys, np.array(list(counts.values()), np.int64), bound)
-
-
-def _counts(mechanism: Any, make: Any, cells: int) -> list[Pair]:
-    """Pairs of counts by cell."""
+def _counts(mechanism: Any, cells: int) -> list[_Counts]:
+    """Counts by cell."""
     one = Bound()
     decides = public_threshold(mechanism) or 3
     full = dict.fromkeys(range(cells), 3)
     a, b = 3, min(6, cells - 2)
-    listed = [
+    return [
         ("0 ↔ 1 in a cell", {0: 2, a: 1}, {0: 2}, one),
         (f"a count at {decides}", {0: 2, a: decides}, {0: 2, a: decides - 1}, one),
         ("a large count", {0: 2, a: _LARGE}, {0: 2, a: _LARGE - 1}, one),
@@ -138,19 +140,15 @@ def _counts(mechanism: Any, make: Any, cells: int) -> list[Pair]:
             _WIDE,
         ),
     ]
-    return [Pair(name, make(x, bound), make(y, bound)) for name, x, y, bound in listed]
 
 
-def _replaced_tuples(total: int) -> list[Pair]:
+def _replaced_tuples(total: int) -> list[_Counts]:
     """One tuple of a fixed number lies elsewhere; 0 and 3 differ in both attributes."""
     rest = total - 1
-    listed = [
-        ("one of the tuples of a cell", {0: rest + 1}, {0: rest, 3: 1}),
-        ("a lone tuple", {0: rest, 1: 1}, {0: rest, 2: 1}),
-        ("one attribute of a tuple", {0: rest, 3: 1}, {0: rest, 2: 1}),
-    ]
     return [
-        Pair(name, _table(x, Bound(), FEW), _table(y, Bound(), FEW)) for name, x, y in listed
+        ("one of the tuples of a cell", {0: rest + 1}, {0: rest, 3: 1}, Bound()),
+        ("a lone tuple", {0: rest, 1: 1}, {0: rest, 2: 1}, Bound()),
+        ("one attribute of a tuple", {0: rest, 3: 1}, {0: rest, 2: 1}, Bound()),
     ]
 
 
@@ -161,58 +159,47 @@ def _records_of_a_user(mechanism: Any) -> int:
     return min(min(numbers, default=2), _LONGEST)
 
 
-def _interactions(rows: list[tuple[int, int, int]]) -> Interactions:
-    """Records (user, item, context); how many records a user has is nowhere promised."""
+def _interactions(rows: _Rows) -> Interactions:
+    """Records of users; how many records a user has is nowhere promised."""
     from workbench.data import UNBOUNDED
 
     users, items, contexts = np.array(rows, np.int64).reshape(-1, 3).T
     return Interactions.from_codes(EDGES, users, items, contexts, UNBOUNDED)
 
 
-def _users(mechanism: Any) -> list[Pair]:
+def _users(mechanism: Any) -> list[tuple[str, _Rows, _Rows]]:
     """Two others have a record each; user 9 is the unit."""
     most = _records_of_a_user(mechanism)
+    more = 3 * most + 1
     others = [(0, 0, 0), (1, 2, 1)]
     items, contexts = EDGES.shape
 
-    def unit(records: int, different: bool = False) -> list[tuple[int, int, int]]:
+    def unit(records: int, different: bool = False) -> _Rows:
         if different:
             return [(9, i % items, i // items % contexts) for i in range(records)]
         return [(9, 1, 0)] * records
 
     last = [(9, items - 1, contexts - 1)]
     full = [(u, i, c) for u, (i, c) in enumerate(np.ndindex(items, contexts), 20)]
-    listed = [
+    return [
         (f"a user with {most} records of one item", others + unit(most), others),
-        (
-            f"a user with {3 * most + 1} records of one item",
-            others + unit(3 * most + 1),
-            others,
-        ),
+        (f"a user with {more} records of one item", others + unit(more), others),
         (f"a user with {most} records of all items", others + unit(most, True), others),
-        (f"a user with {3 * most + 1} of all items", others + unit(3 * most + 1, True), others),
+        (f"a user with {more} of all items", others + unit(more, True), others),
         ("a user with one record", others + unit(1), others),
         ("the last item and context", others + last * most, others),
         ("full domain", full + unit(most), full),
         ("empty data", unit(most), []),
     ]
-    return [Pair(name, _interactions(x), _interactions(y)) for name, x, y in listed]
 
 
 # Tiles
 
 COPIES = 1000
 _PRODUCTS = (
-    "GeometricHistogram",
-    "HighPassFilter",
-    "HPA",
-    "Laborious",
-    "LaplaceHistogram",
-    "LPA",
-    "SRA",
-    "StabilityHistogram",
-    "ThresholdSampling",
-)
+    "GeometricHistogram HighPassFilter HPA Laborious LaplaceHistogram LPA SRA StabilityHistogram "
+    "ThresholdSampling"
+).split()
 _JOINING = ("transform", "consistent", "size", "total")  # fields that must be off
 
 
@@ -237,12 +224,15 @@ def is_product(mechanism: Any) -> bool:
     >>> is_product(HighPassFilter(DP(1.0), 4, transform=Dyadic()))
     False
     """
-    if not type(mechanism).__module__.startswith("workbench."):
-        return False
-    if type(mechanism).__name__ not in _PRODUCTS:
-        return False
+    cls = type(mechanism)
     inner = getattr(mechanism, "mechanism", mechanism)
-    return not any(getattr(inner, name, None) for name in _JOINING)
+    joins = any(getattr(inner, name, None) for name in _JOINING)
+    return is_ours(cls) and cls.__name__ in _PRODUCTS and not joins
+
+
+def is_ours(cls: type) -> bool:
+    """Whether its laws are tested here; what others draw past `rng` is looked for."""
+    return cls.__module__.startswith("workbench.")
 
 
 def tiles(

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from workbench import mechanisms
 from workbench.compiled import limited_threads
-from workbench.owner.audit.enumeration import is_ours
 from workbench.owner.audit.measure import Audit, audit, name_of, promise_of
-from workbench.owner.audit.pairs import Pair, pairs_for
+from workbench.owner.audit.pairs import Pair, is_ours, pairs_for
 from workbench.owner.processes import end_with
 from workbench.privacy import DP, ZCDP
 
@@ -114,11 +113,11 @@ def default_jobs(
             example = thing.example(budget)
             stated = epsilon if isinstance(example.budget, ZCDP) else None
             if is_ours(thing):
-                sharp = _fitted(replace(example, **change(budget)))
+                sharp = replace(example, **change(budget))
                 made = pairs_for(sharp)
                 jobs += [Job(sharp, made[pair], stated) for pair in pairs]
             if thorough or not is_ours(thing):  # nobody knows where it shows most
-                for mechanism in _variants(_fitted(example)) if thorough else [example]:
+                for mechanism in _variants(example) if thorough else [example]:
                     jobs += _all_pairs(mechanism, stated)
     first: dict[tuple[str, str, float | None], Job] = {}
     for job in jobs:
@@ -140,12 +139,6 @@ def _budgets(cls: Any, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | 
             yield epsilon, DP(epsilon, delta)
         if getattr(cls, "accepts_zcdp", False):
             yield epsilon, replace(ZCDP.within(DP(epsilon, DELTA)), delta=delta)
-
-
-def _fitted(mechanism: Any) -> Any:
-    """The same for made-up data: two units where their number is public."""
-    is_synthesis = type(mechanism).__name__ == "DirichletSynthesis"
-    return replace(mechanism, total=2) if is_synthesis else mechanism
 
 
 def _variants(mechanism: Any) -> Iterator[Any]:

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count
-from math import ceil
 from typing import Any, NoReturn
 
 import numpy as np
 
 from workbench.noise import hashes, response
-from workbench.noise.discrete_gaussian import DiscreteGaussian
 from workbench.noise.empty_cells import GaussianCell
 from workbench.noise.parts import EmptyKeys
 from workbench.noise.source import Source
-from workbench.owner.audit.cuts import Call, Cuts, Filter, NotEnumerable, parts_of
+from workbench.owner.audit.cuts import Call, Cuts, NotEnumerable, chances_of_parts, kept
 
 
 class Enumeration(Source):
@@ -132,12 +130,11 @@ class Enumeration(Source):
         exact = dict(zip(names.tolist() if is_named else count(), values.tolist()))  # noqa: B905
         self.call += 1
         if self.is_recording:
-            rate = float(law.rate) if isinstance(law, DiscreteGaussian) else 0.0
-            self.calls.append(Call(exact, rate))
+            self.calls.append(Call(exact, law))
             known = self.followed[self.call : self.call + 1]
             values[:] = [known[0].exact.get(n, x) if known else x for n, x in exact.items()]
             return
-        weights = parts_of(law)
+        self.law = law
         cuts, constants = self._recorded
         if not is_named and len(cuts) != len(values):  # of another path: other values
             cuts = {}
@@ -146,39 +143,39 @@ class Enumeration(Source):
             if not lowest:
                 values[i] = constants.get(name, x)
                 continue
-            chosen = self.one_of(weights(x, lowest))
+            chosen = self.one_of(chances_of_parts(law, x, lowest))
             values[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
 
     def survive(self, law: Any, empty: int, names: Any = None) -> tuple[Any, Any]:
         """Which of the empty cells survive: those that are empty under one neighbour alone, and one other."""
-        gaussian = isinstance(law, GaussianCell)
-        if gaussian and law.above is not None:
-            raise NotEnumerable("it draws empty cells again, at a lower threshold")
-        chance = law.chance if gaussian else float(law.survival(192))
+        if isinstance(law, GaussianCell):
+            if law.above is not None:
+                raise NotEnumerable("it draws empty cells again, at a lower threshold")
+            chance = law.chance
+        else:
+            chance = float(law.survival(192))
         if not isinstance(names, EmptyKeys):
             ranks = self._ranks(empty, chance)
             return ranks, np.full(len(ranks), max(1, law.theta), np.int64)
-        passing = Filter(law.theta, float(law.tau), law.sides)
+        if self.is_recording:
+            self.calls[-1] = self.calls[-1]._replace(empty=law)
+        cuts, _ = self._recorded  # of the noise on the occupied cells of the same run
         occupied = set(names.occupied.tolist())
         survivors: dict[int, int] = {}
-        if self.is_recording:
-            self.calls[-1] = self.calls[-1]._replace(filter=passing)
-        parts = parts_of(law)
-        cuts, _ = self._recorded  # of the noise on the occupied cells of the same run
         for cell in sorted(cuts.keys() - occupied):
-            lowest = cuts[cell]
-            values = [lowest[0] - 1, *lowest]
-            odds = [w * passing.kept(v) for w, v in zip(parts(0, lowest), values, strict=True)]
+            values = [cuts[cell][0] - 1, *cuts[cell]]
+            chances = chances_of_parts(self.law, 0, cuts[cell])
+            odds = [p * kept(law, v) for p, v in zip(chances, values, strict=True)]
             ways = [(v, chance * x / sum(odds)) for v, x in zip(values, odds, strict=True) if x]
             chosen = self.one_of([1 - chance, *(x for _, x in ways)])
             if chosen:
                 survivors[cell] = ways[chosen - 1][0]
-        every = range(names.start, names.start + names.size)
-        rest = [x for x in every if x not in occupied and x not in cuts]
-        if self.cuts.empty_cells and rest:
-            none = (1 - chance) ** len(rest)
+        known = cuts.keys() | occupied
+        if self.cuts.empty_cells and len(known) < names.size:  # all stay empty, or one does not
+            none = (1 - chance) ** (names.size - len(known))
             if self.one_of([none, 1 - none]):
-                survivors[rest[0]] = max(1, ceil(law.theta))
+                first = next(x for x in count(names.start) if x not in known)
+                survivors[first] = max(1, law.theta)
         cells = np.array(sorted(survivors), np.int64)
         ranks = cells - names.start - np.searchsorted(names.occupied, cells)
         return ranks, np.array([survivors[x] for x in cells.tolist()], np.int64)
@@ -191,12 +188,14 @@ class Enumeration(Source):
         return self.cuts.calls[self.call], self.cuts.constants[self.call].exact
 
     def _ranks(self, empty: int, chance: float) -> Any:
+        survive: list[int] = []
         if self.is_recording:
             self.empty.append(int(empty))
         elif empty > 4:  # all stay empty, or exactly one of few does not: told no finer
             none = (1 - chance) ** empty
-            return np.array([0] if self.one_of([none, 1 - none]) else [], np.int64)
-        survive = [i for i in range(empty) if self.one_of([1 - chance, chance])]
+            survive = [0] * self.one_of([none, 1 - none])
+        else:
+            survive = [i for i in range(empty) if self.one_of([1 - chance, chance])]
         return np.array(survive, np.int64)
 
     def toss(self, chance: Any, exact: Any, names: Any = None) -> Any:
