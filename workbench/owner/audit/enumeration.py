@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from math import exp, fsum, inf, log, prod
 from typing import Any, NamedTuple
 
@@ -29,6 +30,10 @@ _SECRET = ("rowsample", "proportional")  # what hides in words that nobody may k
 
 
 Law = dict[int, tuple[float, Output]]  # each output's probability, by its hash
+
+
+class _TooManyWays(Exception):
+    """There are more ways than can be run through."""
 
 
 class ExactLoss(NamedTuple):
@@ -130,7 +135,8 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
         raise NotEnumerable("it hides by a random choice of users or records")
     if type(mechanism).__name__ == "PrioritySampling" and stated.size < pair.one.domain.size:
         raise NotEnumerable("priorities are real numbers, and decide")
-    alike = all(map(_alike, (pair.one, pair.other)))
+    inputs = (pair.one, pair.other)
+    alike = all(map(_alike, inputs))
     one, other = Enumeration(alike), Enumeration(alike)
     try:
         mechanism(pair.one, one)
@@ -158,10 +164,8 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
             calls = []
         all_noise = adaptive or level > 0
         cuts = Cuts(calls, others, other.calls, sorted(one.bits | other.bits), all_noise)
-        laws = [
-            _law(mechanism, data, Enumeration(alike, cuts)) for data in (pair.one, pair.other)
-        ]
-        if laws[0] is not None and laws[1] is not None:
+        with suppress(_TooManyWays):
+            laws = [_law(mechanism, data, Enumeration(alike, cuts)) for data in inputs]
             return OutputLaws(laws[0], laws[1], all_noise)
     raise NotEnumerable(f"its draws fall in more than {MOST_RUNS} ways")
 
@@ -174,8 +178,8 @@ def _alike(data: Any) -> bool:
     return len(np.unique(rows, axis=0)) == len(np.unique(data.users))
 
 
-def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law | None:
-    """The probability of every output; None if there are too many ways."""
+def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
+    """The probability of every output."""
     probabilities: dict[int, list[float]] = defaultdict(list)
     shown: dict[int, Output] = {}
 
@@ -193,7 +197,7 @@ def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law |
         probabilities[output.whole].append(source.probability)
         shown.setdefault(output.whole, output)
         if run > MOST_RUNS or (run == 0 and prod(map(float, source.options)) > MOST_RUNS):
-            return None
+            raise _TooManyWays
     return {whole: (fsum(p), shown[whole]) for whole, p in probabilities.items()}
 
 

@@ -27,18 +27,15 @@ class Enumeration(Source):
     ----------
     alike : whether nothing depends on which records of a user are kept.
     cuts : at which values noise is told apart; None to record exact values, without noise.
-    followed : the recorded calls of the other input, whose values the path follows.
     """
 
-    def __init__(
-        self, alike: bool, cuts: Cuts | None = None, followed: Sequence[Call] = ()
-    ) -> None:
+    def __init__(self, alike: bool, cuts: Cuts | None = None) -> None:
         super().__init__(bytes(32))
         self.alike = alike
         self.cuts = cuts or Cuts()
         self.is_recording = cuts is None
-        self.followed = followed
         self.calls: list[Call] = []  # without noise
+        self.followed: list[Call] = []  # of the other input, whose values the path follows
         self.empty: list[int] = []
         self.bits: set[int] = set()
         self.options: list[int] = []
