@@ -93,12 +93,9 @@ def test_show_warns_of_noise_alone(run):
     noise = "Most of it may be noise"
     for mechanism in ("StabilityHistogram --delta 1e-9", "LaplaceHistogram"):
         assert noise not in released(run, "y.csv", mechanism)
-    assert "An empty table would release no cells" in released(
-        run, "y.csv", "StabilityHistogram --delta 1e-9"
-    )
-    assert "An empty table would release as many cells" in released(
-        run, "y.csv", "LaplaceHistogram"
-    )
+    none = released(run, "y.csv", "StabilityHistogram --delta 1e-9")
+    assert "would release no cells" in none
+    assert "would release as many cells" in released(run, "y.csv", "LaplaceHistogram")
     small = OPTIONS.replace("0.1", "0.0001")
     for mechanism in ("LaplaceHistogram", "PrioritySampling --size 20"):
         line = f"release t.csv {small} --mechanism {mechanism} --out y.csv --force {SEED}"

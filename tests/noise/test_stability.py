@@ -155,7 +155,7 @@ def test_a_release_of_it_is_shown():
     data = SparseTable.from_keys(DOMAIN, [7, 30], [900, 800], Bound(2, 1))
     release = StabilityHistogram(DP(1.0, 1e-6))(data)
     assert release.estimate.keys.tolist() == [7, 30] and 0 < release.privacy.delta <= 1e-6
-    assert describing.cells_from_nothing(release) == "An empty table would release no cells"
+    assert describing.cells_from_nothing(release) == "An empty table would release no cells."
     assert np.isnan(release.answer(Ranges([0], [1000]), error=True)[1]).all()
 
 

@@ -113,7 +113,27 @@ def test_odds_are_those_of_epsilon():
     certain = said(sheet_of(released(GeometricHistogram(DP(1000)))), "Who is protected").rows
     assert {row[2] for row in certain} == {"100 %"}
     statement = sheet_of(released(GeometricHistogram(DP(3)))).statement
-    assert "at most 95 %" in statement and "limit of 2" in statement
+    assert "at most 95 %" in statement and "counts patients" in statement
+
+
+@pytest.mark.parametrize(
+    ("bound", "one", "most", "others"),
+    [
+        (Bound(2, 1), "One count is one patient.", "1 to each of 2 cells", "appointments"),
+        (Bound(4, 4, 4), "One count is one appointment.", "4 in all", "patients"),
+    ],
+)
+def test_a_bound_of_one_in_a_cell_counts_people(bound, one, most, others):
+    space = {"sex": {"labels": ["F", "Z"], "other": "drop"}, "missing_user": "drop"}
+    space = Domain.from_dict(SPACE.to_dict() | space)
+    data = SparseTable.from_frame(rows(), space, bound, user="who")
+    sheet = sheet_of(GeometricHistogram(DP(1))(data, np.random.default_rng(4)))
+    assert said(sheet, "one count").texts[0].startswith(one) and most in sheet.statement
+    assert f"No row counts {others}." in said(sheet, "not conclude").points
+    left_out = ["that name no patient.", "without a label of sex."]
+    told = said(sheet, "are missing").texts[-2:]
+    assert list(told) == [f"Left out: appointments {which}" for which in left_out]
+    assert (sheet.table.low <= sheet.table.high).all() and (sheet.table.high == 0).any()
 
 
 def test_losses_of_earlier_publications_add_up():
@@ -154,12 +174,8 @@ def test_an_attribute_may_be_called_as_a_column():
 def test_sampled_and_filtered_tables_say_what_is_missing():
     for mechanism in (PrioritySampling(DP(1), size=5), HighPassFilter(DP(1), theta=40)):
         sheet = sheet_of(released(mechanism))
-        absent = sheet.table.attrs["absent_cells"]
-        assert (
-            absent
-            and f"{absent} combinations have no row" in said(sheet, "missing row").texts[0]
-        )
-        assert "not a zero" in said(sheet, "missing row").texts[0]
+        absent, text = sheet.table.attrs["absent_cells"], said(sheet, "missing row").texts[0]
+        assert absent and f"{absent} combinations have no row" in text and "not a zero" in text
 
 
 def test_a_marginal_has_a_file_of_its_own(tmp_path):
@@ -218,9 +234,9 @@ def test_metadata_is_a_valid_data_package(tmp_path):
     "change, words",
     [
         ({"titel": "x"}, "unknown field `titel`. Known fields: title"),
-        ({"title": " "}, "$.title is empty"),
+        ({"title": " "}, "title is empty"),
         ({"date": "soon"}, "soon"),
-        ({"edition": 0}, "$.edition = 0: need an integer >= 1"),
+        ({"edition": 0}, "`int` >= 1 - at `$.edition`"),
         ({"edition": "one"}, "$.edition"),
         ({"earlier": [{"title": "x", "epsilon": -1}]}, "$.earlier[0].epsilon"),
     ],
@@ -277,20 +293,8 @@ def series(folder, monkeypatch, **options):
         done = CliRunner().invoke(app, words)
         return done.exit_code, " ".join((str(done.output) + str(done.exception)).split())
 
-    assert (
-        run(
-            "budget",
-            "new",
-            "b.sqlite",
-            "--people",
-            "patients",
-            "--unit",
-            "a user",
-            "--epsilon",
-            "2",
-        )[0]
-        == 0
-    )
+    budget = "budget new b.sqlite --people patients --epsilon 2 --unit".split()
+    assert run(*budget, "a user")[0] == 0
     return run
 
 

@@ -205,13 +205,14 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
     if request.folder is not None:
         from workbench.owner.publication import publish
 
-        publish(
+        folder = publish(
             release,
             request.folder,
             request.about_file,
             command=_public_command(request),
             simulated=request.simulated,
         )
+        screen.say(f"{folder} and {folder}.zip are written for the public.\n")
 
 
 def _public_command(request: Request) -> str:

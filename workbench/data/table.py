@@ -91,9 +91,7 @@ class Bound:
         for name in ("linf", "l1"):
             number = getattr(self, name)
             if isinstance(number, bool) or not 1 <= number <= _LARGEST_MOVE:
-                need = (
-                    "need a finite number >= 1, because a unit moves a count by 1 or not at all"
-                )
+                need = "need a number >= 1: a unit moves a count by 1 or not at all"
                 raise not_allowed(self, name, need)
         if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
             raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
@@ -129,13 +127,18 @@ class Bound:
         return replace(self, unit=unit, status=ENFORCED)
 
     @property
+    def limit_in_words(self) -> str:
+        """Return what one unit adds at most, for example "1 to each of 10 cells"."""
+        cells = "one cell" if self.l0 == 1 else f"each of {number(self.l0)} cells"
+        limit, in_all = f"{number(self.linf)} to {cells}", f"{number(self.l1)} in all"
+        if self.l1 == self.l0 * self.linf:
+            return limit
+        return in_all if self.l1 <= min(self.l0, self.linf) else f"{limit}, {in_all}"
+
+    @property
     def in_words(self) -> str:
         """Return a sentence that says what one unit adds at most, and how that was ensured."""
-        limit = f"{number(self.linf)} to one cell"
-        if self.l0 != 1:
-            limit = f"{number(self.linf)} to each of {number(self.l0)} cells"
-        if self.l1 != self.l0 * self.linf:
-            limit = f"{limit}, {number(self.l1)} in all"
+        limit = self.limit_in_words
         if self.status == ENFORCED:
             unit = self.unit.removeprefix("a ").removeprefix("an ")
             return (

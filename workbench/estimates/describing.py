@@ -130,18 +130,17 @@ def cells_from_nothing(release: Release) -> str:
     """How many cells noise alone would release: on average an upper bound, from the file alone."""
     expected = release.cells_from_nothing
     what = release.estimate.contents
+    released = len(release.estimate)
     if expected is None:
         return ""
-    if expected == len(release.estimate):
-        return f"An empty table would release as many {what}, so their presence says nothing"
+    if expected == released:
+        return f"An empty table would release as many {what}, so their presence shows nothing."
     if not expected:
-        return f"An empty table would release no {what}"
+        return f"An empty table would release no {what}."
     shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
-    said = f"An empty table would release about {shown} {what} with the same thresholds"
-    released = len(release.estimate)
-    if expected >= released:
-        return f"{said}. All of these {released:,} may be noise alone"
-    return f"{said}. On average at most that many of these {released:,} are noise alone"
+    noise = "All" if expected >= released else "On average at most that many"
+    said = f"An empty table would release about {shown} {what}."
+    return f"{said} {noise} of these {released:,} may be noise alone."
 
 
 def users_cut_in_words(release: Release) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -27,7 +27,7 @@ class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """
 
     title: str
-    epsilon: float
+    epsilon: Annotated[float, msgspec.Meta(gt=0)]
 
 
 class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -130,7 +130,7 @@ class About(
     source: str = ""
     period: str = ""
     date: str = ""
-    edition: int = 1
+    edition: Annotated[int, msgspec.Meta(ge=1)] = 1
     person: str = "person"
     people: str = ""
     row: str = "record"
@@ -146,6 +146,11 @@ class About(
     def persons(self) -> str:
         """Several protected units."""
         return self.people or f"{self.person}s"
+
+    @property
+    def unit(self) -> str:
+        """The protected unit with its article, for example "a patient"."""
+        return f"{'an' if self.person[:1].lower() in 'aeio' else 'a'} {self.person}"
 
     @property
     def several(self) -> str:
@@ -182,14 +187,7 @@ def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
             found = about if isinstance(about, About) else msgspec.convert(about, About)
         for field in ("title", "publisher", "contact", "licence"):
             if not getattr(found, field).strip():
-                raise ValueError(f"$.{field} is empty")
-        if found.edition < 1:
-            raise ValueError(f"$.edition = {found.edition}: need an integer >= 1")
-        for i, each in enumerate(found.earlier):
-            if not 0 < each.epsilon < float("inf"):
-                raise ValueError(
-                    f"$.earlier[{i}].epsilon = {each.epsilon}: need a finite number > 0"
-                )
+                raise ValueError(f"{field} is empty")
         day = date.fromisoformat(found.date) if found.date else date.today()
     except FileNotFoundError:
         raise FileNotFoundError(

@@ -20,7 +20,6 @@ from workbench.compiled import load_nbformat
 from workbench.estimates.files import temporary_folder
 from workbench.owner.publication.about import About, read_about
 from workbench.owner.publication.sheet import Sheet
-from workbench.spaces import Domain
 
 if TYPE_CHECKING:
     from workbench.estimates.release import Release
@@ -124,13 +123,12 @@ def publish(
         picture = _picture(release)
         if picture:
             (draft / "picture.svg").write_text(picture, encoding="utf-8")
-        given = dict(sheet=sheet, about=told, picture=picture, release=release)
         files = {
-            "README.html": _page(**given),
+            "README.html": _page(sheet=sheet, about=told, picture=picture, release=release),
             "README.md": _markdown(sheet, bool(picture)),
             "statement.txt": sheet.statement + "\n",
             "metadata.json": json.dumps(metadata(sheet), indent=1, ensure_ascii=False) + "\n",
-            "reproduce.ipynb": _notebook(release, told, bool(picture)),
+            "reproduce.ipynb": _notebook(sheet, bool(picture)),
             "commands.txt": (command or "release.publish(folder, about)") + "\n",
         }
         for name, text in files.items():
@@ -182,10 +180,10 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with whole counts that are not negative, and with the unbiased ones for sums."""
     if "count" not in frame:
         return frame
-    low = _column(frame, "low")
+    limits = [_column(frame, name) for name in ("low", "high")]
     single = frame["noisy" if "noisy" in frame else "count"]
     attrs = frame.attrs
-    frame = frame.assign(**{low: frame[low].clip(lower=0)})
+    frame = frame.assign(**{name: frame[name].clip(lower=0) for name in limits})
     frame.insert(frame.columns.get_loc("count") + 1, "count_for_sums", frame["count"])
     frame["count"] = single.clip(lower=0).round().astype("int64")
     frame.attrs = attrs
@@ -316,19 +314,19 @@ def _markdown(sheet: Sheet, has_picture: bool) -> str:
     return "\n\n".join(parts).replace("<", "&lt;") + "\n"
 
 
-def _notebook(release: Release, about: About, has_picture: bool) -> str:
+def _notebook(sheet: Sheet, has_picture: bool) -> str:
     """A notebook that opens the release, asks three questions and draws the picture."""
     nbformat = load_nbformat()
     new = nbformat.v4
     code = [
         'from workbench import Release\n\nrelease = Release.load("release.parquet")\nrelease',
         "release.to_frame().head(10)",
-        *(f"release.answer({question}, error=True)" for question in _questions(release)),
+        *(f"release.answer({question}, error=True)" for question in _questions(sheet)),
     ]
     if has_picture:
         code.append("from workbench.figures import plots\n\nplots.release_picture(release);")
     cells = [
-        new.new_markdown_cell(f"# {about.title}\n\nOpen the release, ask it, and draw it.")
+        new.new_markdown_cell(f"# {sheet.about.title}\n\nOpen the release, ask, and draw it.")
     ]
     cells += [new.new_code_cell(text) for text in code]
     for i, cell in enumerate(cells):
@@ -337,13 +335,12 @@ def _notebook(release: Release, about: About, has_picture: bool) -> str:
     return str(nbformat.writes(book)) + "\n"
 
 
-def _questions(release: Release) -> list[str]:
+def _questions(sheet: Sheet) -> list[str]:
     """Three questions by label: everything, the label of the first row, and two labels."""
-    domain = getattr(release.estimate.domain, "domain", release.estimate.domain)
-    names = list(domain.attributes)[:2] if isinstance(domain, Domain) else []
-    if not names or not release.estimate.rows_are_counts:
+    domain, release = sheet.domain, sheet.release
+    if domain is None or not release.estimate.rows_are_counts:
         return []
-    first = {name: domain.decode(name, np.zeros(1, int))[0] for name in names}
+    first = {x: domain.decode(x, np.zeros(1, int))[0] for x in domain.attributes[:2]}
     first = {name: x if isinstance(x, str) else x.item() for name, x in first.items()}
     asked = [{}, dict(list(first.items())[:1]), first]
     try:

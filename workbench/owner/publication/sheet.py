@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, exp, inf, isclose, isfinite, sqrt
+from math import ceil, exp, isclose, isfinite, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.data import ENFORCED
 from workbench.privacy import LOCAL, REPLACE, ZCDP
 from workbench.spaces import Domain
-from workbench.value import cell, format_number, number, stated_at_most
+from workbench.value import cell, counted, format_number, number, stated_at_most
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,17 +72,22 @@ class Sheet:
         self.said = dict(release.describe(_DELTA if isinstance(cost, ZCDP) else None))
         noise = np.asarray(release.deviations(), float)
         self.sd = float(noise.flat[0]) if noise.size and np.ptp(noise) == 0 else float("nan")
+        domain = getattr(release.estimate.domain, "domain", release.estimate.domain)
+        self.domain = domain if isinstance(domain, Domain) else None
+        bound = release.bound
+        self.bound = bound if bound and bound.status == ENFORCED else None
+        self.counted, self.others, one, self.once = about.several, about.persons, about.row, ""
+        if self.bound and self.bound.linf == 1:
+            self.counted, self.others, one = about.persons, about.several, about.person
+            self.once = (
+                f" One {one} counts once in a row, in at most {counted(self.bound.l0, 'row')}."
+            )
+        self.one_count = about.one_count or f"One count is one {one}.{self.once}"
 
     @property
     def are_counts(self) -> bool:
         """Whether rows of the table are counts, and not reports, a sketch or synthetic records."""
         return self.release.estimate.rows_are_counts and "sd" in self.table.columns
-
-    @property
-    def limit(self) -> float:
-        """Most rows of a person, if each person was truncated, and otherwise infinity."""
-        bound = self.release.bound
-        return bound.l1 if bound is not None and bound.status == "enforced" else inf
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -104,7 +110,7 @@ class Sheet:
         about = self.about
         what, before, epsilon = next(odds for odds in self._odds if odds[1] == 0.5)
         sentences = [
-            f"{about.title.rstrip('.')} counts {about.several} with random noise, so that a reader who "
+            f"{about.title.rstrip('.')} counts {self.counted} with random noise, so that a reader who "
             f"believes with {_percent(before)} certainty {what} reaches at most "
             f"{_percent(_after(before, epsilon))} certainty from it, whatever else the reader knows.",
             "Noise changes small counts by more, in proportion, than large ones.",
@@ -115,10 +121,10 @@ class Sheet:
                 f"Noise changes a single count by at most {ceil(2 * self.sd):,} in about 19 of 20 cases, so "
                 "large counts are more exact in proportion than small ones."
             )
-        if isfinite(self.limit):
+        if self.bound:
             sentences[2] = (
-                f"If a {about.person} had more {about.several} than the limit of {number(self.limit)}, some "
-                "were kept at random and the others were left out."
+                f"Each {about.person} adds at most {self.bound.limit_in_words}, and what exceeds this was left "
+                "out at random."
             )
         return " ".join(sentences)
 
@@ -128,7 +134,7 @@ class Sheet:
         about = self.about
         use = (
             f"The licence is {about.licence}. Nothing that you compute from the table weakens the "
-            f"protection of a {about.person}."
+            f"protection of any {about.person}."
         )
         citation = (
             f"{about.publisher} ({about.date[:4]}). {about.title.rstrip('.')}. Edition {about.edition}. "
@@ -162,8 +168,8 @@ class Sheet:
 
     def _one_count(self) -> Answer:
         about = self.about
-        texts = [about.one_count or f"One count is one {about.row}."]
-        texts += [f"{name} has {len(table):,} rows." for name, table in self.tables.items()]
+        sizes = [f"{name} has {len(x):,} rows (cells)." for name, x in self.tables.items()]
+        texts = [self.one_count, *sizes]
         if not self.are_counts:
             rows = self.release.estimate.contents
             if self.release.estimate.rows_are_counts:
@@ -171,10 +177,8 @@ class Sheet:
             texts.append(
                 f"They are {rows}. No row is a count, and the notebook estimates counts from them."
             )
-        domain = getattr(self.release.estimate.domain, "domain", self.release.estimate.domain)
-        points = []
-        for name in domain.attributes if isinstance(domain, Domain) else ():
-            size = domain.shape[domain.axis(name)]
+        domain, points = self.domain, []
+        for name, size in zip(domain.attributes, domain.shape, strict=True) if domain else ():
             labels = [str(x) for x in domain.decode(name, np.arange(min(size, _LABELS)))]
             more = f" and {size - len(labels):,} more" if size > len(labels) else ""
             meaning = f"{about.columns[name]}. " if name in about.columns else ""
@@ -197,7 +201,7 @@ class Sheet:
             )
             total = self.price.epsilon + sum(x.epsilon for x in about.earlier)
             texts.append(
-                f"The same people are in {named}. For a {about.person} who is in all of them, ε is "
+                f"The same people are in {named}. For one {about.person} who is in all of them, ε is "
                 f"{stated_at_most(total)} in total."
             )
         if self.price.delta:
@@ -223,19 +227,24 @@ class Sheet:
     def _missing(self) -> Answer:
         about = self.about
         texts = [self.said[name] for name in ("Protected", "Truncated") if name in self.said]
-        if isfinite(self.limit):
+        if self.bound:
             texts.append(
-                f"On average the published numbers of {about.several} are therefore too low. By how much is "
+                f"On average the published numbers of {self.counted} are therefore too low. By how much is "
                 "private. Groups in which many people have many rows lose more than others."
             )
+        domain = self.domain
+        if domain and self.bound and domain.missing_user == "drop":
+            texts.append(f"Left out: {about.several} that name no {about.person}.")
+        rules = zip(domain.attributes, domain.preparation or (), strict=False) if domain else ()
+        leaves = [(name, leaf) for name, rule in rules if rule for leaf in rule.leaves]
+        drops = dict.fromkeys(name for name, x in leaves if "drop" in (x.other, x.missing))
+        if drops:
+            texts.append(f"Left out: {about.several} without a label of {' or '.join(drops)}.")
         if "Sampled" in self.said:
             texts.append(f"Rows of the table were sampled: {self.said['Sampled']}.")
-        believed = [
-            f"The publisher believes, without having looked at the table: {x}"
-            for x in about.beliefs
-        ]
-        question = f"Which {about.persons} and {about.several} are missing?"
-        return Answer(question, tuple(texts), tuple(believed))
+        believed = [f"The publisher believes, without looking: {x}" for x in about.beliefs]
+        who = " and ".join(dict.fromkeys((about.persons, about.several)))
+        return Answer(f"Which {who} are missing?", tuple(texts), tuple(believed))
 
     def _of_counts(self) -> list[Answer]:
         """Questions about a table of counts."""
@@ -243,15 +252,14 @@ class Sheet:
             "A small count does not show that anybody was there.",
             "The largest of many small rows is probably large because of its noise.",
             "A percentage of two small counts means little.",
-            f"No row counts {self.about.persons}, unless one {self.about.row} is one {self.about.person}.",
         ]
-        if "By chance" in self.said:
-            chance = self.said["By chance"]
-            conclude.append(f"{chance[:1].upper()}{chance[1:]}.")
+        if self.counted != self.others:
+            conclude.append(f"No row counts {self.others}.")
+        conclude += [self.said[name] for name in ("Caution", "By chance") if name in self.said]
         return [
             self._noise(),
             Answer("Is 12 different from 9?", (self._different(),)),
-            Answer("May I add rows?", (self._sums(),)),
+            Answer("May I add rows?", (self._sums() + self.once,)),
             Answer("What does a missing row or a zero mean?", (self._empty(),)),
             Answer("What must I not conclude?", (), tuple(conclude)),
         ]
@@ -267,7 +275,7 @@ class Sheet:
             return Answer(question, tuple(texts))
         text = (
             f"The noise of each row has a standard deviation of {format_number(self.sd)}. It stays within ± "
-            f"{ceil(2 * self.sd):,} in about 19 of 20 rows. The columns low and high are these limits."
+            f"{format_number(2 * self.sd)} in about 19 of 20 rows. Columns low and high are these limits."
         )
         if not self._adds_up():
             return Answer(question, (text,))
@@ -323,11 +331,7 @@ class Sheet:
                 "of 0 does not show that nothing occurred, because the noise may have hidden it."
             )
         most = self.table.attrs["absent_at_most"]
-        limit = (
-            f" Each of them holds at most {ceil(most):,} with near certainty."
-            if isfinite(most)
-            else ""
-        )
+        limit = f" Each holds at most {ceil(most):,}, almost surely." if isfinite(most) else ""
         return (
             f"{absent:,} combinations have no row. They were left out because their noisy count was small "
             f"or because rows were sampled. A missing row is not a zero.{limit}"
