@@ -57,7 +57,7 @@ def filled(page):
     send(page, "step 2", **STEP2)
     send(page, "step 3", **columns())
     send(page, "step 4", **STEP4)
-    send(page, "", epsilon="1", budget="b.sqlite")
+    assert 'name="total" value="2"' in send(page, epsilon="1", budget="b.sqlite", total="2")
     send(page, "ledger", epsilon="1", budget="b.sqlite", total="2")
     send(page, "step 5", epsilon="1", budget="b.sqlite")
     return send(page, folder="visits-2025", **WORDS)
@@ -78,6 +78,7 @@ def test_choices_are_on_disk_and_no_value_of_the_table_is_shown(page, tmp_path):
     shown.append(send(page, "step 2", **STEP2))
     shown.append(send(page, **columns()))
     assert "the row is left out" in shown[-1] and "&lt;u&gt;no" in shown[-1]
+    assert 'value="FILL IN, FILL IN"' in send(page, **columns(rule1="range", text1=""))
     shown.append(send(page, **columns(other1="1")))
     assert "→ other" in shown[-1]
     shown.append(send(page, "step 3", **columns()))

@@ -32,6 +32,7 @@ from workbench.owner.publication import (
     refuse_folder,
 )
 from workbench.spaces import Domain
+from workbench.spaces.statements import BLANK
 from workbench.value import stated
 
 STEPS = ("Table", "Who is protected", "Columns", "Bound", "Privacy", "Publish")
@@ -229,27 +230,21 @@ def choose_table(state: State, fields: Mapping[str, str]) -> None:
     table = fields.get("table", "")
     if table not in state.tables():
         raise ValueError(f"{table} is not in the list. Choose a table of {state.home}")
-    before = dict(state.page)
+    inside = fields.get("table_name", "").strip()
+    draft_domain(state.home / table, inside or None)  # refuses what is no table
     state.set_page(table=table)
-    state.set_options(table=fields.get("table_name", "").strip())
-    try:
-        state.draft()
-    except BaseException:
-        state.set_recipe(page=before)
-        raise
+    state.set_options(table=inside)
 
 
 def choose_people(state: State, fields: Mapping[str, str]) -> None:
     """Step 2: say who is protected, and in which words."""
     user = fields.get("user", "")
-    person = fields.get("person", "").strip() or "person"
-    state.set(**{name: fields.get(name, "").strip() for name in _WORDS} | {"person": person})
-    if not state.about.row:
-        state.set(row="record")
-    bound = state.options.get("bound", "10,10,10") if user else "1,1"
-    if user and not state.user:
-        bound = "10,10,10"
-    state.set_options(user=user, unit=f"a {person}", bound=bound)
+    words = {name: fields.get(name, "").strip() for name in _WORDS}
+    words |= {"person": words["person"] or "person", "row": words["row"] or "record"}
+    state.set(**words)
+    default = "10,10,10" if user else "1,1"
+    bound = state.options.get("bound", default) if user and state.user else default
+    state.set_options(user=user, unit=state.about.unit, bound=bound)
     state.columns.pop(user, None)
     state.columns.pop("missing_user", None)
     if user:  # the page offers no rule that ends in a message about the data
@@ -287,7 +282,7 @@ def rule_of(kind: str, text: str) -> dict[str, Any]:
             case "edges":
                 return {"edges": [float(word) for word in words]}
             case "range":
-                first, last = map(int, words)
+                first, last = map(int, words) if words else (BLANK, BLANK)
                 return {"from": first, "to": last}
     except ValueError:
         raise ValueError(
@@ -305,7 +300,7 @@ def words_of(rule: Any) -> tuple[str, str]:
     match rule:
         case {"edges": edges}:
             return "edges", ", ".join(f"{x:g}" for x in edges)
-        case {"from": int() as first, "to": int() as last}:
+        case {"from": first, "to": last}:
             return "range", f"{first}, {last}"
         case {"time": part} if part in PARTS:
             return f"time {part}", rule.get("format", "")
@@ -350,7 +345,7 @@ def new_ledger(state: State, fields: Mapping[str, str]) -> str:
     if not state.recipe.budget:
         raise ValueError("Name a file for the ledger, for example editions.sqlite")
     total = _numbers(fields, "total")["total"]
-    words = ["--people", state.about.persons, "--unit", f"a {state.about.person}"]
+    words = ["--people", state.about.persons, "--unit", state.about.unit]
     path = str(state.beside(state.recipe.budget))
     return command(state, "budget", "new", path, *words, "--epsilon", f"{total}")
 
@@ -448,27 +443,20 @@ def ledger(state: State) -> str:
 
 def missing(state: State) -> list[str]:
     """What is to be done before the button of step 6 works."""
-    todo = []
-    steps: list[Callable[[], Any]] = [
-        lambda: state.page.get("table") or _refuse("Choose a table (step 1)"),
-        lambda: state.options.get("unit") or _refuse("Say who is protected (step 2)"),
-        lambda: state.domain,
-        lambda: state.options.get("bound") or _refuse("Choose a bound (step 4)"),
-        lambda: state.options.get("epsilon") or _refuse("Choose ε (step 5)"),
-        lambda: state.folder or _refuse("Name the folder"),
-        lambda: read_about(state.about),
-        lambda: _refuse_unknown(state),
-    ]
-    for step in steps:
+    chosen = {
+        "Choose a table (step 1)": state.page.get("table"),
+        "Say who is protected (step 2)": state.options.get("unit"),
+        "Choose a bound (step 4)": state.options.get("bound"),
+        "Choose ε (step 5)": state.options.get("epsilon"),
+        "Name the folder": state.folder,
+    }
+    todo = [text for text, choice in chosen.items() if not choice]
+    for step in (lambda: read_about(state.about), lambda: _refuse_unknown(state)):
         try:
             step()
         except (ValueError, OSError) as e:
-            todo.append(str(e))
+            todo.append(str(e).removeprefix("about: "))
     return todo
-
-
-def _refuse(text: str) -> Any:
-    raise ValueError(text)
 
 
 def _refuse_unknown(state: State) -> None:

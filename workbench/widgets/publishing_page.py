@@ -113,7 +113,7 @@ class PublishingPage(anywidget.AnyWidget):
         try:
             state.read()
             if fields and not state.is_running:
-                self.tried = {n: x for n, x in fields.items() if n.startswith("try")}
+                self.tried = {n: x for n, x in fields.items() if n.startswith(("try", "total"))}
                 CHOOSE[self.step](state, fields)
                 state.write()
             match action.split():
@@ -187,6 +187,7 @@ class PublishingPage(anywidget.AnyWidget):
                 return dict(
                     chances=chances(state.epsilon),
                     ledger=ledger(state),
+                    total=self.tried.get("total", 3),
                     rows=mechanisms(state),
                     simulated=simulated(state),
                     no_ledger=bool(state.recipe.budget)
