@@ -114,24 +114,22 @@ def _table(title: str, rows: list[FileStatus]) -> None:
 # Domain
 
 _HOW = """\
-What values there can be is public knowledge, and is not looked up in the table: fill in what stands
-blank ("FILL IN"), and take out the columns that are no attribute (a user's name, a count). An attribute is
+Replace each "FILL IN" by what is public knowledge: the workbench does not look it up in the table. Delete
+columns by which you do not count, for example the user's. An attribute is
 
-  ["F", "M"]                                          its labels; {"file": "towns.txt"}: one a line
+  ["F", "M"]                                          labels; {"file": "towns.txt"}: one per line
   {"from": 0, "to": 99}                               integers
   {"low": 0, "high": 100, "width": 10}                bins of numbers; {"edges": [0, 18, 65]}
-  {"time": "hour", "column": "start"}                 or weekday, day, week, month, quarter; of text
-                                                      with "format": "%d.%m.%Y %H:%M"
+  {"time": "hour", "format": "%d.%m.%Y %H:%M"}        or weekday, day, week, month, quarter
   {"time": "year", "first": 2020, "last": 2024}       or year-month, date
   {"map": "cantons.csv", "column": "town"}            many values to one label: lines of value,label
   {"cross": [{"column": "sex", …}, {"column": …}]}    two columns as one list of labels
 
-with "other" and "missing": "refuse" (an error), "drop" (the row is left out) or "label" (a label more)."""
+with "other" and "missing": "refuse" (an error), "drop" (the row is left out) or "label" (one more label)."""
 
 _PRIVATE = """\
-This tells about the data: it is for your eyes alone. Labels that are added to the domain because they
-stand here would make the domain private, and publishing it would tell that they occur: say
-"other": "label" (or "drop"), and the same of "missing", instead."""
+This reveals information about the data, so do not share it. Labels that you add because you see them here
+would make the domain private. Use "other": "label" or "other": "drop" instead, and the same for "missing"."""
 
 domain_app = typer.Typer(
     no_args_is_help=True, help="Draft and check a domain, the list of possible cells."

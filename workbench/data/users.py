@@ -139,9 +139,7 @@ _NUMBER = (  # that somebody may write for an integer, in any digits
     r"(?:\p{Nd}+|\p{Nd}{1,3}(?:[,٬'’]\p{Nd}{2,3})+|\p{Nd}{1,3}(?:[\s\pZ]\p{Nd}{3})+)(?:[.,٫．，]\p{Nd}*)?"
     r"|[.,٫．，]\p{Nd}+)(?:[eE][+\-−]?\p{Nd}+)?)$"
 )
-_A_USER = (
-    'a user; "missing_user": "drop" beside the attributes of the domain leaves such rows out'
-)
+_A_USER = 'a user; "missing_user": "drop" in the domain file leaves such rows out'
 _ONE_SPELLING = (
     "an integer in its usual spelling, such as 7, or text that does not look like a number; if 7 and 007 "
     "are different people, --user-type text (in Python user_type='text') keeps such spellings apart"
