@@ -15,13 +15,7 @@ from workbench.owner.publication import alone_in
 from workbench.widgets import publishing
 from workbench.widgets.publishing_page import PublishingPage, chances
 
-STEP2 = {
-    "user": "patient",
-    "person": "patient",
-    "people": "",
-    "row": "<i>visit</i>",
-    "rows": "visits",
-}
+STEP2 = dict(user="patient", person="patient", people="", row="<i>visit</i>", rows="visits")
 STEP4 = {"count": "rows", "users": "50", "per_user": "2", "spread": "2", "limit": "3"}
 WORDS = {
     "title": "Visits <b>2025</b>",
@@ -122,6 +116,10 @@ def test_a_file_that_is_no_table_is_refused(page, tmp_path):
     (tmp_path / "wrong.parquet").write_text("no parquet")
     assert 'role="alert"' in send(page, "step 1", table="wrong.parquet")
     assert page.state.page.get("table") != "wrong.parquet"
+    send(page, "step 1", table="visits.csv")
+    (tmp_path / "visits.csv").rename(tmp_path / "visits-2026.csv")  # last year's is gone
+    html = PublishingPage(page.state.source, tmp_path).html
+    assert "no such file" in html and 'value="visits-2026.csv"' in html
 
 
 def test_a_column_that_this_years_table_lacks_is_named(page, tmp_path):

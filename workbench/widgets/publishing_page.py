@@ -147,7 +147,8 @@ class PublishingPage(anywidget.AnyWidget):
         try:
             shown = self._shown()
         except Exception as e:
-            shown, error = {"problem": True}, error or str(e) or type(e).__name__
+            shown = {"problem": self.step > 0, "tables": self.state.tables(), "columns": []}
+            error = error or str(e) or type(e).__name__
         given = dict(
             state=self.state,
             step=self.step,
