@@ -124,11 +124,13 @@ def test_odds_are_those_of_epsilon():
     ],
 )
 def test_a_bound_of_one_in_a_cell_counts_people(bound, one, most, others):
-    space = {"sex": {"labels": ["F", "Z"], "other": "drop"}, "missing_user": "drop"}
-    space = Domain.from_dict(SPACE.to_dict() | space)
-    data = SparseTable.from_frame(rows(), space, bound, user="who")
+    sex = {"labels": ["F", "Z"], "other": "drop", "column": "gender"}
+    space = Domain.from_dict(SPACE.to_dict() | {"sex": sex, "missing_user": "drop"})
+    frame = rows().rename(columns={"sex": "gender"})
+    data = SparseTable.from_frame(frame, space, bound, user="who")
     sheet = sheet_of(GeometricHistogram(DP(1))(data, np.random.default_rng(4)))
     assert said(sheet, "one count").texts[0].startswith(one) and most in sheet.statement
+    assert "sex: from the column gender. F, Z" in said(sheet, "one count").points
     assert f"No row counts {others}." in said(sheet, "not conclude").points
     left_out = ["that name no patient.", "without a label of sex."]
     told = said(sheet, "are missing").texts[-2:]

@@ -302,10 +302,7 @@ def _markdown(sheet: Sheet, has_picture: bool) -> str:
         parts += ["\n".join(f"- {point}" for point in answer.points)] if answer.points else []
         parts += ["\n".join(table(answer.head, answer.rows))] if answer.rows else []
     if has_picture:
-        parts += [
-            "## What does it look like?",
-            "![The largest counts with their noise](picture.svg)",
-        ]
+        parts += ["## What does it look like?", "![Counts with their noise](picture.svg)"]
     parts += [
         f"## The first rows of {next(iter(sheet.tables))}",
         "\n".join(table(sheet.head, sheet.first_rows)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, exp, isclose, isfinite, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,7 +73,9 @@ class Sheet:
         noise = np.asarray(release.deviations(), float)
         self.sd = float(noise.flat[0]) if noise.size and np.ptp(noise) == 0 else float("nan")
         domain = getattr(release.estimate.domain, "domain", release.estimate.domain)
-        self.domain = domain if isinstance(domain, Domain) else None
+        self.domain: Any = domain if isinstance(domain, Domain) else None
+        made = (self.domain and self.domain.preparation) or ()
+        self.rules = dict(zip(domain.attributes, made, strict=True)) if made else {}
         bound = release.bound
         self.bound = bound if bound and bound.status == ENFORCED else None
         self.counted, self.others, one, self.once = about.several, about.persons, about.row, ""
@@ -182,6 +184,11 @@ class Sheet:
             labels = [str(x) for x in domain.decode(name, np.arange(min(size, _LABELS)))]
             more = f" and {size - len(labels):,} more" if size > len(labels) else ""
             meaning = f"{about.columns[name]}. " if name in about.columns else ""
+            rule = self.rules.get(name)
+            if rule and rule.column:
+                meaning += f"from the column {rule.column}. "
+            if rule and rule.other == "label":
+                more += f" (“{rule.other_label}” is any other value)"
             points.append(f"{name}: {meaning}{', '.join(labels)}{more}")
         return Answer("What is one count?", tuple(texts), tuple(points))
 
@@ -235,8 +242,7 @@ class Sheet:
         domain = self.domain
         if domain and self.bound and domain.missing_user == "drop":
             texts.append(f"Left out: {about.several} that name no {about.person}.")
-        rules = zip(domain.attributes, domain.preparation or (), strict=False) if domain else ()
-        leaves = [(name, leaf) for name, rule in rules if rule for leaf in rule.leaves]
+        leaves = [(name, x) for name, rule in self.rules.items() if rule for x in rule.leaves]
         drops = dict.fromkeys(name for name, x in leaves if "drop" in (x.other, x.missing))
         if drops:
             texts.append(f"Left out: {about.several} without a label of {' or '.join(drops)}.")
@@ -267,9 +273,7 @@ class Sheet:
     def _noise(self) -> Answer:
         question = "How large is the noise?"
         if not isfinite(self.sd):
-            texts = [
-                "The column sd has the standard deviation of the noise of each row, where it is known."
-            ]
+            texts = ["Column sd has the standard deviation of each row's noise, where known."]
             if "Unknown" in self.said:
                 texts.append(f"Here: {self.said['Unknown']}.")
             return Answer(question, tuple(texts))
@@ -313,8 +317,7 @@ class Sheet:
     def _sums(self) -> str:
         if "level" in self.table.columns:
             return (
-                "Add rows of one level only. A row of a lower level is contained in a row of the level "
-                "above."
+                "Add rows of one level only, because a row contains those of the level below."
             )
         if "count_for_sums" not in self.table.columns:
             return "Yes. The column count is right for sums."
