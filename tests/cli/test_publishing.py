@@ -12,7 +12,7 @@ def test_it_is_booked_before_noise_is_drawn_and_drawn_before_it_is_saved(monkeyp
     steps = []
     for step in ("book", "make", "save"):
         monkeypatch.setattr(publishing, step, lambda *_, step=step: steps.append(step))
-    publishing.publish(SimpleNamespace(session=None), None, None)
+    publishing.publish(SimpleNamespace(budget=None), None, None)
     assert steps == ["book", "make", "save"]
 
 

@@ -24,7 +24,7 @@ def test_what_tells_nothing_passes(tmp_path):
     line = ("tests.owner.leaky:coin", "GeometricHistogram", "--epsilon", "1,3")
     result = run(*line, "--runs", "80", "--out", str(rows))
     assert result.exit_code == 0, result.output
-    assert "3 computed" in result.stdout and "22 audits, 0 leaks" in result.stdout
+    assert "computed 3" in result.stdout and "22 audits, 0 leaks" in result.stdout
     with open(rows, encoding="utf-8") as file:
         written = list(csv.DictReader(file))
     assert [row["leaks"] for row in written] == ["False"] * 22
