@@ -167,7 +167,7 @@ def test_a_check_without_findings_says_so(run):
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("domain check none.json trips.csv", "none.json: no such domain file"),
+        ("domain check none.json trips.csv", "none.json: no such file"),
         ("domain check domain.json none.csv", "none.csv: no such file"),
         ("domain check domain.json trips.csv --user who", "no column who"),
         ("domain check domain.json trips.csv --table trips", "no database"),

@@ -167,7 +167,7 @@ BAD = {
     f"PrivTree --box word=0..10 --bound 1,1 {REST}": "row 1, column 'word': found",
     f"PrivTree --bound 1,1 {REST}": "--domain is missing",
     f"PrivTree --taxonomy no.csv --bound 1,1 {REST}": "no.csv: no such file",
-    f"PrivTree --taxonomy t.csv --bound 1,1 {REST}": "t.csv, line 1: need a code and the code",
+    f"PrivTree --taxonomy t.csv --bound 1,1 {REST}": "t.csv: need lines of a code and the code",
     f"LaplaceQueries --marginals 3 {TABLE} {REST}": "need 1 to 2",
     f"LaplaceQueries --marginals no.txt {TABLE} {REST}": "no.txt: no such file",
     f"LaplaceQueries --marginals t.csv {TABLE} {REST}": "attribute 'user_id' is not in",

@@ -247,7 +247,7 @@ STRANGE = [
     ("sequence", rows("noisy", number(1e300)), "finite numbers up to 10\\^100"),
     ("sketch", no_rows, "not allowed: need"),  # compiled loops would read beyond it
     ("projection", no_rows, "not allowed: need"),
-    ("summary", field("tau", 2**64), r"\$.estimate.tau: expected an integer <= 46116860"),
+    ("summary", field("tau", 2**64), r"\$.estimate.tau: Expected `int` <= 46116860"),
     ("summary", field("decay", 5e-324), "need a finite rate of at least"),
     ("summary", field("decay", math.inf), "Infinity is not a number that JSON has"),
     ("summary", field("decay", 10**400), "a number of 401 digits"),
@@ -258,21 +258,21 @@ STRANGE = [
         field("domain", {"home": 2**31}),
         "factors of 2,147,483,648 values are too many",
     ),
-    ("sequence", field("variance", 1e200), r"\$.estimate.variance: expected a number <= 1e"),
+    ("sequence", field("variance", 1e200), r"\$.estimate.variance: Expected `float` <= 1e"),
     ("sequence", field("variance", -(10**400)), "a number of 402 digits"),
     (
         "model",
         field("prior", [[None, 1, 1], [1] * 24]),
-        r"prior\[\d\]\[\d\]: expected a number",
+        r"prior\[\d\]\[\d\]: Expected `float`",
     ),
-    ("model", field("prior", [[2, 1, 1], [1] * 24]), r"\[\d\]\[\d\]: expected a number <= 1"),
+    ("model", field("prior", [[2, 1, 1], [1] * 24]), r"\[\d\]\[\d\]: Expected `float` <= 1"),
     ("reports", field("kept", []), "a chance above 0 of each attribute"),
-    ("reports", field("kept", [0.5, 0.0]), r"kept\[\d\]: expected a number > 0"),
-    ("reports", field("kept", [0.5, "a"]), r"kept\[\d\]: expected a number, got text"),
+    ("reports", field("kept", [0.5, 0.0]), r"kept\[\d\]: Expected `float` > 0"),
+    ("reports", field("kept", [0.5, "a"]), r"kept\[\d\]: Expected `float`, got `str`"),
     ("tree", field("transform", {}), r"\$.estimate.transform: 'name' is missing or unknown"),
     ("tree", field("transform", {"name": "x"}), r"transform: 'x' is missing or unknown"),
     ("tree", field("colour", 1), r"\$.estimate: Object contains unknown field `colour`"),
-    ("tree", field("decay", None), "decay: expected a number or an object, got null"),
+    ("tree", field("decay", None), "decay: Expected `float . object`, got `null`"),
     *(("summary", bound(x), r"a.parquet: \$.bound") for x in ({}, [], False, "", {"l0": 1})),
 ]
 
@@ -294,8 +294,12 @@ def test_what_no_release_has_is_refused(tmp_path, monkeypatch, kind, change, nee
     [
         ('"simulated": ', '"simulated": false, "simulated": ', "'simulated' stands twice"),
         ('"epsilon": ', '"epsilon": 0.1, "epsilon": ', "'epsilon' stands twice"),
-        ('"delta": 0.0', '"delta": false', "cost.delta: expected a number, got true or false"),
-        ('"linf": 1', '"linf": true', "bound.linf: expected a number, got true or false"),
+        (
+            '"delta": 0.0',
+            '"delta": false',
+            r"\$.ledger\[\d\].cost.delta: Expected `float`, got `bool`",
+        ),
+        ('"linf": 1', '"linf": true', r"\$.bound.linf: Expected `float`, got `bool`"),
     ],
 )
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -354,7 +358,7 @@ def test_what_is_shown_of_a_release_moves_no_terminal(tmp_path):
 
 def test_what_leads_to_no_file_is_not_read(tmp_path):
     (tmp_path / "d.json").symlink_to("/dev/zero")
-    with limited(), pytest.raises(FileNotFoundError, match="no such domain file"):
+    with limited(), pytest.raises(FileNotFoundError, match="no such file"):
         Domain.read(tmp_path / "d.json")
     with limited(), pytest.raises(FileNotFoundError, match="no such file of queries"):
         read_queries(str(tmp_path / "d.json"), DOMAIN)

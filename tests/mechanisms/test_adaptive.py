@@ -755,7 +755,7 @@ CANNOT_BE = (
     (lambda: Attributes(Domain(("key0",), (3,))), "may not be called"),
     (lambda: Quadtree(1, 3, (-1e308,), (1e308,)), "low"),
     (lambda: Prefixes("ab", 3).encode([1, 2]), "must be text"),
-    (lambda: Prefixes("ab", 3).encode(np.array([["a"]])), "dimension"),
+    (lambda: Prefixes("ab", 3).encode(np.array([["a"]])), "must be text"),
     (lambda: Attributes(Domain(("x",), (3,))).encode({"y": [1]}), "missing"),
     (lambda: Nodes(np.array([-1]), np.zeros((1, 1), np.uint64)).on(TREE), "not of"),
     (lambda: Nodes(np.array([1]), np.ones((1, 1), np.uint64)).on(TREE), "not of"),

@@ -90,7 +90,7 @@ def test_labels_in_and_out():
     domain = Domain(("sex", "age", "code"), (2, 100, 7), (("F", "M"), range(100), None))
     assert domain.encode("sex", ["M", "X", "F", None]).tolist() == [1, -1, 0, -1]
     assert domain.encode("age", [5, 100, -1, 99]).tolist() == [5, -1, -1, 99]
-    assert domain.encode("age", ["5", "05", "99", "5.0"]).tolist() == [5, -1, 99, -1]
+    assert domain.encode("age", ["5", "05", "99", "5.0", "x"]).tolist() == [5, 5, 99, 5, -1]
     assert domain.encode("code", [6, 7]).tolist() == [6, -1]
     assert domain.decode("sex", [1, 0]).tolist() == ["M", "F"]
     for name in domain.attributes:

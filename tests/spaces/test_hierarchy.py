@@ -158,8 +158,9 @@ def test_strings_of_other_alphabets_and_past_the_first_word():
     tree = Prefixes("añß", 3)
     records = Records.from_values(tree, ["ñ", "ßa", "añß"], Bound())
     assert sorted(tree.texts(records.keys)) == sorted(["ñ", "ßa", "añß"])
-    with pytest.raises(ValueError, match="ASCII"):
-        tree.encode(np.array([b"a"]))
+    assert tree.texts(tree.encode(np.array([b"a", b"aa"]))[0]) == ["a", "aa"]
+    words = pd.Series(["xx", "ñß", "ñaßa", "a\0"])[1:]
+    assert tree.encode(words)[1].tolist() == [0, 1, 2]
     long = Prefixes(depth=24)
     assert long.digits.word_count == 2 and long.digits.first_word_levels == 12
     words = ["the quick brown fox.", "a" * 12, "a" * 13, "a" * 24]
@@ -237,7 +238,7 @@ class Bad:
         Bad(lambda: Quadtree(2, 0), "depth"),
         Bad(lambda: Quadtree(2, 53), "<= 52"),
         Bad(lambda: Quadtree(2, 3, (0, 0), (1, 0)), "low"),
-        Bad(lambda: Quadtree(2, 3, (0, float("nan")), (1, 1)), "finite"),
+        Bad(lambda: Quadtree(2, 3, (0, float("nan")), (1, 1)), "low"),
         Bad(lambda: Quadtree(2, 3, (0,), (1,)), "entries"),
         Bad(lambda: Prefixes("aa", 3), "different symbols"),
         Bad(lambda: Prefixes("", 3), "different symbols"),

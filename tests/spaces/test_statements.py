@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from workbench import Domain
 from workbench.spaces import Bins, Cross, Labels, Map, TimePart
-from workbench.spaces.rows import refusals
 
 LONG = "x" * 200_000
 KINDS = (Bins, Cross, Labels, Map, TimePart)
@@ -59,15 +58,11 @@ COLUMNS = [
         ('{"a": {"from": 0, "from": 1, "to": 2}}', "'from' stands twice"),
         (
             '{"a": {"from": 0, "to": 9, "step": "x"}}',
-            "need from and to, .* a step other than 0, if any; got .0, 9, 'x'",
+            "a step other than 0.* got .0, 9, 'x'",
         ),
         (
             '{"a": {"from": 0, "to": 9, "step": 0}}',
             r"step other than 0, if any; got \(0, 9, 0\)",
-        ),
-        (
-            '{"a": {"from": 0, "to": 9, "step": true}}',
-            r"\$.a: need from and to.* got .0, 9, True",
         ),
         ('{"a": {"from": 9, "to": 0}}', "no number from 9 to 0"),
         ('{"a": {"from": 0}}', "need from and to"),
@@ -76,15 +71,10 @@ COLUMNS = [
             r"\$.a: need from and to, the first and the last integer",
         ),
         (
-            '{"a": {"from": 0, "to": 10000000000000000000000}}',
-            r"\$.a: need from and to, the first and the last integer",
-        ),
-        (
             '{"a": {"from": -9223372036854775808, "to": 9223372036854775807}}',
             "need from and to",
         ),
         ('{"a": 10000000000000000000000}', "too large"),
-        ('{"a": {"labels": 10000000000000000000000}}', "too large"),
         ("[" * 100_000 + "]" * 100_000, "recursion"),
         ('{"a": ' * 100_000 + "1" + "}" * 100_000, "recursion"),
         ('{"a": ' + "9" * 5000 + "}", "digits"),
@@ -111,7 +101,6 @@ COLUMNS = [
             "unknown field 'wdith'; need column, other.*, width",
         ),
         ('{"a": {"time": "hour", "edges": [0, 1]}}', "unknown field 'time'"),
-        ('{"a": {"time": "hour", "qqq": 1}}', "unknown field 'qqq'; need"),
         ('{"a": {"time": "houra"}}', "need one of 'hour'"),
         ('{"a": {"time": ["hour"]}}', r"\$.a.time = .* need one of"),
         ('{"a": {"column": "b"}}', "does not say what its labels are"),
@@ -123,30 +112,18 @@ COLUMNS = [
         ('{"a": {"labels": ["x", "missing"], "missing": "label"}}', "'missing' stands twice"),
         ('{"a": {"labels": ["x"], "missing": "labels"}}', "missing = 'labels'"),
         ('{"a": {"labels": ["x"], "missing": {"label": "y"}}}', "missing"),
-        (
-            '{"a": {"labels": ["x"], "missing_label": 3}}',
-            r"\$.a.missing_label = 3 is not allowed: need text",
-        ),
         ('{"a": {"labels": ["x"], "column": 3}}', r"\$.a.column = 3 is not allowed: need text"),
         (
             '{"a": {"labels": ["x"], "missing_values": "NA"}}',
             "missing_values = 'NA' .* need a list of texts, or integers",
         ),
-        (
-            '{"a": {"edges": [0, 1], "missing_values": [["NA"]]}}',
-            "missing_values = .* need a list of texts, or integers",
-        ),
         ('{"a": {"edges": [3, 1, 2]}}', "ascending order: 3 and 1"),
-        ('{"a": {"edges": [[0, 10], [5, 20]]}}', "edges must be finite numbers"),
         ('{"a": {"edges": "0,1"}}', "edges = '0,1' .* need a list"),
-        ('{"a": {"edges": [0, 1], "labels": "x"}}', "labels = 'x' .* need a list"),
         ('{"a": {"width": 3}}', "low and high"),
         ('{"a": {"map": {"x": "y"}, "labels": ["z"]}}', "leads to y: need one of z"),
-        ('{"a": {"map": {"x": ["y"]}}}', "map must lead from text, or integers, to text"),
-        ('{"a": {"map": {"x": null}}}', "map must lead from text, or integers, to text"),
+        ('{"a": {"map": {"x": ["y"]}}}', "Map.map: need a list of texts, or integers"),
         ('{"a": {"map": 3}}', "map = 3 is not allowed: need a map"),
         ('{"a": {"map": null}}', "need labels, from and to, file, edges"),
-        ('{"a": {"map": null, "other": "label"}}', "does not say what its labels are"),
         ('{"a": {"map": "none.csv"}}', "none.csv: no such file"),
         ('{"a": {"map": "none.json"}}', "none.json: no such file"),
         ('{"a": {"file": "none.txt"}}', "none.txt: no such file"),
@@ -155,7 +132,6 @@ COLUMNS = [
         ('{"a": {"cross": "x"}}', "cross = 'x' .* need a list"),
         ('{"a": {"cross": [1, 2]}}', "each with its column"),
         ('{"a": {"cross": [{"labels": ["x"]}, {"labels": ["y"]}]}}', "each with its column"),
-        ('{"a": {"cross": [{"cross": []}, {"cross": []}]}}', "cross = .* need a list"),
         (r'{"\udc80": 3}', r"Domain.attributes holds '\\udc80': need valid Unicode"),
         (r'{"a": ["\udc80"]}', "labels: need valid Unicode"),
         (r'{"a": {"map": {"\udc80": "x"}}}', "Map.map: need valid Unicode"),
@@ -168,16 +144,12 @@ COLUMNS = [
         ('{"a": [1e999, 1.0]}', "all finite numbers"),
         ('{"a": "FILL IN"}', "attribute 'a'.*filled in"),
         ('{"a": ["FILL IN"]}', "attribute 'a'.*filled in"),
-        (
-            '{"a": {"from": "FILL IN", "to": 9}}',
-            "attribute 'a'.*to be filled in",
-        ),
+        ('{"a": {"from": "FILL IN", "to": 9}}', "attribute 'a'.*to be filled in"),
         ('{"x": 2, "a": "FILL IN", "b": ["FILL IN"]}', "attribute 'a'.*so are 'b'$"),
         ('{"a": {"cross": [{"labels": ["FILL IN"]}, 1]}}', "attribute 'a'.*filled in"),
         (f'{{"a": {{"{LONG}": 1}}}}', "does not say what its labels are"),
         (f'{{"a": {{"time": "{LONG}"}}}}', "time"),
         (f'{{"a": "{LONG}"}}', "need a number of values"),
-        (f'{{"a": {{"labels": "{LONG}"}}}}', r"\$.a.labels = .* need a list"),
         (f'{{"a": ["{LONG}", "{LONG}"]}}', "stands twice"),
         (f'{{"a": {{"edges": ["{LONG}", 1]}}}}', "edges must be finite numbers"),
         (f'{{"a": {{"low": 0, "high": 1, "width": "{LONG}"}}}}', "width"),
@@ -231,7 +203,7 @@ def test_maps_and_labels_come_from_files(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
-        ("m.csv", "a,b\na,c\n", "one label to each value: 'a' has more"),
+        ("m.csv", "a,b\na,c\n", "gives 'a' more than one label"),
         ("m.csv", "a,b,c\n", "pairs of value,label; got .'a', 'b', 'c'"),
         ("m.csv", "a\n", "pairs of value,label; got .'a'"),
         ("m.csv", "", "need a map"),
@@ -272,7 +244,7 @@ def test_whatever_is_stated_makes_a_domain_or_is_refused(
         column = column.cast(pl.String, strict=False).cast(pl.Categorical)
     columns = dict.fromkeys(domain.columns, column)
     try:
-        refused, left_out = refusals(domain.rules, columns)
+        refused, left_out = domain.refusals(columns)
     except ValueError:  # a column of a kind that the rule does not read
         return
     try:

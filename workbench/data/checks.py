@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from workbench.compiled import pl
 from workbench.data.reading import (
     COUNT,
@@ -21,9 +19,9 @@ from workbench.data.reading import (
 )
 from workbench.data.users import UserNumbers
 from workbench.spaces import Domain
-from workbench.spaces.rows import Refusal, examples_of
+from workbench.spaces.rules import Refusal
 from workbench.spaces.statements import BLANK
-from workbench.value import Bool, shown
+from workbench.value import shown
 
 # Drafts
 
@@ -226,18 +224,11 @@ def check_table(
 def _refused_counts(batch: Batch, count: str | None) -> Iterator[Refusal]:
     if count is not None:
         _, bad = whole_counts_of(batch, count)
-        yield from _refused(batch, count, COUNT, bad)
+        yield from Refusal.of(count, COUNT, batch.frame[count], bad)
 
 
 def _refused_users(batch: Batch, users: UserNumbers | None) -> Iterator[Refusal]:
     if users is not None:
-        for need, bad in users.read(batch.frame[users.column])[1]:
-            yield from _refused(batch, users.column, need, bad)
-
-
-def _refused(
-    batch: Batch, column: str, need: str, bad: Bool[np.ndarray, " rows"]
-) -> Iterator[Refusal]:
-    if bad.any():
-        examples = examples_of(batch.frame[column], np.flatnonzero(bad))
-        yield Refusal(column, need, int(bad.sum()), examples)
+        values = batch.frame[users.column]
+        for need, bad in users.read(values)[1]:
+            yield from Refusal.of(users.column, need, values, bad)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ from workbench.data import interaction_kernels
 from workbench.data.reading import counted_batch, row_batches, rows_with_users
 from workbench.data.users import UserNumbers, Users
 from workbench.spaces import Domain
-from workbench.spaces.rules import Rule
 from workbench.value import Int, UInt64, sealed
 
 # Records
@@ -122,19 +121,18 @@ def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Do
 
 
 def records_of_rows(
-    data: Any, people: UserNumbers, domain: Domain, rules: Mapping[str, Rule], **how: Any
+    data: Any, people: UserNumbers, domain: Domain, attributes: Domain, **how: Any
 ) -> UserRecords:
-    """Rows of any source by user; items and contexts are the codes that `rules` are crossed to.
+    """Rows of any source by user; items and contexts are the codes that `attributes` are crossed to.
 
     Batches go into narrow columns as they come: memory is little more than the result.
     """
-    names = [leaf.column or name for name, rule in rules.items() for leaf in rule.leaves]
     none = np.zeros(0, np.int32)
     parts = [Columns(none, none, none)]
     _, contexts = domain.shape
-    for batch in row_batches(data, [*names, people.column], **how):
+    for batch in row_batches(data, [*attributes.columns, people.column], **how):
         batch = rows_with_users(batch, people, domain)
-        rows = counted_batch(batch, rules, None, people)
+        rows = counted_batch(batch, attributes, None, people)
         users = rows.users
         assert users is not None  # as their column was read
         if len(users) and np.abs(users).max() < 2**31:

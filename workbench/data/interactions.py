@@ -232,13 +232,13 @@ class Interactions(OfUsers):
                     domain.rules.items(), (item, context), strict=True
                 )
             }
-            records = records_of_rows(data, people, domain, rules, **how)
+            records = records_of_rows(data, people, domain, Domain.from_dict(rules), **how)
             return cls._of(domain, records, bound, truth_public)
         items = (item,) if isinstance(item, str) else tuple(item)
         contexts = (context,) if isinstance(context, str) else tuple(context)
         both = crossed(domain, items, contexts)
         attributes = domain.project([*items, *contexts])
-        records = records_of_rows(data, people, both, attributes.rules, **how)
+        records = records_of_rows(data, people, both, attributes, **how)
         return cls._of(both, records, bound, truth_public, attributes)
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from glob import glob, has_magic
@@ -27,8 +27,7 @@ from workbench.data.sources import (
 )
 from workbench.data.users import UserNumbers
 from workbench.spaces import Domain
-from workbench.spaces.rows import row_keys
-from workbench.spaces.rules import Rule, as_texts, whole_numbers
+from workbench.spaces.rules import as_texts, whole_numbers
 from workbench.value import Float, Int, shown
 
 Progress = Callable[[int, int], Any]  # bytes that were read, and that there are
@@ -249,7 +248,7 @@ def counted_rows(
     columns = [name for name in names if name is not None]
     for batch in row_batches(data, columns, table=table, progress=progress):
         batch = rows_with_users(batch, users, domain)
-        yield counted_batch(batch, domain.rules, count, users)
+        yield counted_batch(batch, domain, count, users)
 
 
 def rows_with_users(batch: Batch, users: UserNumbers | None, domain: Domain) -> Batch:
@@ -260,10 +259,10 @@ def rows_with_users(batch: Batch, users: UserNumbers | None, domain: Domain) -> 
 
 
 def counted_batch(
-    batch: Batch, rules: Mapping[str, Rule], count: str | None, users: UserNumbers | None
+    batch: Batch, domain: Domain, count: str | None, users: UserNumbers | None
 ) -> CountedRows:
     """Return the rows of a batch that no rule leaves out."""
-    keys, kept = row_keys(rules, batch.frame, batch.refusal)
+    keys, kept = domain.row_keys(batch.frame, batch.refusal)
     counts = None if count is None else row_counts(batch, count)
     numbers = None if users is None else row_users(batch, users)
     if kept is not None:

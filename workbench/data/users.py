@@ -12,7 +12,7 @@ from workbench.compiled import pa, pd, pl
 from workbench.data import user_kernels
 from workbench.data.sources import series_of
 from workbench.randomness import KEY_BYTES, system_key
-from workbench.spaces.rows import distinct
+from workbench.spaces.rules import distinct
 from workbench.value import Bool, Int, UInt64, shown
 
 _SEED = int.from_bytes(
@@ -218,10 +218,10 @@ class UserNumbers:
         self, values: pl.Series
     ) -> tuple[Int[np.ndarray, " rows"], list[tuple[str, Bool[np.ndarray, " rows"]]]]:
         """The users of some rows, and what is needed where they do not say who, with these rows."""
+        if values.dtype not in (pl.Categorical, pl.Enum):
+            return self._read(values)
         different, places = distinct(values)
         numbers, refused = self._read(different)
-        if places is None:
-            return numbers, refused
         return numbers[places], [(need, bad[places]) for need, bad in refused]
 
     @staticmethod

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.compiled import pd
+from workbench.compiled import pd, pl
 from workbench.spaces.labels import Labels, of_one_kind
-from workbench.spaces.rows import MAX_CELLS, Refusal, refusals, row_keys
-from workbench.spaces.rules import Rule, why_no_unicode
+from workbench.spaces.rules import DROPPED, REFUSED, Refusal, Rule, why_no_unicode
 from workbench.spaces.statements import (
     range_to_dict,
     read_json,
@@ -24,7 +23,7 @@ from workbench.spaces.statements import (
     rule_from_dict,
     rule_to_dict,
 )
-from workbench.value import Bool, Int, shown, value
+from workbench.value import Bool, Int, not_allowed, shown, value
 
 # Domain file
 
@@ -32,13 +31,12 @@ _TRUTH_PUBLIC = "truth_public"  # keys of a domain's file that are no attributes
 _MISSING_USER = "missing_user"
 
 
-def read_domain_file(path: Path) -> tuple[Any, bool]:
+def read_domain_file(path: Path) -> tuple[dict[str, Any], bool]:
     """The attributes of a domain's file, and whether the truth is stated to be public."""
-    try:
-        content = read_json(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: no such domain file") from None
-    public = content.pop(_TRUTH_PUBLIC, False) if isinstance(content, dict) else False
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: a domain is an object of attributes, got {shown(content)}")
+    public = content.pop(_TRUTH_PUBLIC, False)
     if not isinstance(public, bool):
         raise ValueError(
             f"{path}: {_TRUTH_PUBLIC} = {str(public)[:40]!r} is not allowed: need true (exact counts may "
@@ -49,17 +47,16 @@ def read_domain_file(path: Path) -> tuple[Any, bool]:
 
 def files_within(path: Path) -> list[Path]:
     """The files of labels and of maps that a domain's file names."""
-
-    def named(stated: Any) -> Iterator[Path]:
-        pairs = stated.items() if isinstance(stated, dict) else enumerate(stated)
-        for word, x in pairs:
-            if isinstance(x, dict | list):
-                yield from named(x)
-            elif word in ("file", "map") and isinstance(x, str):
-                yield path.parent / x
-
-    attributes, _ = read_domain_file(path)
-    return list(named(attributes)) if isinstance(attributes, dict) else []
+    files = []
+    stated = [read_json(path)]
+    for x in stated:  # which grows by what is in it
+        if isinstance(x, dict):
+            names = (x.get(word) for word in ("file", "map"))
+            files += [path.parent / name for name in names if isinstance(name, str)]
+            stated += x.values()
+        elif isinstance(x, list):
+            stated += x
+    return files
 
 
 def states_public_truth(path: str | Path) -> bool:
@@ -72,11 +69,12 @@ def states_public_truth(path: str | Path) -> bool:
     ValueError
         If what it states is neither true nor false.
     """
-    _, public = read_domain_file(Path(path))
-    return public
+    return read_domain_file(Path(path))[1]
 
 
 # Domain
+
+MAX_CELLS = 2**63 - 1  # keys are int64
 
 
 @value
@@ -123,77 +121,75 @@ class Domain:
     missing_user: str = field(default="refuse", compare=False)
 
     def __post_init__(self) -> None:
-        fix = object.__setattr__
         if self.missing_user not in ("refuse", "drop"):
-            raise ValueError(
-                f"{_MISSING_USER} = {shown(self.missing_user)} is not allowed: need 'refuse' or 'drop'"
-            )
+            raise not_allowed(self, _MISSING_USER, "need 'refuse' or 'drop'")
         try:
-            fix(self, "attributes", tuple(self.attributes))
-            fix(self, "shape", tuple(index(n) for n in self.shape))
+            names, shape = tuple(self.attributes), tuple(map(index, self.shape))
+            is_domain = 0 < len(set(names)) == len(names) == len(shape) and min(shape) > 0
         except TypeError:
+            is_domain = False
+        if not is_domain:
             raise ValueError(
-                f"Domain(attributes={shown(self.attributes)}, shape={shown(self.shape)}) is not "
-                "allowed: need a list of names, and a list of integers as long"
-            ) from None
-        names = self.attributes
-        if not names or len(names) != len(self.shape) or len(set(names)) != len(names):
-            raise ValueError(
-                f"Domain.attributes = {shown(names)} must be unique and as many as shape {self.shape}"
+                f"Domain(attributes={shown(self.attributes)}, shape={shown(self.shape)}) is not allowed: "
+                "need a list of names, all different, and a list of integers >= 1 as long"
             )
         for name in names:
             need = why_no_unicode(name) if isinstance(name, str) else "need text"
+            if name in ("count", "noisy"):
+                need = "need another name, because releases have such a column"
             if need is not None:
                 raise ValueError(f"Domain.attributes holds {shown(name)}: {need}")
-        reserved = {"count", "noisy"} & set(names)
-        if reserved:
+        if max(shape) > MAX_CELLS:
             raise ValueError(
-                f"Domain.attributes may not be called {sorted(reserved)}: releases have such columns"
+                f"Domain.shape = {shape!r} is not allowed: need sizes up to {MAX_CELLS}"
             )
-        if any(n < 1 for n in self.shape):
-            raise ValueError(f"Domain.shape = {self.shape!r} is not allowed: need sizes >= 1")
-        if max(self.shape) > MAX_CELLS:
+        none = (None,) * len(names)
+        labels = self.labels or none
+        rules = tuple(self.preparation or none)
+        if len(labels) != len(names) or len(rules) != len(names):
             raise ValueError(
-                f"Domain.shape = {self.shape!r} is not allowed: need sizes up to {MAX_CELLS}"
+                f"Domain has {len(labels)} lists of labels and {len(rules)} rules for {len(names)} attributes"
             )
-        if self.labels is not None:
-            fix(self, "labels", _checked_labels(names, self.shape, self.labels))
-        if self.preparation is not None:
-            self._refuse_rules_of_other_labels(tuple(self.preparation))
-
-    def _refuse_rules_of_other_labels(self, rules: tuple[Rule | None, ...]) -> None:
-        labels = self.labels or (None,) * len(self.shape)
-        if len(rules) != len(self.shape):
-            raise ValueError(f"Domain.preparation has {len(rules)} rules for {len(self.shape)}")
-        for name, rule, own in zip(self.attributes, rules, labels, strict=True):
+        labels = tuple(map(_checked_labels, names, shape, labels))
+        for name, own, rule in zip(names, labels, rules, strict=True):
             if rule is not None and rule.all_labels != own:
                 raise ValueError(f"Domain.labels of {shown(name)} must be those of its rule")
-        fix = rules if any(rule is not None for rule in rules) else None
-        object.__setattr__(self, "preparation", fix)
+        object.__setattr__(self, "attributes", names)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "labels", None if labels == none else labels)
+        object.__setattr__(self, "preparation", None if rules == none else rules)
+
+    @property
+    def _stated(self) -> Iterator[tuple[str, int, Any, Rule | None]]:
+        """The name, size, labels and rule of each attribute; None where they are not stated."""
+        none = (None,) * len(self.shape)
+        names = self.attributes, self.shape, self.labels or none, self.preparation or none
+        return zip(*names, strict=True)
+
+    @cached_property
+    def _own_labels(self) -> dict[str, Labels]:
+        """Rule per attribute that finds its labels in a column of them."""
+        return {x: Labels(range(n) if own is None else own) for x, n, own, _ in self._stated}
 
     @cached_property
     def rules(self) -> dict[str, Rule]:
         """Rule per attribute that turns a row into a label."""
-        stated = self.preparation or (None,) * len(self.shape)
-        labels = self.labels or (None,) * len(self.shape)
-        return {
-            name: rule or Labels(range(n) if own is None else own)
-            for name, n, own, rule in zip(
-                self.attributes, self.shape, labels, stated, strict=True
-            )
-        }
+        return {name: rule or self._own_labels[name] for name, _, _, rule in self._stated}
+
+    @cached_property
+    def _leaves(self) -> list[tuple[str, Rule]]:
+        """The columns that are read, one after another, each with its rule. A crossed rule has several."""
+        rules = self.rules.items()
+        return [(leaf.column or name, leaf) for name, rule in rules for leaf in rule.leaves]
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a table that its attributes follow from, each once."""
-        names = [
-            leaf.column or name for name, rule in self.rules.items() for leaf in rule.leaves
-        ]
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys(column for column, _ in self._leaves))
 
     def row_keys(
         self,
-        columns: Mapping[str, Any],
+        columns: Mapping[str, pl.Series] | pl.DataFrame,
         refusal: Callable[[int, str, str], Exception] | None = None,
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None]:
         """Keys of the cells of rows, as the preparation has them.
@@ -217,14 +213,53 @@ class Domain:
         ValueError
             A value that is missing or has no label, where neither is stated.
         """
-        return row_keys(self.rules, columns, refusal)
+        codes, kept = self._row_codes(columns)
+        for refused in self._refusals(columns, codes, kept):
+            found, row = next(iter(refused.examples.items()))
+            if refusal is not None:
+                raise refusal(row, refused.column, refused.need)
+            found = "nothing" if found is None else shown(found)
+            raise ValueError(
+                f"column {shown(refused.column)}, row {row}: found {found}, need {refused.need}"
+            )
+        leaves = zip(self._leaves, codes, strict=True)
+        words = []  # keys of the domain's parts
+        for part in self.parts:
+            keys: Any = 0
+            for name in part.attributes:
+                for _ in self.rules[name].leaves:
+                    (_, leaf), own = next(leaves)
+                    own = own if kept is None else own[kept]
+                    keys = keys * len(leaf.all_labels) + own.astype(np.int64)
+            words.append(keys)
+        return np.stack(words) if self.is_wide else words[0], kept
 
-    def refusals(self, columns: Mapping[str, Any]) -> tuple[list[Refusal], int]:
+    def refusals(
+        self, columns: Mapping[str, pl.Series] | pl.DataFrame
+    ) -> tuple[list[Refusal], int]:
         """Return the values that `row_keys` would refuse per column, and the number of rows it would drop.
 
         For the owner's eyes alone: it tells about the data.
         """
-        return refusals(self.rules, columns)
+        codes, kept = self._row_codes(columns)
+        dropped = 0 if kept is None else int((~kept).sum())
+        return list(self._refusals(columns, codes, kept)), dropped
+
+    def _row_codes(self, columns: Any) -> tuple[list[np.ndarray], np.ndarray | None]:
+        """Codes of each column, and which rows no rule leaves out (None, if all)."""
+        codes = [leaf.codes(columns[column]) for column, leaf in self._leaves]
+        kept = None
+        for own in codes:
+            if own.min(initial=0) <= DROPPED:
+                kept = own != DROPPED if kept is None else kept & (own != DROPPED)
+        return codes, kept
+
+    def _refusals(
+        self, columns: Any, codes: list[np.ndarray], kept: np.ndarray | None
+    ) -> Iterator[Refusal]:
+        for (column, leaf), own in zip(self._leaves, codes, strict=True):
+            refused = own == REFUSED if kept is None else kept & (own == REFUSED)
+            yield from Refusal.of(column, leaf.need, columns[column], refused)
 
     @property
     def size(self) -> int:
@@ -330,15 +365,10 @@ class Domain:
         shape = tuple(self.shape[i] for i in axes)
         return Domain(tuple(attributes), shape, labels, rules, self.missing_user)
 
-    @cached_property
-    def _indexes(self) -> dict[str, Any]:
-        return {}
-
     def encode(self, attribute: str, values: Any) -> Int[np.ndarray, " cells"]:
         """Return the codes of labels.
 
-        Labels are compared as text where the column and the labels are of different kinds, so that
-        a CSV file read as text fits a range of integers.
+        Labels are compared as `Labels` compares them: 3, 3.0, "3" and "3.00" are one label.
 
         Parameters
         ----------
@@ -352,21 +382,13 @@ class Domain:
         int64[cells]
             The code of each value; −1 where a value is not in the domain.
         """
-        axis = self.axis(attribute)
-        labels = (self.labels and self.labels[axis]) or range(self.shape[axis])
+        rule = self._own_labels[self.attributes[self.axis(attribute)]]
         values = pd.Series(values)
-        if isinstance(labels, range) and pd.api.types.is_integer_dtype(values.dtype):
-            steps, rest = np.divmod(values.to_numpy(np.int64) - labels.start, labels.step)
-            return np.where((rest == 0) & (steps >= 0) & (steps < len(labels)), steps, -1)
-        kinds, different = values.factorize(use_na_sentinel=True)
-        texts = [str(x) for x in different]
-        if isinstance(labels, range):
-            codes = np.array([_code_in_range(text, labels) for text in texts], np.int64)
-        else:
-            if attribute not in self._indexes:
-                self._indexes[attribute] = pd.Index([str(label) for label in labels])
-            codes = self._indexes[attribute].get_indexer(texts)
-        return np.append(codes, -1)[kinds].astype(np.int64)
+        if pd.api.types.is_integer_dtype(values.dtype):
+            return rule.codes(pl.Series(values.to_numpy(np.int64)))
+        places, different = values.factorize(use_na_sentinel=True)
+        codes = rule.codes(pl.Series([str(x) for x in different], dtype=pl.String))
+        return np.append(codes, -1)[places].astype(np.int64)
 
     def decode(self, attribute: str, codes: Int[np.ndarray, " cells"]) -> np.ndarray:
         """Return the labels of codes."""
@@ -384,10 +406,7 @@ class Domain:
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` reads: number of values, integer range, labels or rule per attribute."""
         attributes: dict[str, Any] = {}
-        rules = self.preparation or (None,) * len(self.shape)
-        for i, (name, n) in enumerate(zip(self.attributes, self.shape, strict=True)):
-            labels = self.labels and self.labels[i]
-            rule = rules[i]
+        for name, n, labels, rule in self._stated:
             if rule is not None:
                 attributes[name] = rule_to_dict(rule)
             elif isinstance(labels, range):
@@ -433,25 +452,19 @@ class Domain:
         """
         if not isinstance(attributes, dict) or not attributes:
             raise ValueError(f"a domain is an object of attributes, got {shown(attributes)}")
-        missing_user = attributes.get(_MISSING_USER)
-        if isinstance(missing_user, str):
-            attributes = {x: of for x, of in attributes.items() if x != _MISSING_USER}
-        else:
-            missing_user = "refuse"
+        attributes = dict(attributes)
+        missing_user = "refuse"
+        if isinstance(attributes.get(_MISSING_USER), str):
+            missing_user = attributes.pop(_MISSING_USER)
         refuse_blanks(attributes)
-        shape = []
-        labels: list[tuple[Any, ...] | range | None] = []
-        rules: list[Rule | None] = []
-        for name, stated in attributes.items():
-            rule = rule_from_dict(name, stated, folder)
-            is_number = isinstance(stated, int)
-            is_plain = isinstance(rule, Labels) and rule.is_plain
-            all_labels = None if is_number else rule.all_labels
-            labels.append(all_labels)
-            rules.append(None if is_plain else rule)
-            shape.append(stated if all_labels is None else len(all_labels))
-        made = tuple(attributes), tuple(shape), tuple(labels), tuple(rules)
-        return cls(*made, missing_user)
+        rules = [rule_from_dict(name, stated, folder) for name, stated in attributes.items()]
+        labels = [
+            None if isinstance(stated, int) else rule.all_labels
+            for stated, rule in zip(attributes.values(), rules, strict=True)
+        ]
+        shape = tuple(len(rule.all_labels) for rule in rules)
+        prepared = tuple(None if rule == Labels(rule.labels) else rule for rule in rules)
+        return cls(tuple(attributes), shape, tuple(labels), prepared, missing_user)
 
     @classmethod
     def read(cls, path: str | Path) -> Domain:
@@ -466,36 +479,18 @@ class Domain:
             raise ValueError(f"{path}: {e}") from None
 
 
-def _code_in_range(text: str, numbers: range) -> int:
-    """The code of a number as text; −1 if it is not in the range, or is not written plainly."""
+def _checked_labels(name: str, n: int, labels: Any) -> tuple[Any, ...] | range | None:
+    """Labels as Python's own values."""
+    if labels is None:
+        return None
     try:
-        number = int(text)
-    except ValueError:
-        return -1
-    return numbers.index(number) if number in numbers and str(number) == text else -1
-
-
-def _checked_labels(
-    names: Sequence[str], shape: Sequence[int], labels: Sequence[Any]
-) -> tuple[tuple[Any, ...] | range | None, ...] | None:
-    """Labels as Python's own values, all checked; None where no attribute has any."""
-    if len(labels) != len(names):
-        raise ValueError(f"Domain.labels has {len(labels)} lists for {len(names)} attributes")
-    checked = []
-    for name, n, values in zip(names, shape, labels, strict=True):
-        if values is not None and not isinstance(values, range):
-            try:
-                values = of_one_kind(values)
-            except ValueError as e:
-                raise ValueError(f"Domain.labels of {shown(name)}: {e}") from None
-        if values is not None and len(values) != n:
-            raise ValueError(
-                f"Domain.labels of {shown(name)} must be {n} labels, got {len(values)}"
-            )
-        if isinstance(values, tuple) and len(set(map(str, values))) != n:
-            twice = next(text for text, k in Counter(map(str, values)).items() if k > 1)
-            raise ValueError(
-                f"Domain.labels of {shown(name)} must be different: {shown(twice)} stands twice"
-            )
-        checked.append(values)
-    return None if all(values is None for values in checked) else tuple(checked)
+        own = labels if isinstance(labels, range) else of_one_kind(labels)
+        if len(own) != n:
+            raise ValueError(f"need {n}, got {len(own)}")
+        if not isinstance(own, range):
+            text, count = Counter(map(str, own)).most_common(1)[0]
+            if count > 1:
+                raise ValueError(f"{shown(text)} stands twice")
+    except ValueError as e:
+        raise ValueError(f"Domain.labels of {shown(name)}: {e}") from None
+    return own

@@ -131,9 +131,8 @@ class Digits:
     @cached_property
     def widths(self) -> tuple[int, ...]:
         """Step of a level's word when its digit grows by one, for each level."""
-        first = self.radices[: self.first_word_levels]
-        second = self.radices[self.first_word_levels :]
-        return (*_products_after(first), *_products_after(second))
+        levels = range(self.depth)
+        return tuple(self._spans[self.word_of_level(level)][level + 1] for level in levels)
 
     @cached_property
     def _spans(self) -> list[list[int]]:
@@ -187,13 +186,6 @@ class Digits:
             word[:] = np.where(whole, 0, word - word % width)
         return nodes
 
-    def random_keys(
-        self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
-    ) -> Keys:
-        """A key below each node, any with the same chance."""
-        room = self.highest_keys(levels, nodes) - nodes
-        return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
-
     def fraction_below(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False
     ) -> Float[np.ndarray, " n"]:
@@ -217,10 +209,6 @@ class Digits:
         return fraction
 
 
-def _products_after(radices: tuple[int, ...]) -> list[int]:
-    return [prod(radices[i + 1 :]) for i in range(len(radices))]
-
-
 # Protocol
 
 _RELEASE_COLUMNS = re.compile(r"count|noisy|complete|level|(key|lo|hi)\d+")
@@ -236,10 +224,6 @@ class Hierarchy(Protocol):
         @property
         def digits(self) -> Digits:
             """How its keys are made."""
-
-        @property
-        def branching(self) -> int:
-            """How many children a node has at most."""
 
         def __getattr__(self, name: str) -> Any:
             """What only some have: boxes of attributes, beginnings of texts."""
@@ -283,7 +267,8 @@ class Hierarchy(Protocol):
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
         """Draw a value below each node, uniformly. Prefixes of strings are values."""
-        return self.digits.random_keys(levels, nodes, rng)
+        room = self.digits.highest_keys(levels, nodes) - nodes
+        return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
 
     def children(self, level: int, nodes: Keys) -> Int[np.ndarray, " n"]:
         """Return the number of children of each node of a level, 0 where it cannot be split."""
@@ -294,22 +279,13 @@ class Hierarchy(Protocol):
 
 
 class Boxed(Hierarchy):
-    """A hierarchy whose nodes are boxes of cells."""
-
-    if TYPE_CHECKING:
-
-        def node_boxes(
-            self, levels: Int[np.ndarray, " n"], nodes: Keys
-        ) -> tuple[np.ndarray, np.ndarray]:
-            """The first cell of each node along every dimension, and the one after the last."""
-
-        def boxes_to_frame(self, lo: np.ndarray, hi: np.ndarray) -> pd.DataFrame:
-            """A row for each box."""
+    """A hierarchy whose nodes are boxes of cells: it has `node_boxes` and `boxes_to_frame`."""
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
         """The boxes of the nodes."""
         low, high = self.node_boxes(levels, nodes)
-        return self.boxes_to_frame(low.T, high.T)
+        frame: pd.DataFrame = self.boxes_to_frame(low.T, high.T)
+        return frame
 
     def boxes(
         self,
@@ -347,13 +323,8 @@ def _boxed(low, high, values, lo, hi, sums, cut):
 class OverHierarchy:
     """Whatever lies in a hierarchy, which is its domain."""
 
-    if TYPE_CHECKING:  # a field, or a property
-
-        @property
-        def hierarchy(self) -> Hierarchy:
-            """The tree."""
-
     @property
-    def domain(self) -> Hierarchy:
+    def domain(self: Any) -> Hierarchy:
         """Hierarchy of the records."""
-        return self.hierarchy
+        tree: Hierarchy = self.hierarchy
+        return tree

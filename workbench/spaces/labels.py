@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
@@ -18,6 +17,7 @@ from workbench.spaces.rules import (
     MAX_LABELS,
     Rule,
     Texts,
+    are_texts,
     is_list,
     is_text,
     only,
@@ -25,7 +25,7 @@ from workbench.spaces.rules import (
     some,
     why_no_unicode,
 )
-from workbench.value import Float, Int, not_allowed, parameter, shown, value
+from workbench.value import Float, not_allowed, parameter, shown, value
 
 # Labels
 
@@ -58,17 +58,12 @@ class Labels(Rule):
         zeros, so "007" is not 7.
     """
 
-    labels: tuple[Any, ...] | range = parameter(check=is_list, doc="values of the column")
+    labels: tuple[Any, ...] | range = parameter(check=is_list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.labels, range):
             object.__setattr__(self, "labels", of_one_kind(self.labels))
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the labels alone describe the rule."""
-        return all(getattr(self, f.name) == f.default for f in fields(Rule))
 
     @property
     def need(self) -> str:
@@ -111,12 +106,9 @@ class Map(Rule):
     """
 
     map: tuple[tuple[str, str], ...] = parameter(
-        check=lambda x: None if isinstance(x, Mapping | list | tuple) and x else "need a map",
-        doc="map from values to labels",
+        check=lambda x: None if isinstance(x, Mapping | list | tuple) and x else "need a map"
     )
-    labels: tuple[str, ...] | None = parameter(
-        None, check=is_list, doc="labels in the order of codes"
-    )
+    labels: tuple[str, ...] | None = parameter(None, check=is_list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,23 +116,18 @@ class Map(Rule):
         for pair in pairs:
             if not isinstance(pair, list | tuple) or len(pair) != 2:
                 raise ValueError(f"Map.map must be pairs of value,label; got {shown(pair)}")
-        plain = {type(x) for pair in pairs for x in pair}
-        if not plain <= {str, int}:
-            raise ValueError("Map.map must lead from text, or integers, to text")
-        pairs = tuple((str(source), str(label)) for source, label in pairs)
-        if need := why_no_unicode("".join(text for pair in pairs for text in pair)):
+        if need := are_texts([x for pair in pairs for x in pair]):
             raise ValueError(f"Map.map: {need}")
-        sources = dict(pairs)
-        if len(sources) < len(pairs):
-            twice, _ = Counter(source for source, _ in pairs).most_common(1)[0]
-            raise ValueError(
-                f"Map.map must give one label to each value: {shown(twice)} has more"
-            )
+        pairs = tuple((str(source), str(label)) for source, label in pairs)
+        sources: dict[str, str] = {}
+        for source, label in pairs:
+            if sources.setdefault(source, label) != label:
+                raise ValueError(f"Map.map gives {shown(source)} more than one label")
         targets = dict.fromkeys(sources.values())
         labels = tuple(targets) if self.labels is None else tuple(map(str, self.labels))
         if unknown := [label for label in targets if label not in set(labels)]:
             raise ValueError(f"Map.map leads to {some(unknown)}: need one of {some(labels)}")
-        object.__setattr__(self, "map", pairs)
+        object.__setattr__(self, "map", tuple(sources.items()))
         object.__setattr__(self, "labels", labels)
 
     @property
@@ -179,11 +166,9 @@ class Cross(Rule):
     ('F / 0', 'F / 1', 'M / 0', 'M / 1')
     """
 
-    cross: tuple[Rule, ...] = parameter(check=is_list, doc="rules to cross, each of one column")
-    separator: str = parameter(" / ", check=is_text, doc="text between two labels")
-    labels: tuple[str, ...] | None = parameter(
-        None, check=is_list, doc="labels of all combinations"
-    )
+    cross: tuple[Rule, ...] = parameter(check=is_list)
+    separator: str = parameter(" / ", check=is_text)
+    labels: tuple[str, ...] | None = parameter(None, check=is_list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,45 +179,27 @@ class Cross(Rule):
         stated = {f.name for f in fields(Rule) if getattr(self, f.name) != f.default}
         if stated:
             raise not_allowed(self, min(stated), "each of the crossed rules says it for itself")
-        if self.size > MAX_LABELS:
+        size = prod(len(rule.all_labels) for rule in rules)
+        if size > MAX_LABELS:
             raise ValueError(
-                f"Cross.cross makes {self.size} labels, at most {MAX_LABELS} are possible: make "
+                f"Cross.cross makes {size} labels, at most {MAX_LABELS} are possible: make "
                 "each an attribute"
             )
         rows = product(*(rule.all_labels for rule in rules))
-        default = tuple(self.separator.join(map(str, row)) for row in rows)
-        labels = tuple(map(str, self.labels or default))
-        if len(labels) != len(default):
-            raise not_allowed(self, "labels", f"need {len(default)}, one a combination")
         object.__setattr__(self, "cross", rules)
-        object.__setattr__(self, "labels", labels)
-
-    @property
-    def size(self) -> int:
-        """Number of combinations."""
-        return prod(len(rule.all_labels) for rule in self.cross)
+        usual = tuple(self.separator.join(map(str, row)) for row in rows)
+        self._name(usual, self.labels and map(str, self.labels))
 
     @property
     def leaves(self) -> tuple[Rule, ...]:
         """The rules that are crossed."""
         return self.cross
 
-    def combined(self, codes: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"]:
-        """Return the codes of combinations."""
-        combined = codes[0]
-        for rule, more in zip(self.cross[1:], codes[1:], strict=True):
-            combined = combined * len(rule.all_labels) + more
-        return combined
-
 
 # Bins
 
 _LARGEST = 1e300
 _ENDS = ("other", "clamp")
-
-
-def _edge(doc: str) -> Any:
-    return parameter(None, -_LARGEST, _LARGEST, doc=doc)
 
 
 @value
@@ -271,31 +238,21 @@ class Bins(Rule):
     ('over 0 to 18', 'over 18 to 65')
     """
 
-    edges: tuple[float, ...] | None = parameter(None, check=is_list, doc="edges of all bins")
-    low: float | None = _edge("the first edge")
-    high: float | None = _edge("the last edge")
-    width: float | None = parameter(None, 0, _LARGEST, strict=True, doc="width of each bin")
-    bins: int | None = parameter(None, 1, MAX_LABELS, integer=True, doc="number of bins")
-    closed: str = parameter(
-        "left", choices=("left", "right"), doc="edge that belongs to the bin"
-    )
-    below: str = parameter(
-        "other", choices=_ENDS, doc="treatment of numbers below the first bin"
-    )
-    above: str = parameter(
-        "other", choices=_ENDS, doc="treatment of numbers above the last bin"
-    )
-    labels: tuple[str, ...] | None = parameter(None, check=is_list, doc="one label per bin")
+    edges: tuple[float, ...] | None = parameter(None, check=is_list)
+    low: float | None = parameter(None, -_LARGEST, _LARGEST)
+    high: float | None = parameter(None, -_LARGEST, _LARGEST)
+    width: float | None = parameter(None, 0, _LARGEST, strict=True)
+    bins: int | None = parameter(None, 1, MAX_LABELS, integer=True)
+    closed: str = parameter("left", choices=("left", "right"))
+    below: str = parameter("other", choices=_ENDS)
+    above: str = parameter("other", choices=_ENDS)
+    labels: tuple[str, ...] | None = parameter(None, check=is_list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.edges is not None:
             object.__setattr__(self, "edges", tuple(self.edges))
-        n = len(self._edges) - 1
-        labels = tuple(map(str, self.labels or self._default_labels()))
-        object.__setattr__(self, "labels", labels)
-        if len(labels) != n:
-            raise not_allowed(self, "labels", f"need {n}, one a bin")
+        self._name(self._usual_labels(), self.labels and map(str, self.labels))
 
     @cached_property
     def _edges(self) -> Float[np.ndarray, " edges"]:
@@ -311,20 +268,16 @@ class Bins(Rule):
             raise ValueError("Bins needs edges, or low and high with width or bins")
         else:
             edges = self._even_edges()
-        falls = np.flatnonzero(edges[1:] <= edges[:-1])
-        if len(edges) < 2 or len(falls):
-            at = (
-                f": {edges[falls[0]]:.17g} and {edges[falls[0] + 1]:.17g}" if len(falls) else ""
-            )
-            raise ValueError(f"Bins.edges must be at least two, in ascending order{at}")
+        falls = np.flatnonzero(np.diff(edges) <= 0)[:1]
+        at = " and ".join(f"{x:.17g}" for i in falls for x in edges[i : i + 2])
+        if len(edges) < 2 or at:
+            raise ValueError(f"Bins.edges must be at least two, in ascending order: {at}")
         return edges
 
     def _even_edges(self) -> Float[np.ndarray, " edges"]:
         """Numbers are taken as they are written: 0.1 is a tenth."""
         low = Fraction(repr(self.low))
         length = Fraction(repr(self.high)) - low
-        if length <= 0:
-            raise not_allowed(self, "high", f"need a number above low = {self.low}")
         n = self.bins or length / Fraction(repr(self.width))
         if n != int(n):
             need = f"need a width that divides {self.low} … {self.high} into whole bins"
@@ -333,7 +286,7 @@ class Bins(Rule):
             raise not_allowed(self, "width", f"it makes more than {MAX_LABELS} bins")
         return np.array([float(low + length * i / n) for i in range(int(n) + 1)])
 
-    def _default_labels(self) -> list[str]:
+    def _usual_labels(self) -> tuple[str, ...]:
         edges = [repr(x).removesuffix(".0") for x in self._edges.tolist()]
         pairs = zip(edges[:-1], edges[1:], strict=True)
         left = self.closed == "left"
@@ -344,7 +297,7 @@ class Bins(Rule):
             labels[-1] = f"{edges[-2]} or more" if left else f"over {edges[-2]}"
         if len(labels) == 1 and self.below == self.above == "clamp":
             labels = ["any number"]
-        return labels
+        return tuple(labels)
 
     @property
     def need(self) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from workbench.compiled import njit, pa, pc, pd
+from workbench.compiled import njit, pd, pl
 from workbench.spaces.hierarchies import Digits, Hierarchy, Keys
 from workbench.value import Int, UInt8, parameter, value
 
@@ -56,9 +56,8 @@ class Prefixes(Hierarchy):
             if isinstance(x, str) and 0 < len(x) == len(set(x)) < 2**15 and "\0" not in x
             else "need a text of different symbols, fewer than 32768, none of them NUL"
         ),
-        doc="the symbols, in the order of keys",
     )
-    depth: int = parameter(20, 1, integer=True, doc="largest length of a string")
+    depth: int = parameter(20, 1, integer=True)
     attribute: str = "string"
 
     @cached_property
@@ -80,19 +79,28 @@ class Prefixes(Hierarchy):
 
     def encode(self, strings: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
         """Return the keys of strings that fit, from numpy, pandas, polars, Arrow or any sequence of text."""
-        ascii = self.alphabet.isascii()
-        codes, width, starts = _symbols(strings, None if ascii else self.depth + 1)
-        if codes.dtype == np.uint8 and not ascii:
-            raise ValueError("bytes can only be read where the alphabet is ASCII: decode them")
+        try:
+            texts = pl.Series(values=strings, dtype=pl.String)
+        except (TypeError, pl.exceptions.PolarsError):
+            raise ValueError("strings must be text: need a sequence of strings") from None
+        if texts.has_nulls():
+            raise ValueError("strings are missing: leave them out before")
+        array = texts.to_arrow()
+        _, offsets, data = array.buffers()
+        starts = np.frombuffer(offsets, np.int64)[array.offset :][: len(array) + 1]
+        codes = np.frombuffer(data or b"", np.uint8)
+        if not self.alphabet.isascii():
+            text = codes[starts[0] : starts[-1]].tobytes().decode()
+            codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+            starts = np.append(0, texts.str.len_chars().cum_sum().cast(pl.Int64))
         table = np.full(max(map(ord, self.alphabet)) + 2, _FOREIGN, np.uint16)
         for i, symbol in enumerate(self.alphabet):
             table[ord(symbol)] = i + 1
-        n = len(starts) - 1 if width is None else len(codes) // max(1, width)
-        keys = np.empty((self.digits.word_count, n), np.uint64)
-        why = np.zeros(n, np.uint8)
+        keys = np.empty((self.digits.word_count, len(array)), np.uint64)
+        why = np.zeros(len(array), np.uint8)
         radix = len(self.alphabet) + 1
         split = self.digits.first_word_levels
-        fit = _packed(codes, width or 0, starts, table, radix, self.depth, split, keys, why)
+        fit = _packed(codes, starts, table, radix, self.depth, split, keys, why)
         return keys[:, :fit], why
 
     def random_keys(
@@ -117,86 +125,30 @@ class Prefixes(Hierarchy):
         return pd.DataFrame({self.attribute: texts, "complete": complete})
 
 
-class _Symbols(NamedTuple):
-    """Bytes or code points of all strings in a row."""
-
-    codes: np.ndarray
-    width: int | None  # of each string, padded with 0; None where they differ
-    starts: np.ndarray  # of each string, and the end of the last, where they differ
-
-
-def _symbols(strings: Any, max_length: int | None) -> _Symbols:
-    """Bytes of all strings, or code points of the first `max_length` symbols of each."""
-    if isinstance(strings, np.ndarray) and strings.dtype.kind in "SU":
-        if strings.ndim != 1:
-            raise ValueError(f"strings of shape {strings.shape} do not fit: need one dimension")
-        padded = np.ascontiguousarray(strings)
-        codes = padded.view(np.uint8 if padded.dtype.kind == "S" else np.uint32)
-        return _Symbols(codes, len(codes) // max(1, len(padded)), np.empty(0, np.int64))
-    array = _arrow_strings(strings)
-    if max_length is None:
-        _, offsets, data = array.buffers()
-        starts = np.frombuffer(offsets, np.int64)
-        starts = starts[array.offset : array.offset + len(array) + 1]
-        return _Symbols(np.frombuffer(data or b"", np.uint8), None, starts)
-    array = pc.utf8_slice_codeunits(array, 0, max_length)
-    array = pc.replace_substring(array, "\0", chr(0x10FFFF))  # NUL would be taken for padding
-    return _symbols(np.array(array.to_pylist() or [""])[: len(array)], max_length)
-
-
-def _arrow_strings(strings: Any) -> pa.Array:
-    """Text of any kind as one Arrow array without missing values."""
-    try:
-        if not isinstance(strings, pa.Array | pa.ChunkedArray):
-            to_arrow = getattr(strings, "to_arrow", None)
-            strings = to_arrow() if to_arrow else pa.array(strings, pa.large_string())
-        if isinstance(strings, pa.ChunkedArray):
-            strings = strings.combine_chunks()
-        strings = strings.cast(pa.large_string())
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        raise ValueError("strings must be text: need a sequence of strings") from None
-    if strings.null_count:
-        raise ValueError("strings are missing: leave them out before")
-    return strings
-
-
 @njit(cache=True, nogil=True)
-def _packed(codes, width, starts, table, radix, depth, split, keys, why):
+def _packed(codes, starts, table, radix, depth, split, keys, why):
     inside = 0
     base = np.uint64(radix)
     past = table.size - 1
-    table[0] = 0 if starts.size == 0 else table[0]  # padding
     for i in range(why.size):
-        start = i * width
-        end = (i + 1) * width
-        if starts.size:
-            start = starts[i]
-            end = starts[i + 1]
+        start = starts[i]
+        end = starts[i + 1]
         first = np.uint64(0)
         second = np.uint64(0)
         strange = np.uint16(0)
-        ended = False
-        gap = False
         used = min(end, start + depth)
         for at in range(start, min(used, start + split)):
             digit = table[min(codes[at], past)]
             strange |= digit
-            gap |= ended & (digit > 0)
-            ended |= digit == 0
             first = first * base + np.uint64(digit)
         for at in range(start + split, used):
             digit = table[min(codes[at], past)]
             strange |= digit
-            gap |= ended & (digit > 0)
-            ended |= digit == 0
             second = second * base + np.uint64(digit)
-        long = False
         for at in range(used, end):
-            digit = table[min(codes[at], past)]
-            strange |= digit
-            long |= digit > 0
-        if strange >> 15 or gap or long:
-            why[i] = 2 if strange >> 15 or (gap or (long and ended)) else 1
+            strange |= table[min(codes[at], past)]
+        why[i] = 2 if strange >> 15 else end > used
+        if why[i]:
             continue
         for _ in range(split - (used - start)):
             first *= base

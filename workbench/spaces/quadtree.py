@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache, cached_property
-from math import isfinite
 from typing import ClassVar
 
 import numpy as np
@@ -47,8 +46,8 @@ class Quadtree(Boxed):
 
     reasons: ClassVar[tuple[str, ...]] = ("outside the box",)
 
-    dims: int = parameter(low=1, high=16, integer=True, doc="dimensions")
-    depth: int = parameter(low=1, high=52, integer=True, doc="levels of halving")
+    dims: int = parameter(low=1, high=16, integer=True)
+    depth: int = parameter(low=1, high=52, integer=True)
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
     attributes: tuple[str, ...] = None  # type: ignore[assignment]  # filled below
@@ -62,8 +61,6 @@ class Quadtree(Boxed):
             fix(self, name, tuple(entries))
             if len(entries) != self.dims:
                 raise ValueError(f"Quadtree.{name} = {entries!r} must have {self.dims} entries")
-            if name != "attributes" and not all(map(isfinite, entries)):
-                raise ValueError(f"Quadtree.{name} = {entries!r} must be finite")
         if not all(_MIN_SIDE < b - a < 1 / _MIN_SIDE for a, b in zip(*self.box, strict=True)):
             raise ValueError(
                 f"Quadtree.low = {self.low!r} must lie below high = {self.high!r}, by {_MIN_SIDE} to "
@@ -106,9 +103,7 @@ class Quadtree(Boxed):
                 f"points of shape {points.shape} and type {points.dtype} do not fit: need numbers, "
                 f"{self.dims} a point"
             )
-        points = np.ascontiguousarray(
-            points, np.float32 if points.dtype == "f4" else np.float64
-        )
+        points = np.ascontiguousarray(points, float)
         keys = np.empty((self.digits.word_count, len(points)), np.uint64)
         low, high = (np.array(x, float) for x in self.box)
         spread = _spread(self.dims)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
@@ -14,7 +14,7 @@ from unicodedata import normalize
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.value import Int, parameter, plain, shown, value
+from workbench.value import Bool, Int, not_allowed, parameter, plain, shown, value
 
 # Matching
 
@@ -72,20 +72,14 @@ class Texts:
         return pl.Enum([*places]), pl.Series([*places.values()], dtype=pl.Int64)
 
     @cached_property
-    def _integers(self) -> dict[int, int]:
-        return self._numbers(int)
-
-    @cached_property
-    def _floats(self) -> dict[float, int]:
-        return self._numbers(float)
-
-    def _numbers(self, kind: Any) -> dict[Any, int]:
-        """Places of the texts that are numbers of this kind."""
-        numbers = {}
+    def _numbers(self) -> dict[Any, dict[Any, int]]:
+        """Places of the texts that are integers, and of those that are floats."""
+        numbers: dict[Any, dict[Any, int]] = {int: {}, float: {}}
         for text, place in self._canonical.items():
-            with suppress(ValueError):
-                if canonical(kind(text)) == text:
-                    numbers[kind(text)] = place
+            for kind, places in numbers.items():
+                with suppress(ValueError):
+                    if canonical(kind(text)) == text:
+                        places[kind(text)] = place
         return numbers
 
     def places(self, values: pl.Series) -> pl.Series:
@@ -93,11 +87,11 @@ class Texts:
         kind = values.dtype
         if kind.is_float():
             values = values.cast(pl.Float64)
-            large = [float(x) for x in self._integers if abs(x) >= _EXACT]
+            large = [float(x) for x in self._numbers[int] if abs(x) >= _EXACT]
             _refuse_rounded(values, values.is_in(large))
-            return _replaced(values, self._floats)
+            return _replaced(values, self._numbers[float])
         if kind.is_integer():
-            return _replaced(values, self._integers)
+            return _replaced(values, self._numbers[int])
         if kind == pl.Boolean:
             values = values.replace_strict(
                 [False, True], ["False", "True"], return_dtype=pl.String
@@ -194,7 +188,8 @@ def is_list(x: Any) -> str | None:
     return None if isinstance(x, list | tuple | range) and len(x) else "need a list"
 
 
-def _are_texts(x: Any) -> str | None:
+def are_texts(x: Any) -> str | None:
+    """A check for `parameter`."""
     is_list = isinstance(x, list | tuple)
     good = is_list and all(type(text) in (str, int) for text in x)
     return why_no_unicode("".join(map(str, x))) if good else "need a list of texts, or integers"
@@ -221,16 +216,12 @@ class Rule:
     """
 
     _: KW_ONLY
-    column: str | None = parameter(
-        None, check=is_text, doc="column, if it differs from the attribute's name"
-    )
-    other: str = parameter("refuse", choices=_ACTIONS, doc="treatment of values outside")
-    missing: str = parameter("refuse", choices=_ACTIONS, doc="treatment of missing values")
-    missing_values: tuple[str, ...] = parameter(
-        (), check=_are_texts, doc="texts that mean missing"
-    )
-    other_label: str = parameter("other", check=is_text, doc="label of values outside")
-    missing_label: str = parameter("missing", check=is_text, doc="label of missing values")
+    column: str | None = parameter(None, check=is_text)
+    other: str = parameter("refuse", choices=_ACTIONS)
+    missing: str = parameter("refuse", choices=_ACTIONS)
+    missing_values: tuple[str, ...] = parameter((), check=are_texts)
+    other_label: str = parameter("other", check=is_text)
+    missing_label: str = parameter("missing", check=is_text)
 
     def __post_init__(self) -> None:
         texts = tuple(dict.fromkeys(map(str, self.missing_values)))
@@ -241,6 +232,13 @@ class Rule:
         @property
         def labels(self) -> Any:
             """What values become, in the order of codes."""
+
+    def _name(self, usual: Any, stated: Any) -> None:
+        """Set the labels to those that are stated, as many as the `usual` ones, or to these."""
+        labels = tuple(usual if stated is None else stated)
+        if len(labels) != len(usual):
+            raise not_allowed(self, "labels", f"need {len(usual)}")
+        object.__setattr__(self, "labels", usual if labels == tuple(usual) else labels)
 
     @property
     def all_labels(self) -> tuple[Any, ...] | range:
@@ -266,6 +264,12 @@ class Rule:
 
     def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
         """Places in `all_labels`, REFUSED or DROPPED."""
+        kind = values.dtype
+        if kind in (pl.Categorical, pl.Enum):
+            different, rows = distinct(values)
+            return self.codes(different)[rows]
+        if kind == pl.Decimal or kind in (pl.Int128, pl.UInt128):
+            values = values.cast(pl.String)  # so that no digit is lost
         places = self.places(values)
         missing = values.is_null()
         if values.dtype.is_float():
@@ -284,16 +288,60 @@ class Rule:
     def _missing_texts(self) -> Texts:
         return Texts(dict.fromkeys(self.missing_values, 0))
 
-    def combined(self, codes: Sequence[Int[np.ndarray, " rows"]]) -> Int[np.ndarray, " rows"]:
-        """The attribute's codes of those of its leaves, none of which is refused or dropped."""
-        return codes[0]
-
 
 def some(labels: Sequence[Any]) -> str:
     """The first labels of a list, for an error."""
-    text = ""
-    for i, label in enumerate(labels):
-        if i and len(text) > _SHOWN:
-            return f"{text}, …"
-        text += f"{', ' if i else ''}{plain(label) if len(str(label)) <= _SHOWN else shown(str(label))}"
-    return text
+    text = plain(", ".join(str(label)[:_SHOWN] for label in labels[:_SHOWN]))
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+# Rows
+
+_EXAMPLES = 10  # different values of refused rows
+
+
+def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"]]:
+    """The different values of a column that lists them, as text, and each row's place."""
+    rows = values.to_physical().cast(pl.UInt32)
+    none = int(rows.max() or 0) + 1
+    numbers = rows.fill_null(none).to_numpy()
+    last_row = np.full(none + 1, -1)
+    last_row[numbers] = np.arange(len(numbers))
+    is_there = last_row >= 0
+    places = np.cumsum(is_there) - 1
+    return values.gather(last_row[is_there]).cast(pl.String), places[numbers]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Rows of one column that a rule refuses.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    need : str
+        What its values have to be.
+    count : int
+        How many rows.
+    examples : dict
+        Different values, the first ten, and the row that each first stands in.
+    """
+
+    column: str
+    need: str
+    count: int
+    examples: dict[Any, int]
+
+    @classmethod
+    def of(
+        cls, column: str, need: str, values: pl.Series, refused: Bool[np.ndarray, " rows"]
+    ) -> Iterator[Refusal]:
+        """The refusal of some rows, if there are any."""
+        rows = np.flatnonzero(refused)
+        if len(rows):
+            values = values.gather(rows)
+            first = values.arg_unique().sort()[:_EXAMPLES]
+            found = zip(values.gather(first), rows[first.to_numpy()].tolist(), strict=True)
+            examples = {None if value != value else value: row for value, row in found}
+            yield cls(column, need, len(rows), examples)

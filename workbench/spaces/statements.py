@@ -26,14 +26,6 @@ _KINDS: dict[Any, str] = {  # and the words of which each needs one
     Labels: "labels from to file",
 }
 _WAYS = "from", "to", "step", "file"  # to state labels
-_IN_WORDS = {
-    "array": "a list",
-    "bool": "true or false",
-    "float": "a number",
-    "int": "an integer",
-    "object": "an object",
-    "str": "text",
-}
 
 
 def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule:
@@ -86,12 +78,6 @@ def _rule(stated: Any, name: str, folder: Path | None) -> Rule:
 def field_in_words(e: msgspec.ValidationError) -> str:
     """The path of a field below the attribute, and what is expected there."""
     text, _, path = str(e).partition(" - at `$")
-    found = re.match("Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?$", text)
-    if found:
-        allowed = found[1].replace("int | float", "float").split(" | ")
-        kinds = [_IN_WORDS.get(kind, kind) for kind in allowed if kind != "null"]
-        text = f"expected {' or '.join(kinds)}{found[2]}"
-        text += f", got {_IN_WORDS.get(found[3], found[3])}" if found[3] else ""
     return plain(f"{path.removesuffix('`')}: {text}")[:300]
 
 
@@ -130,7 +116,7 @@ def _labels(
         return tuple(line.strip() for line in lines if line.strip())
     if labels is not None:
         return range(labels) if type(labels) is int else labels
-    numbers = (ends.get("from"), ends.get("to"), step)
+    numbers: Any = (ends.get("from"), ends.get("to"), step)
     if not all(type(x) is int and abs(x) < 2**63 for x in numbers) or step == 0:
         raise ValueError(
             "need from and to, the first and the last integer, and a step other than 0, if any; got "
@@ -144,22 +130,15 @@ def _labels(
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
     """What `rule_from_dict` reads; the labels always stand in it."""
-    stated: dict[str, Any] = {}
-    for f in fields(rule):
-        content = getattr(rule, f.name)
-        if f.name == "labels" or content != f.default:
-            stated[f.name] = list(content) if isinstance(content, tuple) else content
-    if isinstance(rule, Map):
+    stated = {f.name: getattr(rule, f.name) for f in fields(rule)}
+    stated = {f.name: stated[f.name] for f in fields(rule) if stated[f.name] != f.default}
+    if isinstance(rule, Labels) and isinstance(rule.labels, range):
+        stated |= range_to_dict(stated.pop("labels"))
+    elif isinstance(rule, Map):
         stated["map"] = dict(rule.map)
     elif isinstance(rule, Cross):
         stated["cross"] = [rule_to_dict(part) for part in rule.cross]
-    labels = stated["labels"]
-    if isinstance(labels, range) and isinstance(rule, Labels):
-        stated |= range_to_dict(labels)
-        del stated["labels"]
-    elif isinstance(labels, range):
-        stated["labels"] = list(labels)
-    return stated
+    return {word: list(x) if isinstance(x, tuple | range) else x for word, x in stated.items()}
 
 
 def range_to_dict(labels: range) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -57,20 +58,16 @@ class Taxonomy(Hierarchy):
     def __post_init__(self) -> None:
         rows = tuple((str(c), None if p is None else str(p)) for c, p in self.parents)
         object.__setattr__(self, "parents", rows)
-        codes = Counter(code for code, _ in rows)
-        for code, count in codes.items():
-            if count > 1:
-                raise ValueError(f"Taxonomy.parents: {code!r} stands twice")
-        for _, parent in rows:
-            if parent is not None and parent not in codes:
+        twice, count = Counter(code for code, _ in rows).most_common(1)[0] if rows else ("", 0)
+        if count > 1:
+            raise ValueError(f"Taxonomy.parents: {twice!r} stands twice")
+        reached = {code for path in self._paths for code in path}
+        for code, parent in rows:
+            if code not in reached:
                 raise ValueError(
-                    f"Taxonomy.parents: {parent!r} is a parent and not in the list"
+                    f"Taxonomy.parents: {code!r} belongs to {parent!r}, which is not in the list, or "
+                    "belongs to itself in the end"
                 )
-        unreached = set(codes).difference(*(path for _, path in self._paths))
-        if unreached:
-            raise ValueError(
-                f"Taxonomy.parents: {min(unreached)!r} belongs to itself, in the end"
-            )
         super().__post_init__()
 
     @classmethod
@@ -112,27 +109,26 @@ class Taxonomy(Hierarchy):
         return below
 
     @cached_property
-    def _paths(self) -> list[tuple[tuple[int, ...], tuple[str | None, ...]]]:
-        """The digits of each leaf, and the codes from the top to it, in the order of keys."""
+    def _paths(self) -> list[tuple[str | None, ...]]:
+        """The codes from the top to each leaf, in the order of keys."""
         leaves = []
-        waiting: list[tuple[tuple[int, ...], tuple[str | None, ...]]] = [((), (None,))]
+        waiting: list[tuple[str | None, ...]] = [(None,)]
         while waiting:
-            digits, path = waiting.pop()
+            path = waiting.pop()
             below = self._below.get(path[-1], [])
+            waiting += [(*path, code) for code in reversed(below)]
             if not below:
-                leaves.append((digits, path))
-            for i in reversed(range(len(below))):
-                waiting.append(((*digits, i), (*path, below[i])))
+                leaves.append(path)
         return leaves
 
     @cached_property
     def digits(self) -> Digits:
         """Return places among siblings, 0 below a leaf."""
         most = Counter[int]()
-        for _, path in self._paths:
+        for path in self._paths:
             for level, code in enumerate(path[:-1]):
                 most[level] = max(most[level], len(self._below[code]))
-        return Digits(tuple(most[level] for level in range(len(most))))
+        return Digits(tuple(most.values()))
 
     @property
     def branching(self) -> int:
@@ -142,14 +138,17 @@ class Taxonomy(Hierarchy):
     @cached_property
     def _leaves(self) -> _Leaves:
         depth = self.digits.depth
+        place: dict[str | None, int] = {}
+        for below in self._below.values():
+            place |= {code: i for i, code in enumerate(below)}
         keys = np.zeros((self.digits.word_count, len(self._paths)), np.uint64)
         codes = np.empty((depth + 1, len(self._paths)), object)
         children = np.zeros(codes.shape, np.int64)
-        for leaf, (digits, path) in enumerate(self._paths):
-            for level, digit in enumerate(digits):
-                step = np.uint64(digit * self.digits.widths[level])
+        for leaf, path in enumerate(self._paths):
+            for level, (above, code) in enumerate(pairwise(path)):
+                step = np.uint64(place[code] * self.digits.widths[level])
                 keys[self.digits.word_of_level(level), leaf] += step
-                children[level, leaf] = len(self._below[path[level]])
+                children[level, leaf] = len(self._below[above])
             codes[:, leaf] = ("all", *path[1:], *path[-1:] * (depth + 1 - len(path)))
         return _Leaves(keys, codes, children)
 
@@ -290,11 +289,7 @@ class Attributes(Boxed):
         """Return a table with one row per box: a label per attribute, or "*" for all of it."""
         frame = self.domain.frame(self.domain.keys(lo)).astype(object)
         wide = (hi - lo > 1) & (np.array(self.shape) > 1)
-        mixed = {
-            name: str
-            for name, any_wide in zip(frame, wide.any(axis=0), strict=True)
-            if any_wide
-        }
+        mixed = dict.fromkeys(frame.columns[wide.any(axis=0)], str)
         return frame.astype(mixed).mask(wide, "*")  # files have columns of one type
 
 

@@ -81,26 +81,18 @@ class TimePart(Rule):
     ('Monday', 'Tuesday')
     """
 
-    time: str = parameter(choices=tuple(_PARTS), doc="part of the time")
-    format: str | None = parameter(None, check=is_text, doc="format of text")
-    zone: str | None = parameter(None, check=_is_zone, doc="time zone of the part")
-    recorded_in: str | None = parameter(
-        None, check=_is_zone, doc="time zone of times without one"
-    )
-    labels: tuple[Any, ...] | range | None = parameter(
-        None, check=is_list, doc="labels, in order"
-    )
+    time: str = parameter(choices=tuple(_PARTS))
+    format: str | None = parameter(None, check=is_text)
+    zone: str | None = parameter(None, check=_is_zone)
+    recorded_in: str | None = parameter(None, check=_is_zone)
+    labels: tuple[Any, ...] | range | None = parameter(None, check=is_list)
     first: str | int | None = None
     last: str | int | None = None
-    date_only: bool = parameter(False, choices=(False, True), doc="read midnight UTC as a date")
+    date_only: bool = parameter(False, choices=(False, True))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        usual, _ = self._span
-        labels = tuple(usual if self.labels is None else self.labels)
-        if len(labels) != len(usual):
-            raise not_allowed(self, "labels", f"need {len(usual)}")
-        object.__setattr__(self, "labels", usual if labels == tuple(usual) else labels)
+        self._name(self._span[0], self.labels)
         if self.date_only and (self.zone or self.time == "hour"):
             raise not_allowed(self, "date_only", "a date alone has no zone and no hour")
         if self.recorded_in and not self.zone:
@@ -194,24 +186,19 @@ class TimePart(Rule):
             return self._in_zone(values)
         if kind in (pl.Date, pl.Time) and (kind == pl.Time) == (self.time == "hour"):
             return values
-        if kind not in (pl.String, pl.Categorical, pl.Enum):
+        if kind != pl.String or self.format is None:
             raise ValueError(
-                f"column {shown(values.name)} holds {kind}: TimePart {self.time!r} needs times or text"
+                f"column {shown(values.name)} holds {kind}: TimePart {self.time!r} needs dates or times, or "
+                'text with its format, for example "format": "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00'
             )
-        if self.format is None:
-            raise ValueError(
-                f"column {shown(values.name)} holds text. State how its times are written, for example "
-                '"format": "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00, or "%Y-%m-%d" for 2025-03-31.'
-            )
-        return self._formatted(values.cast(pl.String), self.format)
+        return self._formatted(values, self.format)
 
     def _in_zone(self, times: pl.Series) -> pl.Series:
         """The clock of `zone`, where it is stated; of dates as midnight UTC that of UTC."""
         if self.date_only:
             if times.dtype.time_zone is not None:
                 times = times.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-            is_midnight = (times.dt.time() == time(0)).fill_null(False)
-            return times.set(~is_midnight, None)
+            return only(times, times.dt.time() == time(0))
         if times.dtype.time_zone is None and self.recorded_in:
             times = times.dt.replace_time_zone(
                 self.recorded_in, ambiguous="earliest", non_existent="null"
