@@ -8,8 +8,7 @@ from experiments.fan2015 import fig6 as fan2015_fig6
 from experiments.fan2015 import table4
 from experiments.fan2015.data import RatedFilms
 from experiments.hay2010 import fig5, fig6, fig7
-from tests.datasets.test_datasets import pack
-from tests.datasets.test_reading import zipped
+from tests.datasets.files import pack, zipped
 from workbench.datasets import (
     Gowalla,
     InteractionsTwin,

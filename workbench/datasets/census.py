@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from workbench.data import Bound, SparseTable
 from workbench.data.sources import Layout
@@ -68,13 +68,12 @@ class Adult(RealFile):
     @property
     def domain(self) -> Domain:
         """The chosen attributes with the publisher's lists of values."""
-        labels = ADULT.project(self.attributes).labels or ()
+        labels: Any = ADULT.project(self.attributes).labels
         if self.missing == "drop":
             labels = tuple(
-                x if isinstance(x, range) else tuple(y for y in x or () if y != "?")
-                for x in labels
+                x if "?" not in x else tuple(y for y in x if y != "?") for x in labels
             )
-        return Domain(self.attributes, tuple(len(x or ()) for x in labels), labels)
+        return Domain(self.attributes, tuple(map(len, labels)), labels)
 
     def files(self) -> tuple[File, ...]:
         """The two parts, as UCI publishes them, or the first."""
@@ -83,9 +82,12 @@ class Adult(RealFile):
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for a value that is not in the lists."""
         domain = self.domain
-        missing = {} if self.missing == "keep" else dict(missing="drop", missing_values=("?",))
-        rules = tuple(Labels(x or (), **missing) for x in domain.labels or ())
-        known = Domain(domain.attributes, domain.shape, domain.labels, rules)
+        labels: Any = domain.labels
+        missing: Any = {}
+        if self.missing == "drop":
+            missing = dict(missing="drop", missing_values=("?",))
+        rules = tuple(Labels(x, **missing) for x in labels)
+        known = Domain(domain.attributes, domain.shape, labels, rules)
         rows = [batch for file in self.files() for batch in file.batches(self.attributes)]
         keys = (known.row_keys(batch.frame, batch.refusal)[0] for batch in rows)
         adults = table(domain, ((own, None) for own in keys), Bound())
@@ -151,11 +153,11 @@ class CensusIncome(RealFile):
         """The chosen attributes with the publisher's lists of values."""
         starts = range(0, 90, self.age_band)
         bands = (*(f"{a}-{a + self.age_band - 1}" for a in starts), "90+")
-        labels = dict(zip(CENSUS.attributes, CENSUS.labels or (), strict=True))
+        labels: Any = dict(zip(CENSUS.attributes, CENSUS.labels or (), strict=True))
         if self.age_band > 1:
             labels["Age"] = bands
         chosen = tuple(labels[a] for a in self.attributes)
-        return Domain(self.attributes, tuple(len(x or ()) for x in chosen), chosen)
+        return Domain(self.attributes, tuple(map(len, chosen)), chosen)
 
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for a value that is not in the lists."""

@@ -106,25 +106,17 @@ _HOW = (
     "its authors publish it at https://github.com/rahmanidashti/LGLMF: save Gowalla_train.txt, "
     "_tune, _test and _poi_coos in a folder gowalla"
 )
-_LGLMF = {
-    part: File(
-        "gowalla",
-        f"Gowalla_{part}.txt",
-        sha256=(sha256,),
-        how=_HOW,
-        layout=Layout(tuple(names), separator="\t"),
-    )
-    for part, sha256, *names in (
-        ("train", "c47451c15f86ac6fb0ef22edd258263ce3c84a7bd1706962aa0ca067ddbd58d8", *_VISIT),
-        ("tune", "79f2ed31085140a6420425c0fa4e4d749146633fec80363bc2419327462c35dc", *_VISIT),
-        ("test", "c9ec8be54c36b57b20f286c047c37e1fe0986931d84e7fd97bbe70f74745c8b3", *_VISIT),
-        (
-            "poi_coos",
-            "42a78f74f44d06a7861dd302e184b882e44888eff12034c6ca8eaa61008c8b11",
-            *_PLACE,
-        ),
-    )
+_SHA256 = {
+    "train": "c47451c15f86ac6fb0ef22edd258263ce3c84a7bd1706962aa0ca067ddbd58d8",
+    "tune": "79f2ed31085140a6420425c0fa4e4d749146633fec80363bc2419327462c35dc",
+    "test": "c9ec8be54c36b57b20f286c047c37e1fe0986931d84e7fd97bbe70f74745c8b3",
+    "poi_coos": "42a78f74f44d06a7861dd302e184b882e44888eff12034c6ca8eaa61008c8b11",
 }
+
+
+def _file(part: str) -> File:
+    layout = Layout(_PLACE if part == "poi_coos" else _VISIT, separator="\t")
+    return File("gowalla", f"Gowalla_{part}.txt", "", (_SHA256[part],), how=_HOW, layout=layout)
 
 
 @value
@@ -158,7 +150,7 @@ class Gowalla(RecordsFile):
     version: str = parameter("lglmf", choices=("lglmf", "snap", "austin"), doc="published file")
 
     @property
-    def items(self) -> range | tuple[Any, ...]:  # type: ignore[override]
+    def items(self) -> range | tuple[Any, ...]:
         """Places by number; reads SNAP's file."""
         return range(PLACES) if self.version == "lglmf" else super().items
 
@@ -169,7 +161,7 @@ class Gowalla(RecordsFile):
 
     def files(self) -> tuple[File, ...]:
         """Three parts and the places, or SNAP's one file."""
-        return tuple(_LGLMF.values()) if self.version == "lglmf" else (_SNAP_FILE,)
+        return tuple(map(_file, _SHA256)) if self.version == "lglmf" else (_SNAP_FILE,)
 
     def remarks(self) -> tuple[str, ...]:
         """Differences between "austin" and the collection of Fan & Jin in their Table 4."""
@@ -216,10 +208,10 @@ def _lglmf() -> pl.DataFrame:
             "place": integers(0, PLACES - 1),
             "count": integers(1, check_ins),
         }
-        places = _LGLMF[part].frame(columns)
+        places = _file(part).frame(columns)
         if places["count"].sum() != check_ins:
             found = f"found {places['count'].sum():,} check-ins, need {check_ins:,}"
-            raise ValueError(f"{_LGLMF[part].find()}: {found}")
+            raise ValueError(f"{_file(part).find()}: {found}")
         each = places[np.repeat(np.arange(len(places)), places["count"])]
         region = pl.lit(regions).gather(pl.col("place"))
         parts.append(each.select(records("user", "place", region)))
@@ -228,7 +220,7 @@ def _lglmf() -> pl.DataFrame:
 
 def _regions() -> pl.Series:
     """The region of each place."""
-    file = _LGLMF["poi_coos"]
+    file = _file("poi_coos")
     columns = {
         "place": integers(0, PLACES - 1),
         "latitude": degrees(90),

@@ -98,12 +98,10 @@ class OnTheMap(RealFile):
 
     def files(self) -> tuple[File, ...]:
         """Published files of these states and this year: main, aux and crosswalk."""
-        files = []
-        for state in self.states:
-            version = _version_to_fetch(state, self.year)
-            main_and_aux = (_od(state, part, self.year, version) for part in ("main", "aux"))
-            files += [*main_and_aux, _crosswalk_file(state, version)]
-        return tuple(files)
+        jobs = (f"od_{part}_JT00_{self.year}" for part in ("main", "aux"))
+        names = (*jobs, "xwalk")
+        versions = {state: _version_to_fetch(state, self.year) for state in self.states}
+        return tuple(_file(state, x, n) for state, n in versions.items() for x in names)
 
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for a file of another state, part or year, or for a bad row."""
@@ -114,7 +112,7 @@ class OnTheMap(RealFile):
         domain = self.domain
         index = {work: code for code, work in enumerate((domain.labels or [])[0] or ())}
         for state, crosswalk in self.crosswalks.items():
-            file = _od(state, self.part, self.year)
+            file = _file(state, f"od_{self.part}_JT00_{self.year}")
             need = f"a 15-digit block of {crosswalk}: is {file.find().name} of that version?"
             block = labels(tuple(crosswalk.blocks), need)
             home = block if self.part == "main" else _home_state(FIPS[state])
@@ -151,15 +149,10 @@ class Crosswalk(NamedTuple):
         return f"{self.file.find().name}, which is of LODES {BLOCKS[self.field]} ({self.field})"
 
 
-def _od(state: str, part: str, year: int, version: int = 7) -> File:
-    return _file(f"{state}_od_{part}_JT00_{year}.csv", f"{state}/od", version)
-
-
-def _crosswalk_file(state: str, version: int = 7) -> File:
-    return _file(f"{state}_xwalk.csv", state, version)
-
-
-def _file(name: str, folder: str, version: int) -> File:
+def _file(state: str, what: str, version: int = 7) -> File:
+    """A file of a state: "xwalk", "od_main_JT00_2019" and the like."""
+    name = f"{state}_{what}.csv"
+    folder = state if what == "xwalk" else f"{state}/od"
     sha256 = (_SHA256[name],) if version == 7 and name in _SHA256 else ()
     url = f"{_LODES}{version}/{folder}/{name}.gz"
     return File("onthemap", name, url, sha256, layout=Layout(encoding="latin-1"))
@@ -178,12 +171,12 @@ def _block_field(file: File) -> str:
 def _version_to_fetch(state: str, year: int) -> int:
     """That of the crosswalk, if it is at hand; else version 7, which has fewer years."""
     with suppress(FileNotFoundError, ValueError):
-        return BLOCKS[_block_field(_crosswalk_file(state))]
+        return BLOCKS[_block_field(_file(state, "xwalk"))]
     return 7 if year <= _LAST_YEAR else 8
 
 
 def _read_crosswalk(state: str) -> Crosswalk:
-    file = _crosswalk_file(state)
+    file = _file(state, "xwalk")
     field = _block_field(file)
     own = FIPS[state]
     block = matching(rf"^{own}\d{{13}}$", f"15 digits that begin with {own}")
@@ -245,7 +238,7 @@ class CommutePoints(OverHierarchy, RealFile):
 
         `place` is the county subdivision, such as "Newport city (Newport, RI)", or None.
         """
-        return self._frame(self._geography.drop("code"))
+        return self._geography.drop("code").to_pandas()
 
     def places(self) -> pd.DataFrame:
         """Public places for queries, the most populous first: all county subdivisions of the states.
@@ -255,16 +248,15 @@ class CommutePoints(OverHierarchy, RealFile):
         `latitude` and `longitude`. Where no population is known the order is by blocks.
         """
         by_place = self._geography.drop_nulls("place").group_by("code", "place")
-        means = [pl.mean("latitude"), pl.mean("longitude")]
-        frame = by_place.agg(pl.len().alias("blocks"), *means)
-        town = pl.col("place").str.extract(r"^(.*) (?:city|town) \(.*, RI\)$")
-        people = town.replace_strict(populations(), default=None, return_dtype=pl.Int64)
-        in_rhode_island = pl.col("code").str.starts_with("44")
-        frame = frame.with_columns(pl.when(in_rhode_island).then(people).alias("population"))
+        means = pl.mean("latitude", "longitude")
+        frame = by_place.agg(pl.len().alias("blocks"), means)
+        frame = frame.join(populations(), on="place", how="left")
         by = ["population", "blocks", "place"]
         frame = frame.sort(by, descending=[True, True, False], nulls_last=True)
         order = ("place", "population", "blocks", "latitude", "longitude")
-        return self._frame(frame.select(order)).astype({"population": "Int64"})
+        return (
+            frame.select(order).to_pandas().astype({"population": "Int64", "blocks": "int64"})
+        )
 
     def files(self) -> tuple[File, ...]:
         """Files of `dataset`."""
@@ -293,10 +285,10 @@ class CommutePoints(OverHierarchy, RealFile):
             "blklondd": degrees(180),
         }
         names = ("code", "place", "latitude", "longitude")
+        own = [pl.col(a).alias(b) for a, b in zip(columns, names, strict=True)]
         frames = [
-            file.frame({field: Column("a block"), **columns}).select(
-                pl.col(field).alias("block"),
-                *(pl.col(a).alias(b) for a, b in zip(columns, names, strict=True)),
+            file.frame(
+                {field: Column("a block"), **columns}, pl.col(field).alias("block"), *own
             )
             for file, field, _ in self.dataset.crosswalks.values()
         ]
@@ -304,15 +296,10 @@ class CommutePoints(OverHierarchy, RealFile):
         crosswalk = pl.concat(frames).unique("block", keep="first", maintain_order=True)
         return blocks.join(crosswalk, "block", maintain_order="left")
 
-    @staticmethod
-    def _frame(frame: pl.DataFrame) -> pd.DataFrame:
-        return pd.DataFrame(frame.to_dict(as_series=False))
 
-
-def populations() -> dict[str, int]:
+def populations() -> pl.DataFrame:
     """People in each city and town of Rhode Island by the 2010 census."""
-    lines = (line.split(maxsplit=1) for line in public_list("rhode_island"))
-    return {town: int(people) for people, town in lines}
+    return pl.read_csv(Path(__file__).with_name("rhode_island.csv"), comment_prefix="#")
 
 
 # Commuting flows
@@ -397,11 +384,6 @@ class CommutingFlows(RealFile):
 
 def counties() -> tuple[str, ...]:
     """The five-digit FIPS codes of all counties, ascending."""
-    states = map(str.split, public_list("counties"))
+    lines = Path(__file__).with_name("counties.txt").read_text(encoding="utf-8").splitlines()
+    states = (line.split() for line in lines if not line.startswith("#"))
     return tuple(state + county for state, *codes in states for county in codes)
-
-
-def public_list(name: str) -> list[str]:
-    """The lines of a list that stands beside this file."""
-    text = Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8")
-    return [line for line in text.splitlines() if not line.startswith("#")]

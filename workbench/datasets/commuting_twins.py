@@ -69,14 +69,11 @@ class OnTheMapTwin(Twin):
     @property
     def domain(self) -> Domain:
         """Work and home location ids, work first, then the attributes if there are any."""
-        places = Domain(("work", "home"), (LOCATIONS, LOCATIONS))
         if not self.attributes:
-            return places
-        return Domain(
-            (*places.attributes, *ATTRIBUTES),
-            (*places.shape, *(len(shares) for shares in ATTRIBUTES.values())),
-            (None, None, *(tuple(shares) for shares in ATTRIBUTES.values())),
-        )
+            return Domain(("work", "home"), (LOCATIONS, LOCATIONS))
+        labels = (None, None, *map(tuple, ATTRIBUTES.values()))
+        shape = (LOCATIONS, LOCATIONS, *map(len, ATTRIBUTES.values()))
+        return Domain(("work", "home", *ATTRIBUTES), shape, labels)
 
     def load(self) -> SparseTable:
         """The table, the same for the same parameters."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import ClassVar
 
 import numpy as np
@@ -101,26 +102,21 @@ class Counts(RealFile):
     @property
     def domain(self) -> Domain:
         """The attribute's codes, in the order of the lines: as many as published, or as the file has."""
-        try:
-            return self._domain(len(self._counts()))
-        except FileNotFoundError:
-            return self.published_domain()
-
-    @classmethod
-    def published_domain(cls) -> Domain:
-        """The domain of the file as it is published."""
-        return cls._domain(cls.size)
+        size = self.size
+        with suppress(FileNotFoundError):
+            size = len(self._counts())
+        return Domain((self.attribute,), (size,))
 
     def files(self) -> tuple[File, ...]:
         """One count a line."""
-        how = self.source.format(name=self.name)
-        how += f"; it should be {self.size:,} lines, each the number of {self.holds}"
+        what = f"it should be {self.size:,} lines, each the number of {self.holds}"
+        how = f"{self.source.format(name=self.name)}; {what}"
         return (File("hay2010", self.name, how=how, layout=LINES),)
 
     def load(self) -> SparseTable:
         """The table; a bad line is a ValueError, and so is a file of none."""
         counts = self._counts()
-        domain = self._domain(len(counts))
+        domain = Domain((self.attribute,), counts.shape)
         return SparseTable.from_dense(domain, counts, self.bound, truth_public=True)
 
     def is_sorted(self) -> bool:
@@ -131,10 +127,6 @@ class Counts(RealFile):
     def remarks(self) -> tuple[str, ...]:
         """How the file differs from what is published of it; nothing if it does not."""
         return differences({"lines": len(self._counts())}, {"lines": self.size})
-
-    @classmethod
-    def _domain(cls, size: int) -> Domain:
-        return Domain((cls.attribute,), (size,))
 
     def _counts(self) -> Int[np.ndarray, " cells"]:
         (file,) = self.files()
@@ -259,7 +251,7 @@ class _Twin(Twin):
     @property
     def domain(self) -> Domain:
         """That of the data that it stands in for, as published."""
-        return self.stands_for.published_domain()
+        return Domain((self.stands_for.attribute,), (self.stands_for.size,))
 
 
 @value

@@ -178,12 +178,7 @@ class InteractionsTwin(Twin):
     items: int = parameter(17_967, 1, 2**31 - 1, integer=True, doc="number of items")
     records: int = parameter(1_276_988, 2, 2**40, integer=True, doc="number of records")
     max_per_user: int = parameter(
-        1303,
-        1,
-        2**31 - 1,
-        integer=True,
-        unit="records",
-        doc="records of the most active user",
+        1303, 1, 2**31 - 1, integer=True, unit="records", doc="records of the most active user"
     )
     min_per_user: int = parameter(
         1, 1, 2**31 - 1, integer=True, unit="records", doc="records of the least active user"
@@ -273,7 +268,6 @@ class InteractionsTwin(Twin):
 
     def load(self) -> Interactions:
         """The records, the same for the same parameters."""
-
         rng = np.random.default_rng(self.seed)
         sizes = rng.permutation(self.sizes())
         starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -286,9 +280,7 @@ class InteractionsTwin(Twin):
             groups = rng.choice(len(shares), self.users, p=shares).astype(np.uint8)
             shape = (len(shares), self.items)
             weights = weights * np.maximum(rng.gamma(self.alike, 1 / self.alike, shape), 1e-6)
-        tables = [alias_tables(group_weights) for group_weights in weights]
-        keep = np.stack([table[0] for table in tables])
-        other = np.stack([table[1] for table in tables])
+        keep, other = map(np.stack, zip(*map(alias_tables, weights), strict=True))
         places = np.sort(rng.choice(self.records, self.items, replace=False, shuffle=False))
         planted = rng.permutation(self.items)
         items = np.empty(self.records, np.uint16 if self.items <= 2**16 else np.int32)
@@ -306,15 +298,9 @@ class InteractionsTwin(Twin):
             draw_contexts(rng, items, weeks, contexts)
         most = self.max_per_user
         bound = Bound(most, 1) if self.once else Bound(most, most, most)
-        return Interactions(
-            self.domain,
-            sealed(users),
-            sealed(items),
-            sealed(contexts),
-            bound,
-            self.truth_public,
-            self.once,
-        )
+        users, items, contexts = map(sealed, (users, items, contexts))
+        truth = self.truth_public
+        return Interactions(self.domain, users, items, contexts, bound, truth, self.once)
 
     def sizes(self) -> Int[np.ndarray, " users"]:
         """Return the number of records per user, most active first. They add up to `records`."""

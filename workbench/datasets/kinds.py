@@ -96,8 +96,8 @@ class RecordsFile(RealFile):
         frame = frame.with_columns(item).sort(
             "user", *["item"] * self.once, maintain_order=True
         )
-        columns = (sealed(column.to_numpy(writable=True)) for column in frame)
-        data = Interactions(self.domain, *columns, UNBOUNDED, True)
+        users, own, contexts = (sealed(column.to_numpy(writable=True)) for column in frame)
+        data = Interactions(self.domain, users, own, contexts, UNBOUNDED, True)
         if not self.once:
             return data
         again = (data.users[1:] == data.users[:-1]) & (data.items[1:] == data.items[:-1])

@@ -15,7 +15,7 @@ import os
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from itertools import product
@@ -27,10 +27,11 @@ from workbench import compiled
 from workbench.compiled import pl, project_folder
 from workbench.data import row_batches
 from workbench.data.sources import CSV, Batch, CsvFile, Layout
-from workbench.datasets.reading import Column, typed
+from workbench.datasets.reading import Columns, typed
 from workbench.value import value
 
 SUFFIXES = ("", ".gz", ".xz", ".zip")
+_UNPACK: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _DAMAGED = (OSError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
@@ -68,25 +69,19 @@ class File:
                 return path
         looked = (f"{x}{'' if x.is_dir() else ' (no such folder)'}" for x in places)
         fetch = (
-            f"run `workbench data fetch {self.folder}` (in Python: "
-            "`datasets.published.fetch(dataset)`)"
+            f"run `workbench data fetch {self.folder}` (`datasets.published.fetch` in Python)"
         )
         raise FileNotFoundError(
-            f"no {' or '.join(names)} (plain, .gz, .xz, or a .zip that holds it) in "
-            f"{', '.join(looked)}; {self.how or fetch}; WORKBENCH_DATA may name the folder that "
-            "holds it"
+            f"no {' or '.join(names)} (plain, .gz, .xz, or a .zip that holds it) in {', '.join(looked)}; "
+            f"{self.how or fetch}; WORKBENCH_DATA may name the folder that holds it"
         )
 
-    def rows(self, columns: Mapping[str, Column]) -> Iterator[Batch]:
+    def rows(self, columns: Columns) -> Iterator[Batch]:
         """Rows of the file with these columns; a value that is none is a ValueError."""
         return (typed(batch, columns) for batch in self.batches([*columns]))
 
     def frame(
-        self,
-        columns: Mapping[str, Column],
-        *expressions: pl.Expr,
-        where: Any = True,
-        rows: int = 0,
+        self, columns: Columns, *expressions: pl.Expr, where: Any = True, rows: int = 0
     ) -> pl.DataFrame:
         """All rows, or expressions of some, as one frame; a ValueError if they are not `rows`, or none."""
         frames = (batch.frame.filter(where) for batch in self.rows(columns))
@@ -110,17 +105,12 @@ class File:
 
     def unpacked(self, path: Path, stream: Any) -> Any:
         """The decompressed bytes of this file, found at `path`."""
-        match path.suffix:
-            case ".gz":
-                return gzip.open(stream)
-            case ".xz":
-                return lzma.open(stream)
-            case ".zip":
-                archive = zipfile.ZipFile(stream)
-                if not (member := self._member(archive)):
-                    raise zipfile.BadZipFile(f"it does not hold {self.name}")
-                return archive.open(member)
-        return stream
+        if path.suffix != ".zip":
+            return _UNPACK.get(path.suffix, lambda plain: plain)(stream)
+        archive = zipfile.ZipFile(stream)
+        if not (member := self._member(archive)):
+            raise zipfile.BadZipFile(f"it does not hold {self.name}")
+        return archive.open(member)
 
     def sha256_at(self, path: Path) -> str:
         """The sha256 of the decompressed content; a ValueError if it is damaged."""

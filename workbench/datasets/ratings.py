@@ -12,15 +12,7 @@ from workbench.compiled import pl
 from workbench.data.sources import Batch
 from workbench.datasets.kinds import RecordsFile, differences, records
 from workbench.datasets.published import File
-from workbench.datasets.reading import (
-    LINE,
-    LINES,
-    TEXT,
-    WEEKDAYS,
-    integers,
-    labels,
-    weekday,
-)
+from workbench.datasets.reading import LINE, LINES, TEXT, integers, labels, weekday
 from workbench.value import parameter, value
 
 # Movielens
@@ -77,14 +69,13 @@ def _file(name: str) -> File:
 
 @value
 class MovieLens(RecordsFile):
-    """Ratings of films: user, film, and the user's gender and age or the day of the week.
+    """Ratings of films: user, film, and the user's gender and age.
 
     1,000,209 ratings by 6,040 users (February 2003). Films are the published numbers 1 to 3952, of
     which 3,883 are films and 3,706 are rated (the number that Table 4 of Fan & Jin prints; which ones
     depends on the ratings).
 
-    `context="group"`, the default, is gender × age (under 25, 25 to 34, above 34) of the user, as in
-    Fan & Jin; "weekday" is the day in UTC, the zone of the published seconds.
+    A context is gender × age (under 25, 25 to 34, above 34) of the user, as in Fan & Jin.
 
     One unit is one user with all their ratings, 20 or more in the publisher's choice. Nobody
     rates a film twice, which loading enforces, so that a user moves as many counts as there are
@@ -100,20 +91,15 @@ class MovieLens(RecordsFile):
     papers: ClassVar[tuple[str, ...]] = ("fan2015",)  # that use it
 
     version: str = parameter("1m", choices=("1m",), doc="published file")
-    context: str = parameter(None, choices=("group", "weekday"), doc="meaning of contexts")
+    context: str = parameter(None, choices=("group",), doc="meaning of contexts")
 
     items = FILMS
     once = True
-
-    @property
-    def contexts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Groups of users or days of the week."""
-        return WEEKDAYS if self.context == "weekday" else GROUPS
+    contexts = GROUPS
 
     def files(self) -> tuple[File, ...]:
-        """Ratings, users where their groups are asked for, and the films with their titles."""
-        unused = "users.dat" if self.context == "weekday" else None
-        return tuple(_file(name) for name in _COLUMNS if name != unused)
+        """Ratings, users with their groups, and the films with their titles."""
+        return tuple(map(_file, _COLUMNS))
 
     def titles(self) -> dict[int, str]:
         """Titles of the films by number."""
@@ -129,9 +115,6 @@ class MovieLens(RecordsFile):
     def _records(self) -> pl.DataFrame:
         file = _file("ratings.dat")
         ratings = file.frame(_COLUMNS["ratings.dat"])
-        if self.context == "weekday":
-            day = weekday(pl.from_epoch("timestamp"))
-            return ratings.select(records("userId", "movieId", day))
         users = _file("users.dat").frame(_COLUMNS["users.dat"])
         bands = np.array([*AGES.values()])
         groups = np.full(USERS + 1, -1)
@@ -189,7 +172,7 @@ class NetflixPrize(RecordsFile):
     once = True
 
     @property
-    def items(self) -> range:  # type: ignore[override]
+    def items(self) -> range:
         """Films by their published numbers."""
         return range(1, PARTS[-1][1] + 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from workbench.compiled import pl
@@ -15,6 +16,7 @@ from workbench.value import sealed
 
 # Columns
 
+_EVER = datetime.min, datetime.max
 LINE = "line"
 LINES = Layout((LINE,), separator="\x1f")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -31,10 +33,11 @@ class Column(NamedTuple):
     optional: bool = False
 
 
+Columns = Mapping[str, Column]
 TEXT = Column("", optional=True)  # of any kind, or nothing
 
 
-def typed(batch: Batch, columns: Mapping[str, Column]) -> Batch:
+def typed(batch: Batch, columns: Columns) -> Batch:
     """A batch whose columns hold values in place of texts."""
     values = {}
     for name, column in columns.items():
@@ -83,13 +86,16 @@ def matching(pattern: str, need: str) -> Column:
     return Column(need, lambda texts: texts.set(~texts.str.contains(pattern), None))
 
 
-def times(written: str, example: str) -> Column:
-    """Times that are written in one way (a format of strptime), to the microsecond."""
+def times(written: str, example: str, period: tuple[datetime, datetime] = _EVER) -> Column:
+    """Times that are written in one way (a format of strptime), from one to before another."""
 
     def read(texts: pl.Series) -> pl.Series:
-        return texts.str.to_datetime(written, time_unit="us", strict=False)
+        found = texts.str.to_datetime(written, time_unit="us", strict=False)
+        return found.set(~found.is_between(*period, closed="left"), None)
 
-    return Column(f"a time as {example}", read)
+    first, last = (f"{day:%Y-%m-%d}" for day in period)
+    limits = "" if period == _EVER else f" from {first} to before {last}"
+    return Column(f"a time as {example}{limits}", read)
 
 
 def weekday(day: pl.Expr) -> pl.Expr:

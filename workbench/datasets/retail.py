@@ -12,7 +12,7 @@ from workbench.compiled import pl
 from workbench.data import Bound, SparseTable
 from workbench.datasets.kinds import RealFile, RecordsFile, records, seed_field
 from workbench.datasets.published import File
-from workbench.datasets.reading import TEXT, Column, integers, table, weekday
+from workbench.datasets.reading import TEXT, Column, integers, table, times, weekday
 from workbench.spaces import Domain
 from workbench.value import Int, parameter, value
 
@@ -29,18 +29,7 @@ RETAIL = File(
 )
 _START = datetime(2010, 12, 1)
 _END = datetime(2011, 12, 10)
-_WRITTEN = "%Y-%m-%d %H:%M:%S"
-
-
-def _when(texts: pl.Series) -> pl.Series:
-    """Times in the period."""
-    when = texts.str.to_datetime(_WRITTEN, time_unit="us", strict=False)
-    return when.set(~when.is_between(_START, _END, closed="left"), None)
-
-
-_WHEN = Column(
-    f"a time as 2010-12-01 08:26:00 from {_START:%Y-%m-%d} to before {_END:%Y-%m-%d}", _when
-)
+_WHEN = times("%Y-%m-%d %H:%M:%S", "2010-12-01 08:26:00", (_START, _END))
 
 
 @value

@@ -101,10 +101,11 @@ class QueryLogTwin(OverHierarchy, Twin):
     @cached_property  # a figure's sweeps all ask for them
     def _records(self) -> Records:
         n = self.distinct or max(1, round(self.queries**HEAPS))
-        rng = np.random.default_rng(self.seed)
+        queries = _queries(n, np.random.default_rng(self.seed))
+        spelt = [pl.Series(a).gather(i) for a, i in zip(_parts(), queries, strict=True)]
         return Records.from_values(
             self.hierarchy,
-            _texts(_queries(n, rng)),
+            pl.select(pl.concat_str(spelt)).to_series(),
             Bound(1),
             counts=_zipf(self.queries, n),
             truth_public=self.truth_public,
@@ -202,13 +203,6 @@ def _rank(n: int, flat: int, u: Float[np.ndarray, " m"]) -> Int[np.ndarray, " m"
     return np.minimum((flat * ((flat + n) / flat) ** u - flat).astype(np.int64), n - 1)
 
 
-def _texts(queries: Int[np.ndarray, "parts n"]) -> pl.Series:
-    columns = [
-        pl.Series(part).gather(which) for part, which in zip(_parts(), queries, strict=True)
-    ]
-    return pl.select(pl.concat_str(columns)).to_series()
-
-
 def _zipf(total: int, n: int) -> Int[np.ndarray, " n"]:
     """Falling counts >= 1 that sum to `total`, in proportion to rank^-EXPONENT but for rounding."""
     law = np.arange(1, n + 1) ** -EXPONENT
@@ -267,12 +261,7 @@ class Surnames(RealFile):
 
     year: int = parameter(2010, choices=(2010,), doc="year of the census")
     n: int = parameter(
-        20_000,
-        1,
-        NAMES,
-        integer=True,
-        unit="names",
-        doc="number of most frequent surnames",
+        20_000, 1, NAMES, integer=True, unit="names", doc="number of most frequent surnames"
     )
 
     @property

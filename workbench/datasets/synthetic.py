@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -79,25 +80,6 @@ def _distinct(m: int, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]
 
 # Ipums twin
 
-LABELS: dict[str, tuple[str, ...] | range | None] = {
-    "Age": range(16, 95),
-    "Gender": ("Female", "Male"),
-    "Education": range(1, 18),
-    "Birthplace": None,
-    "Race": None,
-    "Workclass": None,
-    "Marital": (
-        "Never married",
-        "Married",
-        "Spouse absent",
-        "Separated",
-        "Divorced",
-        "Widowed",
-    ),
-    "Occupation": None,
-    "Salary": range(50),
-}
-SIZES = (79, 2, 17, 51, 9, 7, 6, 50, 50)
 NATIVE = 0.86  # born where the census is taken: code 0
 GROWTH = 0.085  # of the logarithm of a salary by a year of education
 SPREAD = 0.55  # of that logarithm, which nothing explains
@@ -138,7 +120,7 @@ class IPUMSTwin(Twin):
     @property
     def domain(self) -> Domain:
         """The paper's nine attributes, as in its Figure 1."""
-        return Domain(tuple(LABELS), SIZES, tuple(LABELS.values()))
+        return Domain.read(Path(__file__).with_name("ipums.json"))
 
     def load(self) -> SparseTable:
         """The table, the same for the same parameters."""
@@ -213,14 +195,8 @@ def _marriages(ages: Int[np.ndarray, " ages"]) -> Float[np.ndarray, "ages·gende
         widowed = widows / (widows + np.exp(-(ages - 62) / 8.0))
         divorced = 0.16 * (1 - np.exp(-np.maximum(ages - 22, 0) / 14))
         left = (1 - single) * (1 - widowed)
-        states = [
-            single,
-            left * (1 - divorced) * 0.95,
-            left * 0.02,
-            left * 0.03,
-            left * divorced,
-        ]
-        rows.append(np.stack([*states, (1 - single) * widowed], axis=1))
+        wed = [left * (1 - divorced) * 0.95, left * 0.02, left * 0.03, left * divorced]
+        rows.append(np.stack([single, *wed, (1 - single) * widowed], axis=1))
     return np.stack(rows, axis=1).reshape(-1, 6)
 
 
