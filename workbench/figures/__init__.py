@@ -14,16 +14,13 @@ from workbench.figures.figure import SETTING as SETTING
 from workbench.figures.figure import UNPRINTED as UNPRINTED
 from workbench.figures.figure import Figure as Figure
 from workbench.figures.figure import describe as describe
-from workbench.figures.figure import figure_id as figure_id
 from workbench.figures.figure import find_figure as find_figure
 from workbench.figures.figure import find_notebooks as find_notebooks
 from workbench.figures.figure import results_folder as results_folder
 from workbench.figures.notebook import FigureRun as FigureRun
 from workbench.figures.notebook import committed_verdicts as committed_verdicts
-from workbench.figures.notebook import default_notebook as default_notebook
 from workbench.figures.notebook import open_notebook as open_notebook
 from workbench.figures.notebook import parameters_cell as parameters_cell
-from workbench.figures.saved import FOLDERS as FOLDERS
 from workbench.figures.saved import Description as Description
 from workbench.figures.saved import SavedFigure as SavedFigure
 from workbench.figures.saved import figure_folder as figure_folder
@@ -31,4 +28,3 @@ from workbench.figures.saved import load as load
 from workbench.figures.saved import save as save
 from workbench.figures.saved import versions as versions
 from workbench.figures.saved import write_atomically as write_atomically
-from workbench.figures.saved import write_json as write_json

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench import figures
 from workbench.figures import sources
+from workbench.figures.figure import paper_of
 from workbench.figures.saved import write_atomically
 from workbench.figures.sources import read_passages
 from workbench.figures.status import LOG, read_status
+from workbench.mechanisms.options import parameter_help
 from workbench.trials import claims
 from workbench.value import counted
 
@@ -243,7 +245,7 @@ class Entry:
     @property
     def paper(self) -> str:
         """The paper's folder among the notebooks; empty where it is of none."""
-        return sources.paper_of(self.id)
+        return paper_of(self.id)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -322,17 +324,29 @@ class Entry:
         return list(dict.fromkeys(d.kind for d in self.datasets if d.kind))
 
     @property
-    def parameters(self) -> list[sources.Parameter]:
-        """Its parameters in words."""
-        return sources.parameters(self._class, self.manifest.get("parameters", {}))
+    def parameters(self) -> list[dict[str, str]]:
+        """Its parameters in words: names, values in this run and in the paper, and what they are."""
+        here = self.manifest.get("parameters", {})
+        fields = self._class.parameters() if self._class else {}
+        return [
+            {
+                "name": name,
+                "here": sources.text_of(here[name]),
+                "usual": sources.text_of(field.default),
+                "words": parameter_help(field),
+            }
+            for name, field in fields.items()
+            if name in here
+        ]
 
     @property
     def example(self) -> str:
         """A command that changes the first of them."""
-        numbers = [p for p in self.parameters if p.here.replace(".", "").isdigit()]
+        numbers = [p for p in self.parameters if p["here"].replace(".", "").isdigit()]
         first = (numbers or self.parameters)[0]
-        value = first.here.partition(", ")[0].replace(",", "")
-        return f"workbench reproduce {self.id} -p {quote(f'{first.name}={value}')}"
+        value = first["here"].partition(", ")[0].replace(",", "")
+        setting = f"{first['name']}={value}"
+        return f"workbench reproduce {self.id} -p {quote(setting)}"
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -418,7 +432,7 @@ def collect(top: Path) -> list[Entry]:
 def published() -> list[Entry]:
     """Every figure of a paper as it is committed, without a run, in natural order."""
     notebooks = figures.find_notebooks(figures.project_folder() / "notebooks")
-    ids = [id for id in notebooks if sources.paper_of(id)]
+    ids = [id for id in notebooks if paper_of(id)]
     return [_named(Entry(Path(id))) for id in sorted(ids, key=natural_order)]
 
 
@@ -434,17 +448,16 @@ def _entry(folder: Path) -> Entry:
         entry.figure = _load(folder)
     except (ValueError, OSError) as e:
         entry.failed = entry.failed or str(e)
-    names = [f"{folder.name}.ipynb", f"{folder.name}.partial.ipynb"]
-    for name in reversed(names) if entry.failed else names:
-        if (folder / name).exists():
-            entry.notebook_file = folder / name
-            break
+    endings = (".partial.ipynb", ".ipynb") if entry.failed else (".ipynb", ".partial.ipynb")
+    files = [folder / f"{folder.name}{ending}" for ending in endings]
+    entry.notebook_file = next((file for file in files if file.exists()), None)
     return _named(entry)
 
 
 def _named(entry: Entry) -> Entry:
     """The entry with the words of its notebook."""
-    notebook = entry.notebook_file or _committed_notebook(entry.id)
+    folder = figures.project_folder() / "notebooks"
+    notebook = entry.notebook_file or figures.find_notebooks(folder).get(entry.id)
     title, entry.words = read_passages(notebook) if notebook else ("", {})
     short, colon, rest = title.partition(": ")
     if colon and len(short) <= _SHORT:
@@ -472,11 +485,6 @@ def _load(folder: Path) -> figures.SavedFigure | None:
             f"({', '.join(unknown)}); run it again with --force"
         )
     return figure
-
-
-def _committed_notebook(id: str) -> Path | None:
-    """The notebook of a figure as the project has it."""
-    return figures.find_notebooks(figures.project_folder() / "notebooks").get(id)
 
 
 def natural_order(name: str) -> list[Any]:

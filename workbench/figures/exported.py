@@ -338,7 +338,7 @@ def write(
     wide = width == "page" or (width not in ("column", "slide") and float(width) > 12)
     with plots.on_page(width, font):
         drawings = export.draw()
-    files = []
+    files: list[Path] = []
     pictures: dict[str, list[Path]] = {}
     shown = _series(drawings.values())
     try:

@@ -35,7 +35,18 @@ if TYPE_CHECKING:
 # Project
 
 INDEX = "index"  # the notebook that opens a paper's folder
+_PAPER = re.compile(r"[a-z]+\d{4}")
 SUPPLEMENT = "_supplement"  # follows the name of such a picture
+
+
+def paper_of(id: str) -> str:
+    """The paper of a figure by its id; empty where it is of none.
+
+    >>> paper_of("cormode2012_fig3"), paper_of("00_tour")
+    ('cormode2012', '')
+    """
+    paper = id.partition("_")[0]
+    return paper if _PAPER.fullmatch(paper) else ""
 
 
 def results_folder() -> Path:
@@ -74,7 +85,8 @@ def find_figure(id: str) -> type[Figure]:
         If the project has no such figure; the nearest ids are named.
     """
     folder = project_folder() / "experiments"
-    files = {figure_id(path, folder): path for path in _spec_files(folder)}
+    specs = ("[!_.]*.py", "[!_.]*20??/[!_]*.py")
+    files = {figure_id(path, folder): path for spec in specs for path in folder.glob(spec)}
     name = re.sub(r"^\d+_", "", id)
     if name not in files:
         other = compiled.find("figures", id)
@@ -82,33 +94,21 @@ def find_figure(id: str) -> type[Figure]:
             return other
         known = find_notebooks(project_folder() / "notebooks")
         raise ValueError(f"no figure {id!r}{did_you_mean(id, known)}")
-    return load_figure(files[name], folder.parent)
-
-
-def load_figure(path: Path, project: Path) -> type[Figure]:
-    """The one `Figure` that the file of a spec defines."""
-
-    if str(project) not in sys.path:
-        sys.path.insert(0, str(project))  # specs import each other
-    name = ".".join(path.relative_to(project).with_suffix("").parts)
+    if str(folder.parent) not in sys.path:
+        sys.path.insert(0, str(folder.parent))  # specs import each other
+    path = files[name]
+    name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
     module = importlib.import_module(name)
-    classes = [
-        x for x in vars(module).values() if isinstance(x, type) and issubclass(x, Figure)
-    ]
-    own = [x for x in classes if x.__module__ == name]
+    own = [x for x in vars(module).values() if getattr(x, "__module__", "") == name]
+    own = [x for x in own if isinstance(x, type) and issubclass(x, Figure)]
     if len(own) != 1:
         raise ValueError(f"{path}: need one Figure, there are {len(own)}")
     return own[0]
 
 
-def _spec_files(folder: Path) -> list[Path]:
-    return [*sorted(folder.glob("[!_.]*.py")), *sorted(folder.glob("[!_.]*20??/[!_]*.py"))]
-
-
 # Data
 
 OWN = "it is the paper's own"
-_PAPER = re.compile(r"[a-z]+\d{4}")
 _LONGEST_NAME = 40  # characters of a configuration that is shown whole
 
 
@@ -124,7 +124,7 @@ class DataUse(NamedTuple):
 def data_in_use() -> Iterator[DataUse]:
     """The datasets of every figure of a paper in this project, as its paper profile runs on them."""
     for id in find_notebooks(project_folder() / "notebooks"):
-        if not _PAPER.fullmatch(id.partition("_")[0]):
+        if not paper_of(id):
             continue
         with suppress(ValueError):  # a notebook without a figure
             figure = find_figure(id)
@@ -269,7 +269,7 @@ class Figure:
         if "claims" not in vars(cls):
             cls.claims = _claims(cls) or cls.claims
         cap = cls._default_seeds()
-        if cls._statements() and cap is not None and cls.quick.get("seeds", cap) > cap:
+        if cls.checks() and cap is not None and cls.quick.get("seeds", cap) > cap:
             raise ValueError(
                 f"{cls.id}: quick takes {cls.quick['seeds']} seeds, and paper stops at {cap}: need at "
                 "least as many"
@@ -560,11 +560,6 @@ class Figure:
         return seeds
 
     @classmethod
-    def _statements(cls) -> int:
-        """How many of its statements are judged."""
-        return sum(s.check is not None for claim in cls.claims for s in claim.statements)
-
-    @classmethod
     def looks(cls) -> tuple[int, ...]:
         """The numbers of seeds at which the paper profile looks whether statements are decided.
 
@@ -584,7 +579,7 @@ class Figure:
     @classmethod
     def level(cls) -> float:
         """The confidence at which each look decides, so that all looks together fool nobody."""
-        return 1 - MAY_FAIL / (len(cls.looks()) * max(cls._statements(), 1))
+        return 1 - MAY_FAIL / (len(cls.looks()) * max(len(cls.checks()), 1))
 
     def run(self, store: str | Path) -> tuple[pd.DataFrame, list[Verdict]]:
         """The rows, and the verdicts on them.
@@ -607,7 +602,7 @@ class Figure:
     def _runs(self) -> Iterable[Self]:
         """Itself at the number of seeds of each look, as far as its effort is the paper's."""
         cap = self._default_seeds()
-        if not self._statements() or cap is None or self.off_paper() or self._own_seeds != cap:
+        if not self.checks() or cap is None or self.off_paper() or self._own_seeds != cap:
             return [self]
         least = max(self.quick.get("seeds", cap), min(FIRST_LOOK, cap))
         return [replace(self, seeds=look) for look in self.looks() if look >= least]

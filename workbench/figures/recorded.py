@@ -178,7 +178,7 @@ On other data and not compared: a_fig3.'
         for id, outcome in outcomes.items()
         if outcome != NOT_RUN and not id[0].isdigit() and (ids is None or id in ids)
     }
-    kinds = {SAME: [], WITHIN: [], OTHER_DATA: [], "": []}
+    kinds: dict[str, list[str]] = {SAME: [], WITHIN: [], OTHER_DATA: [], "": []}
     for id, outcome in own.items():
         kinds[outcome if outcome in kinds else ""].append(id)
     compared = len(own) - len(kinds[OTHER_DATA])

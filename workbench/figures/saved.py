@@ -235,9 +235,7 @@ def save(
     if description.setting:
         rows = rows.assign(off_profile=describe(description.setting))
     target = figure_folder(results, profile, stem)
-    figure_folder(
-        results, profile, description.id or stem
-    )  # one name too: pictures are called by it
+    figure_folder(results, profile, description.id or stem)  # names pictures
     target.mkdir(parents=True, exist_ok=True)
     (target / "manifest.json").unlink(missing_ok=True)
     sha256 = {}

@@ -226,6 +226,7 @@ def _share_limits(axes: Sequence[Axes]) -> None:
 
 def _image(drawing: Drawing) -> str:
     file = BytesIO()
+    plots.lay_out(drawing)
     drawing.savefig(file, format="png", dpi=150)
     plots.close(drawing)
     return base64.b64encode(file.getvalue()).decode()
@@ -236,16 +237,15 @@ def _image(drawing: Drawing) -> str:
 PAGES = "report"  # the folder of all pages but the first
 _ROWS = 40  # of a table, that a page shows
 THUMBNAILS = "docs/figures"  # committed pictures of the paper profile
-_KINDS = {
-    **dict(
-        zip(
-            claims.OUTCOMES,
-            ("holds", "differs", "depends", "undecided", "untestable", "untestable"),
-            strict=True,
-        )
-    ),
-    claims.BY_DEFINITION: "hollow",
-}
+_CLASSES = (
+    "holds",
+    "differs",
+    "depends",
+    "undecided",
+    "untestable",
+    "untestable",
+)  # of outcomes
+_KINDS = dict(zip(claims.OUTCOMES, _CLASSES, strict=True)) | {claims.BY_DEFINITION: "hollow"}
 _KINDS |= {column: _KINDS[outcome] for outcome, column in claims.COLUMNS.items()}
 
 
@@ -331,10 +331,7 @@ class Site:
         versions = manifests[-1]["versions"] if manifests else {}
         parts = [f"Written {self.now}", *(f"{name} {v}" for name, v in versions.items())]
         commits = sorted({m["commit"][:10] for m in manifests if m["commit"]})
-        if commits:
-            parts.append(
-                f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits"
-            )
+        parts += [f"commit {', '.join(commits)}"] if commits else []
         return f"{', '.join(parts)}."
 
 

@@ -7,11 +7,11 @@ import html
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import mistune
 from latex2mathml.converter import convert
@@ -20,7 +20,6 @@ from workbench import datasets
 from workbench.compiled import project_folder
 from workbench.datasets.kinds import kind_of, unwrapped
 from workbench.figures.figure import Figure, find_figure
-from workbench.mechanisms import options
 from workbench.value import cell
 
 # Markup
@@ -118,18 +117,8 @@ def _table(cell: dict[str, Any]) -> str:
 
 # Sources
 
-_PAPER = re.compile(r"[a-z]+\d{4}")
 _OTHERS = "Other notebooks"
 _TITLE = re.compile(r"(?:(?P<authors>[^*]*): )?\*(?P<title>.*)\*,? ?(?P<venue>.*)")
-
-
-class Parameter(NamedTuple):
-    """A parameter of a figure, in words: its value in a run and its usual one."""
-
-    name: str
-    here: str
-    usual: str
-    words: str
 
 
 @dataclass
@@ -164,16 +153,6 @@ def figure_class(id: str) -> type[Figure] | None:
         return None
 
 
-def paper_of(id: str) -> str:
-    """The paper of a figure by its id; empty where it is of none.
-
-    >>> paper_of("cormode2012_fig3"), paper_of("00_tour")
-    ('cormode2012', '')
-    """
-    paper = id.partition("_")[0]
-    return paper if _PAPER.fullmatch(paper) else ""
-
-
 def describe_paper(name: str) -> Paper:
     """A paper by its folder among the notebooks; of no name, what is called so that is of none."""
     if not name:
@@ -189,18 +168,6 @@ def describe_paper(name: str) -> Paper:
     short = f"{first}{' et al.' if others else ''} {name[-4:]}" if first else spaced
     source = ", ".join(filter(None, [authors, parts["venue"]]))
     return Paper(name, parts["title"], source, short, about)
-
-
-def parameters(cls: type[Figure] | None, here: Mapping[str, Any]) -> list[Parameter]:
-    """A figure's parameters beside the values of a run."""
-    lines = []
-    for name, field in (cls.parameters() if cls else {}).items():
-        if name in here:
-            usual = _text(field.default)
-            lines.append(
-                Parameter(name, _text(here[name]), usual, options.parameter_help(field))
-            )
-    return lines
 
 
 def data_used(cls: type[Figure] | None, configurations: Iterable[str]) -> list[DataUsed]:
@@ -248,14 +215,14 @@ def _dataset_class(cls: type[Figure] | None, name: str) -> type:
     raise ValueError(f"no dataset {name}")
 
 
-def _text(x: Any) -> str:
+def text_of(x: Any) -> str:
     """A value as a table shows it.
 
-    >>> _text((1000000, 0.5)), _text(True)
+    >>> text_of((1000000, 0.5)), text_of(True)
     ('1,000,000, 0.5', 'yes')
     """
     if isinstance(x, tuple | list):
-        return ", ".join(map(_text, x))
+        return ", ".join(map(text_of, x))
     if isinstance(x, bool):
         return "yes" if x else "no"
     return cell(x)

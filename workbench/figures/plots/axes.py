@@ -52,24 +52,8 @@ def lay_out(fig: Figure) -> None:
     engine.execute(fig)
     _spread_ends(fig)
     _thin_ticks(fig)
-    _keep_labels(fig)
     with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
         fig.set_layout_engine(None)  # which would else ask them
-
-
-def _keep_labels(fig: Figure) -> None:
-    """Titles and labels stay where they belong now: to find that out takes a third of a drawing."""
-    if not hasattr(fig.canvas, "get_renderer"):
-        return
-    renderer = fig.canvas.get_renderer()
-    for ax in fig.axes:
-        ax.apply_aspect()
-        ax._update_title_position(renderer)
-        ax._autotitlepos = False
-        for axis in (ax.xaxis, ax.yaxis):
-            axis._update_label_position(renderer)
-            place = axis.label.get_transform().transform(axis.label.get_position())
-            axis.set_label_coords(*ax.transAxes.inverted().transform(place))
 
 
 # Axes
@@ -405,6 +389,8 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None = No
         width, height = ax.get_position().size * ax.get_figure().get_size_inches()
         room = int(width / 0.6) if which == "x" else int(height / 0.25)
         axis.set_major_locator(mpl.ticker.MaxNLocator(max(2, room), steps=[1, 2, 5, 10]))
+    if which == "y" and what in FROM_0_TO_1 and not log:  # for all panels alike
+        ax.set_ylim(min(0, max(ax.get_ylim()[0], -0.05)), 1.05)
 
 
 def _within_a_decade(axis: Axis) -> bool:
@@ -449,13 +435,6 @@ def _percent(x: float, _: Any = None) -> str:
 def format_tick(x: float, _: Any = None) -> str:
     """2000, but 5·10⁴ and 10⁻³: short on an axis, and no mathtext."""
     return power_of_ten(x, 2) if 0 < x < 0.01 or x >= 10_000 else f"{x:g}"
-
-
-def limit_to_fractions(ax: Axes, what: str) -> None:
-    """From 0 to 1, for all panels alike: the band of a mean of few seeds may leave that range."""
-    if what in FROM_0_TO_1 and ax.get_yscale() == "linear":
-        bottom = ax.get_ylim()[0]
-        ax.set_ylim(min(0, max(bottom, -0.05)), 1.05)
 
 
 @contextmanager

@@ -65,8 +65,7 @@ def cells(
     equal : bool
         One unit on both axes: a map.
     """
-    if rows.empty:
-        raise ValueError("there are no rows to draw")
+    metric = metric_name(rows)
     limits = limits or color_limits(rows)
     positions = color_position(rows.value.to_numpy(float), limits)
     x0, y0, x1, y1 = rows[["x0", "y0", "x1", "y1"]].to_numpy(float).T
@@ -83,7 +82,6 @@ def cells(
     ax.set(xlabel=names[0], ylabel=names[1], aspect="equal" if equal else "auto")
     ax.grid(False)
     shades = mpl.cm.ScalarMappable(mpl.colors.LogNorm(*limits), COLORMAP)
-    metric = metric_name(rows)
     _name_shades(ax, shades, AXIS_LABELS.get(metric, metric), shrink=0.8, aspect=30)
     return ax
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.compiled import pd
-from workbench.figures.plots.axes import keep_limits, limit_to_fractions, name_axis, tag
+from workbench.figures.plots.axes import keep_limits, name_axis, tag
 from workbench.figures.plots.style import (
     AXIS_LABELS,
     FRACTIONS,
@@ -58,21 +58,14 @@ def curves(
     styles : mapping, optional
         How series are drawn (`series_styles`), where a figure has more of them than these rows.
     """
-    if rows.empty:
-        raise ValueError("there are no rows to draw")
     what = metric_name(rows)
     at = at or x
-    styles = styles or series_styles(rows[series])
-    for name, group in rows.groupby(rows[series].astype(str), sort=False):
-        style = styles[name]
-        group = group.assign(value=group.value.astype(float))
-        points = confidence_intervals(group, at)
+    for _, name, style, group, points in _by_series(rows, series, at, styles):
         points = points.assign(x=group.groupby(at)[x].mean()).sort_values("x")
         approximate = "delta" in group and group.delta.max() > 0
         means = points["mean"]
         if "y" in log and (means > 0).any():
             means = means.where(means > 0)  # with gaps
-        low, high = _possible(points, group, at, what)
         drawn = ax.plot(
             points.x,
             means,
@@ -82,7 +75,8 @@ def curves(
             markerfacecolor="white" if approximate else style.color,
             label=name,
         )
-        tag(drawn, name, points.assign(at=points.x, mean=means, low=low, high=high))
+        tag(drawn, name, points.assign(at=points.x, mean=means))
+        low, high = points.low, points.high
         with keep_limits(ax):
             if points.seeds.max() >= MEAN_SEEDS:
                 band = dict(color=style.color, alpha=0.2, linewidth=0, zorder=1)
@@ -95,24 +89,29 @@ def curves(
         ax.update_datalim(np.column_stack([points.x, means])[np.isfinite(means)])
     name_axis(ax, "x", x, "x" in log)
     name_axis(ax, "y", what, "y" in log)
-    limit_to_fractions(ax, what)
     if "x" not in log:  # no ticks between integers
         ax.xaxis.get_major_locator().set_params(integer=bool((rows[x] % 1 == 0).all()))
     return ax
 
 
-def _possible(
-    points: pd.DataFrame, group: pd.DataFrame, at: str, what: str
-) -> tuple[pd.Series, pd.Series]:
-    """Intervals within what their metric can be: not below 0 where no value is, and shares up to 1.
+def _by_series(
+    rows: pd.DataFrame, series: str, at: str, styles: Mapping[str, SeriesStyle] | None
+) -> Iterator[tuple[int, str, SeriesStyle, pd.DataFrame, pd.DataFrame]]:
+    """The series of rows: number, name, style, rows, and means with intervals at each place.
 
-    An interval that would reach 0 ends at the least of its values, which has a place on a logarithmic
-    axis too.
+    Intervals stay within what their metric can be: not below 0 where no value is, and shares up to 1.
+    One that would reach 0 ends at the least of its values, which has a place on a logarithmic axis too.
     """
-    low, high = points.low.where(points.seeds > 1), points.high.where(points.seeds > 1)
-    if (group.value >= 0).all():
-        low = low.where(~(low <= 0), group.groupby(at).value.min())
-    return low, high.clip(upper=1) if what in FRACTIONS else high
+    styles = styles or series_styles(rows[series])
+    most = 1 if metric_name(rows) in FRACTIONS else None
+    for i, (name, group) in enumerate(rows.groupby(rows[series].astype(str), sort=False)):
+        group = group.assign(value=group.value.astype(float))
+        points = confidence_intervals(group, at)
+        low, high = points.low.where(points.seeds > 1), points.high.where(points.seeds > 1)
+        if (group.value >= 0).all():
+            low = low.where(~(low <= 0), group.groupby(at).value.min())
+        points = points.assign(low=low, high=high.clip(upper=most))
+        yield i, str(name), styles[str(name)], group, points
 
 
 def grouped_bars(
@@ -128,26 +127,18 @@ def grouped_bars(
 
     Names along `x` come as the rows have them, numbers the largest first.
     """
-    if rows.empty:
-        raise ValueError("there are no rows to draw")
     what = metric_name(rows)
     places = list(rows[x].unique())
     named = isinstance(places[0], str)
     if not named:
         places.sort(reverse=True)
-    groups = rows.groupby(rows[series].astype(str), sort=False)
-    styles = styles or series_styles(rows[series])
-    width = 0.8 / len(groups)
-    for i, (name, group) in enumerate(groups):
-        style = styles[name]
-        group = group.assign(value=group.value.astype(float))
-        points = confidence_intervals(group, x)
+    width = 0.8 / rows[series].nunique()
+    for i, name, style, group, points in _by_series(rows, series, x, styles):
         centers = np.array([places.index(at) for at in points.index]) + (i + 0.5) * width - 0.4
         mean = points["mean"].to_numpy()
-        low, high = _possible(points, group, x, what)
-        error = np.clip(np.nan_to_num([mean - low, high - mean]), 0, None)
+        error = np.clip(np.nan_to_num([mean - points.low, points.high - mean]), 0, None)
         shown = [at if named else number(at) for at in points.index]
-        told = points.assign(x=shown, at=centers, low=low, high=high)
+        told = points.assign(x=shown, at=centers)
         if points.seeds.max() < MEAN_SEEDS:
             error[:] = 0
             if points.seeds.max() > 1:
@@ -175,7 +166,6 @@ def grouped_bars(
     ax.set_xticks(range(len(places)), labels, **turned)
     name_axis(ax, "y", what, log)
     ax.set(xlabel="" if named else AXIS_LABELS.get(x, x), xlim=(-0.6, len(places) - 0.4))
-    limit_to_fractions(ax, what)
     ax.grid(False, axis="x")
     return ax
 

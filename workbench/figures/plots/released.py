@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import fill
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,9 +138,9 @@ def _map(release: Any, domain: Domain) -> Figure:
     stands_out = (answers.values > 2 * noise) & (answers.values > 0)
     is_absent = (answers.values == 0) & (answers.absent_cells > 0)
     is_noise = ~stands_out & ~is_absent
-    handles = {"nothing released": "white"} if is_absent.any() else {}
+    blank = "nothing released" if is_absent.any() else ""
     tall = min(3.6, max(1.4, 0.16 * (len(rows) - 1)))
-    fig, ax = _boxes(frame, stands_out, is_noise, _WITHIN, tall + 0.8, handles)
+    fig, ax = _boxes(frame, stands_out, is_noise, _WITHIN, tall + 0.8, blank)
     ax.set(xlim=(0, domain.shape[1]), ylim=(domain.shape[0], 0))
     _name_ticks(ax, "y", domain, 0, rows)
     _name_ticks(ax, "x", domain, 1, columns)
@@ -154,9 +153,9 @@ def _boxes(
     is_noise: Any,
     noise: str,
     height: float,
-    others: Mapping[str, str] = MappingProxyType({}),
+    blank: str = "",
 ) -> tuple[Figure, Axes]:
-    """Boxes by their values where these stand out, in grey where they are noise, and what `others` are."""
+    """Boxes by their values where these stand out, in grey where they are noise."""
     fig, (ax,) = panels(1, 1, height=height)
     if stands_out.any():
         cells(frame[stands_out], ax)
@@ -167,10 +166,10 @@ def _boxes(
         box = mpl.patches.Rectangle((x0, y0), x1 - x0, y1 - y0, color=_NOISE, linewidth=0.2)
         ax.add_patch(box)
     ax.grid(False)
-    named = ({noise: _NOISE} if is_noise.any() else {}) | others
+    named = {noise: _NOISE} if is_noise.any() else {}
     handles = [
         mpl.patches.Patch(facecolor=color, edgecolor="0.6", linewidth=0.5, label=label)
-        for label, color in named.items()
+        for label, color in (named | ({blank: "white"} if blank else {})).items()
     ]
     if handles:
         fig.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)

@@ -305,7 +305,9 @@ FRACTIONS = {  # which no interval leaves
 
 
 def metric_name(rows: pd.DataFrame) -> str:
-    """Return the name of the rows' one metric, or "value"."""
+    """Return the name of the rows' one metric, or "value". Raises ValueError where there is none."""
+    if rows.empty:
+        raise ValueError("there are no rows to draw")
     if "metric" not in rows:
         return "value"
     metrics = rows.metric.unique()
