@@ -63,7 +63,7 @@ explore: .venv/installed
 	$(BIN)/workbench explore
 
 bench: .venv/peers
-	for file in experiments/benchmarks/[!_]*.py; do $(BIN)/python -m experiments.benchmarks.$$(basename $$file .py); done
+	$(BIN)/python -m experiments.benchmarks
 
 # What is installed follows pyproject.toml and constraints.txt; touch either and it is redone.
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python

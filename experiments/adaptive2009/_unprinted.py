@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -169,32 +169,31 @@ def at_setting(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
     return rows[own & (rows.setting == setting).any()]
 
 
-def check_over(
-    check: Callable[[pd.DataFrame, float], Finding], rows: pd.DataFrame, level: float
+def over(
+    rows: pd.DataFrame, level: float, check: Callable[[pd.DataFrame, float], Finding]
 ) -> Finding:
     """A check at every setting."""
     settings = {setting: (setting, check) for setting in SETTINGS}
     return checked_over("ε, b", settings, rows, level)
 
 
-def check_over_both(
-    check: Callable[..., Finding],
+def over_both(
     rows: pd.DataFrame,
     level: float,
+    check: Callable,
     name: str,
-    values: Mapping[str, Any],
+    values: Sequence[float],
+    unit: str = "",
 ) -> Finding:
     """A check at every setting and at every value of something else, which it takes as `value`."""
     both = {
-        f"{code(setting)} {text}": (setting, partial(check, value=values[text]))
-        for setting, text in product(SETTINGS, values)
+        f"{code(setting)} {x}{unit}": (setting, partial(check, value=x))
+        for setting, x in product(SETTINGS, values)
     }
     return checked_over(f"{CODES}, {name}", both, rows, level)
 
 
-def check_against_both(
-    check: Callable[..., Finding], rows: pd.DataFrame, level: float
-) -> Finding:
+def against_both(rows: pd.DataFrame, level: float, check: Callable[..., Finding]) -> Finding:
     """A check against either histogram, which it takes as `other`, at every setting."""
     both = {
         f"{other[0]} {code(setting)}": (setting, partial(check, other=other))

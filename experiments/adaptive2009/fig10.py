@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from experiments.adaptive2009._strings import LOG, SYMBOLS, Strings, of_log
-from experiments.adaptive2009._unprinted import IMPROVED, basic, check_over, improved
+from experiments.adaptive2009._unprinted import IMPROVED, basic, improved
 from workbench import DP, Sweep, noise
 from workbench.compiled import pd
 from workbench.data import Records
@@ -215,31 +215,24 @@ def _printed(rows, metric: str) -> pd.DataFrame:
 
 def check_real(rows, level) -> Finding:
     """Whether three quarters of the strings are whole queries."""
-
-    def check(own, level):
-        own = own[own.value.notna()]
-        if own.empty:
-            return Finding(None, f"no string appears {FREQUENT} times")
-        finding = _check_trend(own, "least", level)
-        begins = f"beginnings of queries {own.begins.mean():.2%}"
-        return replace(finding, measured=f"{finding.measured}; {begins}")
-
     own = _printed(rows, REAL)
-    return check_over(check, own[own["least"] == FREQUENT], level)
+    own = own[(own["least"] == FREQUENT) & own.value.notna()]
+    if own.empty:
+        return Finding(None, f"no string appears {FREQUENT} times")
+    finding = _check_trend(own, "least", level)
+    begins = f"beginnings of queries {own.begins.mean():.2%}"
+    return replace(finding, measured=f"{finding.measured}; {begins}")
 
 
 def check_across(rows, level) -> Finding:
     """The same for each first symbol, of three quarters of the symbols."""
-
-    def check(own, level):
-        strings = own.groupby("symbol").strings
-        enough = (strings.min() >= FEWEST) & (strings.size() == own.seed.nunique())
-        own = own[own.symbol.map(enough)]
-        if own.empty:
-            return Finding(None, f"no symbol begins {FEWEST} such strings in every run")
-        return _check_trend(own, "symbol", level, OFTEN)
-
-    return check_over(check, _printed(rows, BY_SYMBOL), level)
+    own = _printed(rows, BY_SYMBOL)
+    strings = own.groupby("symbol").strings
+    enough = (strings.min() >= FEWEST) & (strings.size() == own.seed.nunique())
+    own = own[own.symbol.map(enough)]
+    if own.empty:
+        return Finding(None, f"no symbol begins {FEWEST} such strings in every run")
+    return _check_trend(own, "symbol", level, OFTEN)
 
 
 def _check_trend(rows, by: str, level, share: float = EVERYWHERE) -> Finding:

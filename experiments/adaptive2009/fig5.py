@@ -41,9 +41,8 @@ from experiments.adaptive2009._unprinted import (
     TOTAL,
     Resample,
     SecondRelease,
-    check_against_both,
-    check_over,
     checked_over,
+    over,
 )
 from workbench import Sweep
 from workbench.compiled import pd
@@ -327,15 +326,12 @@ def check_independent_of_depth(rows, level) -> Finding:
     return _at_each_epsilon(nodes[levels >= 3], level, check)
 
 
-def check_comparable(rows, level) -> Finding:
-    """Direct synthesis against either histogram, at every setting."""
-
-    def check(own, level, other):
-        ratios = paired_ratios(own.assign(paid=0.0), DIRECT, other, ["epsilon", "down_to"])
-        words = "no more than 1.25×"
-        return check_between(ratios, level, high=ALIKE, share=OFTEN, words=words)
-
-    return check_against_both(check, _distances(rows), level)
+def check_comparable(rows, level, other: str) -> Finding:
+    """Direct synthesis against a histogram, at one setting."""
+    own = _distances(rows).assign(paid=0.0)
+    ratios = paired_ratios(own, DIRECT, other, ["epsilon", "down_to"])
+    words = "no more than 1.25×"
+    return check_between(ratios, level, high=ALIKE, share=OFTEN, words=words)
 
 
 def check_improves(rows, level, ours: str) -> Finding:
@@ -355,7 +351,7 @@ def check_improves(rows, level, ours: str) -> Finding:
     rows = rows[rows.series.isin([ours, BASIC, ours + BALANCED, BASIC + BALANCED])]
     adding_up = rows[rows.series.str.endswith(BALANCED)]
     if adding_up.empty:
-        return check_over(check_released, rows, level)
+        return over(rows, level, check_released)
     settings = {setting: (setting, check_released) for setting in SETTINGS}
     (drawn,) = adding_up.setting.unique()
     settings[f"{drawn}{BALANCED}"] = (f"{drawn}{BALANCED}", check_adding_up)
@@ -373,11 +369,8 @@ def check_large_scale(rows, level) -> Finding:
     """Whether direct synthesis has less error than the improved histogram at each of the first levels."""
     distances = _distances(rows)
     upper = distances[_upper_levels(rows, "down_to").reindex(distances.index)]
-
-    def check(own, level):
-        return check_lower(paired_ratios(own, DIRECT, IMPROVED, ["epsilon", "down_to"]), level)
-
-    return check_over(check, upper.assign(value=upper.own), level)
+    upper = upper.assign(value=upper.own)
+    return check_lower(paired_ratios(upper, DIRECT, IMPROVED, ["epsilon", "down_to"]), level)
 
 
 def check_unbiased(rows, level) -> Finding:

@@ -30,7 +30,7 @@ from experiments.adaptive2009._commutes import (
     decisive,
     origins,
 )
-from experiments.adaptive2009._unprinted import IMPROVED, Source, check_over, check_over_both
+from experiments.adaptive2009._unprinted import IMPROVED, Source
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
@@ -51,7 +51,6 @@ from workbench.value import value
 GAP = "CommuteDistances"
 CDF = "CommuteCDF"
 POINTS = 161  # of a curve
-WIDTHS = {"1%": 0.01, "2%": 0.02, "5%": 0.05}  # of a drawn line, as a part of the axis
 MATCHED = "matched"
 PEOPLE = 10**8  # of the paper's release
 AS_PRINTED = "printed"
@@ -94,52 +93,37 @@ def _gaps(rows) -> pd.DataFrame:
     return rows[(rows.metric == GAP) & (rows.series == IMPROVED) & (rows["product"] == MATCHED)]
 
 
-def check_occluded(rows, level) -> Finding:
-    """Whether from both populous origins all gaps are within a line."""
-    rows = _gaps(rows)
-
-    def check(own, level, value):
-        gaps = means(own, IMPROVED, ["origin", "epsilon"])
-        return check_between(gaps, level, high=value, words="within the line")
-
-    return check_over_both(check, rows[rows.kind == POPULOUS], level, "line", WIDTHS)
+def check_occluded(rows, level, value: float) -> Finding:
+    """Whether from both populous origins all gaps are within a line of so many per cent."""
+    own = _gaps(rows)
+    gaps = means(own[own.kind == POPULOUS], IMPROVED, ["origin", "epsilon"])
+    return check_between(gaps, level, high=value / 100, words="within the line")
 
 
-def check_off(rows, level) -> Finding:
+def check_off(rows, level, value: float) -> Finding:
     """Whether from one sparse origin at least all gaps are wider than a line."""
-    rows = _gaps(rows)
-
-    def from_origin(own, width, level):
-        gaps = means(own, IMPROVED, "epsilon")
-        beyond = float(np.nextafter(width, 1))
-        return check_between(gaps, level, low=beyond, words="beyond the line")
-
-    def check(own, level, value):
-        places = own.groupby("origin", sort=False)
-        parts = {name: partial(from_origin, place, value) for name, place in places}
-        return any_of(parts, level)
-
-    return check_over_both(check, rows[rows.kind == SPARSE], level, "line", WIDTHS)
+    own = _gaps(rows)
+    beyond = dict(low=float(np.nextafter(value / 100, 1)), words="beyond the line")
+    places = own[own.kind == SPARSE].groupby("origin", sort=False)
+    gaps = {name: means(place, IMPROVED, "epsilon") for name, place in places}
+    return any_of(
+        {name: partial(check_between, x, **beyond) for name, x in gaps.items()}, level
+    )
 
 
 def check_worse(rows, level) -> Finding:
     """Whether one sparse origin has larger gaps than both populous ones, at each ε."""
+    own = _gaps(rows)
+    kinds = own.drop_duplicates("origin").set_index("origin").kind
+    by_origin = own.assign(series=own.origin, origin="", kind="", population=0, commuters=0)
 
-    def check(own, level):
-        kinds = own.drop_duplicates("origin").set_index("origin").kind
-        by_origin = own.assign(series=own.origin, origin="", kind="", population=0, commuters=0)
+    def from_origin(sparse, level):
+        others = kinds.index[kinds == POPULOUS]
+        gaps = {name: paired_ratios(by_origin, name, sparse, "epsilon") for name in others}
+        return all_of({name: partial(check_lower, x) for name, x in gaps.items()}, level)
 
-        def than(sparse, populous, level):
-            return check_lower(paired_ratios(by_origin, populous, sparse, "epsilon"), level)
-
-        def from_origin(sparse, level):
-            others = kinds.index[kinds == POPULOUS]
-            return all_of({name: partial(than, sparse, name) for name in others}, level)
-
-        sparse = kinds.index[kinds == SPARSE]
-        return any_of({name: partial(from_origin, name) for name in sparse}, level)
-
-    return check_over(check, _gaps(rows), level)
+    sparse = kinds.index[kinds == SPARSE]
+    return any_of({name: partial(from_origin, name) for name in sparse}, level)
 
 
 @value
@@ -165,7 +149,12 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
         sweeps = {}
         for name, dataset in self.datasets().items():
             places = origins(dataset, self.origins if name == REAL else 1)
-            metrics = [self._curve(place) for place in places.itertuples()]
+            metrics = []
+            for place in places.itertuples():
+                middle = (float(place.latitude), float(place.longitude))
+                distances = CommuteDistances(*middle, self.miles * MILE)
+                about = (place.place, place.kind, int(place.population))
+                metrics.append(CommuteCurve(*about, distances, self.farthest))
             scales = {AS_PRINTED: 1.0, MATCHED: PEOPLE / self.records_of(name)}
             for way, scale in scales.items():
                 for key, made in self.techniques(name, (IMPROVED,), scale).items():
@@ -174,12 +163,6 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
                     sweeps[f"{key}|{way}"] = Sweep([dataset], made, metrics, self.seeds)
             sweeps[f"{name}|||"] = Sweep([dataset], [Source()], metrics, seeds=1)
         return sweeps
-
-    def _curve(self, place) -> CommuteCurve:
-        middle = (float(place.latitude), float(place.longitude))
-        distances = CommuteDistances(*middle, self.miles * MILE)
-        about = (place.place, place.kind, int(place.population))
-        return CommuteCurve(*about, distances, self.farthest)
 
     def rows(self, store) -> pd.DataFrame:
         """With the `product` of people and ε, the paper's or that of the printed ε."""

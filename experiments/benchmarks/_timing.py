@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable, Collection
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from time import perf_counter_ns
+from time import perf_counter, perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,31 @@ def at_most_sorts(seconds: float, sorts: float) -> dict[str, Any]:
     return at_most(seconds / _seconds_of_a_sort(), sorts, " sorts of 10⁶")
 
 
+def once(call: Callable) -> tuple[float, Any]:
+    """Seconds by the clock of one call, and what it returns."""
+    start = perf_counter()
+    result = call()
+    return perf_counter() - start, result
+
+
+def in_process(step: Callable, *arguments: object, **how: object) -> str:
+    """What a function of a benchmark prints in a process of its own."""
+    call = f"import {step.__module__} as b; b.{step.__name__}(*{arguments!r}, **{how!r})"
+    command = [sys.executable, "-c", call]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def peak_megabytes() -> float:
+    """Of this process since it began: what `resource` tells starts from its parent's."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        (line,) = (x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) / 1e3
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
 def peak_bytes(call: Callable) -> tuple[int, Any]:
     """The most bytes that a call holds at once, and what it returns."""
     tracemalloc.start()
@@ -92,15 +119,6 @@ def format_seconds(seconds: float, per: float = 1) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def power_of_ten(x: float) -> str:
-    """10⁷ for 1e7: powers of ten in words; other numbers in digits."""
-    power = round(np.log10(x))
-    if x != 10.0**power:
-        return f"{x:,g}"
-    digits = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    return "10" + str(power).translate(digits)
-
-
 def row(what: str, ours=None, peer=None, ratio=None, limit=None, met=None) -> dict[str, Any]:
     """One row of a benchmark's table; what is not given is empty."""
     return dict(what=what, ours=ours, peer=peer, ratio=ratio, limit=limit, met=met)
@@ -116,16 +134,46 @@ def at_least(ratio: float, limit: float) -> dict[str, Any]:
     return dict(ratio=ratio, limit=f"≥ {limit:.3g}×", met=ratio >= limit)
 
 
-def to_frame(rows: list[dict]) -> pd.DataFrame:
-    """The rows in the order of the table's columns."""
-    return pd.DataFrame(rows, columns=COLUMNS)
+def timed(
+    what: str, call: Callable, sorts: float | None = None, repeat: int = 3
+) -> dict[str, Any]:
+    """A row of the time of a call, and its limit."""
+    (seconds,) = median_seconds(call, repeat=repeat)
+    limit = {} if sorts is None else at_most_sorts(seconds, sorts)
+    return row(what, format_seconds(seconds), **limit)
 
 
-def print_results(main: Callable[[], pd.DataFrame]) -> None:
-    """Print the machine and the table: a benchmark run by itself."""
+def compared(
+    what: str,
+    ours: float,
+    peer: float,
+    name: str,
+    least: float | None = None,
+    per: float = 1,
+    **limit: Any,
+) -> dict[str, Any]:
+    """A row of two times: how many times as long a peer takes, which should be `least`."""
+    ratio = peer / ours
+    if least is not None:
+        limit = at_least(ratio, least)
+    text = f"{name} {format_seconds(peer, per)}"
+    return row(what, format_seconds(ours, per), text, **({"ratio": ratio} | limit))
+
+
+def beside(
+    what: str, ours: Callable, peer: Callable, name: str, repeat: int = 3, **how: Any
+) -> dict[str, Any]:
+    """The same row of two calls that take turns; a peer that is `cold` runs without a warm-up."""
+    cold = [peer] if how.pop("cold", False) else []
+    return compared(what, *median_seconds(ours, peer, repeat=repeat, cold=cold), name, **how)
+
+
+def print_results(rows: list[dict]) -> None:
+    """Print the machine, and the rows in the order of the table's columns."""
     print(machine())
+    table = pd.DataFrame(rows, columns=COLUMNS).fillna("")
     with pd.option_context("display.width", 200, "display.max_colwidth", 90):
-        print(main().fillna("").to_string(index=False, float_format="{:.3g}".format))
+        print(table.to_string(index=False, float_format="{:.3g}".format))
 
 
 def machine() -> str:

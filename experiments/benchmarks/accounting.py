@@ -5,16 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import count
 
-from experiments.benchmarks import _timing as timing
+from experiments.benchmarks._timing import timed
 from workbench import DP, ZCDP, Receipt, guarantee
-from workbench.compiled import pd
 from workbench.noise.additive import geometric_rho
 from workbench.privacy import rho_above
 
 SORTS = 0.4
 
 
-def main() -> pd.DataFrame:
+def main() -> list[dict]:
     """Time of a conversion; numbers are others each time, so that none is remembered."""
     tiny = count(1)
     same = [Receipt("geometric", DP(0.1)), Receipt("gaussian", ZCDP(0.02))] * 50
@@ -33,13 +32,4 @@ def main() -> pd.DataFrame:
             others, 1e-9 * fresh()
         ),
     }
-    rows = []
-    for name, call in calls.items():
-        (seconds,) = timing.median_seconds(call, repeat=9)
-        limit = timing.at_most_sorts(seconds, SORTS)
-        rows.append(timing.row(name, timing.format_seconds(seconds), **limit))
-    return timing.to_frame(rows)
-
-
-if __name__ == "__main__":
-    timing.print_results(main)
+    return [timed(name, call, SORTS, repeat=9) for name, call in calls.items()]

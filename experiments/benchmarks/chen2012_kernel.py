@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import resource
 from functools import partial
-from time import perf_counter
 
 import numpy as np
 from scipy.linalg import cho_factor, eigh
 
-from experiments.benchmarks import _timing as timing
-from experiments.benchmarks._timing import at_most, at_most_sorts, format_seconds, row
+from experiments.benchmarks._timing import (
+    at_most,
+    at_most_sorts,
+    format_seconds,
+    once,
+    peak_megabytes,
+    row,
+)
 from workbench import DP, Domain, Marginals, RandomMarginalRanges, RandomTables
 from workbench.datasets import IPUMSTwin
 from workbench.estimates import NoisyAnswers
@@ -46,20 +50,16 @@ def main():
     fit, _ = once(partial(KernelPCA(chosen.alpha, TOTAL, prior), history))
     past = chosen.posterior.eigen.project(RandomMarginalRanges(1000, seed=1))
     further = best(partial(past.values, chosen.alpha), 5)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # kilobytes on Linux
+    peak = peak_megabytes() / 1e3
     gram = inner_products(workload, workload, domain, prior)
     gram[np.diag_indices(QUERIES)] += 1
     cholesky = best(partial(cho_factor, gram, check_finite=False), 2)
     spectral, _ = once(partial(eigh, gram, driver="evd", overwrite_a=True, check_finite=False))
     one_eigh = f"one eigh {format_seconds(spectral)}"
     validation = f"α by 5-fold cross-validation, {len(chosen.alphas)} values tried, and the fit"
-    limit = at_most_sorts(kernel, KERNEL)
-    rows = [
-        row(
-            "inner products of 5,000 2-D ranges, 1.3·10¹¹ cells",
-            format_seconds(kernel),
-            **limit,
-        ),
+    products = "inner products of 5,000 2-D ranges, 1.3·10¹¹ cells"
+    return [
+        row(products, format_seconds(kernel), **at_most_sorts(kernel, KERNEL)),
         row("… over 8.6·10¹⁸ cells", format_seconds(flat)),
         row("… of 5,000 arbitrary 2-D tables", format_seconds(others)),
         row("answers of 5,000 ranges, 500,000 people", format_seconds(answers)),
@@ -77,27 +77,11 @@ def main():
             fit / spectral,
         ),
         row("1,000 further answers at another α", format_seconds(further)),
-        row(
-            "… memory at the peak, of all this",
-            f"{peak:.3g} GB",
-            **at_most(peak, MEMORY, " GB"),
-        ),
+        row("… memory at the peak", f"{peak:.3g} GB", **at_most(peak, MEMORY, " GB")),
     ]
-    return timing.to_frame(rows)
-
-
-def once(call):
-    """Seconds on the clock, and what came out."""
-    start = perf_counter()
-    result = call()
-    return perf_counter() - start, result
 
 
 def best(call, repeat: int = 3) -> float:
     """The least seconds on the clock of several runs, the first of which warms up."""
     call()
     return min(once(call)[0] for _ in range(repeat))
-
-
-if __name__ == "__main__":
-    timing.print_results(main)

@@ -11,7 +11,14 @@ from functools import partial
 from math import log2
 
 from experiments.benchmarks import _timing as timing
-from experiments.benchmarks._timing import at_most, at_most_sorts, format_seconds, row
+from experiments.benchmarks._timing import (
+    at_most,
+    at_most_sorts,
+    beside,
+    format_seconds,
+    row,
+    timed,
+)
 from experiments.benchmarks.filter import extra_bytes
 from workbench import DP, Dyadic, Haar, RandomRanges
 from workbench.mechanisms import GeometricHistogram, PrioritySampling
@@ -43,7 +50,7 @@ def main():
         extra = extra_bytes(mechanism, table) / nodes
         limit = at_most(extra, BYTES, " bytes")
         rows.append(row(f"{what}: extra memory a node", f"{extra:.3g} bytes", **limit))
-    return timing.to_frame([*rows, *full(), *answers(call().estimate)])
+    return [*rows, *full(), *answers(call().estimate)]
 
 
 def full() -> list[dict]:
@@ -54,11 +61,9 @@ def full() -> list[dict]:
         dense = partial(GeometricHistogram(DP(0.1), transform=Dyadic()), table)
         for size in (len(table), len(table) // 100):
             sample = partial(PrioritySampling(DP(0.1), size, 750, transform=Dyadic()), table)
-            ours, peer = timing.median_seconds(sample, dense, repeat=3)
             what = f"dyadic filter-priority, m = 2²⁴, density {density:g}, {size:,} nodes"
-            tree = f"full noisy tree {format_seconds(peer)}"
             shown = "to be shown (paper 2–4×)"
-            rows.append(row(what, format_seconds(ours), tree, peer / ours, shown))
+            rows.append(beside(what, sample, dense, "full noisy tree", limit=shown))
     return rows
 
 
@@ -67,13 +72,8 @@ def answers(tree) -> list[dict]:
     table = timing.sparse_table(N, M)
     haar = PrioritySampling(DP(1.0), N, transform=Haar())(table).estimate
     workload = RandomRanges(M // 1000 + 7, 10**5).on(table.domain)
-    rows = []
-    for name, estimate in (("dyadic nodes", tree), ("Haar coefficients", haar)):
-        (seconds,) = timing.median_seconds(partial(estimate.answer, workload), repeat=3)
-        what = f"10⁵ ranges from {len(estimate):,} {name}"
-        rows.append(row(what, format_seconds(seconds), **at_most_sorts(seconds, ANSWERS)))
-    return rows
-
-
-if __name__ == "__main__":
-    timing.print_results(main)
+    named = {"dyadic nodes": tree, "Haar coefficients": haar}
+    return [
+        timed(f"10⁵ ranges from {len(x):,} {name}", partial(x.answer, workload), ANSWERS)
+        for name, x in named.items()
+    ]

@@ -13,12 +13,12 @@ import subprocess
 import sys
 from pathlib import Path
 from statistics import median
+from time import perf_counter
 
-from experiments.benchmarks import _timing as timing
-from workbench import widgets
+from experiments.benchmarks._timing import format_seconds, in_process, median_seconds, once, row
+from workbench import mechanisms, widgets
 from workbench.compiled import project_folder
 from workbench.figures import plots
-from workbench.mechanisms import ThresholdSampling
 
 PAINT = 1.0  # seconds
 DRAG = 0.15
@@ -28,23 +28,6 @@ NAMES = (
     "PrivTree",
     "SRA",
 )  # of the explorer's notebook
-OPEN = """
-import json, time
-from workbench import mechanisms, widgets
-begun = time.perf_counter()
-shown = widgets.panel(mechanisms.{name})
-opened = time.perf_counter() - begun
-stops = next(c.stops for c in shown.subject.controls(shown.values) if c.name == "epsilon")
-spent = []
-for seq, epsilon in enumerate([*stops, *stops[::-1]], 1):
-    begun = time.perf_counter()
-    values = shown.values | dict(epsilon=epsilon)
-    told = dict(kind="set", seq=seq, values=values, seed=0, bands=False, rest=False)
-    shown._on_message(None, told, [])
-    json.dumps(shown.view)
-    spent.append(time.perf_counter() - begun)
-print(json.dumps([opened, spent[1:]]))
-"""
 DRAGGED = """
 async (root) => {
   const slider = root.querySelector("[data-name=epsilon] input[type=range]"), spent = [];
@@ -68,48 +51,57 @@ async (root) => {
 def main():
     """The explorer's panels, and the redrawing of a figure by matplotlib for comparison."""
     rows = []
-    redraw = timing.format_seconds(matplotlib_redraw())
+    redraw = format_seconds(matplotlib_redraw())
     for name in NAMES:
         opened = []
         drags = []
         for _ in range(3):
-            first_paint, spent = json.loads(_in_a_process(OPEN.format(name=name)))
+            first_paint, spent = json.loads(in_process(open_and_drag, name))
             opened.append(first_paint)
             drags += spent
         rows.append(_row(f"{name}: opened", [median(opened)], PAINT))
         rows.append(_row(f"{name}: a drag of ε, drawn and told", drags, DRAG, redraw))
     for name, drags in in_a_browser().items():
         rows.append(_row(f"{name}: a drag of ε, seen in a browser", drags, DRAG))
-    return timing.to_frame(rows)
+    return rows
 
 
-def _in_a_process(code: str) -> str:
-    """What the code prints in a process of its own."""
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+def open_and_drag(name: str) -> None:
+    """Print the seconds until a panel is open, and those of each move of ε."""
+    opened, shown = once(lambda: widgets.panel(getattr(mechanisms, name)))
+    stops = next(c.stops for c in shown.subject.controls(shown.values) if c.name == "epsilon")
+    spent = []
+    for seq, epsilon in enumerate([*stops, *stops[::-1]], 1):
+        begun = perf_counter()
+        values = shown.values | dict(epsilon=epsilon)
+        told = dict(kind="set", seq=seq, values=values, seed=0, bands=False, rest=False)
+        shown._on_message(None, told, [])
+        json.dumps(shown.view)
+        spent.append(perf_counter() - begun)
+    print(json.dumps([opened, spent[1:]]))
 
 
 def _row(what: str, spent: list[float], most: float, peer: str = "") -> dict:
     typical = median(spent)
-    ours = timing.format_seconds(typical)
+    ours = format_seconds(typical)
     if len(spent) > 1:
-        ours += f", at most {timing.format_seconds(max(spent))}"
-    limit = f"≤ {timing.format_seconds(most)}"
-    return timing.row(what, ours, peer, typical / most, limit, typical <= most)
+        ours += f", at most {format_seconds(max(spent))}"
+    limit = f"≤ {format_seconds(most)}"
+    return row(what, ours, peer, typical / most, limit, typical <= most)
 
 
 def matplotlib_redraw() -> float:
     """Seconds to draw a panel's figure anew for the screen."""
     from io import BytesIO
 
-    shown = widgets.panel(ThresholdSampling)
+    shown = widgets.panel(mechanisms.ThresholdSampling)
 
     def redraw():
         fig = shown.figure()
         fig.savefig(BytesIO(), format="png", dpi=100)
         plots.close(fig)
 
-    return timing.median_seconds(redraw, repeat=5)[0]
+    return median_seconds(redraw, repeat=5)[0]
 
 
 def in_a_browser() -> dict[str, list[float]]:

@@ -7,19 +7,24 @@ their own; a slice of 10⁷ ratings with the peers in one run.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 import polars as pl
 
-from experiments.benchmarks import _timing as timing
-from experiments.benchmarks._timing import at_least, at_most, at_most_sorts, format_seconds, row
+from experiments.benchmarks._timing import (
+    at_most,
+    at_most_sorts,
+    compared,
+    in_process,
+    median_seconds,
+    once,
+    peak_megabytes,
+    row,
+)
 from workbench import DP, UNBOUNDED, Domain, Interactions
 from workbench.compiled import pd
 from workbench.datasets import InteractionsTwin
@@ -49,41 +54,31 @@ def main():
     }
     picked = {partial(polars_picked, table): 3, partial(pandas_picked, frame): None}
     rows = _beside(SRA(DP(1.0), L), data, simple) + _beside(HPA(DP(1.0), L, D), data, picked)
-    return timing.to_frame([*rows, *full_size()])
+    return [*rows, *full_size()]
 
 
 def _beside(mechanism, data: Interactions, peers: dict) -> list[dict]:
     """A mechanism beside its peers, and how many times as long each of these should take."""
-    ours, *times = timing.median_seconds(partial(mechanism, data), *peers, repeat=3, cold=peers)
+    ours, *times = median_seconds(partial(mechanism, data), *peers, repeat=3, cold=peers)
     what = f"{type(mechanism).__name__} of {len(data):,} records, l = {L}"
-    text = f"{format_seconds(ours)}, {format_seconds(ours, len(data))} a record"
-    rows = []
-    for (peer, least), seconds in zip(peers.items(), times, strict=True):
-        ratio = seconds / ours
-        limit = {"ratio": ratio} if least is None else at_least(ratio, least)
-        rows.append(row(what, text, f"{peer.func.__doc__} {format_seconds(seconds)}", **limit))
-    return rows
+    return [
+        compared(what, ours, seconds, peer.func.__doc__, least)
+        for (peer, least), seconds in zip(peers.items(), times, strict=True)
+    ]
 
 
 def full_size() -> list[dict]:
     """Seconds on the clock and peak memory of a process that loads and releases."""
     with tempfile.TemporaryDirectory() as home:
         path = str(Path(home) / "ratings.parquet")
-        _in_a_process("write_twin", path)
-        measured = json.loads(_in_a_process("measure", path))
+        in_process(write_twin, path)
+        measured = json.loads(in_process(measure, path))
     rows = []
     for name, (what, limit, unit) in LIMITS.items():
         value = measured[name]
         met = at_most_sorts(value, limit) if unit == "s" else at_most(value, limit, f" {unit}")
         rows.append(row(f"{what}, {TWIN.records:,} records", f"{value:.3g} {unit}", **met))
     return rows
-
-
-def _in_a_process(step: str, path: str) -> str:
-    """What a function of this file prints in a process of its own."""
-    code = f"from experiments.benchmarks import fan2015_sampling as b; b.{step}({path!r})"
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def write_twin(path: str, twin: InteractionsTwin = TWIN) -> None:
@@ -96,24 +91,17 @@ def write_twin(path: str, twin: InteractionsTwin = TWIN) -> None:
 
 def measure(path: str) -> None:
     """Print seconds and GB, after everything was compiled on a little."""
-    import resource
-
     mechanisms = (SRA(DP(1.0), L), HPA(DP(1.0), L, D))
     domain = Domain(("item", "context"), TWIN.domain.shape)  # contexts as codes
     read = partial(Interactions.read, domain=domain, bound=UNBOUNDED, **COLUMNS)
     write_twin(f"{path}.little", replace(TWIN.slice(100), items=TWIN.items, once=False))
     for mechanism in mechanisms:
         mechanism(read(f"{path}.little"))
-    measured = {}
-    start = perf_counter()
-    data = read(path)
-    measured["load"] = perf_counter() - start
+    seconds, data = once(partial(read, path))
+    measured = {"load": seconds}
     for mechanism in mechanisms:
-        start = perf_counter()
-        mechanism(data)
-        measured[type(mechanism).__name__] = perf_counter() - start
-    measured["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    print(json.dumps(measured))
+        measured[type(mechanism).__name__], _ = once(partial(mechanism, data))
+    print(json.dumps(measured | {"peak": peak_megabytes() / 1e3}))
 
 
 def polars_random(table: pl.DataFrame):
@@ -164,7 +152,3 @@ def _noisy(counts):
     """What a few lines of numpy do: noise on the cells that are there, in floating point."""
     counts = np.asarray(counts)
     return counts + np.random.default_rng().laplace(0, 2 * L, counts.shape)
-
-
-if __name__ == "__main__":
-    timing.print_results(main)

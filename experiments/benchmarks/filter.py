@@ -10,16 +10,18 @@ from __future__ import annotations
 from functools import partial
 from math import exp
 
-from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import (
     at_most,
     at_most_sorts,
-    format_seconds,
-    power_of_ten,
+    compared,
+    median_seconds,
+    peak_bytes,
     row,
+    sparse_table,
 )
 from workbench import DP, Domain
 from workbench.mechanisms import HighPassFilter, PrioritySampling
+from workbench.value import power_of_ten
 
 SIZES = ((10**6, 10**12, 9), (10**7, 10**14, 7))  # n, m, repetitions
 SORTS = 1 / 3  # for 10⁶ cells
@@ -32,13 +34,13 @@ def main():
     """Time and memory."""
     rows = []
     for n, m, repeat in SIZES:
-        table = timing.sparse_table(n, m)
+        table = sparse_table(n, m)
         for epsilon in (0.1, 1.0):
             where = f"n = {power_of_ten(n)}, m = {power_of_ten(m)}, ε = {epsilon:g}"
             mechanism = HighPassFilter(DP(epsilon), size=n)
             sampling = PrioritySampling(DP(epsilon), size=n)
             cells = len(table) + len(mechanism(table).estimate)
-            filtered, sampled = timing.median_seconds(
+            filtered, sampled = median_seconds(
                 partial(mechanism, table), partial(sampling, table), repeat=repeat
             )
             nanoseconds = filtered / cells * 1e9
@@ -55,20 +57,19 @@ def main():
                     f"{extra:.3g} bytes",
                     **at_most(extra, BYTES, " bytes"),
                 ),
-                row(
+                compared(
                     f"priority sampling beside the filter, {where}",
-                    format_seconds(sampled),
-                    f"filter {format_seconds(filtered)}",
-                    ratio,
+                    *(sampled, filtered, "filter"),
+                    ratio=ratio,
                     **at_most(ratio, TIMES, "×"),
                 ),
             ]
-    return timing.to_frame([*rows, domains()])
+    return [*rows, domains()]
 
 
 def extra_bytes(mechanism, table) -> int:
     """Bytes that a call holds at its peak beyond its input and its output."""
-    peak, release = timing.peak_bytes(partial(mechanism, table))
+    peak, release = peak_bytes(partial(mechanism, table))
     return peak - release.estimate.keys.nbytes - release.estimate.values.nbytes
 
 
@@ -80,10 +81,10 @@ def domains(n: int = 10**6, epsilon: float = 0.1) -> dict:
     theta = HighPassFilter(DP(epsilon), size=n).threshold(Domain(("x",), (small,)), 1.0)
     calls = []
     for m, cut in ((large, theta + raised), (small, theta)):
-        table = timing.sparse_table(n, m, mean=10_000)
+        table = sparse_table(n, m, mean=10_000)
         calls.append(partial(HighPassFilter(DP(epsilon), cut), table))
     cells = [n + len(call().estimate) for call in calls]
-    seconds = timing.median_seconds(*calls, repeat=15)
+    seconds = median_seconds(*calls, repeat=15)
     ours, peer = (1e9 * time / count for time, count in zip(seconds, cells, strict=True))
     return row(
         f"filter, n = {power_of_ten(n)}, as many released: time a cell at m = {large:.2g}",
@@ -92,7 +93,3 @@ def domains(n: int = 10**6, epsilon: float = 0.1) -> dict:
         ours / peer,
         **at_most(ours / peer, ALIKE, "×"),
     )
-
-
-if __name__ == "__main__":
-    timing.print_results(main)

@@ -1,7 +1,7 @@
 """Discrete Gaussian noise beside numpy's rounded normal and OpenDP, and its filter beside the geometric.
 
 The limits are 3 ns a draw up to σ = 100 and 12 ns at any σ; a thousandth of OpenDP's time, and no more than
-numpy's; 1.5 times the geometric filter's; conversions below 20 ms.
+numpy's; 1.5 times the geometric filter's.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.benchmarks import _timing as timing
-from experiments.benchmarks._timing import format_seconds, row
+from experiments.benchmarks._timing import beside, compared, median_seconds, sparse_table
 from workbench import DP, ZCDP
 from workbench.mechanisms import HighPassFilter
 from workbench.noise import source as bits
@@ -33,30 +32,20 @@ def main():
     for sigma in SIGMAS:
         law = discrete_gaussian(1 / (2 * Fraction(sigma) ** 2))
         law.add(values, source)  # tables are made once
-        ours, rounded = timing.median_seconds(
+        ours, rounded = median_seconds(
             partial(law.add, values, source), partial(numpy_normal, rng, sigma), repeat=5
         )
-        peer = f"numpy, inexact {format_seconds(rounded / DRAWS)}"
         what = f"a draw at σ = {sigma:g}"
-        rows.append(row(what, format_seconds(ours / DRAWS), peer, rounded / ours))
+        rows.append(compared(what, ours, rounded, "numpy, inexact", per=DRAWS))
         opendp = opendp_draws(sigma) if sigma < 1e6 else None
         if opendp is not None:
-            (theirs,) = timing.median_seconds(opendp, repeat=3)
-            theirs /= OPENDP_DRAWS
-            peer = f"OpenDP {format_seconds(theirs)}"
-            rows.append(row(what, format_seconds(ours / DRAWS), peer, theirs * DRAWS / ours))
-    table = timing.sparse_table(CELLS // 100, CELLS)
-    pure = HighPassFilter(DP(0.1), size=CELLS // 100)
-    of_rho = HighPassFilter(ZCDP(0.005), size=CELLS // 100)
-    ours, theirs = timing.median_seconds(partial(of_rho, table), partial(pure, table), repeat=9)
-    peer = f"geometric {format_seconds(theirs)}"
-    rows.append(row("the filter", format_seconds(ours), peer, theirs / ours))
-    converted = iter(range(1, 10**6))
-    (convert,) = timing.median_seconds(
-        lambda: ZCDP(0.1 + next(converted) * 1e-9).at(1e-9), repeat=9
-    )
-    rows.append(row("an ε of a ρ", format_seconds(convert)))
-    return timing.to_frame(rows)
+            (theirs,) = median_seconds(opendp, repeat=3)
+            theirs *= DRAWS / OPENDP_DRAWS
+            rows.append(compared(what, ours, theirs, "OpenDP", per=DRAWS))
+    table = sparse_table(CELLS // 100, CELLS)
+    pure = partial(HighPassFilter(DP(0.1), size=CELLS // 100), table)
+    of_rho = partial(HighPassFilter(ZCDP(0.005), size=CELLS // 100), table)
+    return [*rows, beside("the filter", of_rho, pure, "geometric", repeat=9)]
 
 
 def numpy_normal(rng, sigma: float):
@@ -73,7 +62,3 @@ def opendp_draws(sigma: float):
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
     return partial(dp.m.make_gaussian(*space, scale=sigma), [0] * OPENDP_DRAWS)
-
-
-if __name__ == "__main__":
-    timing.print_results(main)

@@ -8,8 +8,14 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import lsmr
 
-from experiments.benchmarks import _timing as timing
-from experiments.benchmarks._timing import at_least, at_most, format_seconds, row
+from experiments.benchmarks._timing import (
+    at_most,
+    beside,
+    format_seconds,
+    median_seconds,
+    peak_bytes,
+    row,
+)
 from workbench.inference import tree_least_squares
 from workbench.queries import level_sizes
 
@@ -21,14 +27,11 @@ OPENDP = 100
 def main():
     """Time and memory."""
     noisy = np.random.default_rng(0).normal(size=2**25 - 1)
-    ours, copy = timing.median_seconds(partial(tree_least_squares, noisy), noisy.copy, repeat=5)
-    peak, _ = timing.peak_bytes(partial(tree_least_squares, noisy))
+    ours, copy = median_seconds(partial(tree_least_squares, noisy), noisy.copy, repeat=5)
+    peak, _ = peak_bytes(partial(tree_least_squares, noisy))
     copies = peak / noisy.nbytes
-    small = noisy[: 2**21 - 1]
-    solve = partial(lsmr, design(2**20), small, atol=1e-10, btol=1e-10)
-    seconds, lsmr_seconds = timing.median_seconds(
-        partial(tree_least_squares, small), solve, repeat=3, cold=(solve,)
-    )
+    small = partial(tree_least_squares, noisy[: 2**21 - 1])
+    solve = partial(lsmr, design(2**20), *small.args, atol=1e-10, btol=1e-10)
     rows = [
         row(
             "consistency of a binary tree over 2²⁴ leaves",
@@ -42,14 +45,9 @@ def main():
             f"{copies:.3g} times the tree",
             **at_most(copies, MEMORY, "×"),
         ),
-        row(
-            "consistency over 2²⁰ leaves",
-            format_seconds(seconds),
-            f"scipy lsmr {format_seconds(lsmr_seconds)}",
-            lsmr_seconds / seconds,
-        ),
+        beside("consistency over 2²⁰ leaves", small, solve, "scipy lsmr", cold=True),
     ]
-    return timing.to_frame([*rows, *opendp(noisy[: 2**17 - 1])])
+    return [*rows, *opendp(noisy[: 2**17 - 1])]
 
 
 def design(n: int) -> csr_array:
@@ -74,14 +72,5 @@ def opendp(noisy) -> list[dict]:
     noisy = np.rint(100 * noisy)
     values = noisy.astype(int).tolist()
     np.testing.assert_allclose(theirs(values), tree_least_squares(noisy)[-leaves:], atol=1e-6)
-    call = partial(theirs, values)
-    ours, peer = timing.median_seconds(
-        partial(tree_least_squares, noisy), call, repeat=3, cold=(call,)
-    )
-    text = f"OpenDP {format_seconds(peer)}"
-    limit = at_least(peer / ours, OPENDP)
-    return [row("consistency over 2¹⁶ leaves", format_seconds(ours), text, **limit)]
-
-
-if __name__ == "__main__":
-    timing.print_results(main)
+    calls = partial(tree_least_squares, noisy), partial(theirs, values)
+    return [beside("consistency over 2¹⁶ leaves", *calls, "OpenDP", cold=True, least=OPENDP)]

@@ -11,7 +11,7 @@ from math import exp
 
 import numpy as np
 
-from experiments.benchmarks import _timing as timing
+from experiments.benchmarks._timing import beside, row
 from workbench import noise
 
 N = 10**6
@@ -25,18 +25,18 @@ def main():
     for epsilon, judged in EPSILONS.items():
         ours = partial(noise.geometric, values, l1=1, epsilon=epsilon)
         usual = partial(numpy_geometric, values, epsilon)
-        seconds = timing.median_seconds(ours, usual, repeat=15)
-        rows.append(_row(epsilon, "numpy", *seconds, 6 if judged else None))
+        what = f"noise, ε = {epsilon:g}"
+        least = 6 if judged else None
+        rows.append(beside(what, ours, usual, "numpy", 15, least=least, per=N))
         if judged:
             exact = opendp(epsilon)
             if not callable(exact):
-                rows.append(timing.row(f"noise, ε = {epsilon:g}", peer=exact))
+                rows.append(row(what, peer=exact))
                 continue
             exact(values[:1000])
             theirs = partial(exact, values)
-            seconds = timing.median_seconds(ours, theirs, repeat=3, cold=[theirs])
-            rows.append(_row(epsilon, "OpenDP", *seconds, 500))
-    return timing.to_frame(rows)
+            rows.append(beside(what, ours, theirs, "OpenDP", cold=True, least=500, per=N))
+    return rows
 
 
 def numpy_geometric(values: np.ndarray, epsilon: float) -> np.ndarray:
@@ -55,14 +55,3 @@ def opendp(epsilon: float):
     dp.enable_features("contrib")
     space = (dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"))
     return dp.m.make_laplace(*space, scale=1 / epsilon)
-
-
-def _row(epsilon: float, name: str, ours: float, peer: float, least: float | None) -> dict:
-    ratio = peer / ours
-    limit = {"ratio": ratio} if least is None else timing.at_least(ratio, least)
-    text = f"{name} {timing.format_seconds(peer, N)}"
-    return timing.row(f"noise, ε = {epsilon:g}", timing.format_seconds(ours, N), text, **limit)
-
-
-if __name__ == "__main__":
-    timing.print_results(main)

@@ -3,20 +3,18 @@
 Adult with seven attributes and as sixteen yes-or-no ones, made-up people and ranges, and Census Income.
 Errors are root mean squares over two banks; the limit is 1.1 × those of the bank that judged kernel PCA,
 trees, least squares and maximum entropy by their own answers (`BEFORE`, from the same seeds). Coverage is
-how often ±2 bars held the truth: `python -m experiments.benchmarks.recall 200` measures it over so many
-banks with fresh noise and purchases. A table whose files are missing (`WORKBENCH_DATA`) is left out, and
+how often ±2 bars held the truth: `coverage(200)` measures it over so many banks with fresh noise and
+purchases. A table whose files are missing (`WORKBENCH_DATA`) is left out, and
 its row says so.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 import numpy as np
 
-from experiments.benchmarks import _timing as timing
 from experiments.benchmarks._timing import at_most, row
 from workbench import DP, Domain, Marginals, RandomMarginalRanges, SparseTable
 from workbench.compiled import pd
@@ -44,7 +42,7 @@ TEN = (
 )  # fmt: skip
 
 
-def main() -> pd.DataFrame:
+def main() -> list[dict]:
     """A row a table and kind of question."""
     rows: list[dict] = []
     for name, dataset, change, recipe in TABLES:
@@ -53,7 +51,7 @@ def main() -> pd.DataFrame:
             continue
         table = dataset.load()
         rows += rows_of(name, change(table) if change else table, recipe)
-    return timing.to_frame(rows)
+    return rows
 
 
 def yes_or_no(table: SparseTable) -> SparseTable:
@@ -163,10 +161,3 @@ def coverage(banks: int) -> pd.DataFrame:
                 for kind, own in held.items()
             ]
     return pd.DataFrame(rows)
-
-
-if __name__ == "__main__":
-    if sys.argv[1:]:
-        print(coverage(int(sys.argv[1])).to_string(index=False, float_format="{:.1%}".format))
-    else:
-        timing.print_results(main)

@@ -9,12 +9,17 @@ the first call, which is timed by itself: a bank of other sets of attributes com
 from __future__ import annotations
 
 from itertools import combinations
-from time import perf_counter
 
 import numpy as np
 
-from experiments.benchmarks import _timing as timing
-from experiments.benchmarks._timing import at_most, format_seconds, row
+from experiments.benchmarks._timing import (
+    at_most,
+    compared,
+    format_seconds,
+    median_seconds,
+    once,
+    row,
+)
 from experiments.benchmarks.recall import TEN, TWIN, yes_or_no
 from workbench import DP, SparseTable
 from workbench.datasets import Adult
@@ -34,7 +39,7 @@ def main():
     try:
         import mbi  # noqa: F401
     except ImportError:
-        return timing.to_frame([])
+        return []
     data = first_available(Adult(TEN), TWIN)
     source = "Adult" if data != TWIN else "simulated people in place of Adult"
     table = data.load()
@@ -51,7 +56,7 @@ def main():
         f"7 attributes of {source}, a star of 6 pairs": (small, star),
         f"{source}, a star of 9 pairs around one attribute": (table, wide),
     }
-    return timing.to_frame([r for name, case in cases.items() for r in rows_of(name, *case)])
+    return [r for name, case in cases.items() for r in rows_of(name, *case)]
 
 
 def rows_of(name: str, table: SparseTable, pairs: list[tuple[str, str]]) -> list[dict]:
@@ -88,10 +93,8 @@ def rows_of(name: str, table: SparseTable, pairs: list[tuple[str, str]]) -> list
     def theirs_of(model, sets) -> np.ndarray:
         return np.concatenate([np.asarray(model.project(s).datavector()) for s in sets])
 
-    start = perf_counter()
-    theirs()
-    compiled = perf_counter() - start
-    seconds, their_seconds = timing.median_seconds(ours, theirs, repeat=3)
+    compiled, _ = once(theirs)
+    seconds, their_seconds = median_seconds(ours, theirs, repeat=3)
     mine = ours()
     other = theirs()
     own = mine.answer(bought)
@@ -103,12 +106,7 @@ def rows_of(name: str, table: SparseTable, pairs: list[tuple[str, str]]) -> list
     truth = table.answer(asked)
     off = float(np.abs(mine.answer(asked) - truth).sum() / 2 / total / len(some))
     return [
-        row(
-            name,
-            format_seconds(seconds),
-            f"mbi {format_seconds(their_seconds)}, {format_seconds(compiled)} the first time",
-            their_seconds / seconds,
-        ),
+        compared(name, seconds, their_seconds, f"mbi, first {format_seconds(compiled)}, then"),
         row(
             "… squared residuals, in units of the noise",
             f"{losses[0]:.5g}",
@@ -123,7 +121,3 @@ def rows_of(name: str, table: SparseTable, pairs: list[tuple[str, str]]) -> list
             **at_most(apart / off, APART),
         ),
     ]
-
-
-if __name__ == "__main__":
-    timing.print_results(main)

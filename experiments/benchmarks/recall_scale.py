@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from functools import partial
 
 import numpy as np
 from scipy.linalg import eigh
 
-from experiments.benchmarks import _timing as timing
-from experiments.benchmarks._timing import at_most, at_most_sorts, format_seconds, row
+from experiments.benchmarks._timing import (
+    at_most,
+    at_most_sorts,
+    compared,
+    format_seconds,
+    once,
+    peak_bytes,
+    row,
+)
 from workbench import DP, Marginals, RandomMarginalRanges
 from workbench.datasets import IPUMSTwin
 from workbench.estimates import NoisyAnswers
@@ -39,56 +46,26 @@ def main():
     total = float(table.total)
     Eigenqueries.of(history[np.arange(9)], total, prior)  # compiles
 
-    start = perf_counter()
     bank = AnswerBank(history, total, prior)
-    eigen = bank.eigen
-    assert bank.cautious_alpha > 0  # which takes α and the scale of bars
-    fit = perf_counter() - start
-    alone = _one_eigh()
-
-    asked = linear_queries(RandomMarginalRanges(RECALLED, seed=7), table.domain)
-    posterior = Posterior(eigen, 1000.0)
-    start = perf_counter()
-    posterior.answer(asked)
-    plain = perf_counter() - start
-    start = perf_counter()
-    posterior.errors_in_parts(asked)
-    with_errors = perf_counter() - start
-    peak, _ = timing.peak_bytes(lambda: posterior.errors_in_parts(asked))
-    peak = (peak + eigen.basis.nbytes) / 2**30
-    what = "10⁵ answers over 5,000 paid ones"
-    return timing.to_frame(
-        [
-            row(what, format_seconds(plain), **at_most_sorts(plain, VALUES)),
-            row(
-                f"{what}, with errors",
-                format_seconds(with_errors),
-                **at_most_sorts(with_errors, ERRORS),
-            ),
-            row(
-                "a fit at 5,000, with 16 α and five folds",
-                format_seconds(fit),
-                f"one eigh {format_seconds(alone)}",
-                fit / alone,
-                **at_most(fit / alone, FIT, "× eigh"),
-            ),
-            row(
-                "memory with errors, the fit included",
-                f"{peak:.2g} GB",
-                **at_most(peak, MEMORY, " GB"),
-            ),
-        ]
-    )
-
-
-def _one_eigh() -> float:
-    """Seconds of one decomposition of that size."""
+    fit, eigen = once(
+        lambda: bank.cautious_alpha and bank.eigen
+    )  # with α and the scale of bars
     matrix = np.random.default_rng(0).standard_normal((PAID, PAID))
     matrix += matrix.T
-    start = perf_counter()
-    eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
-    return perf_counter() - start
-
-
-if __name__ == "__main__":
-    timing.print_results(main)
+    alone, _ = once(partial(eigh, matrix, driver="evd", overwrite_a=True, check_finite=False))
+    asked = linear_queries(RandomMarginalRanges(RECALLED, seed=7), table.domain)
+    posterior = Posterior(eigen, 1000.0)
+    plain, _ = once(partial(posterior.answer, asked))
+    with_errors, _ = once(partial(posterior.errors_in_parts, asked))
+    peak, _ = peak_bytes(partial(posterior.errors_in_parts, asked))
+    peak = (peak + eigen.basis.nbytes) / 2**30
+    what = "10⁵ answers over 5,000 paid ones"
+    errors = at_most_sorts(with_errors, ERRORS)
+    limit = dict(ratio=fit / alone, **at_most(fit / alone, FIT, "× eigh"))
+    size = at_most(peak, MEMORY, " GB")
+    return [
+        row(what, format_seconds(plain), **at_most_sorts(plain, VALUES)),
+        row(f"{what}, with errors", format_seconds(with_errors), **errors),
+        compared("a fit at 5,000, with 16 α and five folds", fit, alone, "one eigh", **limit),
+        row("memory with errors, the fit included", f"{peak:.2g} GB", **size),
+    ]

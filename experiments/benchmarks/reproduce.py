@@ -21,11 +21,10 @@ def main():
     missing = ", ".join(stem for stem in notebooks if stem not in done)
     if not notebooks or missing:
         missing = f"no record of {missing or 'any notebook'}: run `workbench reproduce` first"
-        return timing.to_frame([*rows, timing.row("all", missing, limit=f"≤ {SORTS:,} sorts")])
+        return [*rows, timing.row("all", missing, limit=f"≤ {SORTS:,} sorts")]
     total = together(notebooks, done)
     limit = timing.at_most_sorts(total, SORTS)
-    rows.append(timing.row(f"all, on {CORES} cores", timing.format_seconds(total), **limit))
-    return timing.to_frame(rows)
+    return [*rows, timing.row(f"all, on {CORES} cores", timing.format_seconds(total), **limit)]
 
 
 def together(notebooks: dict, seconds: dict[str, float]) -> float:
@@ -37,7 +36,3 @@ def together(notebooks: dict, seconds: dict[str, float]) -> float:
             cores.sort()
             cores[0] += seconds[stem]
     return max(cores) + sum(seconds[stem] for stem in alone)
-
-
-if __name__ == "__main__":
-    timing.print_results(main)

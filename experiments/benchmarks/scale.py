@@ -14,20 +14,28 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic, perf_counter, sleep
+from time import monotonic, sleep
 from typing import NamedTuple
 
 import numpy as np
 
-from experiments.benchmarks import _timing as timing
-from experiments.benchmarks._timing import at_least, at_most, power_of_ten, row
+from experiments.benchmarks._timing import (
+    at_least,
+    at_most,
+    in_process,
+    once,
+    peak_megabytes,
+    row,
+)
 from workbench import DP, Bound, Domain, SparseTable
 from workbench.compiled import pa, parquet
 from workbench.mechanisms import HighPassFilter
 from workbench.owner.scale import Rows, release
+from workbench.value import power_of_ten
 
 ROWS = int(float(os.environ.get("WORKBENCH_ROWS", "1e8")))
 FILES = 20
@@ -60,40 +68,32 @@ def main():
         for number in range(FILES):
             write_rows(folder / f"{number:03}.parquet", number, ROWS // FILES)
         write_rows(Path(home) / "few.parquet", 0, 10_000)
-        one = _in_a_process("out_of_core", home, cores=1)
-        two = _in_a_process("out_of_core", home, workers=2)
+        one = _spent(out_of_core, home, cores=1)
+        two = _spent(out_of_core, home, workers=2)
         dask = None
         if find_spec("distributed"):
             with dask_workers(home, 2):
-                dask = _in_a_process("on_dask", home)
-        users = _in_a_process("out_of_core", home, user="user", cores=1)
+                dask = _spent(on_dask, home)
+        users = _spent(out_of_core, home, user="user", cores=1)
         fits = ROWS <= ROWS_IN_MEMORY
-        whole = _in_a_process("in_memory", home, cores=1) if fits else None
+        whole = _spent(in_memory, home, cores=1) if fits else None
     what = f"{power_of_ten(ROWS)} rows, filtered"
     fast = ROWS / one.seconds
-    return timing.to_frame(
-        [
-            row(f"{what}, one core", _rate(one), **_at_least(fast, ROWS_A_SECOND)),
-            row(
-                f"{what}, one core: peak memory",
-                f"{one.megabytes:.0f} MB",
-                **at_most(one.megabytes, MEGABYTES, " MB"),
-            ),
-            row(
-                f"{what}, two processes, {two.start:.2f} s to start among it",
-                _rate(two),
-                f"one core {_rate(one)}",
-                **at_least(one.seconds / two.seconds, TWO_PROCESSES),
-            ),
-            _dask_row(what, dask, two),
-            row(
-                f"{what}, one core, users cut to 4 cells",
-                _rate(users),
-                **_at_least(ROWS / users.seconds, WITH_USERS),
-            ),
-            _memory_row(f"{what}, one core", one, whole),
-        ]
-    )
+    memory = at_most(one.megabytes, MEGABYTES, " MB")
+    of_users = _at_least(ROWS / users.seconds, WITH_USERS)
+    return [
+        row(f"{what}, one core", _rate(one), **_at_least(fast, ROWS_A_SECOND)),
+        row(f"{what}, one core: peak memory", f"{one.megabytes:.0f} MB", **memory),
+        row(
+            f"{what}, two processes, {two.start:.2f} s to start among it",
+            _rate(two),
+            f"one core {_rate(one)}",
+            **at_least(one.seconds / two.seconds, TWO_PROCESSES),
+        ),
+        _dask_row(what, dask, two),
+        row(f"{what}, one core, users cut to 4 cells", _rate(users), **of_users),
+        _memory_row(f"{what}, one core", one, whole),
+    ]
 
 
 def _dask_row(what: str, dask: Spent | None, two: Spent) -> dict:
@@ -121,34 +121,18 @@ def _at_least(rate: float, limit: float) -> dict:
     return dict(limit=f"≥ {limit / 1e6:g} M rows/s", met=rate >= limit)
 
 
-def _in_a_process(step: str, home: str, **how) -> Spent:
-    call = f"b.measure(b.{step}, {home!r}, **{how!r})"
-    command = [sys.executable, "-c", f"from experiments.benchmarks import scale as b; {call}"]
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return Spent(*json.loads(said))
+def _spent(step: Callable, home: str, **how) -> Spent:
+    return Spent(*json.loads(in_process(measure, step.__name__, home, **how)))
 
 
-def measure(step: Callable, home: str, cores: int | None = None, **how) -> None:
+def measure(step: str, home: str, cores: int | None = None, **how) -> None:
     """Print the seconds of a step, after one on few rows that compiles, and the peak memory."""
     if cores is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     seconds = []
     for rows in ("few.parquet", "few.parquet", "trips"):
-        start = perf_counter()
-        step(f"{home}/{rows}", home, **how)
-        seconds.append(perf_counter() - start)
-    print(json.dumps([seconds[2], seconds[1], _peak_megabytes()]))
-
-
-def _peak_megabytes() -> float:
-    """Of this process since it began: what `resource` tells starts from its parent's."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        (line,) = (x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
-        return int(line.split()[1]) / 1e3
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        seconds.append(once(partial(globals()[step], f"{home}/{rows}", home, **how))[0])
+    print(json.dumps([seconds[2], seconds[1], peak_megabytes()]))
 
 
 def out_of_core(path: str, home: str, user: str | None = None, workers: int = 1) -> None:
@@ -211,7 +195,3 @@ def write_rows(path: Path, seed: int, size: int) -> None:
     }
     columns["user"] = rng.integers(0, max(ROWS // 10, 1), size)
     parquet.write_table(pa.table(columns), path, row_group_size=2**20)
-
-
-if __name__ == "__main__":
-    timing.print_results(main)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from functools import partial
 from statistics import median
-from time import perf_counter
 
 import numpy as np
 
-from experiments.benchmarks import _timing as timing
-from experiments.benchmarks._timing import at_least, format_seconds, row
+from experiments.benchmarks._timing import compared, once, sparse_table
 from workbench import DP, Ranges, noise
 from workbench.compiled import limited_threads
 from workbench.datasets import InteractionsTwin
@@ -26,8 +24,8 @@ REPEAT = 7
 
 def main():
     """Seconds on the clock."""
-    large = timing.sparse_table(10**7, 10**14)
-    small = timing.sparse_table(10**6, 10**12)
+    large = sparse_table(10**7, 10**14)
+    small = sparse_table(10**6, 10**12)
     data = InteractionsTwin.netflix().slice(47_789).load()
     noisy = np.random.default_rng(0).normal(size=2**25 - 1)
     values = np.zeros(10**7, np.int64)
@@ -47,7 +45,7 @@ def main():
         "answers to 10⁶ ranges, n = 10⁶": (partial(small.answer, ranges), None),
         "consistency of a tree over 2²⁴ leaves": (partial(tree_least_squares, noisy), 1.4),
     }
-    return timing.to_frame([_row(what, *call) for what, call in calls.items()])
+    return [_row(what, *call) for what, call in calls.items()]
 
 
 def _row(what: str, call, least: float | None) -> dict:
@@ -55,15 +53,6 @@ def _row(what: str, call, least: float | None) -> dict:
     for _ in range(REPEAT + 1):
         for threads, times in seconds.items():
             with limited_threads(threads):
-                start = perf_counter()
-                call()
-                times.append(perf_counter() - start)
+                times.append(once(call)[0])
     one, several = (median(times[1:]) for times in seconds.values())
-    ratio = one / several
-    limit = {"ratio": ratio} if least is None else at_least(ratio, least)
-    text = f"one thread {format_seconds(one)}"
-    return row(f"{what}, {THREADS} threads", format_seconds(several), text, **limit)
-
-
-if __name__ == "__main__":
-    timing.print_results(main)
+    return compared(f"{what}, {THREADS} threads", several, one, "one thread", least)

@@ -171,7 +171,7 @@ class UnionBank(QueryBank):
         return Release(bank, release.ledger + bought.ledger, self, table.bound)
 
 
-# Chen et al. 2012: what the figures of section 5.1 share: data, noise, and the values of α.
+# What the figures of section 5.1 share: data, noise, and the values of α.
 
 
 @value

@@ -31,9 +31,7 @@ from experiments.chen2012.approaches import (
     ErrorsOfUnion,
     ErrorsOverAlpha,
 )
-from experiments.chen2012.best_alpha import (
-    finite,
-)
+from experiments.chen2012.best_alpha import finite
 from experiments.chen2012.data import (
     CENSUS,
     PAST,
@@ -49,6 +47,7 @@ from experiments.chen2012.shared import (
     of_case,
     of_neither,
     open_where_far,
+    over_cases,
     unless_far,
 )
 from workbench import Sweep
@@ -75,7 +74,7 @@ PAST_PANELS = {"ranges": "a", "tables": "b"}
 COLUMNS = ["case", "panel", "asked", "bought"]
 
 
-# Chen et al. 2012, Figure 2: what its curves over α show, and whether it is as the paper says.
+# What its curves over α show, and whether it is as the paper says.
 #
 # A curve is one approach without or with prior, from past queries of one kind (`bought`), on queries of the
 # past or new ones of a kind (`asked`). Where a fit of maximum entropy did not converge nothing is known of
@@ -100,8 +99,7 @@ def on_twin(rows, level: float, check: Callable) -> Finding:
 
 def over_data(rows, level: float, check: Callable) -> Finding:
     """A statement on each dataset."""
-    found = claims.over("data", DATA, lambda case, at: check(of_case(rows, case), at), level)
-    return of_neither(found)
+    return over_cases(rows, level, "data", check)
 
 
 def over_kinds(rows, level: float, check: Callable, **where: str) -> Finding:
@@ -205,11 +203,6 @@ def panel_of(bought: str, asked: str) -> str:
     return "c" if asked == bought else "d"
 
 
-def in_picture(case: str, panel: str, asked: str, bought: str) -> bool:
-    """Whether a panel is among the four of the paper, with new ranges where new queries are asked."""
-    return case == TWIN and asked in (PAST, "ranges")
-
-
 @value
 class Fig2(OverAlpha, Figure):
     """Past queries and new ones, two kinds of purchases, both approaches, with and without prior."""
@@ -302,12 +295,13 @@ class Fig2(OverAlpha, Figure):
         """Of each dataset and kinds, the twin first; the noise of a bought answer is dashed."""
         grid = []
         curves = rows[rows.panel != UNION]
-        groups = sorted(
-            curves.groupby(COLUMNS), key=lambda group: (group[0][0] != TWIN, group[0])
-        )
-        for (case, _, asked, bought), own in sorted(
-            groups, key=lambda group: not in_picture(*group[0])
-        ):
+
+        def place(group) -> tuple:
+            case, _, asked, _ = group[0]  # in the picture: new ranges where new are asked
+            drawn = case == TWIN and asked in (PAST, "ranges")
+            return not drawn, case != TWIN, group[0]
+
+        for (case, _, asked, bought), own in sorted(curves.groupby(COLUMNS), key=place):
             where = {"case": case, "asked": asked, "bought": bought}
             kind = f"past {bought}" if asked == PAST else f"new {asked} from past {bought}"
             dashes = partial(np.full_like, fill_value=float(own.deviation.mean()))

@@ -64,7 +64,7 @@ DRAWN = "RMSE"
 TRUTHS = {"ranges": "", "general queries": GENERAL}  # by what the past queries are
 
 
-# Chen et al. 2012, Figure 3: what cross-validation estimates, and what it is an estimate of.
+# What cross-validation estimates, and what it is an estimate of.
 #
 # All errors are expected over the noise of the past answers. By Theorem 4 an estimate is then the squared
 # error at what is held out, from the rest.

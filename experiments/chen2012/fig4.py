@@ -14,26 +14,15 @@ Open    One of the four varies at a time from the paper's setting; how many peop
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 from experiments.chen2012.approaches import LEAST, Approaches, ErrorsOfBoth
-from experiments.chen2012.data import (
-    CENSUS,
-    NEW,
-    PAST,
-    TWIN,
-    WITH,
-    OverAlpha,
-    QueryBank,
-    datasets,
-)
+from experiments.chen2012.data import NEW, PAST, TWIN, WITH, OverAlpha, QueryBank, datasets
 from experiments.chen2012.shared import (
     ENTROPY,
     KERNEL,
     FirstAttributes,
-    of_case,
-    of_neither,
     open_where_far,
+    over_cases,
     unless_far,
 )
 from workbench import Sweep
@@ -41,7 +30,6 @@ from workbench.compiled import pd
 from workbench.figures import EFFORT, Figure
 from workbench.figures.fields import number, queries, seeds, whole
 from workbench.figures.plots import Panel
-from workbench.trials import claims
 from workbench.trials.claims import (
     ALIKE,
     OFTEN,
@@ -87,16 +75,13 @@ def check_comparable(rows, level: float) -> Finding:
     return found if found.holds is not None else unless_far(own.lacks.max(), found)
 
 
-def over_cases(rows, level: float, check) -> Finding:
+def over_kinds(rows, level: float, check) -> Finding:
     """A statement on each dataset, of past queries and of new ones."""
 
-    def at(setting: tuple[str, str], level: float) -> Finding:
-        case, kind = setting
-        own = of_case(rows, case)
+    def of_kind(own, kind: str, level: float) -> Finding:
         return check(own[own.kind == kind], level)
 
-    settings = tuple(product((TWIN, CENSUS), (PAST, NEW)))
-    return of_neither(claims.over("data, queries", settings, at, level))
+    return over_cases(rows, level, "data, queries", of_kind, (PAST, NEW))
 
 
 @value

@@ -69,7 +69,7 @@ OVER = {
 }
 
 
-# Chen et al. 2012, Figure 5: how running times grow, and whether they do as the paper says.
+# How running times grow, and whether they do as the paper says.
 
 
 def along(panel: str) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -26,7 +26,6 @@ import numpy as np
 
 from experiments.chen2012._published import (
     ENTROPY,
-    GAMMAS,
     RIVALS,
     SHORT,
     PublishedFigure,
@@ -34,8 +33,8 @@ from experiments.chen2012._published import (
     if_converged,
     joint_shares,
 )
-from experiments.chen2012.data import CENSUS, TWIN
-from experiments.chen2012.shared import convergence, of_case, of_neither
+from experiments.chen2012.data import TWIN
+from experiments.chen2012.shared import convergence, of_case, over_cases
 from workbench import Domain, SparseTable, Sweep
 from workbench.compiled import pd
 from workbench.figures import EFFORT
@@ -60,12 +59,11 @@ MANY = 50  # values of an attribute
 SMALL = 50  # cells
 LARGE = 500
 POOR = 1.0  # where the paper cuts its errors
-WELL = (0.1, 0.25, 0.5)
 REASONABLE = (0.25, 0.5, 1.0)
 DUE = (0.25, 0.5, 0.75)  # shares of an error
 
 
-# Chen et al. 2012, Figure 6: errors of joints, and what sampling or no data at all would have.
+# Errors of joints, and what sampling or no data at all would have.
 
 
 def sampling_error(shares: np.ndarray, people: int) -> float:
@@ -167,37 +165,23 @@ def check_poor(rows, rival: str, level: float, k: int, wide: int = 0) -> Finding
     return replace(found, measured=f"{found.measured}; no look at data has {span}")
 
 
-def over_small(rows, level: float) -> Finding:
-    """`check_small_only` for what is well, and both γ."""
-    own = of_case(rows, TWIN)
-
-    def at(setting, level: float) -> Finding:
-        of, well = setting
-        return for_each(own, RIVALS[of], level, partial(check_small_only, well=well))
-
-    return claims.over("γ, well", tuple(product(GAMMAS, WELL)), at, level)
+def of_small(rows, level: float, of: str, well: float) -> Finding:
+    """`check_small_only` of both responses at a γ."""
+    check = partial(check_small_only, well=well)
+    return for_each(of_case(rows, TWIN), RIVALS[of], level, check)
 
 
-def over_wide(rows, level: float) -> Finding:
-    """`check_poor` where one attribute or both have many values, and both γ."""
-    own = of_case(rows, TWIN)
-    counts = {"one": 1, "both": 2}
-
-    def at(setting, level: float) -> Finding:
-        of, which = setting
-        check = partial(check_poor, k=2, wide=counts[which])
-        return for_each(own, RIVALS[of], level, check)
-
-    return claims.over("γ, many values of", tuple(product(GAMMAS, counts)), at, level)
+def of_wide(rows, level: float, of: str, which: str) -> Finding:
+    """`check_poor` of both responses at a γ, where one attribute or both have many values."""
+    check = partial(check_poor, k=2, wide={"one": 1, "both": 2}[which])
+    return for_each(of_case(rows, TWIN), RIVALS[of], level, check)
 
 
 def over_reasonable(rows, level: float) -> Finding:
     """Whether maximum entropy has so little an error on most triples, and less than both responses."""
     rivals = RIVALS["an attribute's"]
 
-    def at(setting, level: float) -> Finding:
-        case, bound = setting
-        own = of_case(rows, case)
+    def at(own, bound: float, level: float) -> Finding:
         own = own[own.k == 3]
         small = partial(
             check_between, means(own, ENTROPY, "joint"), high=bound, share=OFTEN, words="so"
@@ -206,18 +190,12 @@ def over_reasonable(rows, level: float) -> Finding:
         parts = {f"up to {bound:g}": lambda at: small(level=at), "lower": below}
         return if_converged(own, all_of(parts, level))
 
-    values = tuple(product((TWIN, CENSUS), REASONABLE))
-    return of_neither(claims.over("data, reasonable", values, at, level))
+    return over_cases(rows, level, "data, reasonable", at, REASONABLE)
 
 
 def over_data(rows, level: float, check: Callable) -> Finding:
     """A statement on pairs of each dataset."""
-
-    def at(case: str, level: float) -> Finding:
-        own = of_case(rows, case)
-        return check(own[own.k == 2], level)
-
-    return of_neither(claims.over("data", (TWIN, CENSUS), at, level))
+    return over_cases(rows[rows.k == 2], level, "data", check)
 
 
 def check_growth(rows, level: float) -> Finding:
@@ -251,15 +229,8 @@ def check_sampling(rows, series: str, share: float, level: float) -> Finding:
 
 def over_methods(rows, level: float) -> Finding:
     """The same of each method, and of each share that "due to" may mean."""
-
-    def at(setting: tuple[str, str, float], level: float) -> Finding:
-        case, series, share = setting
-        own = of_case(rows, case)
-        return check_sampling(own[own.k == 2], series, share, level)
-
-    methods = (ENTROPY, *RIVALS["an attribute's"])
-    settings = tuple(product((TWIN, CENSUS), methods, DUE))
-    return of_neither(claims.over("data, method, share", settings, at, level))
+    swept = ((ENTROPY, *RIVALS["an attribute's"]), DUE)
+    return over_cases(rows[rows.k == 2], level, "data, method, share", check_sampling, *swept)
 
 
 def attributes(rows: pd.DataFrame) -> dict[str, str]:

@@ -7,14 +7,18 @@ is lacked is of second.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from math import inf
 from typing import Any
 
 import numpy as np
 
+from experiments.chen2012.data import CENSUS, TWIN
 from workbench import Domain, SparseTable
 from workbench.compiled import pd
+from workbench.trials import claims
 from workbench.trials.claims import Finding, Intervals, MissingPoints
 from workbench.value import format_number, value
 
@@ -85,6 +89,18 @@ def of_neither(found: Finding) -> Finding:
         return found
     why = "it differs on both datasets, and neither has the paper's people"
     return replace(found, holds=None, why=why, testable=False)
+
+
+def over_cases(
+    rows: pd.DataFrame, level: float, name: str, check: Callable, *swept: Sequence[Any]
+) -> Finding:
+    """A check on each dataset, and at each of some values, where neither has the paper's people."""
+
+    def at(setting: tuple, level: float) -> Finding:
+        case, *values = setting
+        return check(of_case(rows, case), *values, level)
+
+    return of_neither(claims.over(name, tuple(product((TWIN, CENSUS), *swept)), at, level))
 
 
 def unless_far(lacks: float, found: Finding) -> Finding:

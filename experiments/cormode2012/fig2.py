@@ -16,14 +16,16 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-from experiments.cormode2012.measures import OverEstimates, RoundedUp, held_shares
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     RELATIVE,
     Counts,
+    OverEstimates,
+    RoundedUp,
     above,
     all_or_none,
     expected_geometric_error,
+    held_shares,
     may_be_best,
     metric_panel,
     to_best,
@@ -356,21 +358,6 @@ def unbiased(rows, level, series: str) -> Finding:
     return Finding(bool(zero.all()), measured)
 
 
-def comparison(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """The relative errors that the paper prints, beside ours."""
-    lines = [("two-sided filter, θ up to 50", PAPER["a"], around_one_percent(rows, level))]
-    sizes = sorted(errors(rows, "b", RELATIVE).target.unique())
-    for size in sizes:
-        found = relative_of_samples(rows, level, size)
-        lines.append((f"threshold and priority, s = {size:,.0f}", PAPER["b"], found))
-    for length in sorted(errors(rows, "c", RELATIVE).query_size.unique()):
-        relative = in_percent(_both(rows, length, RELATIVE)).groupby("theta").value.mean()
-        measured = f"{format_number(relative.min())} … {format_number(relative.max())} %"
-        what = f"filter-priority, R = {length:,.0f}"
-        lines.append((what, PAPER["c"], Finding(None, measured)))
-    return claims.compare_with_paper(*lines)
-
-
 @value
 class Fig2(Counts, Figure):
     """One value of its parameter after another for each summary, on ranges."""
@@ -498,7 +485,17 @@ class Fig2(Counts, Figure):
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The relative errors that the paper prints, beside ours."""
-        return comparison(rows, self.level())
+        level = self.level()
+        lines = [("two-sided filter, θ up to 50", PAPER["a"], around_one_percent(rows, level))]
+        for size in sorted(errors(rows, "b", RELATIVE).target.unique()):
+            found = relative_of_samples(rows, level, size)
+            lines.append((f"threshold and priority, s = {size:,.0f}", PAPER["b"], found))
+        for length in sorted(errors(rows, "c", RELATIVE).query_size.unique()):
+            relative = in_percent(_both(rows, length, RELATIVE)).groupby("theta").value.mean()
+            measured = f"{format_number(relative.min())} … {format_number(relative.max())} %"
+            what = f"filter-priority, R = {length:,.0f}"
+            lines.append((what, PAPER["c"], Finding(None, measured)))
+        return claims.compare_with_paper(*lines)
 
 
 def name_rows(rows: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,6 @@ from functools import partial
 
 import numpy as np
 
-from experiments.cormode2012.measures import theta_of_size
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     RELATIVE,
@@ -24,6 +23,7 @@ from experiments.cormode2012.shared import (
     format_size,
     lower_from,
     metric_panel,
+    theta_of_size,
 )
 from workbench import DP, RandomSubsets, Sweep
 from workbench.compiled import pd

@@ -18,7 +18,6 @@ Open    A cell lies in 21 nodes, so that ε/21 is spent on each (the paper count
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import exp
@@ -26,7 +25,6 @@ from math import exp
 import numpy as np
 
 from experiments.benchmarks.noise import numpy_geometric
-from experiments.cormode2012.measures import BelowZerosDropped
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     CELLS,
@@ -37,18 +35,21 @@ from experiments.cormode2012.shared import (
     FILTER,
     FULL,
     PRIORITY,
+    BelowZerosDropped,
     Counts,
     both,
     consistency_ratios,
     consistency_summaries,
     error_cut,
+    if_timed,
     largest_factor,
     metric_panel,
     name_factors,
+    span,
     summaries,
     thetas,
+    throughput_rows,
 )
-from experiments.cormode2012.throughput import if_timed, span, throughput_rows
 from experiments.cormode2012.trees import (
     CROSSING,
     GREATEST,
@@ -101,12 +102,6 @@ PAPER = {
 
 
 # What Cormode et al. 2012 say of nodes and their noise in sections 3 and 4.4, where theory decides.
-
-
-def theory_rows(m: int, ranges: Sequence[int], epsilon: float) -> pd.DataFrame:
-    """Rows of full tables, by nodes and by cells, and of the greatest variances."""
-    theory = [full_tables(m, ranges, epsilon), greatest_variances(epsilon)]
-    return pd.concat(theory, ignore_index=True)
 
 
 def expected_dyadic_error(cells, m: int, epsilon: float):
@@ -307,31 +302,6 @@ def cut(rows, level, panel: str, series: str, low: float, high: float = 1) -> Fi
     return check_between(cuts(rows, panel, series), level, low, high, OFTEN, "as printed")
 
 
-def comparison(rows: pd.DataFrame) -> pd.DataFrame:
-    """The numbers that the paper prints, beside ours."""
-
-    def cut(panel, series):
-        left = cuts(rows, panel, series).at(0.95).estimate
-        low, high = (format_number(100 * (1 - x)) for x in (left.max(), left.min()))
-        return Finding(None, f"{low} … {high} %")
-
-    lines = [
-        ("full dyadic table beats cells", PAPER["a"], Finding(None, f"from {cross(rows)}"))
-    ]
-    for series in (FILTER, *map(both, FACTORS)):
-        for regions in REGIONS:
-            line = f"cut by consistency, {regions} regions: {series}"
-            lines.append((line, PAPER["c"], cut(of_regions("c", regions), series)))
-        line = f"cut by consistency, uniform: {series}"
-        lines.append((line, PAPER["uniform"], cut("uniform", series)))
-    for line, times in (
-        ("throughput over our full table", gains(rows, FULL)),
-        ("over numpy's, if all sum the dense tree", gains_with_same_sums(rows)),
-    ):
-        lines.append((line, GAIN, Finding(None, span(times))))
-    return compare_with_paper(*lines)
-
-
 @value
 class Fig5(Counts, Figure):
     """Ranges of all lengths from dyadic summaries, on two kinds of data; and how fast they are."""
@@ -411,8 +381,12 @@ class Fig5(Counts, Figure):
         cuts = [error_cut(rows[rows.panel == panel], "query_size") for panel in panels]
         tables = [replace(self.data, density=density) for density in self.densities]
         times = [throughput(x, self.epsilon, self.factors, self.repeat) for x in tables]
-        theory = theory_rows(self.m, self.ranges, self.epsilon).assign(dataset=repr(self.data))
-        return pd.concat([rows, *cuts, *times, theory], ignore_index=True)
+        laws = [
+            full_tables(self.m, self.ranges, self.epsilon),
+            greatest_variances(self.epsilon),
+        ]
+        theory = [law.assign(dataset=repr(self.data)) for law in laws]
+        return pd.concat([rows, *cuts, *times, *theory], ignore_index=True)
 
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Errors, what consistency cuts, throughput, and other bases."""
@@ -440,4 +414,24 @@ class Fig5(Counts, Figure):
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The numbers that the paper prints, beside ours."""
-        return comparison(rows)
+
+        def cut(panel, series):
+            left = cuts(rows, panel, series).at(0.95).estimate
+            low, high = (format_number(100 * (1 - x)) for x in (left.max(), left.min()))
+            return Finding(None, f"{low} … {high} %")
+
+        lines = [
+            ("full dyadic table beats cells", PAPER["a"], Finding(None, f"from {cross(rows)}"))
+        ]
+        for series in (FILTER, *map(both, FACTORS)):
+            for regions in REGIONS:
+                line = f"cut by consistency, {regions} regions: {series}"
+                lines.append((line, PAPER["c"], cut(of_regions("c", regions), series)))
+            line = f"cut by consistency, uniform: {series}"
+            lines.append((line, PAPER["uniform"], cut("uniform", series)))
+        for line, times in (
+            ("throughput over our full table", gains(rows, FULL)),
+            ("over numpy's, if all sum the dense tree", gains_with_same_sums(rows)),
+        ):
+            lines.append((line, GAIN, Finding(None, span(times))))
+        return compare_with_paper(*lines)

@@ -67,6 +67,8 @@ def five_times(rows, level) -> Finding:
 
 def single_releases(rows, level, theta: int) -> Finding:
     """Whether single samples are better than the full table more often than by rare chance."""
+    from scipy.stats import binomtest
+
     errors = [_errors(rows, x) for x in (PRIORITY | {"theta": theta}, TABLE)]
     large = (own[own.share >= LARGE] for own in errors)
     sample, table = (own.groupby("seed").value.mean() for own in large)
@@ -74,20 +76,10 @@ def single_releases(rows, level, theta: int) -> Finding:
     if ratio.empty:
         raise MissingPoints("no large queries of both")
     better = int((ratio < 1).sum())
-    least, most = share_interval(better, len(ratio), level)
+    least, most = binomtest(better, len(ratio)).proportion_ci(level)  # Clopper and Pearson's
     measured = f"better in {better} of {len(ratio)} pairs of releases"
     measured += f"; in the mean {format_number(sample.mean() / table.mean())}× the error"
     return Finding(decide(least > CHANCE, most < CHANCE), measured)
-
-
-def share_interval(successes: int, runs: int, level: float) -> tuple[float, float]:
-    """The exact interval of a share (Clopper and Pearson)."""
-    from scipy.special import betaincinv
-
-    tail = (1 - level) / 2
-    low = betaincinv(successes, runs - successes + 1, tail) if successes else 0.0
-    high = betaincinv(successes + 1, runs - successes, 1 - tail) if successes < runs else 1.0
-    return float(low), float(high)
 
 
 def all_below(rows, level, techniques: str, theta: int) -> Finding:

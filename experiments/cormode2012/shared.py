@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import exp, inf, isnan, pi
+from statistics import median
+from typing import Any
 
 import numpy as np
 
-from experiments.benchmarks._timing import power_of_ten
+from experiments.benchmarks._timing import machine, seconds_in_turns
 from workbench import DP, Dyadic
 from workbench.compiled import pd
+from workbench.data import SparseTable
 from workbench.datasets import GaussianSparse
+from workbench.estimates import Histogram, Summary, TransformedSummary
 from workbench.figures.fields import number, whole
 from workbench.figures.plots import Panel
+from workbench.inference import consistent
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
+from workbench.queries import RandomRanges
 from workbench.spaces import Domain
-from workbench.trials.claims import (
-    Intervals,
-    check_between,
-    crossing,
-    decide,
-    ratios,
-)
-from workbench.value import value
+from workbench.trials import mechanism_columns
+from workbench.trials.claims import Finding, Intervals, check_between, crossing, decide, ratios
+from workbench.value import Float, Int, format_number, power_of_ten, value
 
 ABSOLUTE = "MeanAbsoluteError"
 RELATIVE = "MedianRelativeError"
@@ -210,3 +213,136 @@ def lower_from(against: Intervals, level: float) -> tuple[float, float, float]:
     ]
     estimate, first, last = (inf if isnan(x) else x for x in places)
     return estimate, first, last
+
+
+# What figures of Cormode et al. 2012 measure besides errors, and what a filter is expected to hold.
+
+
+@value
+class RoundedUp:
+    """M'₊ of section 2.1: every negative count of a noisy table is 0."""
+
+    def __call__(self, table: Histogram | Summary) -> Histogram | Summary:
+        """The same table without what is below 0."""
+        return replace(table, values=np.maximum(table.values, 0))
+
+
+@value
+class BelowZerosDropped:
+    """A full noisy tree without the nodes that have an ancestor of noisy count 0."""
+
+    def __call__(self, tree: TransformedSummary) -> TransformedSummary:
+        """As if a filter had dropped what is 0."""
+        return consistent(tree.where(tree.values != 0, theta=1.0))
+
+
+@value
+class OverEstimates:
+    """The share of queries that are answered above the truth."""
+
+    workload: RandomRanges
+
+    def __call__(self, truth: SparseTable, estimate: Any) -> float:
+        """Compare answers with the truth, which must be public."""
+        queries = self.workload.on(truth.domain)
+        return float((estimate.answer(queries) > truth.answer(queries)).mean())
+
+
+def passing(
+    counts: Int[np.ndarray, " cells"], theta: int, sides: int, epsilon: float
+) -> Float[np.ndarray, " cells"]:
+    """The probability with which a filter keeps cells of these counts."""
+    above = _exceeds(theta - counts, epsilon)
+    return above if sides == 1 else above + _exceeds(theta + counts, epsilon)
+
+
+def _exceeds(k: Int[np.ndarray, " cells"], epsilon: float) -> Float[np.ndarray, " cells"]:
+    """Pr[X >= k] of geometric noise."""
+    alpha = exp(-epsilon)
+    tail = alpha ** np.where(k > 0, k, 1 - k) / (1 + alpha)
+    return np.where(k > 0, tail, 1 - tail)
+
+
+def held_shares(
+    table: SparseTable, theta: int, sides: int, epsilon: float
+) -> tuple[float, float, float]:
+    """Of a filter's summary: its expected size, and two shares.
+
+    That of the non-empty cells which it holds, and that of its cells which are non-empty.
+    """
+    held = passing(table.counts, theta, sides, epsilon).sum()
+    empty = table.domain.size - len(table)
+    size = held + empty * passing(np.zeros(1, int), theta, sides, epsilon).item()
+    return size, held / len(table), held / size
+
+
+def theta_of_size(data: GaussianSparse, size: int, epsilon: float) -> int:
+    """The θ of the filter whose summary is expected to be nearest to a size."""
+    table = data.load()
+    thetas = range(1, round(data.mean + 1))
+
+    def missing(theta: int) -> float:
+        return size - held_shares(table, theta, 2, epsilon)[0]
+
+    at = bisect_left(thetas, 0, key=missing)
+    return min(thetas[max(at - 1, 0) : at + 1], key=lambda theta: abs(missing(theta)))
+
+
+# How figures of Cormode et al. 2012 measure throughput: whole releases, in turns, on one core.
+
+
+def throughput_rows(
+    dataset: GaussianSparse, n: int, calls: Mapping[object, Callable], repeat: int
+) -> pd.DataFrame:
+    """One row a call, by mechanism or name: throughput on `dataset`, with n non-empty cells.
+
+    Times are processor times, the best of `repeat`; they are never kept, since machines differ.
+    """
+    columns = {
+        "dataset": repr(dataset),
+        "truth_public": dataset.truth_public,
+        "m": dataset.m,
+        "density": dataset.density,
+        "nonempty": n,
+        "metric": "throughput",
+        "repeated": repeat,
+        "machine": machine(),
+    }
+    rows = []
+    taken = seconds_in_turns(*calls.values(), repeat=repeat)
+    for way, seconds in zip(calls, taken, strict=True):
+        named = isinstance(way, str)
+        description = (
+            dict(mechanism=way, mechanism_name=way) if named else mechanism_columns(way)
+        )
+        times = {
+            "seconds": min(seconds),
+            "median_seconds": median(seconds),
+            "value": n / min(seconds),
+            "trial": f"{way!r} on {dataset!r}",
+        }
+        rows.append(columns | description | times)
+    return pd.DataFrame(rows).assign(series=[row["mechanism_name"] for row in rows])
+
+
+def throughput_over(rows: pd.DataFrame, base: str, columns: str | list[str]) -> pd.DataFrame:
+    """Throughput in units of that of series `base`: a row a method, a column for each of `columns`."""
+    throughput = rows.pivot_table(
+        "value", "series", columns, sort=False, observed=True, aggfunc="first"
+    )
+    return throughput / throughput.loc[base]
+
+
+def span(times: pd.Series) -> str:
+    """The least and the greatest of several factors."""
+    low = format_number(times.min())
+    high = format_number(times.max())
+    return f"{low}×" if low == high else f"{low}–{high}×"
+
+
+def if_timed(finding: Finding, rows: pd.DataFrame, least: int) -> Finding:
+    """A finding about times, undecided if they are the best of too few."""
+    repeated = rows[rows.metric == "throughput"].repeated.min()
+    if repeated >= least:
+        return finding
+    return replace(finding, holds=None, why=f"the best of {repeated:g} only, {least} decide")

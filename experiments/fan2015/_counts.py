@@ -11,11 +11,10 @@ from experiments.fan2015.data import (
     TWIN,
     Case,
     FanFigure,
-    cases,
     datasets,
+    in_order,
     one_law,
     panel_of,
-    paper_first,
     popularities,
     users_of_netflix,
 )
@@ -59,7 +58,7 @@ PUBLISHED = {  # users and records, where the dataset does not say them itself
 TOPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 
 
-# Fan & Jin 2015: what Figures 7 to 9 and Table 5 run, five methods and others for comparison.
+# What Figures 7 to 9 and Table 5 run, five methods and others for comparison.
 #
 # ε is of a whole release, or of its items and of its edges each, with 0.1 ε or 0.2 ε for popularity: all
 # three readings are run. All methods enforce their M, as the paper's do not need to. Beside the five, and
@@ -71,21 +70,14 @@ TOPS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 # table in which each count is the mean.
 
 
-def all_methods(
-    case: Case, budget: DP, k: int | None = None, width: int | None = None
-) -> dict[str, Any]:
-    """The paper's five, and what a user would try next, by the names of series."""
+def next_methods(case: Case, budget: DP) -> dict[str, Any]:
+    """What a user would try next, by the names of series."""
     twin = case.dataset
     users, records = (twin.users, twin.records) if case.twin else PUBLISHED[case.name]
     public = dict(n=users, bound=round(records / users), popularity=1.0)
     simple = partial(SRA, budget, case.l)
     picked = partial(HPA, budget, case.l, case.d)
     return {
-        "SRA": simple(),
-        "HPA": picked(),
-        "LPA": LPA(budget, case.most),
-        "DFT": FPA(budget, case.most, k),
-        "GS": GS(budget, case.most, width),
         "SRA, consistent": simple(consistent=True),
         "SRA, total = N": simple(total=records),
         "SRA, suggested l": SRA(budget, "suggested", **public),
@@ -125,15 +117,13 @@ def beside_methods(
     case: Case, budget: DP, k: int | None = None, width: int | None = None
 ) -> dict[str, Any]:
     """Further methods for comparison, by the names of series."""
-    usual = all_methods(case, budget, k, width)
-    fair = {
+    return next_methods(case, budget) | {
         "DFT, l records": FPA(budget, case.l, k),
         "GS, l records": GS(budget, case.l, width),
         f"DFT, {FEW} coefficients": FPA(budget, case.most, FEW),
         "GS, once an item": GS(budget, case.most, width, once=True),
         EqualCounts.series: EqualCounts(),
     }
-    return {name: usual[name] for name in usual if name not in METHODS} | fair
 
 
 def mechanism_of_trials(rows: pd.DataFrame) -> pd.Series:
@@ -171,11 +161,6 @@ class FiveMethods(FanFigure, Figure):
     netflix_users: int = users_of_netflix()
     beside_seeds: int = whole(5, "releases of what stands beside", kind=EFFORT)
     seeds: int = seeds(20)
-
-    def cases(self) -> dict[str, Case]:
-        """The datasets, by panel."""
-        given = dict(l=self.l, movielens_l=self.movielens_l, d=self.d, most=self.most)
-        return cases(self.data, self.netflix_users, **given)
 
     def methods(self, case: Case, reading: str) -> dict[str, Any]:
         """The five on a dataset where ε is read so, by series."""
@@ -268,9 +253,7 @@ class Counts(FiveMethods):
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The five methods, on stand-ins as built; names in two lines, the paper's datasets first."""
-        drawn = drawn_rows(rows)
-        order = paper_first(drawn)
-        drawn = drawn.iloc[drawn.panel.map(order.index).argsort(kind="stable")]
+        drawn = in_order(drawn_rows(rows))
         beside = ~drawn.panel.isin([panel_of(drawn, of) for of in FILES.values()])
         names = drawn.panel.str.replace(TWIN, "\n" + TWIN.strip(), regex=False)
         return drawn.assign(panel=names, beside=beside)

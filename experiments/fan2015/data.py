@@ -217,7 +217,7 @@ def panel_of(rows: pd.DataFrame, of: str) -> str:
     return next((name for name in rows.panel.unique() if name.split(TWIN)[0] == of), "")
 
 
-# Fan & Jin 2015: what its figures share: the statements, and the panels that decide them.
+# What its figures share: the statements, and the panels that decide them.
 #
 # Of each of the paper's four datasets the file decides where it is at hand, else the twin. Panels are named
 # after the paper's dataset, with what marks a twin behind; all others stand beside.
@@ -243,8 +243,19 @@ def paper_first(rows: pd.DataFrame, *first: str) -> list[str]:
     return list(dict.fromkeys([*filter(None, order), *rows.panel.unique()]))
 
 
+def in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same rows, the paper's datasets first."""
+    return rows.iloc[rows.panel.map(paper_first(rows).index).argsort(kind="stable")]
+
+
 class FanFigure:
-    """A figure of this paper."""
+    """A figure of this paper, on `data` and some users of Netflix' twin."""
+
+    def cases(self) -> dict[str, Case]:
+        """The datasets, by panel, with the parameters that the figure has."""
+        own = self.parameters().keys() & {"l", "movielens_l", "d", "most"}
+        given = {name: getattr(self, name) for name in own}
+        return cases(self.data, self.netflix_users, **given)
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
         """Whether the paper's own data was run: a panel has its name, and not a twin's."""

@@ -13,9 +13,7 @@ from functools import partial
 import numpy as np
 
 from experiments.fan2015.data import (
-    Case,
     FanFigure,
-    cases,
     datasets,
     panel_of,
     paper_first,
@@ -119,10 +117,6 @@ class Fig1(FanFigure, Figure):
     movielens_l: int = whole(30, "l on MovieLens", unit="records")
     points: int = whole(50, "ranks that are drawn", 2, 10_000, kind=UNPRINTED)
     netflix_users: int = users_of_netflix()
-
-    def cases(self) -> dict[str, Case]:
-        """The datasets, by panel."""
-        return cases(self.data, self.netflix_users, l=self.l, movielens_l=self.movielens_l)
 
     def sweeps(self) -> dict[str, Sweep]:
         """Nothing is random."""

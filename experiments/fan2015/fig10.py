@@ -11,12 +11,10 @@ from __future__ import annotations
 from experiments.fan2015.data import (
     CUT,
     TWIN,
-    Case,
     FanFigure,
-    cases,
     datasets,
+    in_order,
     panel_of,
-    paper_first,
     rows_of,
     sampling_mechanisms,
     users_of_netflix,
@@ -46,8 +44,7 @@ def _value(rows, name: str, series: str, metric: str = "SampledSize") -> float:
 def _share(rows, of: str) -> float:
     """The part of its records that is kept, by SRA as by HPA."""
     own = rows_of(rows, of)
-    name = own.panel.iloc[0]
-    return max(_value(own, name, series) for series in ("SRA", "HPA"))
+    return max(_value(own, own.panel.iloc[0], series) for series in ("SRA", "HPA"))
 
 
 def check_smaller(rows, level) -> Finding:
@@ -69,16 +66,9 @@ def check_loss(rows, level) -> Finding:
     """More is lost on Netflix and MovieLens than on Gowalla and Foursquare."""
     lost = {of: 1 - _share(rows, of) for of in TABLE}
     less, more = ([lost[of] for of in pair] for pair in (LOW_MEAN, HIGH_MEAN))
-    parts = [
-        f"{of} {loss:.1%} (at least {_least_lost(rows, of):.1%})" for of, loss in lost.items()
-    ]
+    kept = {of: _value(rows, panel_of(rows, of), "SRA", "bound") for of in TABLE}
+    parts = [f"{of} {x:.1%} (at least {1 - kept[of]:.1%})" for of, x in lost.items()]
     return Finding(min(more) > max(less), "lost: " + ", ".join(parts))
-
-
-def _least_lost(rows, of: str) -> float:
-    """What l records of each user leave out at least."""
-    own = rows_of(rows, of)
-    return 1 - _value(own, own.panel.iloc[0], "SRA", "bound")
 
 
 def check_means(rows, level) -> Finding:
@@ -111,10 +101,6 @@ class Fig10(FanFigure, Figure):
     movielens_l: int = whole(30, "l on MovieLens", unit="records")
     netflix_users: int = users_of_netflix()
 
-    def cases(self) -> dict[str, Case]:
-        """The datasets, by panel."""
-        return cases(self.data, self.netflix_users, l=self.l, movielens_l=self.movielens_l)
-
     def sweeps(self) -> dict[str, Sweep]:
         """Nothing is random."""
         sweeps = {}
@@ -134,8 +120,7 @@ class Fig10(FanFigure, Figure):
         """As printed, one bar of the samples, since SRA and HPA keep equally many."""
         whole = (rows.series == ORIGINAL) & (rows.metric == "SampledSize")
         drawn = rows[(rows.series != "HPA") & ~whole].replace({"series": {"SRA": "SRA, HPA"}})
-        order = paper_first(drawn)
-        drawn = drawn.iloc[drawn.panel.map(order.index).argsort(kind="stable")]
+        drawn = in_order(drawn)
         names = drawn.panel.str.replace(TWIN, "\n" + TWIN.strip(), regex=False)
         names = names.str.replace(CUT, "\nusers", regex=False)
         return drawn.assign(panel=names)

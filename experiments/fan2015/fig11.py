@@ -15,9 +15,7 @@ from math import inf, nextafter
 
 from experiments.fan2015.data import (
     TWIN,
-    Case,
     FanFigure,
-    cases,
     datasets,
     panel_of,
     paper_first,
@@ -37,7 +35,6 @@ from workbench.trials.claims import (
     check_lower,
     mean_curve,
     means,
-    over,
     paired_ratios,
 )
 from workbench.value import value
@@ -52,10 +49,6 @@ def _signed(points: float) -> str:
 
 def _week(rows, name: str, series: str) -> pd.DataFrame:
     return mean_curve(rows, "day", panel=name, series=series, metric="ContextShare").loc[SHORT]
-
-
-def _distance(rows, name: str, series: str) -> pd.DataFrame:
-    return mean_curve(rows, "metric", panel=name, series=series, metric="TotalVariation")
 
 
 def _shares(rows) -> tuple[pd.DataFrame, pd.Series]:
@@ -104,13 +97,9 @@ def check_late(rows, level, group: str, other: str) -> Finding:
     return Finding(bool(habits[group] > habits[other]), measured)
 
 
-def check_popular(rows, level) -> Finding:
-    """So are records of popular places, however many these are."""
-
-    def at(places, level):
-        return check_late(rows, level, Habits.popular(places), Habits.ALL)
-
-    return over("places", Habits.POPULAR, at, level)
+def check_popular(rows, level, places: int) -> Finding:
+    """So are records of so many popular places."""
+    return check_late(rows, level, Habits.popular(places), Habits.ALL)
 
 
 @value
@@ -133,10 +122,6 @@ class Fig11(FanFigure, Figure):
     d: int | None = whole(None, "records of a user for popularity; none: the least of one")
     netflix_users: int = users_of_netflix()
     seeds: int = seeds(20, "samples")
-
-    def cases(self) -> dict[str, Case]:
-        """The datasets with days, by panel."""
-        return cases(self.data, self.netflix_users, l=self.l, d=self.d)
 
     def sweeps(self) -> dict[str, Sweep]:
         """No noise on what is kept."""
@@ -180,6 +165,7 @@ class Fig11(FanFigure, Figure):
                 gain = 100 * (_week(rows, name, series)["mean"] - week)
                 line = {"dataset": name, "sampling": series}
                 line |= {day: _signed(gain[day]) for day in SHORT}
-                line["distance"] = f"{_distance(rows, name, series)['mean'].iloc[0]:.2%}"
+                where = dict(panel=name, series=series, metric="TotalVariation")
+                line["distance"] = f"{mean_curve(rows, 'metric', **where)['mean'].iloc[0]:.2%}"
                 lines.append(line)
         return pd.DataFrame(lines).set_index(["dataset", "sampling"])

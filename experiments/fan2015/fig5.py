@@ -19,9 +19,7 @@ from typing import Any
 import numpy as np
 
 from experiments.fan2015.data import (
-    Case,
     FanFigure,
-    cases,
     datasets,
     panel_of,
     paper_first,
@@ -95,16 +93,6 @@ class SignalToNoise:
         return pd.DataFrame({"top": self.tops, "value": ratios})
 
 
-def _printed(rows) -> dict[str, tuple[Printed, Printed]]:
-    """What each dataset is compared with: its own numbers, or the least of those printed."""
-    printed = {panel_of(rows, of): points for of, points in PAPER.items()}
-    return {name: printed.get(name, PAPER["Foursquare"]) for name in rows.panel.unique()}
-
-
-def _precision(rows, name: str) -> pd.DataFrame:
-    return mean_curve(rows, "top", panel=name, metric="TopPrecision")
-
-
 def check_share(rows, level, of: str, top: int) -> Finding:
     """The mean precision at one K of one dataset, against what is printed of it."""
     (point,) = (point for point in PAPER[of] if point.at == top)
@@ -137,10 +125,6 @@ class Fig5(FanFigure, Figure):
     netflix_users: int = users_of_netflix()
     seeds: int = seeds(20)
 
-    def cases(self) -> dict[str, Case]:
-        """The datasets, by panel."""
-        return cases(self.data, self.netflix_users, d=self.d)
-
     def sweeps(self) -> dict[str, Sweep]:
         """A dataset a panel."""
         sweeps = {}
@@ -168,14 +152,14 @@ class Fig5(FanFigure, Figure):
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
         """A line a dataset and K of 20 and 100: printed, measured, and records over noise."""
-        in_paper = {panel_of(rows, of) for of in PAPER}
+        printed = {panel_of(rows, of): points for of, points in PAPER.items()}
         lines = []
-        for name, points in _printed(rows).items():
+        for name in rows.panel.unique():
             ratio = mean_curve(rows, "top", panel=name, metric="SignalToNoise")["mean"]
-            precision = _precision(rows, name)["mean"]
-            for point in points:
+            precision = mean_curve(rows, "top", panel=name, metric="TopPrecision")["mean"]
+            for point in printed.get(name, PAPER["Foursquare"]):  # or beside the least printed
                 line = {"dataset": name, "K": point.at}
-                line["the paper prints"] = point.says if name in in_paper else ""
+                line["the paper prints"] = point.says if name in printed else ""
                 line["we measure"] = f"{precision[point.at]:.0%}"
                 line["records over noise"] = format_number(ratio[point.at])
                 lines.append(line)

@@ -89,7 +89,7 @@ PAPER = {
 }
 
 
-# Fan & Jin 2015: what SRA's squared error is on average, exactly and by the paper's Equation 22.
+# What SRA's squared error is on average, exactly and by the paper's Equation 22.
 #
 # What the users lose, squared, the variance of sampling without replacement, and the noise: known exactly
 # for given data. Equation 22 takes users of M records each, independent, and has the variance of sampling
@@ -150,7 +150,7 @@ def formulas(data: Interactions, epsilon: float) -> dict[str, float]:
     return {name: float(np.clip(x, 1, most)) for name, x in best.items()}
 
 
-# Fan & Jin 2015: the checks of what Figure 6 and Theorem 2 say of the best l.
+# The checks of what Figure 6 and Theorem 2 say of the best l.
 #
 # A step is clearly up, or down, where its interval says so; what is left within noise counts for neither.
 
@@ -216,36 +216,25 @@ def check_best(rows, level, of: str, printed: int) -> Finding:
     own = _printed(rows, of)
 
     def check(own, level):
+        measured = own[(own.metric == SQUARED) & (own.series == "HPA")]
         parts = {
-            "SRA": partial(_near_by_law, own[own.metric == "theory"], printed),
-            "HPA": partial(
-                _near, own[(own.metric == SQUARED) & (own.series == "HPA")], printed
-            ),
+            "SRA": partial(_near, own[own.metric == "theory"], printed, by_law=True),
+            "HPA": partial(_near, measured, printed),
         }
         return all_of(parts, level)
 
     return swept(own, level, check, FOURSQUARE, as_built=True)
 
 
-def _steps_apart(curve: pd.DataFrame, best: int, printed: int) -> int:
+def _near(curve: pd.DataFrame, printed: int, level: float, by_law: bool = False) -> Finding:
     sizes = sorted(curve.l.unique())
     if printed not in sizes:
         raise MissingPoints(f"l = {printed}")
-    return abs(sizes.index(best) - sizes.index(printed))
-
-
-def _near_by_law(law: pd.DataFrame, printed: int, level: float) -> Finding:
-    best = _best(law)
-    return Finding(
-        _steps_apart(law, best, printed) <= 1, f"least at l = {best} by the exact law"
-    )
-
-
-def _near(curve: pd.DataFrame, printed: int, level: float) -> Finding:
     best = _best(curve)
-    measured = f"least at l = {best}"
-    if _steps_apart(curve, best, printed) <= 1:
-        return Finding(True, measured)
+    near = abs(sizes.index(best) - sizes.index(printed)) <= 1
+    measured = f"least at l = {best}" + " by the exact law" * by_law
+    if near or by_law:
+        return Finding(near, measured)
     ratio = _against(curve[curve.l.isin((best, printed))], best).at(level).iloc[0]
     return Finding(bool(ratio.low <= 1), f"{measured}, {ratio.estimate:.2f}× there")
 

@@ -17,14 +17,8 @@ from __future__ import annotations
 
 from experiments.fan2015._counts import JUDGED, Counts
 from experiments.fan2015.data import AS_BUILT, FILE, sampling_mechanisms
-from experiments.fan2015.judged import (
-    SAMPLED,
-)
-from experiments.fan2015.unreleased import (
-    ItemErrorParts,
-    KeptRecords,
-    ReleaseTakenApart,
-)
+from experiments.fan2015.judged import SAMPLED
+from experiments.fan2015.unreleased import ItemErrorParts, KeptRecords, ReleaseTakenApart
 from workbench import DP, Sweep, run
 from workbench.compiled import pd
 from workbench.figures import EFFORT

@@ -12,13 +12,7 @@ Open    as in Figure 7, with which it shares its runs: edges are the other half 
 
 from __future__ import annotations
 
-from experiments.fan2015._counts import (
-    OURS,
-    PRECISION,
-    READINGS,
-    TEN,
-    Counts,
-)
+from experiments.fan2015._counts import OURS, PRECISION, READINGS, TEN, Counts
 from experiments.fan2015.data import AS_BUILT, FILE, one_law, rows_of
 from experiments.fan2015.groups import COMMON, OWN, GroupPrecision, GroupTaste
 from experiments.fan2015.judged import (

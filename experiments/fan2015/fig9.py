@@ -52,7 +52,7 @@ LAST = TOPS[-1]
 CURVE = ["panel", "series"]
 
 
-# Fan & Jin 2015: the checks of what Figure 9 says of precision over K.
+# The checks of what Figure 9 says of precision over K.
 #
 # A step is clearly back where its interval says so; what is left within noise is no step back.
 

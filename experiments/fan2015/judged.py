@@ -13,12 +13,7 @@ from functools import partial
 from itertools import product
 from math import nextafter, sqrt
 
-from experiments.fan2015._counts import (
-    METHODS,
-    OTHERS,
-    OURS,
-    READINGS,
-)
+from experiments.fan2015._counts import METHODS, OTHERS, OURS, READINGS
 from experiments.fan2015.data import AS_BUILT, CUT, FILE, one_law, rows_of
 from experiments.fan2015.unreleased import TopItems
 from workbench.compiled import pd
@@ -126,25 +121,13 @@ def check_not_lowest(rows, level) -> Finding:
 
 def check_comparable(rows, level) -> Finding:
     """SRA, and HPA, at most 1.25 times the least of the others at three quarters of the datasets."""
-    least = _least(rows, OTHERS)
-    parts = {
-        a: partial(_at_most, paired_ratios(pd.concat([rows, least]), a, "least", "panel"))
-        for a in OURS
-    }
-    return all_of(parts, level)
-
-
-def _at_most(ratios, level) -> Finding:
-    return check_between(ratios, level, high=ALIKE, share=OFTEN, words="at most 1.25×")
-
-
-def _least(rows, methods: Collection[str]) -> pd.DataFrame:
-    """The method of the least mean of each dataset, as a series "least"."""
-    own = rows[rows.series.isin(methods)]
-    by_method = own.groupby(["panel", "series"]).value.mean()
-    best = by_method.groupby("panel").idxmin()
+    own = rows[rows.series.isin(OTHERS)]
+    best = own.groupby(["panel", "series"]).value.mean().groupby("panel").idxmin()
     chosen = own.set_index(["panel", "series"]).index.isin(best)
-    return own[chosen].assign(series="least")
+    both = pd.concat([rows, own[chosen].assign(series="least")])
+    most = dict(high=ALIKE, share=OFTEN, words="at most 1.25×")
+    ratios = {a: paired_ratios(both, a, "least", "panel") for a in OURS}
+    return all_of({a: partial(check_between, x, **most) for a, x in ratios.items()}, level)
 
 
 def check_no_worse(rows, level) -> Finding:
@@ -169,15 +152,12 @@ def check_preserved(rows, level) -> Finding:
 
 def check_failing(rows, level) -> Finding:
     """DFT's and GS' divergences more than 1.25 times SRA's and HPA's, on every dataset."""
+    more = dict(low=nextafter(ALIKE, 2), words="more than 1.25×")
     parts = {
-        f"{a} above {b}": partial(_above_alike, paired_ratios(rows, a, b, "panel"))
+        f"{a} above {b}": partial(check_between, paired_ratios(rows, a, b, "panel"), **more)
         for a, b in product(("DFT", "GS"), OURS)
     }
     return all_of(parts, level)
-
-
-def _above_alike(ratios, level) -> Finding:
-    return check_between(ratios, level, low=nextafter(ALIKE, 2), words="more than 1.25×")
 
 
 def check_closer_sample(rows, level) -> Finding:
@@ -187,7 +167,7 @@ def check_closer_sample(rows, level) -> Finding:
     return check_lower(ratios, level)
 
 
-# Fan & Jin 2015: the checks of what Figures 7 to 9 say of the most popular items.
+# The checks of what Figures 7 to 9 say of the most popular items.
 #
 # Rows are of one reading of ε and one law of popularity (see `judged`). Precisions are compared by
 # differences, seed by seed, as many of them are 0 or 1.

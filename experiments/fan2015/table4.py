@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.fan2015.data import Case, FanFigure, cases, datasets, rows_of, users_of_netflix
+from experiments.fan2015.data import FanFigure, datasets, rows_of, users_of_netflix
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep
 from workbench.compiled import pd
@@ -92,10 +92,6 @@ class Table4(FanFigure, Figure):
 
     data: tuple[str, ...] = datasets()
     netflix_users: int = users_of_netflix()
-
-    def cases(self) -> dict[str, Case]:
-        """The datasets, by panel."""
-        return cases(self.data, self.netflix_users)
 
     def sweeps(self) -> dict[str, Sweep]:
         """Nothing is random."""

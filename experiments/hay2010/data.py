@@ -37,7 +37,7 @@ from workbench.figures.figure import other_dataset
 from workbench.inference import isotonic
 from workbench.privacy import DP
 from workbench.trials import first_available
-from workbench.trials.claims import Finding, Intervals, MissingPoints, paired_ratios
+from workbench.trials.claims import Finding, MissingPoints
 from workbench.trials.metrics.answers import refuse_private
 from workbench.value import parameter, value
 
@@ -232,7 +232,7 @@ class PositionErrors:
         return pd.concat(frames)
 
 
-# Hay et al. 2010: rows of one dataset, and any two sets of rows compared seed by seed.
+# Rows of one dataset, and any two sets of rows compared seed by seed.
 
 
 def panel_of(rows: pd.DataFrame, name: str, suffix: str = "") -> pd.DataFrame:
@@ -242,16 +242,6 @@ def panel_of(rows: pd.DataFrame, name: str, suffix: str = "") -> pd.DataFrame:
         if len(own):
             return own
     raise MissingPoints(f"no rows of {name}")
-
-
-def ratios_between(
-    ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]
-) -> Intervals:
-    """How large the values of one set of rows are against another's, seed by seed, at each point."""
-    by = [by] if isinstance(by, str) else [*by]
-    named = {"ours": ours, "other": other}
-    frames = [own[[*by, "seed", "value"]].assign(series=name) for name, own in named.items()]
-    return paired_ratios(pd.concat(frames), "ours", "other", by)
 
 
 def ratios_by_seed(

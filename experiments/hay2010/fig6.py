@@ -36,7 +36,6 @@ from experiments.hay2010.data import (
     beside,
     datasets,
     panel_of,
-    ratios_between,
     ratios_by_seed,
 )
 from experiments.hay2010.ranges import (
@@ -120,7 +119,7 @@ MADE_OF_TREES = {
 }
 
 
-# Hay et al. 2010, Figure 6: what decides the statements that are decided by theory, and on which rows.
+# What decides the statements that are decided by theory, and on which rows.
 
 
 def of_paper(rows: pd.DataFrame, metric: str = ERROR) -> pd.DataFrame:
@@ -239,7 +238,7 @@ def check_heights(rows, level: float) -> Finding:
     return all_of(parts, level)
 
 
-# Hay et al. 2010, Figure 6: what decides each statement.
+# What decides each statement.
 
 
 def whose_order(rows: pd.DataFrame, finding: Finding) -> Finding:
@@ -386,14 +385,10 @@ def _steps(shares: pd.DataFrame) -> dict:
 
     def step(larger: float, smaller: float) -> Intervals:
         at = {x: shares[shares.epsilon == x] for x in (smaller, larger)}
-        return ratios_between(at[smaller], at[larger], "query_size")
+        return claims.ratios(at[smaller], at[larger], "query_size")
 
     pairs = zip(epsilons, epsilons[1:], strict=False)
-    return {f"{a:g} → {b:g}": partial(_often_lower, step(a, b)) for a, b in pairs}
-
-
-def _often_lower(ratios: Intervals, level: float) -> Finding:
-    return check_lower(ratios, level, OFTEN)
+    return {f"{a:g} → {b:g}": partial(check_lower, step(a, b), share=OFTEN) for a, b in pairs}
 
 
 def check_zeroing(rows, level: float) -> Finding:

@@ -204,7 +204,7 @@ def laws_of(rows) -> dict[str, pd.Series]:
     return {s: error_curve(rows, s, "theory")["mean"] for s in series}
 
 
-# Hay et al. 2010: answers that are rounded to integers, and never below 0.
+# Answers that are rounded to integers, and never below 0.
 
 
 @value

@@ -38,7 +38,7 @@ RATIO = "VarianceRatio"
 STEP = 0.3  # of random rivals away from H̄
 
 
-# Hay et al. 2010, Theorem 4: errors of H̃ and H̄ on one range, measured and exact, and of their rivals.
+# Errors of H̃ and H̄ on one range, measured and exact, and of their rivals.
 
 
 def factor(k: int, levels: int) -> float:

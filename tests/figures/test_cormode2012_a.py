@@ -10,16 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.cormode2012 import (
-    c6,
-    data,
-    fig2,
-    fig3,
-    measures,
-    sec45,
-    shared,
-    table1,
-)
+from experiments.cormode2012 import c6, data, fig2, fig3, sec45, shared, table1
 from tests.figures.worlds import World, changed, figure_of
 from workbench import DP
 from workbench.datasets import GaussianSparse
@@ -223,7 +214,7 @@ def test_a_file_of_one_state_is_not_the_papers():
 @pytest.mark.parametrize("theta, sides", [(5, 1), (40, 2), (70, 2)])
 def test_what_a_filter_is_expected_to_hold(theta, sides):
     table = GaussianSparse(m=20_000).load()
-    size, held, true = measures.held_shares(table, theta, sides, 0.1)
+    size, held, true = shared.held_shares(table, theta, sides, 0.1)
     keys = HighPassFilter(DP(0.1), theta=theta, sides=sides)(
         table, np.random.default_rng(0)
     ).estimate.keys
@@ -235,7 +226,7 @@ def test_what_a_filter_is_expected_to_hold(theta, sides):
 def test_rounding_up_takes_the_same_noise():
     table = GaussianSparse(m=2000).load()
     noisy = GeometricHistogram(DP(0.1))(table, np.random.default_rng(0)).estimate
-    up = measures.RoundedUp()(noisy)
+    up = shared.RoundedUp()(noisy)
     assert (noisy.values < 0).any() and (up.values == np.maximum(noisy.values, 0)).all()
 
 

@@ -7,29 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.cormode2012 import (
-    data,
-    fig4,
-    fig5,
-    fig6a,
-    fig6b,
-    fig6c,
-    measures,
-    trees,
-)
+from experiments.cormode2012 import data, fig4, fig5, fig6a, fig6b, fig6c, shared, trees
 from experiments.cormode2012.fig5 import DENSE_SUMS, NUMPY, OUR_SUMS, REGIONS, of_regions
 from experiments.cormode2012.shared import CELLS, DYADIC, FACTORS, FILTER, FULL, PRIORITY, both
 from tests.figures.worlds import World, changed, figure_of, made, noisy
 from workbench import DP, Domain, Haar, Ranges
 from workbench.datasets import GaussianSparse
 from workbench.mechanisms import GeometricHistogram, HighPassFilter
-from workbench.trials.claims import (
-    DEPENDS,
-    HOLDS,
-    UNDECIDED,
-    UNTESTABLE,
-    MissingPoints,
-)
+from workbench.trials.claims import DEPENDS, HOLDS, UNDECIDED, UNTESTABLE, MissingPoints
 
 LEVEL = 0.99
 SPREAD = 0.003
@@ -321,15 +306,9 @@ def test_what_lies_below_a_noisy_zero_is_dropped_as_a_filter_would():
     full = GeometricHistogram(DP(1.0), transform=DYADIC)(
         table, np.random.default_rng(0)
     ).estimate
-    own = measures.BelowZerosDropped()(full)
+    own = shared.BelowZerosDropped()(full)
     passed = HighPassFilter(DP(1.0), theta=1, transform=DYADIC, consistent=True)
     theirs = passed.summarise(full, 1)
     assert (own.keys == theirs.keys).all() and 0 < len(own) < (full.values != 0).sum()
     queries = Ranges([0, 3], [500, 40])
     assert (own.answer(queries) == theirs.answer(queries)).all()
-
-
-@pytest.mark.parametrize("successes, low, high", [(0, 0, 0.3085), (5, 0.1871, 0.8129)])
-def test_the_interval_of_a_share_is_exact(successes, low, high):
-    found = fig6a.share_interval(successes, 10, 0.95)
-    assert found == pytest.approx((low, high), abs=1e-4)

@@ -4,13 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.hay2010 import (
-    appE,
-    data,
-    fig3,
-    ranges,
-    thm4,
-)
+from experiments.hay2010 import appE, data, fig3, ranges, thm4
 from experiments.hay2010.appE import AppE
 from experiments.hay2010.fig3 import Fig3
 from experiments.hay2010.fig5 import Fig5

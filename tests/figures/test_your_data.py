@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import _own_table as own
 from experiments import your_data as spec
 from tests.figures.worlds import noisy
 from workbench import (
@@ -143,7 +142,7 @@ def test_a_filter_has_no_error_bars_and_a_sample_has_true_ones(table, advice):
     assert (filtered["off, simulated"] > 0).all()
     sample = PrioritySampling(DP(advice.epsilon), advice.size)
     truth = table.answer(
-        Products.of(table.domain, [own.asked_query(table.domain, text) for text in own.ASKED])
+        Products.of(table.domain, [spec.asked_query(table.domain, text) for text in spec.ASKED])
     )
     inside = []
     for seed in range(100):
@@ -231,11 +230,11 @@ def test_a_table_of_ones_own_takes_the_place_of_the_example(mine, tmp_path):
 def test_a_private_table_is_never_compared_with(mine, tmp_path):
     figure = spec.YourData.at("quick", **mine)
     generated = figure.comparable_table()
-    assert isinstance(generated, own.BelievedTable)
+    assert isinstance(generated, spec.BelievedTable)
     assert generated.load().domain.size == 14 and generated.load().bound == Bound(3, 1)
     for sweep in figure.sweeps().values():
         assert "mine.csv" not in repr(sweep.datasets)
-    refused = own.PublicTable(mine["table"], mine["domain_file"], Bound(3, 1), "n")
+    refused = spec.PublicTable(mine["table"], mine["domain_file"], Bound(3, 1), "n")
     with pytest.raises(ValueError, match='does not state "truth_public": true'):
         refused.load()
 
@@ -264,7 +263,7 @@ def test_what_is_not_there_is_refused(mine, given, says):
     figure = spec.YourData(**mine | given) if "asked" not in given else None
     with pytest.raises(ValueError, match=re.escape(says)):
         if figure is None:
-            own.asked_query(spec.YourData.at("quick", **mine).domain(), given["asked"])
+            spec.asked_query(spec.YourData.at("quick", **mine).domain(), given["asked"])
         else:
             figure.files()
 

@@ -50,6 +50,17 @@ def test_statements_are_read_with_their_checks(tmp_path):
     assert "Adult" in small.why
 
 
+def test_what_a_figure_and_a_claim_share_is_said_once(tmp_path):
+    shared = '[fig1.check]\nby = "x"\nlow = 2\n' + CLAIM + 'needs = ["Adult"]\n'
+    own = '{kind = "between", ours = "a"}', '{kind = "between", ours = "a", low = 0.5}'
+    few, enough = (FALLS.replace('"test_statements.check"', text) for text in own)
+    (claim,) = read(tmp_path, shared + few + enough.replace("x-1.1", "x-1.2"))
+    rows = ROWS.assign(series="a", x=1)
+    first, second = claim.judge([rows], 0.5)
+    assert (first.outcome, second.outcome) == (claims.DIFFERS, claims.HOLDS)
+    assert {each.needs for each in claim.statements} == {("Adult",)}
+
+
 def checked(text):
     return CLAIM + FALLS.replace('"test_statements.check"', text)
 

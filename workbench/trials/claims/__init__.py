@@ -11,7 +11,6 @@ from workbench.trials.claims.checks import SOMEWHERE as SOMEWHERE
 from workbench.trials.claims.checks import all_of as all_of
 from workbench.trials.claims.checks import any_of as any_of
 from workbench.trials.claims.checks import check_between as check_between
-from workbench.trials.claims.checks import check_decreasing as check_decreasing
 from workbench.trials.claims.checks import check_lower as check_lower
 from workbench.trials.claims.checks import check_printed as check_printed
 from workbench.trials.claims.checks import check_similar as check_similar
@@ -21,7 +20,6 @@ from workbench.trials.claims.claim import BY_DEFINITION as BY_DEFINITION
 from workbench.trials.claims.claim import DEPENDS as DEPENDS
 from workbench.trials.claims.claim import DIFFERS as DIFFERS
 from workbench.trials.claims.claim import HOLDS as HOLDS
-from workbench.trials.claims.claim import MUCH as MUCH
 from workbench.trials.claims.claim import NOT_JUDGED as NOT_JUDGED
 from workbench.trials.claims.claim import ORDERS as ORDERS
 from workbench.trials.claims.claim import OUTCOMES as OUTCOMES

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.trials.claims.claim import ALIKE, Finding, Printed, Strip, decide, decide_all
-from workbench.trials.claims.intervals import Intervals, ends, steps
+from workbench.trials.claims.intervals import Intervals
 from workbench.value import format_number
 
 if TYPE_CHECKING:
@@ -101,17 +101,6 @@ def check_printed(
     """Check whether numbers agree with the paper's, within its reading error."""
     finding = check_between(numbers, level, point.low, point.high, share, "as printed", unit)
     return replace(finding, printed=point.says)
-
-
-def check_decreasing(rows: pd.DataFrame, series: str, along: str, level: float) -> Finding:
-    """Check whether a curve falls along an axis: lower at its end, and no step up by more than 1.25×."""
-    return all_of(
-        {
-            "lower at its end": lambda at: check_lower(ends(rows, series, along), at),
-            "never up": lambda at: check_between(steps(rows, series, along), at, high=ALIKE),
-        },
-        level,
-    )
 
 
 Part = Callable[[float], Finding]

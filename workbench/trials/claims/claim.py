@@ -39,7 +39,6 @@ def decide_all(parts: Iterable[bool | None]) -> bool | None:
 # Finding
 
 ALIKE = 1.25
-MUCH = 3.0
 ORDERS = 10.0
 HOLDS = "holds"
 DIFFERS = "differs"

@@ -253,7 +253,7 @@ def _words(series: str | Mapping[str, Any]) -> str:
 
 # Statements
 
-_CLAIM = {"page", "sentence", "statements"}
+_CLAIM = {"page", "sentence", "needs", "statements"}
 _STATEMENT = {"says", "page", "reading", "by_definition", "untestable", "needs", "check"}
 
 
@@ -272,7 +272,8 @@ def read(file: str | Path, figure: str, package: str) -> tuple[Claim, ...]:
     file : path
         Holds a table `[fig1.x-1]` for each claim x-1 of the figure fig1, with `page` and `sentence`, and
         a table `[fig1.x-1.1]` for each of its statements, with `says`, `check` and what else a
-        `Statement` takes.
+        `Statement` takes. What a table `[fig1.check]` has goes for every check with a `kind`; a claim's
+        `needs` are those of its statements.
     figure : str
         The figure's id; what follows its first underscore names its tables.
     package : str
@@ -304,12 +305,17 @@ def read_declared(file: Path) -> Declared:
         raise ValueError(f"{file}: {e}") from None
     findings = tables.pop("finding", [])
     seen = set()
-    for id, claim in (each for own in tables.values() for each in own.items()):
+    usual = {figure: own.pop("check", {}) for figure, own in tables.items()}
+    places = [(usual[figure], *each) for figure, own in tables.items() for each in own.items()]
+    for default, id, claim in places:
         numbers = [key for key, x in claim.items() if isinstance(x, dict)]
         claim["statements"] = {f"{id}.{number}": claim.pop(number) for number in numbers}
         _refuse(id, claim, _CLAIM, "sentence", file)
         for name, statement in claim["statements"].items():
             _refuse(name, statement, _STATEMENT, "says", file)
+            check = statement.get("check")
+            if isinstance(check, dict) and "kind" in check:
+                statement["check"] = default | check
         if not numbers:
             raise ValueError(f"{file}: {id} has no statement")
         if id in seen:
@@ -333,6 +339,7 @@ def _claim(id: str, claim: Mapping[str, Any], package: str) -> Claim:
     for name, each in claim["statements"].items():
         check = declared(name, each["check"], package) if "check" in each else None
         table = each.get("check") if isinstance(each.get("check"), dict) else {}
-        rules = dict(each, needs=tuple(each.get("needs", ())), check=check, table=table)
+        needs = tuple(each.get("needs", claim.get("needs", ())))
+        rules = dict(each, needs=needs, check=check, table=table)
         statements.append(Statement(name, **rules))
     return Claim(id, claim.get("page", ""), claim["sentence"], tuple(statements))

@@ -1,0 +1,13 @@
+"""Command: `python -m experiments.benchmarks NAME` prints what one measures; without a name, all."""
+
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+
+from experiments import benchmarks
+from experiments.benchmarks._timing import print_results
+
+if __name__ == "__main__":
+    every = [m.name for m in iter_modules(benchmarks.__path__) if m.name[0] != "_"]
+    for name in sys.argv[1:] or every:
+        print_results(import_module(f"experiments.benchmarks.{name}").main())
