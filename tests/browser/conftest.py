@@ -23,6 +23,8 @@ PATIENCE = 60_000  # ms
 @pytest.fixture(scope="module")
 def browser():
     sync = pytest.importorskip("playwright.sync_api")
+    if not CHROMIUM:
+        pytest.skip("chromium is not installed")
     with sync.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield browser

@@ -5,15 +5,10 @@ import threading
 import numpy as np
 import pytest
 
-from tests.browser.conftest import CHROMIUM
 from workbench import DP, Bound, Domain, Marginals, Session, SparseTable
 from workbench.widgets import BankPage
 
-pytestmark = [
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed"),
-]
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 DOMAIN = Domain(("sex", "place"), (2, 3), (("F", "M"), ("Bern", "Genf", "<b>Chur</b>")))
 
 

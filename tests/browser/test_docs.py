@@ -6,16 +6,13 @@ from os import environ
 
 import pytest
 
-from tests.browser.conftest import CHROMIUM, ROOT
+from tests.browser.conftest import ROOT
 
 PAGES = (
     "index start papers report report/hay2010 report/hay2010_fig5 mechanisms/SRA tutorials/01_explore api/table"
 ).split()
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed"),
-]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

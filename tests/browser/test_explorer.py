@@ -9,16 +9,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.conftest import CHROMIUM, served
+from tests.browser.conftest import served
 
 ROOT = Path(__file__).parents[2]
 FIRST = "01_explore.ipynb"
 
-pytestmark = [
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed"),
-]
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 
 
 def command(root):

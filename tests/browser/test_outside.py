@@ -6,14 +6,10 @@ The fixture `opened` fails each test of a page that makes a request to another m
 
 import pytest
 
-from tests.browser.conftest import CHROMIUM, outside, recorded
+from tests.browser.conftest import outside, recorded
 from tests.figures.test_site import pages, top  # noqa: F401
 
-pytestmark = [
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed"),
-]
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 ASKS = {
     "http://an.invalid/picture": "<img src='http://an.invalid/picture'>",
     "https://a.invalid/font": "<style>@font-face {font-family: f; src: url(https://a.invalid/font)} "

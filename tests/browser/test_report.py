@@ -3,12 +3,11 @@
 import pandas as pd
 import pytest
 
-from tests.browser.conftest import CHROMIUM, ROOT
+from tests.browser.conftest import ROOT
 from tests.figures.saved import notebook
 from workbench import figures
 from workbench.figures import site
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 ID = "cormode2012_fig3"
 
 

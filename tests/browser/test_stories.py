@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from tests.browser.conftest import CHROMIUM
 from workbench import Domain, NamedMarginals
 from workbench.data import Bound, Records
 from workbench.estimates import NoisyAnswers
@@ -14,7 +13,6 @@ from workbench.mechanisms import BasicAdaptiveHistogram, adaptive
 from workbench.noise import variance
 from workbench.privacy import DP
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 WORD = 2**32
 
 
@@ -40,6 +38,24 @@ def story(browser, folder):
     yield opened
     page.close()
     assert wrong == [] and all(url.startswith("file:") for url in asked)
+
+
+def press(page, place, *keys):
+    page.locator(place).focus()
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def drag(page, place, start, end):
+    """From one place in a picture to another, in parts of its width and height."""
+    box = page.locator(place).bounding_box()
+    (x, y), (to_x, to_y) = (
+        (box["x"] + box["width"] * u, box["y"] + box["height"] * v) for u, v in (start, end)
+    )
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(to_x, to_y)
+    page.mouse.up()
 
 
 def words(seed):
@@ -211,11 +227,7 @@ def test_people_are_painted_erased_and_kept_in_the_address(story):
     page = story("adaptive", "#m=0")
     total = "people.reduce((sum, n) => sum + n)"
     assert page.evaluate(total) == 0
-    box = page.locator("#truth").bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5)
-    page.mouse.up()
+    drag(page, "#truth", (0.5, 0.5), (0.6, 0.5))
     assert page.evaluate(total) == 400
     page.keyboard.press("Shift+ArrowDown")
     page.keyboard.press("Space")
@@ -239,11 +251,9 @@ def test_a_threshold_that_the_package_refuses_is_raised(story):
     page = story("adaptive", "#e=0&b=0")
     assert "the least threshold is 30" in page.inner_text("#note")
     assert page.inner_text("#b-out") == "30" and stories.improved(0.1, 20) is None
-    page.locator("#b").focus()
-    page.keyboard.press("ArrowRight")
+    press(page, "#b", "ArrowRight")
     assert page.locator("#note").is_hidden()
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowLeft")
+    press(page, "#b", "ArrowLeft", "ArrowLeft")
     page.wait_for_selector("text=the least threshold is 30")
     lines = page.locator("#splits path")
     assert lines.count() == page.evaluate("published(people, state.d, 0, 6).splits.length")
@@ -308,17 +318,11 @@ def test_errors_of_ranges_are_those_of_least_squares(story):
 
 def test_bars_are_dragged_and_moved_by_keys_and_stay_in_order(story):
     page = story("consistency", "#i=3")
-    page.locator("#truth").focus()
-    for key in ("ArrowRight", "Shift+ArrowUp", "ArrowUp"):
-        page.keyboard.press(key)
+    press(page, "#truth", "ArrowRight", "Shift+ArrowUp", "ArrowUp")
     page.wait_for_function("location.hash.includes('i=4&')")
     counts = page.evaluate("counts()")
     assert counts[3:6] == [3, 9, 9] and counts == sorted(counts)
-    box = page.locator("#truth").bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.5)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.99)
-    page.mouse.up()
+    drag(page, "#truth", (0.9, 0.5), (0.9, 0.99))
     page.wait_for_function("$('shape').value === ''")
     counts = page.evaluate("counts()")
     assert counts[:29] == [0] * 29 and counts[29] >= 28 and counts[30:] == [55, 55]
@@ -327,13 +331,10 @@ def test_bars_are_dragged_and_moved_by_keys_and_stay_in_order(story):
 
 def test_tabs_lead_to_the_tree_where_a_range_is_asked(story):
     page = story("consistency")
-    page.locator("#tab-0").focus()
-    page.keyboard.press("ArrowRight")
+    press(page, "#tab-0", "ArrowRight")
     page.wait_for_function("location.hash.includes('t=1')")
     assert page.locator("#k").is_visible() and page.locator("#shape").is_hidden()
-    page.locator("#truth").focus()
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("Shift+ArrowLeft")
+    press(page, "#truth", "ArrowLeft", "Shift+ArrowLeft")
     page.wait_for_function("location.hash.includes('x=4&w=18')")
     page.locator('#idea rect[data-node="2"]').click()
     page.wait_for_function("location.hash.includes('x=16&w=16')")
@@ -398,11 +399,7 @@ def test_the_bank_draws_and_infers_what_python_does(story, seed, e, alpha, bough
 
 def test_enter_and_clicks_buy_until_the_budget_is_spent(story):
     page = story("bank", "#e=0&p=0&b0=0&b1=0&b2=0")
-    page.locator("#idea").focus()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Enter")  # once only
-    for key in ("ArrowDown", "ArrowRight", "Enter"):
-        page.keyboard.press(key)
+    press(page, "#idea", "Enter", "Enter", "ArrowDown", "ArrowRight", "Enter")  # once only
     page.wait_for_function("location.hash.endsWith('b0=1&b1=9&b2=0')")
     assert "0.5 of 1 on 2 pairs" in page.inner_text("#says")
     dim = page.evaluate("$('idea').children[pairOf(0, 3)].firstChild.style.fillOpacity")
@@ -451,14 +448,11 @@ def test_an_impossible_address_shows_the_nearest_setting_and_says_so(story):
 def test_keys_move_the_question_and_sliders_the_sentence(story):
     page = story("sparse", "#x=10&y=10&w=5&h=5")
     before = page.inner_text("#true-answer")
-    page.locator("#truth").focus()
-    for key in ("ArrowRight", "ArrowDown", "Shift+ArrowRight"):
-        page.keyboard.press(key)
+    press(page, "#truth", "ArrowRight", "ArrowDown", "Shift+ArrowRight")
     page.wait_for_function("location.hash.includes('x=11&y=11&w=6&h=5')")
     assert page.inner_text("#true-answer") != before
     said = page.inner_text("#says")
-    page.locator("#t").focus()
-    page.keyboard.press("End")
+    press(page, "#t", "End")
     page.wait_for_function("location.hash.includes('t=60')")
     assert page.inner_text("#says") != said
     assert page.locator("#dots circle").count() == 40

@@ -249,7 +249,9 @@ def test_progressive_discounting_is_not_stable():
     less = [(0, 0)] * 5 + [(1, 0)] * 5
     more = [*less, (1, 1)]
     a, b = (after(tree, own, np.arange(len(own)), 1, "progressive") for own in (less, more))
-    assert sum(abs(a[k] - b[k]) for k in a | b) == 3 == adaptive.unstable_progressive()[0]
+    assert (
+        sum(abs(a[k] - b[k]) for k in a | b) == 3
+    )  # the extra one, and the first of each child
 
 
 def test_a_withdrawn_guarantee_is_said_and_never_saved(tmp_path):
@@ -357,29 +359,6 @@ MECHANISMS = (
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
-@pytest.mark.parametrize(
-    "tree", [Quadtree(2, 4), Quadtree(3, 30), Prefixes("a", 4), Prefixes("ab", 50)]
-)
-def test_odd_records_are_records(mechanism, tree):
-    """None, one, all alike, the same as counts; and what is released is a partition."""
-    point = np.full((1, getattr(tree, "dims", 1)), 0.3) if isinstance(tree, Quadtree) else ["a"]
-    many = np.repeat(point, 5000, axis=0) if isinstance(tree, Quadtree) else point * 5000
-    for values, counts in ((point[:0], None), (point, None), (many, None), (point, [5000])):
-        data = Records.from_values(tree, values, Bound(), counts=counts)
-        release = mechanism(data, seeded())
-        assert mechanism.budget.covers(release.privacy)
-        estimate = release.estimate
-        ends = tree.digits.highest_keys(estimate.levels, estimate.keys)
-        words = [int(x) for w in (estimate.keys, ends) for x in w[0]]
-        n = len(estimate)
-        if tree == Quadtree(2, 4) and type(mechanism) is not DirectSynthesis:
-            assert words[0] == 0 and words[-1] == tree.digits.size - 1
-            assert words[1:n] == [x + 1 for x in words[n:-1]]
-        release.to_frame()
-
-
 def test_counts_and_repeated_keys_are_the_same_records():
     tree = Prefixes("abc", 6)
     words = ["a", "ab", "abc", "abc", "cc", "abcabc"] * 40
@@ -400,16 +379,6 @@ def test_wider_bounds_buy_wider_noise_and_larger_discounts():
     assert mechanism.effective_discount(4) > mechanism.effective_discount(1)
     decays = [mechanism(d, seeded()).estimate.law.rate for d in data]
     assert decays[0] == 4 * decays[1]
-
-
-def test_releases_of_strings_are_saved_and_loaded(tmp_path):
-    tree = Prefixes("ab", 30)
-    data = Records.from_values(tree, ["ab", "b"] * 400, Bound())
-    release = ImprovedAdaptiveHistogram(DP(1.0), 60)(data)
-    same = Release.load(release.save(tmp_path / "r.parquet"))
-    assert same.privacy == release.privacy and same.estimate.hierarchy == tree
-    assert (same.answer(Level(1)) == release.answer(Level(1))).all()
-    assert same.to_frame().equals(release.to_frame())
 
 
 # Choosing what to refine
@@ -460,17 +429,6 @@ def test_dimensions_of_points_can_be_refined_one_by_one(tmp_path):
     assert (narrow.x2_to - narrow.x2_from).max() <= 1 / 16  # where nothing is lost
     same = Release.load(release.save(tmp_path / "p.parquet"))
     assert same.estimate.to_frame().equals(told)
-
-
-def test_signal_ends_where_the_noise_begins():
-    data = Records.from_values(Quadtree(1, 8), seeded().random((400, 1)), Bound())
-    whole, stopped = (
-        DirectSynthesis(DP(1.0), 8, 400, stop=stop)(data, seeded()).estimate
-        for stop in (None, "count")
-    )
-    scale = 8 / 1.0
-    assert (stopped.values[stopped.levels < 8] < scale).all()
-    assert stopped.values[stopped.levels < 8].max() > 1 == whole.values[whole.levels < 8].max()
 
 
 @pytest.mark.parametrize("split", [None, "exponential"])

@@ -173,16 +173,6 @@ def test_a_bound_that_is_not_true_is_made_true(bound):
         assert table.counts.sum() <= table.bound.l1 and table.counts.max() <= table.bound.linf
 
 
-@pytest.mark.parametrize("start", [2**53, 2**60, 2**63 - 50, 2**64 - 100])
-def test_users_with_large_numbers_are_apart(start):
-    users = np.array([start + k for k in range(99)], np.uint64)
-    for order in (np.arange(99), np.arange(99)[::-1], np.argsort(np.arange(99) % 7)):
-        data = Interactions.from_codes(
-            Domain(("item", "day"), (4, 2)), users[order], [0] * 99, [0] * 99, UNBOUNDED
-        )
-        assert data.records_per_user().tolist() == [1] * 99
-
-
 def test_what_must_be_stated_is_refused_with_the_reason():
     for make, said in (
         (lambda: LPA(B), "LPA.bound = None .* state as public"),
@@ -210,12 +200,6 @@ def test_what_must_be_stated_is_refused_with_the_reason():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):
             make()
-
-
-def test_records_beyond_memory_or_without_users():
-    for mechanism in (SRA(B, 2), HPA(B, 2, 1, random_share=0.5), LPA(B, 5)):
-        release = mechanism(made({}), seeded())
-        assert np.isfinite(release.answer(CELLS)).all()
 
 
 # The suggested l
@@ -300,16 +284,6 @@ def test_error_bars_of_any_cells_of_consistent_tables():
     assert bar[0] == pytest.approx(np.sqrt(one.ravel() @ cov @ one.ravel()))
     _, scattered = t.answer(RandomSubsets(3, 2, 0), error=True)
     assert np.isnan(scattered).all()
-
-
-@pytest.mark.parametrize("h", [1, 7, 12])
-def test_the_variances_of_the_notes(h):
-    """In units of l²/ε²: an item, of the split halves, 8 alone and 2h·… of the edges (methods 10.2)."""
-    t = tables(8.0, 8.0, m=2, h=h).consistent()
-    assert t.items.variance == pytest.approx(8 * h / (1 + h))  # 7.0 at h = 7
-    assert t.edges.variance < 8 and t.items.variance == pytest.approx(
-        h * t.edges.variance + h * (h - 1) * t.covariance
-    )
 
 
 def test_where_records_may_be_dropped_no_error_bar_is_told():

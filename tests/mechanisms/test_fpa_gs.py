@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.agreement import RARE, fits_chances, runs, same_law, seeded
+from tests.agreement import RARE, runs, same_law, seeded
 from tests.reference import fourier, geometric, grouping
 from workbench import DP, PUBLIC, UNBOUNDED, Bound, Domain, Interactions, noise
 from workbench.mechanisms import smoothing
@@ -205,17 +205,6 @@ def test_no_unit_moves_the_first_coefficients_further_than_stated(n, records):
             assert worst <= stated <= fourier.scale(k, n, 1.0, bound.l2, bound.l1) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("n", [6, 7])
-@pytest.mark.parametrize("records", [1, 2, 3])
-def test_under_rho_no_unit_moves_the_kept_coefficients_further_than_stated(n, records):
-    bound = Bound(records, records, records)
-    moved = np.array([fourier.forward(d) for d in fourier.any_cells(n, records)])
-    for k in some(FPA).candidates(n).tolist():
-        worst = np.sqrt((moved[:, :k] ** 2).sum(1).max())
-        # all records of one cell
-        assert worst == pytest.approx(some(FPA).coefficient_l2(k, n, bound))
-
-
 def test_one_record_of_a_user_and_item_moves_less():
     """min(√k·Δ₂, k·Δ₁/√n) at n = 12 and nine records."""
     for bound, moved in ((Bound(9, 1), 9.0), (Bound(9, 9, 9), 81 / sqrt(12))):
@@ -258,20 +247,6 @@ def _cosine(turn):
         term = -term * x * x / ((2 * i - 1) * (2 * i))
         total += term
     return total
-
-
-@runs(7000, 20_000)
-def test_k_has_the_literal_law(n):
-    data, epsilon = crowd(), 4.0
-    counts = data.item_counts()
-    mechanism, bound = some(FPA), Bound(3, 3, 3)
-    exact = smoothing.coefficients(counts.astype(np.longdouble))
-    rng = seeded(3)
-    drawn = [mechanism._choose(exact, bound, epsilon, 0.7, rng)[0] for _ in range(n)]
-    chances = fourier.selection(counts.tolist(), epsilon, 0.7, bound.l2, bound.l1)
-    assert mechanism.candidates(12)[-1] == 12 and set(drawn) <= set(chances)
-    seen = [drawn.count(k) for k in chances]
-    assert fits_chances(seen, list(chances.values())) > 1e-6
 
 
 @runs(1000, 3000)
@@ -318,19 +293,6 @@ def test_a_width_beyond_the_domain_is_one_group():
     assert some(GS).candidate_widths(1) == [1] and some(GS).candidate_widths(
         9
     ) == grouping.widths(9)
-
-
-@pytest.mark.parametrize("d, w, records", [(6, 2, 3), (7, 3, 2), (7, 2, 4), (5, 4, 3)])
-def test_one_user_moves_all_sums_together_by_at_most_the_bound(d, w, records):
-    parts = grouping.groups(range(d), w)
-    worst = 0
-    for row in product(range(records + 1), repeat=d):
-        if sum(row) <= records:
-            sums = [sum(row[j] for j in part) for part in parts]
-            worst = max(worst, sum(sums))
-            # noise of scale M/(|G|ε) on a mean is worth t_G/M of ε: together at most all of it
-            assert sum(Fraction(s, records) for s in sums) <= 1
-    assert worst == records
 
 
 @runs(1300, 4000)

@@ -95,17 +95,6 @@ def test_levels_of_a_weighted_tree_share_a_rho_by_what_they_move():
     assert np.divide(rates[1:], rates[:-1]) == pytest.approx(sqrt(2))
 
 
-def cost_of_split(ratio, height=20):
-    """Σ 2^j·σ_j² of a tree whose finer levels have a rate `ratio` times as large, at ρ = 1."""
-    rates = ratio ** np.arange(height + 1.0)
-    return (2.0 ** np.arange(height + 1) / rates).sum() * rates.sum()
-
-
-def test_a_weighted_tree_is_split_as_suits_the_l2_norm():
-    best = min((1 + i / 100 for i in range(1, 100)), key=cost_of_split)
-    assert best == pytest.approx(sqrt(2), abs=0.011)
-
-
 @pytest.mark.parametrize("m", [2**16, 2**20, 2**24])
 def test_trees_branch_less_under_a_rho(m):
     tree = HierarchicalHistogram(RHO, branching="optimal")

@@ -94,8 +94,3 @@ def test_a_file_of_records_is_a_plain_table(tmp_path):
     assert list(loaded.to_frame().columns) == ["age", "sex", "job"]
     assert (loaded.estimate.keys == release.estimate.keys).all()
     assert loaded.estimate.gap == release.estimate.gap
-
-
-def test_an_empty_table_is_a_table():
-    empty = SparseTable.from_keys(DOMAIN, [], [], Bound())
-    assert len(MaximumEntropySynthesis(DP(0.01), Marginals(1))(empty, seeded()).estimate) >= 1

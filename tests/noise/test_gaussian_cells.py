@@ -8,16 +8,13 @@ import pytest
 
 from tests.agreement import fits_chances, same_counts, same_law, seeded
 from tests.noise.test_exactness import power
+from tests.noise.test_gaussian import rate_of
 from workbench import ZCDP, Bound, noise
 from workbench.noise import stability
 from workbench.noise.discrete_gaussian import discrete_gaussian
 from workbench.noise.empty_cells import GaussianCell, upper_tail
 from workbench.noise.law import Law
 from workbench.noise.source import word_source
-
-
-def rate_of(sigma):
-    return 1 / (2 * Fraction(sigma) ** 2)
 
 
 def exact_chance(sigma, theta, sides, tau=0, above=None):

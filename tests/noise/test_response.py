@@ -88,18 +88,6 @@ def test_coins_fall_as_their_chance_says(digits):
     assert stats.binomtest(int(pairs), ones.size // 2, float(digits) ** 2).pvalue > RARE
 
 
-def test_retention_follows_its_channel():
-    for value in range(3):
-        drawn = response.retain_or_replace(
-            np.full(30_000, value),
-            3,
-            response.retention_probability(Fraction(1), 3),
-            bits.word_source(None),
-        )
-        column = local.retention_channel(local.retention(exp(1), 3), 3)[value]
-        assert fits(drawn, lambda y, column=column: column[y] if 0 <= y < 3 else 0) > RARE / 3
-
-
 def test_flipped_bits_follow_their_channel():
     domain = Domain(("a",), (3,))
     one = SparseTable.from_keys(domain, [1], [30_000], Bound())
@@ -208,18 +196,6 @@ def test_clipped_joints_are_tables(cls):
 
 def test_a_table_without_positive_cells_says_nothing():
     assert (clip_to_total(np.array([[-1.0, -2.0]]), 8) == 4).all()
-
-
-@both
-def test_the_error_is_smaller_at_a_larger_budget(cls):
-    """Seeded: never by chance; sees an error that does not fall."""
-    data = table([500, 900, 200, 800, 100, 400])
-    off = [
-        np.mean([np.abs(cls(DP(e))(data, seeded(s)).answer(Marginals(2)) - data.answer(Marginals(2)))
-                 for s in range(20)])
-        for e in (0.5, 2.0, 8.0, 60.0)
-    ]  # fmt: skip
-    assert off[0] > off[1] > off[2] > off[3]
 
 
 @both

@@ -1,16 +1,14 @@
 """Advice: it follows from beliefs alone, and its errors are those that releases have."""
 
 import json
-import shlex
 from time import perf_counter
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from tests.agreement import seeded
-from workbench import DP, Beliefs, Bound, Domain, Prefixes, Quadtree, SparseTable, advise
-from workbench.cli import app
+from tests.cli.commands import run_command
+from workbench import DP, Beliefs, Domain, Prefixes, Quadtree, advise
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
 from workbench.owner.advice.simulation import questions
 from workbench.value import value
@@ -205,53 +203,42 @@ def test_the_time_is_kept_and_progress_is_shown():
     assert shown and 0 <= min(shown) <= max(shown) <= 1 and perf_counter() - start < 60
 
 
-def test_no_private_table_can_be_given():
-    table = SparseTable.from_keys(LINE, [1], [1], Bound())
-    with pytest.raises(ValueError, match="need a Domain"):
-        Beliefs(table, 10, 5)
-
-
 # Command
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "250")
     monkeypatch.setattr("workbench.owner.advice.advice._SECONDS", 120.0)
     (tmp_path / "domain.json").write_text(json.dumps({"home": 60, "work": 50}))
     (tmp_path / "YOUR.csv").write_text("home,work\n1,2\n3,4\n")
     return tmp_path
 
 
-def said(line):
-    done = CliRunner().invoke(app, shlex.split(line), env={"COLUMNS": "250"})
-    assert done.exit_code == 0, (done.output, done.exception)
-    return done.output
-
-
 BELIEVED = "--domain domain.json --records 6000 --cells 600"
 
 
 def test_the_command_prints_a_table_a_sentence_and_a_release_that_runs(folder):
-    out = said(f"advise {BELIEVED} --epsilon 1 --bound 2,1")
+    out = run_command(f"advise {BELIEVED} --epsilon 1 --bound 2,1").output
     assert "pure noise" in out and "At ε = 1 take " in out
     line = out.strip().splitlines()[-1]
     assert line.startswith("workbench release YOUR.csv --domain domain.json --bound 2,1 --unit")
-    said(line.removeprefix("workbench "))
+    run_command(line.removeprefix("workbench "))
     assert (folder / "release.parquet").exists()
 
 
 def test_the_command_finds_the_least_epsilon(folder):
-    out = said(
+    out = run_command(
         "advise --domain domain.json --density 0.2 --mean 100 --spread 20 --error 20 --task cells"
-    )
+    ).output
     assert "The least ε for an error of 20 is about 0.0" in out
 
 
 def test_the_command_prints_no_release_where_nothing_can_be_shown(folder):
-    out = said(
+    out = run_command(
         "advise --domain domain.json --records 800 --cells 700 --epsilon 0.05 --task cells"
-    )
+    ).output
     assert "no mechanism can show anything" in out and "workbench release" not in out
     assert "merge" in out
 
@@ -275,5 +262,4 @@ def test_the_command_prints_no_release_where_nothing_can_be_shown(folder):
     ],
 )
 def test_lines_that_contradict_are_refused(folder, line, words):
-    done = CliRunner().invoke(app, ["advise", *shlex.split(line)])
-    assert done.exit_code and words in f"{done.output} {done.exception}"
+    assert words in run_command(f"advise {line}", 2).output

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
+from tests.cli.commands import run_command
 from workbench import Domain
-from workbench.cli import app
 from workbench.owner.advice import advise_bounds
 from workbench.owner.advice.bounds import recommended
 
@@ -154,17 +153,7 @@ def test_wide_marginals_are_refused_with_what_works():
 
 def test_the_command_prints_the_table_and_a_release_with_the_bound(tmp_path):
     (tmp_path / "d.json").write_text('{"district": 81, "age": 4, "sex": ["F", "M"]}')
-    asked = [
-        "advise",
-        "--bounds",
-        "1,3,10,20",
-        "--domain",
-        str(tmp_path / "d.json"),
-        "--epsilon",
-        "1",
-    ]
-    done = CliRunner().invoke(app, [*asked, "--users", "60000", "--per-user", "1.8"])
-    assert done.exit_code == 0, done.output
-    assert "10 *" in done.output and "--bound 10,10,10 --user COLUMN" in done.output
-    done = CliRunner().invoke(app, asked)
-    assert done.exit_code and "--users 60000" in str(done.output) + str(done.exception)
+    asked = f"advise --bounds 1,3,10,20 --domain {tmp_path}/d.json --epsilon 1"
+    said = run_command(f"{asked} --users 60000 --per-user 1.8").output
+    assert "10 *" in said and "--bound 10,10,10 --user COLUMN" in said
+    assert "--users 60000" in run_command(asked, 2).output

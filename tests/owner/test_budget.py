@@ -199,16 +199,6 @@ def test_the_column_of_users_does_not_belong_to_the_unit(path):
         other.check(HistogramOf(DP(0.125)), users)
 
 
-def test_budgets_of_another_relation(path):
-    session = create(path, relation="local", delta=0.0)
-    session.release(mechanisms.RetentionReplacement(DP(0.25)), TABLE)
-    with pytest.raises(ValueError, match="neighbours"):
-        session.release(HistogramOf(DP(0.25)), TABLE)
-    with pytest.raises(ValueError, match="neighbours"):
-        Session.open(path, TABLE).ask(Marginals(1), 0.25)
-    assert session.remaining == 0.75
-
-
 def test_what_promises_nothing_is_never_booked(path):
     session = create(path)
     for cost in (DP(inf), DP(0.0), DP(0.5, 1.0), 0.5):

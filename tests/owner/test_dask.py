@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -40,63 +40,46 @@ MECHANISMS = [
 ]
 
 
-@contextmanager
-def process(stack, kind, *arguments, home=HOME):
+def started(stack, folder, kind, *arguments, home=HOME):
     """A scheduler or a worker; killed afterwards by its own id."""
-    environment = os.environ | {
-        "PYTHONPATH": str(home),
-        "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
-    }
-    command = [
-        sys.executable,
-        "-m",
-        f"distributed.cli.dask_{kind}",
-        "--no-dashboard",
-        *arguments,
-    ]
-    made = subprocess.Popen(
-        command,
-        cwd=stack,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield made
-    finally:
-        made.kill()
-        made.wait()
+    command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--no-dashboard"]
+    alone = {"PYTHONPATH": str(home), "DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    made = subprocess.Popen([*command, *arguments], cwd=folder, env=os.environ | alone, **quiet)
+    stack.callback(made.wait)
+    stack.callback(made.kill)
+    return made
 
 
 class OwnCluster:
     """A scheduler, its file, and workers."""
 
-    def __init__(self, folder, stack, *security):
-        self.folder = folder
-        self.stack = stack
-        self.security = security
+    def __init__(self, folder, stack, *security, client=None):
+        self.folder, self.stack, self.security, self.client = folder, stack, security, client
         self.file = folder / "scheduler.json"
-        host = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file))
-        self.scheduler = stack.enter_context(process(folder, "scheduler", *host, *security))
+        self.place = ("--host", "127.0.0.1", "--scheduler-file", str(self.file), *security)
+        self.scheduler = started(stack, folder, "scheduler", "--port", "0", *self.place)
         wait_until(lambda: self.file.exists() and self.file.read_text().endswith("}"))
 
     def worker(self, home=HOME):
-        arguments = ("--no-nanny", "--nthreads", "1", "--host", "127.0.0.1")
-        file = ("--scheduler-file", str(self.file))
-        with ExitStack() as alone:
-            made = alone.enter_context(
-                process(self.folder, "worker", *arguments, *file, *self.security, home=home)
-            )
-            self.stack.push(alone.pop_all())
+        alone = ("--no-nanny", "--nthreads", "1")
+        return started(self.stack, self.folder, "worker", *alone, *self.place, home=home)
+
+    def workers(self, number, home=HOME):
+        """So many, once they are there."""
+        made = [self.worker(home) for _ in range(number)]
+        address = json.loads(self.file.read_text())["address"]
+        with distributed.Client(address, security=self.client) as client:
+            client.wait_for_workers(number, timeout=60)
         return made
 
-    def ready(self, workers, security=None):
-        client = distributed.Client(
-            str(json.loads(self.file.read_text())["address"]), security=security
-        )
-        client.wait_for_workers(workers, timeout=60)
-        client.close()
-        return self
+
+def copied(folder):
+    """The package, elsewhere."""
+    shutil.copytree(
+        HOME / "workbench", folder / "workbench", ignore=shutil.ignore_patterns("*.pyc")
+    )
+    return folder
 
 
 def wait_until(true, seconds=60):
@@ -141,9 +124,7 @@ def test_a_cluster_gives_the_bytes_of_one_process_though_a_worker_is_killed(
     stage, least, mechanisms, cluster, table, tmp_path
 ):
     here = [released(table, mechanism) for mechanism in mechanisms]
-    first = cluster.worker()
-    cluster.worker()
-    cluster.ready(2)
+    first, _ = cluster.workers(2)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     killed = []
@@ -162,9 +143,7 @@ def test_a_cluster_gives_the_bytes_of_one_process_though_a_worker_is_killed(
 
 
 def test_sweeps_and_audits_have_the_rows_of_one_process(cluster, tmp_path, monkeypatch):
-    cluster.worker()
-    cluster.worker()
-    cluster.ready(2)
+    cluster.workers(2)
     sweep = Sweep([SMALL], [HighPassFilter(DP(0.5), theta=6)], [ERROR], seeds=3)
     here = run(sweep, tmp_path / "here").drop(columns="seconds")
     with connect(cluster.file) as executor:
@@ -179,14 +158,10 @@ def test_sweeps_and_audits_have_the_rows_of_one_process(cluster, tmp_path, monke
 
 
 def test_a_worker_of_other_sources_or_without_the_package_is_refused_by_name(cluster, tmp_path):
-    other = tmp_path / "other"
-    shutil.copytree(
-        HOME / "workbench", other / "workbench", ignore=shutil.ignore_patterns("*.pyc")
-    )
+    other = copied(tmp_path / "other")
     changed = other / "workbench" / "noise" / "laws.py"
     changed.write_text(changed.read_text() + "\n# another law\n")
-    worker = cluster.worker(other)
-    cluster.ready(1)
+    (worker,) = cluster.workers(1, other)
     with pytest.raises(ValueError, match=r"has other sources.*workbench/noise/laws\.py"):
         connect(cluster.file)
     worker.kill()
@@ -205,12 +180,8 @@ def test_a_worker_of_other_sources_or_without_the_package_is_refused_by_name(clu
 
 
 def test_a_worker_that_joins_later_is_checked_by_its_first_task(cluster, tmp_path):
-    first = cluster.worker()
-    cluster.ready(1)
-    other = tmp_path / "other"
-    shutil.copytree(
-        HOME / "workbench", other / "workbench", ignore=shutil.ignore_patterns("*.pyc")
-    )
+    (first,) = cluster.workers(1)
+    other = copied(tmp_path / "other")
     (other / "workbench" / "new.py").write_text("")
     with connect(cluster.file) as executor:
         assert executor.submit(max, 1, 2).result() == 2
@@ -221,8 +192,7 @@ def test_a_worker_that_joins_later_is_checked_by_its_first_task(cluster, tmp_pat
 
 
 def test_a_scheduler_that_dies_leaves_nothing(cluster, table, tmp_path):
-    cluster.worker()
-    cluster.ready(1)
+    cluster.workers(1)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
 
@@ -237,8 +207,7 @@ def test_a_scheduler_that_dies_leaves_nothing(cluster, table, tmp_path):
 
 
 def test_a_client_that_was_closed_does_not_hide_that_the_cluster_was_lost(cluster):
-    cluster.worker()
-    cluster.ready(1)
+    cluster.workers(1)
     with pytest.raises(ConnectionError, match="nothing was released"):
         with connect(cluster.file) as executor:
             executor.submit(len, ())
@@ -275,8 +244,7 @@ def test_a_scheduler_without_workers_is_refused(cluster):
 
 
 def test_the_command_releases_on_a_cluster(cluster, table, tmp_path):
-    cluster.worker()
-    cluster.ready(1)
+    cluster.workers(1)
     (tmp_path / "domain.json").write_text(json.dumps({"a": 40, "b": 50}))
     line = f"release {table} --domain {tmp_path}/domain.json --bound 1,1 --unit row --epsilon 1"
     line += " --mechanism HighPassFilter --theta 4 --simulated --seed 5"
@@ -300,10 +268,8 @@ def test_tls_with_certificates_of_its_own(tmp_path, table):
         (tmp_path / name).write_text(text)
         arguments += [f"--tls-{name.replace('_', '-')}", str(tmp_path / name)]
     with ExitStack() as stack:
-        cluster = OwnCluster(tmp_path, stack, "--protocol", "tls", *arguments)
-        cluster.security = arguments
-        cluster.worker()
-        cluster.ready(1, made)
+        cluster = OwnCluster(tmp_path, stack, "--protocol", "tls", *arguments, client=made)
+        cluster.workers(1)
         assert json.loads(cluster.file.read_text())["address"].startswith("tls://")
         with connect(cluster.file, security=made) as executor:
             got = released(table, MECHANISMS[0], executor=executor, scratch=tmp_path)

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from workbench import DP, Bound, Domain, Session, SparseTable
-from workbench.datasets import Adult
 from workbench.owner import choosing
 from workbench.owner.choosing import open_sets, scores_of
 from workbench.privacy import ZCDP
 from workbench.queries import Marginals, NamedMarginals, Products
-from workbench.trials import first_available
 
 BITS = Domain(tuple("abcde"), (2,) * 5)
 
@@ -222,28 +220,6 @@ def test_better_questions_are_asked_at_any_price_and_of_wide_attributes(
             assert (off <= 20 * errors + 1e-6).all()
         recalled = session.bank.recall(NamedMarginals((("y",),)), by="kernel PCA")
         assert np.isfinite(recalled.errors).all() and (recalled.errors <= 450 + 1e-6).all()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(first_available(Adult()) is None, reason="Adult is not at hand")
-def test_a_real_table_chooses_and_its_rows_agree_with_what_was_bought(tmp_path):
-    table = Adult().load()
-    with Session.open(tmp_path / "s", table, DP(9.0), total=float(table.total)) as session:
-        session.ask(Marginals(1), 0.5)
-        plan = session.plan(Marginals(2), 4.0, by="data", epsilon=0.5)
-        asked = plan.attrs["questions"]
-        assert len(asked) == len(table.domain.attributes) - 1
-        for question, epsilon in zip(asked, plan.epsilon, strict=True):
-            session.ask(question, float(epsilon), strategy="optimised")
-        rows = session.bank.synthesize(int(table.total))
-        assert session.budget.remaining == pytest.approx(4.0)
-        assert session.bank.price(asked[0], 1.0) > 0
-    assert "doubts" not in rows.guarantee
-    for question in asked:
-        apart = np.abs(rows.table.answer(question) - table.answer(question)).sum()
-        assert apart / 2 / table.total < 0.03
-        even = np.full(len(table.answer(question)), table.total / len(table.answer(question)))
-        assert apart < np.abs(even - table.answer(question)).sum() / 5
 
 
 def test_a_map_of_pairs_is_of_the_bars_that_recall_gives(tmp_path):

@@ -7,11 +7,10 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from docs.pages.pictures import pictured
+from tests.cli.commands import run_command
 from workbench import DP, ZCDP, Bound, Domain, Marginals, Release, SparseTable
-from workbench.cli import app
 from workbench.mechanisms import (
     ALL,
     DirichletSynthesis,
@@ -257,21 +256,16 @@ def test_what_is_missing_or_there_already_is_refused_before_anything_is_spent(tm
         json.dumps({"district": [f"D{i}" for i in range(8)], "sex": ["F", "M"]})
     )
     (tmp_path / "about.json").write_text(json.dumps(ABOUT))
-    asked = [
-        "release", "GeometricHistogram", str(tmp_path / "t.csv"), "--domain", str(tmp_path / "domain.json"),
-        "--user", "who", "--bound", "2,1", "--epsilon", "1", "--publish", str(tmp_path / "out"),
-    ]  # fmt: skip
-    runner = CliRunner()
-    done = runner.invoke(app, [*asked, "--about", str(tmp_path / "nothing.json")])
-    told = str(done.output) + str(done.exception)
-    assert done.exit_code and "does not exist. Write a JSON file" in told
-    done = runner.invoke(app, [*asked, "--about", str(tmp_path / "about.json")])
-    assert not done.exit_code, done.output
+    asked = (
+        f"release GeometricHistogram {tmp_path}/t.csv --domain {tmp_path}/domain.json --user who"
+        f" --bound 2,1 --epsilon 1 --publish {tmp_path}/out --about {tmp_path}"
+    )
+    assert "does not exist. Write a JSON file" in run(f"{asked}/nothing.json", 2)
+    run(f"{asked}/about.json")
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
     assert Release.load(tmp_path / "out.parquet").privacy == DP(1)
     assert str(tmp_path) not in (tmp_path / "out" / "commands.txt").read_text()
-    done = runner.invoke(app, [*asked, "--about", str(tmp_path / "about.json"), "--force"])
-    assert done.exit_code and "exists already" in str(done.output) + str(done.exception)
+    assert "exists already" in run(f"{asked}/about.json --force", 2)
 
 
 def test_about_names_several_people_and_rows():
@@ -291,66 +285,59 @@ def series(folder, monkeypatch, **options):
     }  # fmt: skip
     (folder / "publication.json").write_text(json.dumps(ABOUT | {"release": recipe}))
 
-    def run(*words):
-        done = CliRunner().invoke(app, words)
-        return done.exit_code, " ".join((str(done.output) + str(done.exception)).split())
+    run("budget new b.sqlite --people patients --unit 'a user' --epsilon 2")
 
-    budget = "budget new b.sqlite --people patients --epsilon 2 --unit".split()
-    assert run(*budget, "a user")[0] == 0
-    return run
+
+def run(line, code=0):
+    return " ".join(run_command(line, code).output.split())
 
 
 def test_a_series_names_its_earlier_editions_and_adds_their_losses(tmp_path, monkeypatch):
-    run = series(tmp_path, monkeypatch)
-    source = ("--from", str(tmp_path / "publication.json"))
-    assert run("publish", "t.csv", "--publish", "first", *source)[0] == 0
+    series(tmp_path, monkeypatch)
+    run(f"publish t.csv --publish first --from {tmp_path}/publication.json")
     assert str(tmp_path) not in (tmp_path / "first" / "commands.txt").read_text()
     assert {path.name for path in (tmp_path / "first").iterdir()} == FILES
-    code, said = run("publish", "t.csv", "--publish", "first")
-    assert code == 2 and "exists already" in said
+    assert "exists already" in run("publish t.csv --publish first", 2)
     rows().rename(columns={"sex": "gender"}).to_csv("renamed.csv", index=False)
-    code, said = run("publish", "renamed.csv", "--publish", "second")
-    assert code == 2 and "sex" in said and not (tmp_path / "second.parquet").exists()
-    assert run("publish", "t.csv", "--publish", "second")[0] == 0  # a refusal has cost nothing
+    assert "sex" in run("publish renamed.csv --publish second", 2)
+    assert not (tmp_path / "second.parquet").exists()
+    run("publish t.csv --publish second")  # a refusal has cost nothing
     text = (tmp_path / "second" / "README.md").read_text()
     assert "“Appointments &lt;b>2016&lt;/b>, edition 1 (2026-01-02)” with ε = 1" in text
     assert "who is in all of them, ε is 2 in total" in text
     about = read_about("publication.json")
     assert about.edition == 3 and [x.epsilon for x in about.earlier] == [1, 1]
-    assert run("publish", "t.csv", "--publish", "third")[0] == 2  # the budget is used up
+    run("publish t.csv --publish third", 2)  # the budget is used up
     assert not (tmp_path / "third").exists() and read_about("publication.json") == about
 
 
 def test_a_release_that_was_paid_for_is_published_without_paying_again(tmp_path, monkeypatch):
-    run = series(tmp_path, monkeypatch)
+    series(tmp_path, monkeypatch)
 
     def stopped(*_, **__):
         raise OSError("the browser was closed")
 
     with monkeypatch.context() as patch:
         patch.setattr("workbench.owner.publication.publish", stopped)
-        assert run("publish", "t.csv", "--publish", "out")[0] == 2
+        run("publish t.csv --publish out", 2)
     paid = (tmp_path / "out.parquet").read_bytes()
-    code, said = run("publish", "t.csv", "--publish", "out")
-    assert code == 0 and "Nothing was spent" in said
+    assert "Nothing was spent" in run("publish t.csv --publish out")
     assert (tmp_path / "out" / "README.html").exists()
     assert (tmp_path / "out.parquet").read_bytes() == paid
-    assert run("publish", "t.csv", "--publish", "next")[0] == 0  # the other half of the budget
+    run("publish t.csv --publish next")  # the other half of the budget
 
 
 def test_a_simulated_edition_is_not_an_earlier_one(tmp_path, monkeypatch):
-    run = series(tmp_path, monkeypatch)
+    series(tmp_path, monkeypatch)
     about = json.loads((tmp_path / "publication.json").read_text())
     del about["release"]["budget"]
     (tmp_path / "publication.json").write_text(json.dumps(about))
-    assert run("publish", "t.csv", "--publish", "out", "--seed", "1")[0] == 0
+    run("publish t.csv --publish out --seed 1")
     assert not read_about("publication.json").earlier
 
 
 def test_a_recipe_holds_for_every_edition(tmp_path, monkeypatch):
-    run = series(tmp_path, monkeypatch, seed=1)
-    code, said = run("publish", "t.csv", "--publish", "out")
-    assert code == 2 and "$.release.options has 'seed'" in said
+    series(tmp_path, monkeypatch, seed=1)
+    assert "$.release.options has 'seed'" in run("publish t.csv --publish out", 2)
     (tmp_path / "publication.json").write_text(json.dumps(ABOUT))
-    code, said = run("publish", "t.csv", "--publish", "out")
-    assert code == 2 and 'has no "release"' in said
+    assert 'has no "release"' in run("publish t.csv --publish out", 2)

@@ -395,17 +395,6 @@ def test_bad_rows_are_named_and_leave_no_scratch(tmp_path, scratch):
     assert not spent and not any(scratch.iterdir())
 
 
-def test_a_row_of_a_later_row_group_is_named(tmp_path, monkeypatch):
-    from workbench.owner.scale import rows as module
-
-    monkeypatch.setattr(module, "_SPAN", 100)
-    good = made_up_rows(300)
-    bad = good.with_columns(b=pl.when(pl.int_range(300) == 217).then(99).otherwise("b"))
-    bad.write_parquet(tmp_path / "1.parquet", row_group_size=50)
-    assert len(Rows.read(tmp_path / "1.parquet", DOMAIN, BOUND).spans()) == 3
-    assert "row 218, column 'b'" in refused(tmp_path / "1.parquet")
-
-
 def test_other_input_that_is_refused(tmp_path, scratch):
     path = tmp_path / "rows"
     path.mkdir()

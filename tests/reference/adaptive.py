@@ -15,9 +15,10 @@ Discounting makes each child at least t = `discount` smaller than its parent was
 * skip: remove the first t of the node in the records' own order;
 * proportional: remove the first t in order of arrival, the list's;
 * uniform: remove the first t of EVERY child;
-* fractional: diminish every record alike, by the factor max(0, 1 - t/weight of the node);
-* progressive: t times, remove the first of the child that is largest at that moment. As printed
-  only: it is not stable, and the theorem does not hold for it.
+* fractional: diminish every record alike, by the factor max(0, 1 - t/weight of the node).
+
+The paper's progressive discount, t times the first of the child that is largest at that moment, is not
+stable, and the theorem does not hold for it.
 
 Structures are worth 2 epsilon when t >= b + ln 2/epsilon. `structural_loss` computes what they are
 worth exactly, and `loss` what one pair of tables makes of it.
@@ -32,12 +33,11 @@ What the exact computations say:
 """
 
 import math
-from collections import Counter
 from fractions import Fraction
 
 from . import geometric
 
-STRATEGIES = ("skip", "uniform", "proportional", "fractional", "progressive")
+STRATEGIES = ("skip", "uniform", "proportional", "fractional")
 
 
 def proceed_geometric(epsilon, threshold, alpha=None):
@@ -110,43 +110,7 @@ def discounted(items, level, k, t, strategy):
             return [[] for _ in range(k)]
         factor = 1 - Fraction(t) / weight
         return partition([(record, w * factor) for record, w in items], level, k)
-    if strategy == "progressive":
-        parts = partition(items, level, k)
-        for _ in range(t):
-            largest = max(range(k), key=lambda i: len(parts[i]))  # the first of equals
-            parts[largest] = without_first(parts[largest], 1, by_record=True)
-        return parts
     raise ValueError(f"strategy {strategy!r} is none of {STRATEGIES}")
-
-
-def distance(first, second):
-    """Size of the symmetric difference of two weighted multisets."""
-    difference = Counter()
-    for sign, parts in ((1, first), (-1, second)):
-        for part in parts:
-            for record, weight in part:
-                difference[record] += sign * weight
-    return sum((abs(weight) for weight in difference.values()), Fraction(0))
-
-
-def unstable_progressive():
-    """(3, 5/3): what one record more makes of five against five in two children, t = 1.
-
-    Whole: with the extra record x last in child 1, five against six loses the first of child 1,
-    five against five the first of child 0: x, and the two that are gone, differ. Fractional (level
-    the largest, then share): five against six keeps 5/6 of each of child 1, five against five
-    9/10 of all.
-    """
-    less = [(i, j) for i in (0, 1) for j in range(5)]
-    more = [*less, (1, 5)]
-    whole = distance(
-        discounted(weigh(more), 0, 2, 1, "progressive"),
-        discounted(weigh(less), 0, 2, 1, "progressive"),
-    )
-    parts = partition(weigh(more), 0, 2)
-    parts[1] = [(record, Fraction(5, 6)) for record, _ in parts[1]]
-    even = partition([(record, Fraction(9, 10)) for record in less], 0, 2)
-    return whole, distance(parts, even)
 
 
 # Exact laws

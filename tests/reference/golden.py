@@ -62,13 +62,13 @@ def _check_case(case):
     for survival in (high_pass_filter.survival, high_pass_filter.survival_closed):
         _same(survival(a, theta, 1), case["p1"], relative=5e-12)
         _same(survival(a, theta, 2), case["p2"], relative=5e-12)
-    for survival in (threshold_sampling.survival, threshold_sampling.survival_closed):
-        _same(survival(a, 0, tau, 2), case["p_tau"], relative=5e-12)
-        _same(survival(a, 1, tau, 2), case["p_tau"], relative=5e-12)
-        _same(survival(a, theta, tau, 2), case["p_theta_tau"], relative=5e-12)
-        # 9.1: tau = 1 is Pr[G != 0]; tau <= theta is the filter alone
-        _same(survival(a, 0, 1, 2), 1 - geometric.pmf(0, a), relative=1e-13)
-        _same(survival(a, theta, theta, 2), case["p2"], relative=5e-12)
+    survival = threshold_sampling.survival
+    _same(survival(a, 0, tau, 2), case["p_tau"], relative=5e-12)
+    _same(survival(a, 1, tau, 2), case["p_tau"], relative=5e-12)
+    _same(survival(a, theta, tau, 2), case["p_theta_tau"], relative=5e-12)
+    # 9.1: tau = 1 is Pr[G != 0]; tau <= theta is the filter alone
+    _same(survival(a, 0, 1, 2), 1 - geometric.pmf(0, a), relative=1e-13)
+    _same(survival(a, theta, theta, 2), case["p2"], relative=5e-12)
     for value, golden in case["cdf_tau"].items():
         _same(threshold_sampling.value_cdf(value, a, 0, tau, 2), golden, relative=5e-10)
     for value, golden in case["cdf_theta_tau"].items():

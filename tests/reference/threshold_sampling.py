@@ -53,25 +53,6 @@ def survival(alpha, theta, tau, sides):
     return math.fsum(terms)
 
 
-def survival_closed(alpha, theta, tau, sides):
-    """The same in closed form, for real theta and tau.
-
-    A = max(ceil(theta), 1) is the smallest magnitude that can be released, T = floor(tau).
-    T < A: filter only, sides * a^A/(1 + a). Otherwise the magnitudes A..T contribute
-    (1-a)/(1+a)/tau * sum v a^v and those above T contribute a^(T+1)/(1+a), where
-    sum_{v=A}^{T} v a^v = (a^A (A(1-a) + a) - a^(T+1) ((T+1)(1-a) + a)) / (1-a)^2.
-    """
-    first = max(math.ceil(theta), 1)
-    last = math.floor(tau)
-    if last < first:
-        return sides * alpha**first / (1 + alpha)
-    gap = 1 - alpha
-    below = alpha**first * (first * gap + alpha)
-    below -= alpha ** (last + 1) * ((last + 1) * gap + alpha)
-    above = alpha ** (last + 1) / (1 + alpha)
-    return sides * (below / (tau * gap * (1 + alpha)) + above)
-
-
 def value_pmf(v, alpha, theta, tau, sides):
     """Pr[noisy value = v | an empty cell is released]."""
     joint = geometric.pmf(v, alpha) * inclusion(v, theta, tau, sides)

@@ -13,6 +13,10 @@ import math
 import numpy as np
 import scipy.optimize
 
+from . import isotonic
+
+rounded = isotonic.rounded
+
 
 def levels(n, k):
     """l, the smallest integer with k^(l-1) >= n: leaf to root, both included."""
@@ -196,11 +200,6 @@ def zeroed(h, k):
 
     visit(0)
     return kept
-
-
-def rounded(h):
-    """Each value's nearest non-negative integer, halves to even (8.6 has no rule for them)."""
-    return [max(0, round(value)) for value in h]
 
 
 def cover(lo, hi, n, k):
