@@ -349,7 +349,7 @@ def stated_modules() -> list[ModuleType]:
 
 
 def load_module(name: str) -> ModuleType:
-    """A module by its name; a ValueError says why it is not there."""
+    """Import a module by name. A ValueError gives the reason if it cannot be imported."""
     try:
         return import_module(name)
     except ModuleNotFoundError as e:

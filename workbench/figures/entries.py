@@ -120,7 +120,7 @@ class Line:
 
     @property
     def values(self) -> list[tuple[str, str]]:
-        """The values of what the paper does not print, each with the outcome's class of style."""
+        """The values tried for a parameter that is not printed, each with its outcome as a CSS class."""
         _, _, values = self.verdict.by_value.partition(": ")
         each = re.findall(r"(.+?) ([✓✗?])(?:, |$)", values)
         return [(value, _MARKS[mark]) for value, mark in each]

@@ -326,7 +326,7 @@ class Site:
 
     @property
     def made(self) -> str:
-        """When it was written, with what, from which sources."""
+        """A sentence with the report's date, package versions and commits."""
         manifests = [entry.manifest for entry in self.entries if entry.figure]
         versions = manifests[-1]["versions"] if manifests else {}
         parts = [f"Written {self.now}", *(f"{name} {v}" for name, v in versions.items())]

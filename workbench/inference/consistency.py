@@ -129,7 +129,7 @@ def consistent(tree: Summary) -> Summary:
     Raises
     ------
     ValueError
-        For another estimate, transform, or way of release.
+        If `tree` was not made by a `Dyadic()` transform, was sampled, or was filtered at theta < 1.
     """
     basis = tree.basis if isinstance(tree, TransformedSummary) else None
     if not isinstance(basis, DyadicBasis):

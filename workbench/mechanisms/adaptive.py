@@ -598,7 +598,7 @@ def structural_loss(
 
 
 def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -> int:
-    """The smallest t whose exact worst-case loss is at most 2ε: less than Theorem 3 asks for."""
+    """The smallest discount whose exact worst-case loss is at most 2ε, at most that of Theorem 3."""
 
     def suffices(discount: int) -> bool:
         return structural_loss(epsilon, threshold, discount, law) <= 2 * epsilon

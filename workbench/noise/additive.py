@@ -199,7 +199,7 @@ def laplace(
     Raises
     ------
     ValueError
-        If the grid is no power of two, or as `noise.decay`.
+        If `grid` is not a power of two, or for a reason listed in `noise.decay`.
     """
     check_grid(grid)
     values = np.asarray(values)

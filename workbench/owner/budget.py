@@ -600,9 +600,9 @@ class Budget:
     def spending(
         self, costs: Sequence[tuple[DP | ZCDP, str]], **columns: Any
     ) -> Iterator[tuple[sqlite3.Connection, Booking]]:
-        """A transaction that books costs, a row of the ledger each with these further columns.
+        """Open a transaction that books costs, each in a row of the ledger with these extra columns.
 
-        Whatever else is written in it is on disk together with the spend.
+        Other writes in this transaction are on disk together with the spend.
         """
         with self.file.spending(stays_spent((x for x, _ in costs), self.limit)) as db:
             questions = []

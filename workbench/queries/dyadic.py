@@ -114,7 +114,7 @@ class DyadicBasis:
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """All nodes in one, or a block a level."""
+        """Blocks of nodes with one noise distribution: all, or each level if levels share unevenly."""
         if self.transform.split == "uniform" or len(self.levels) == 1:
             widths = tuple(map(self._width, self.levels))
             return (NodeBlock(self.size, len(self.levels), Fraction(1), widths),)

@@ -119,7 +119,7 @@ class Digits:
 
     @cached_property
     def first_word_levels(self) -> int:
-        """Number of levels that the first word holds."""
+        """Number of levels packed into the first 64-bit word of a key."""
         levels = range(1, self.depth + 1)
         return max(n for n in levels if prod(self.radices[:n]) <= WORD or n == 1)
 
@@ -159,7 +159,7 @@ class Digits:
         return children
 
     def digit(self, level: int, keys: Keys) -> UInt64[np.ndarray, " n"]:
-        """The digit that a node at `level` is split by."""
+        """For each key, the number of the child that it falls into when its node at `level` is split."""
         place = keys[self.word_of_level(level)] // np.uint64(self.widths[level])
         first = level in (0, self.first_word_levels)
         return place if first else place % np.uint64(self.radices[level])

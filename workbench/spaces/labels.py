@@ -213,11 +213,11 @@ class Bins(Rule):
     edges : numbers, optional
         Ascending, one more than bins. In its place:
     low, high : number
-        The first and the last edge, with
+        The first and the last edge. Also give `width` or `bins`.
     width : number
-        of each bin, an integer of times from low to high, or
+        Width of each bin, which divides the range from low to high.
     bins : int
-        how many of equal width.
+        Number of bins of equal width.
     closed : "left" or "right"
         Which edge belongs to a bin: [0, 10) or (0, 10].
     below, above : "other" or "clamp"

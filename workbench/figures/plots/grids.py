@@ -145,7 +145,7 @@ def maps(
     height : float
         Of one map, in inches.
     land : DataFrame, optional
-        Public places, `latitude` and `longitude`, in pale grey; they set the view.
+        Public places to draw in pale grey, with columns `latitude` and `longitude`. They determine the view.
     circle : (float, float, float), optional
         Latitude, longitude, and a radius in km.
 

@@ -38,7 +38,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     mechanism : str
         Name of the mechanism, for example "GeometricHistogram".
     domain : str
-        Path of the domain file, from the folder of publication.json.
+        Path of the domain file, relative to the folder of publication.json.
     budget : str
         Path of the budget file that pays for all editions, from the same folder. Empty for none.
     options : mapping of str to str or number
