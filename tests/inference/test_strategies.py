@@ -121,7 +121,8 @@ def test_ranges_of_many_codes_come_near_the_bound_and_are_asked():
     counts = rng.integers(1, 50, n)
     table = SparseTable.from_keys(domain, np.arange(n), counts, Bound(1, 1), truth_public=True)
     release = GaussianQueries(ZCDP(0.1), strategy.queries)(table, np.random.default_rng(2))
-    values, errors = reconstructed(release, ranges, strategy)
+    answers = reconstructed(release, ranges, strategy).estimate
+    values, errors = answers.values, answers.deviations()
     off = (values - table.answer(ranges)) / errors
     assert np.mean(off**2) == pytest.approx(1, abs=0.3)
     assert 0.95 < np.mean(errors**2) / (strategy.squared_error / (2 * 0.1)) < 1.001

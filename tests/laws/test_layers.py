@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 HOUSE = ROOT / "workbench"
 ORDER = (
     "value compiled randomness privacy spaces queries data noise estimates inference mechanisms "
-    "datasets trials figures owner widgets cli"
+    "datasets trials figures owner widgets cli __main__"
 ).split()
 HARNESS = {HOUSE / "trials" / f"{name}.py" for name in "__init__ sweep running inputs".split()}
 LAWS = HOUSE / "mechanisms" / "laws.py"

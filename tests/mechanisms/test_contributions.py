@@ -168,9 +168,6 @@ def test_a_bound_that_is_not_true_is_made_true(bound):
     ):
         counts = kept.item_counts()
         assert counts.sum() <= kept.bound.l1 and counts.max() <= kept.bound.linf
-    if bound.l1 >= 2:
-        table = data.pairs(seeded())
-        assert table.counts.sum() <= table.bound.l1 and table.counts.max() <= table.bound.linf
 
 
 def test_what_must_be_stated_is_refused_with_the_reason():

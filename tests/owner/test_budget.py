@@ -526,4 +526,4 @@ def test_a_session_of_the_first_format_still_opens(path):
         assert (budget.people, budget.unit, budget.relation) == (None, None, ADD_REMOVE)
     budget.release(HistogramOf(DP(0.125)), OTHER)
     session.ask(Marginals(1), 0.125)
-    assert len(Session.open(path).bank) == 6
+    assert len(Bank(path).answers) == 6

@@ -66,7 +66,8 @@ class Beliefs:
 
     def __post_init__(self) -> None:
         """Refuse beliefs that contradict each other."""
-        self.domain.refuse_wide()
+        if isinstance(self.domain, Domain):
+            self.domain.refuse_wide()
         cells = self.cells
         if cells is None:
             if self.users is not None and self.users > self.records:
