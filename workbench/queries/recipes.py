@@ -79,7 +79,8 @@ class RandomSubsets:
         ValueError
             If the domain has fewer cells.
         """
-        domain.refuse_wide()
+        if isinstance(domain, Domain):
+            domain.refuse_wide()
         of_shuffle, of_windows = np.random.SeedSequence(self.seed).spawn(2)
         shuffle = Shuffle(domain.size, int(of_shuffle.generate_state(1)[0]))
         rng = np.random.default_rng(of_windows)
@@ -88,7 +89,8 @@ class RandomSubsets:
 
 def _uniform_ranges(domain: Domain, size: int, count: int, rng: np.random.Generator) -> Ranges:
     """`count` ranges of `size` keys."""
-    domain.refuse_wide()
+    if isinstance(domain, Domain):  # and no hierarchy
+        domain.refuse_wide()
     if size > domain.size:
         raise ValueError(f"queries of {size} cells do not fit a domain of {domain.size}")
     lo = rng.integers(0, domain.size - size, count, endpoint=True)
