@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import runpy
 import secrets
@@ -52,7 +53,14 @@ def serve(
 
     Thread(target=announce, daemon=True).start()
     sys.argv = [*arguments]
-    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    except SystemExit as e:
+        if e.code:
+            raise
+    sys.stdout.flush()
+    atexit._run_exitfuncs()
+    os._exit(0)  # now: threads of Jupyter may wait for a network that is not there
 
 
 def free_port(port: int) -> int:
