@@ -41,7 +41,7 @@ DRAWN = "total k"
 ROUNDING = 1e-9
 
 
-# The techniques of adaptive2009 in words, and what stands beside them: the data, and redraws of it.
+# What the techniques of adaptive2009 are compared with: the data itself, and data drawn from it.
 
 
 @value

@@ -79,7 +79,7 @@ class Shape:
 
 
 def own_levels(leaves: Leaves) -> np.ndarray:
-    """The level of each leaf; of a string that is known to end, how many symbols it has, and one."""
+    """The level of each leaf. For a string that is known to end, its number of symbols plus one."""
     if not isinstance(leaves.hierarchy, Prefixes):
         return leaves.levels
     digits = leaves.hierarchy.digits

@@ -100,7 +100,7 @@ class DistanceByLevel:
 
 @value
 class ExpectedResampling:
-    """What `DistanceByLevel` is of a resample on average; it asks for no estimate."""
+    """The expected `DistanceByLevel` of a resample. It needs no estimate."""
 
     depth: int
 

@@ -163,7 +163,7 @@ def compared(
 def beside(
     what: str, ours: Callable, peer: Callable, name: str, repeat: int = 3, **how: Any
 ) -> dict[str, Any]:
-    """The same row of two calls that take turns; a peer that is `cold` runs without a warm-up."""
+    """The row of two calls that take turns. A `cold` peer runs without a warm-up."""
     cold = [peer] if how.pop("cold", False) else []
     return compared(what, *median_seconds(ours, peer, repeat=repeat, cold=cold), name, **how)
 

@@ -67,7 +67,7 @@ def main():
 
 
 def read_parquet(path: str) -> list[dict]:
-    """Without users, and with; names also beside polars."""
+    """Without and with users. Names are also compared with polars."""
     users = pl.Series(np.random.default_rng(2).integers(0, USERS, PARQUET_ROWS))
     kinds = {"user": users, "name": "user-" + users.cast(pl.String)}
     table = pl.DataFrame(columns(PARQUET_ROWS) | kinds)

@@ -77,8 +77,7 @@ COLUMNS = ["case", "panel", "asked", "bought"]
 # What its curves over α show, and whether it is as the paper says.
 #
 # A curve is one approach without or with prior, from past queries of one kind (`bought`), on queries of the
-# past or new ones of a kind (`asked`). Where a fit of maximum entropy did not converge nothing is known of
-# its error.
+# past or new ones of a kind (`asked`). If a fit of maximum entropy did not converge, its error is unknown.
 
 
 def for_each(rows, level: float, columns: list[str], check: Callable) -> Finding:

@@ -72,7 +72,7 @@ TRUTHS = {"ranges": "", "general queries": GENERAL}  # by what the past queries 
 
 @value
 class CrossValidated:
-    """Errors on ranges drawn anew, from all answers and from those of a stage; and their estimates.
+    """Errors on new ranges, from all answers and from those of one stage, with their estimates.
 
     Some were bought, as some of those were that a stage holds out.
     """

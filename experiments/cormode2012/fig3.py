@@ -67,13 +67,13 @@ SHARE_HELD = "HeldCells"
 
 
 def errors(rows, series: str, panel: str, metric: str = ABSOLUTE) -> pd.DataFrame:
-    """The rows of one series; panel "ab" is (a) and (b) in one."""
+    """The rows of one series. Panel "ab" joins (a) and (b)."""
     panels = tuple(panel) if panel == "ab" else (panel,)
     return select(rows, panel=panels, series=series, metric=metric)
 
 
 def of_filter(rows, panel: str, theta: int | str, of: str = "") -> pd.DataFrame:
-    """A filter of a panel; in (a), (b) the printed one."""
+    """The filter of a panel. Panels (a) and (b) use the printed one."""
     if panel in ("a", "b", "ab"):
         return errors(rows, FILTER, panel)
     if theta == OWN_SIZE:

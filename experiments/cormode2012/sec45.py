@@ -73,7 +73,7 @@ CONDITION = "condition"
 
 @value
 class SynthesisByWorkPlace(Mechanism):
-    """One synthesis a work place, with its number of jobs public; together they are one release.
+    """One synthesis per workplace, with public numbers of jobs. Together they are one release.
 
     A job that moves its home stays in one table, so that together they promise what each does; the
     ledger, which knows no such relation, adds them up.

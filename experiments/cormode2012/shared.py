@@ -183,7 +183,7 @@ def to_best(rows: pd.DataFrame, x: str) -> tuple[float, Intervals]:
 
 
 def may_be_best(rows: pd.DataFrame, x: str, level: float) -> list[float]:
-    """Every x whose error may be the least, at a level for all of them together; the best is first."""
+    """Every x whose error may be the least, at a joint confidence level, the best first."""
     best, against = to_best(rows, x)
     points = against.at(1 - (1 - level) / len(against))
     return [best, *points.index[points.low <= 1]]
@@ -296,7 +296,7 @@ def throughput_rows(
 ) -> pd.DataFrame:
     """One row a call, by mechanism or name: throughput on `dataset`, with n non-empty cells.
 
-    Times are processor times, the best of `repeat`; they are never kept, since machines differ.
+    Times are processor times, the best of `repeat`. They are not saved, because machines differ.
     """
     columns = {
         "dataset": repr(dataset),

@@ -92,7 +92,7 @@ def five_methods(
 ) -> dict[str, Any]:
     """The paper's five where ε is of all, or of items and of edges each (HPA: 0.9 ε each).
 
-    What popularity costs is not printed: 0.1 ε, or 0.2 ε where all shares are doubled.
+    The paper does not print the budget for popularity. We use 0.1 ε, or 0.2 ε if all shares are doubled.
     """
     budget = DP(epsilon)
     picked = DP(epsilon)

@@ -219,8 +219,8 @@ def panel_of(rows: pd.DataFrame, of: str) -> str:
 
 # What its figures share: the statements, and the panels that decide them.
 #
-# Of each of the paper's four datasets the file decides where it is at hand, else the twin. Panels are named
-# after the paper's dataset, with what marks a twin behind; all others stand beside.
+# Statements are decided on the paper's four datasets: on the file of each if there is one, otherwise on its
+# twin. Panels have the name of the dataset, with " twin" after it for a twin. Other datasets decide nothing.
 
 
 def rows_of(rows: pd.DataFrame, of: str) -> pd.DataFrame:

@@ -91,10 +91,10 @@ PAPER = {
 
 # What SRA's squared error is on average, exactly and by the paper's Equation 22.
 #
-# What the users lose, squared, the variance of sampling without replacement, and the noise: known exactly
-# for given data. Equation 22 takes users of M records each, independent, and has the variance of sampling
-# wrong (it keeps a part at l = M); it is for one item, and is summed over all here, as printed and
-# corrected, with M = records / users and the true popularity.
+# The error is the squared loss by truncation, the variance of sampling without replacement, and the noise.
+# All three are known exactly for given data. Equation 22 assumes independent users of M records each, and its
+# variance of sampling is wrong: a part of it remains at l = M. The equation is for one item. We sum it over all
+# items, as printed and corrected, with M = records / users and the true popularity.
 
 
 @value

@@ -83,8 +83,8 @@ def served(command, folder, notebooks, port):
             r"http://127\.0\.0\.1:\d+/\S*token=\S+", process.stdout.readline()
         ).group()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-        assert process.returncode == 0
+        said, _ = process.communicate(timeout=30)
+        assert process.returncode == 0 and "Stopping" in said
     finally:
         process.terminate()  # which ends the server and its kernels
         process.wait(30)

@@ -59,7 +59,7 @@ class _Commands(TyperGroup):
 
 @contextmanager
 def _one_line(ctx: Any) -> Iterator[None]:
-    """Whatever goes wrong: 2 is bad input, 130 is Ctrl-C; a command says 1 for what failed in it."""
+    """The exit code of an error: 2 for bad input, 130 for Ctrl-C, and 1 if a check failed."""
     try:
         yield
     except KeyboardInterrupt:

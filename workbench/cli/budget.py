@@ -156,7 +156,7 @@ def _ledger_row(number: int, row: Any, columns: Iterable[str]) -> list[str]:
 
 
 def opened_for(file: Path, unit: str | None, user: str | None) -> Budget:
-    """The budget in a file; a ValueError if it is about another unit than `--unit` or `--user` says."""
+    """Open a budget file, with a ValueError if its unit differs from `--unit` or `--user`."""
     budget = opened(file)
     if budget.people is None or budget.unit is None:
         raise ValueError(

@@ -147,7 +147,7 @@ _CHOSEN = {"SRA": "l", "HPA": "l", "LPA": "bound", "HighPassFilter": "theta"}  #
 def _stated_choice(
     name: str, request: Request, typed: Mapping[str, str]
 ) -> tuple[str, list[Any]]:
-    """The option that the data choose, and its candidates; a ValueError where no score is proven for it."""
+    """The option to choose from the data and its candidates. A ValueError if no score is proven for it."""
     if request.choose is None or request.choose_epsilon is None:
         raise ValueError(
             "--choose and --choose-epsilon need each other: candidates that you state, and what it may "

@@ -45,7 +45,7 @@ def command(
     more : sequence of Parameter
         Options that the function takes beside those that it names.
     **fixed
-        What else the function is called with. A parameter that is a type is no option.
+        Further arguments of the function. A parameter that is a type is not an option.
     """
     hints = get_type_hints(run, include_extras=True)
     stated = signature(run).parameters.values()
@@ -128,7 +128,7 @@ def connected(scheduler: str, insecure: bool) -> Cluster:
 
 @dataclass(frozen=True, kw_only=True)
 class StatedSpace:
-    """Points, strings or codes that a person typed; at most one of box, strings and taxonomy.
+    """Points, strings or codes as typed by a person. At most one of box, strings and taxonomy is given.
 
     Points, strings or codes
     ------------------------

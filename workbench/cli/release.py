@@ -44,7 +44,7 @@ class Mechanisms(TyperGroup):
         return cls.__name__, command, args[1:]
 
     def _named(self, ctx: Any, args: list[str]) -> tuple[str | None, list[str]]:
-        """The mechanism that the words name, and the other words; None where help is asked of all."""
+        """The mechanism that the words name, and the other words. None if the words ask for general help."""
         params: Any = self.commands[ANY].params
         flags = {x for p in params if getattr(p, "is_flag", False) for x in p.opts} | _HELP
         named: list[str] = []

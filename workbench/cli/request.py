@@ -338,7 +338,7 @@ class Request(StatedSpace):
 
     @cached_property
     def budget(self) -> Budget | None:
-        """The budget that pays for the release; None where none is named."""
+        """The budget that pays for the release, or None."""
         from workbench.cli.budget import opened_for
 
         if self.budget_file is None:

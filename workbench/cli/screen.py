@@ -30,7 +30,7 @@ def plain_lines(text: Any) -> str:
 
 
 def say(text: Any, *, err: bool = False, end: str = "\n", colour: str | None = None) -> None:
-    """Print lines; who reads them may leave, as `head` does: then the command goes on, and prints nothing."""
+    """Print lines. If the reader closes the pipe, as `head` does, the command continues without printing."""
     try:
         typer.secho(plain_lines(text) + end, fg=colour, err=err, nl=False)
     except BrokenPipeError:
@@ -78,7 +78,7 @@ def table(
 
 
 def rows(pairs: Iterable[tuple[str, str]]) -> None:
-    """Print what is known, a line each; a caution in red."""
+    """Print one line per fact, with cautions in red."""
     for name, text in pairs:
         if text:
             tell = warn if name == "Caution" else say
@@ -101,7 +101,7 @@ def console() -> Any:
 
 @contextmanager
 def stages_bar() -> Iterator[Callable[..., Any] | None]:
-    """What shows on stderr how much of a stage is done; None where nobody watches."""
+    """A progress bar for a stage on stderr, or None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -122,7 +122,7 @@ def stages_bar() -> Iterator[Callable[..., Any] | None]:
 
 @contextmanager
 def reading_bar() -> Iterator[Callable[[int, int], Any] | None]:
-    """What shows how many of all bytes were read; None where nobody watches."""
+    """A progress bar for the bytes read, or None if stderr is not a terminal."""
     with stages_bar() as show:
         yield show and partial(show, "bytes read")
 

@@ -58,6 +58,7 @@ def serve(
     except SystemExit as e:
         if e.code:
             raise
+    screen.say("Stopping.")
     sys.stdout.flush()
     atexit._run_exitfuncs()
     os._exit(0)  # now: threads of Jupyter may wait for a network that is not there
@@ -110,9 +111,8 @@ def lab(
         "--ServerApp.answer_yes=True",  # when Ctrl-C is pressed
         f"--ServerApp.root_dir={top}",
         "--ContentsManager.pre_save_hook=workbench.figures.notebook.strip",
-        *(
-            ["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
-        ),  # in a container
+        # a container's user is root
+        *(["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []),
     ]
 
     serve("JupyterLab", port, arguments, page, top.parent, browser)

@@ -32,7 +32,7 @@ _ACTIONS = {"other": "refuse", "missing": "refuse"}
 def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
     """Draft a domain file with an attribute for each column, and blanks for their values.
 
-    Which values occur is private, so no value of the table is read, nor the statistics and dictionaries that
+    The set of values is private, so no value of the table is read, nor the statistics and dictionaries that
     files keep next to their columns. The names of a CSV file come from its first line.
 
     Parameters

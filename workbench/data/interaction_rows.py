@@ -123,7 +123,7 @@ def crossed(domain: Domain, items: Sequence[str], contexts: Sequence[str]) -> Do
 def records_of_rows(
     data: Any, people: UserNumbers, domain: Domain, attributes: Domain, **how: Any
 ) -> UserRecords:
-    """Rows of any source by user; items and contexts are the codes that `attributes` are crossed to.
+    """Read rows by user from any source. Items and contexts are codes of the crossed `attributes`.
 
     Batches go into narrow columns as they come: memory is little more than the result.
     """

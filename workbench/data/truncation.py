@@ -56,11 +56,12 @@ def bounded_contributions(
     than `l1` counts are left, `l1` of them stay, and every choice of so many counts is equally likely (a
     multivariate hypergeometric distribution). Counts are integers, so `linf` and `l1` are rounded down.
 
-    What stays of user u is f(key, u, u's own records). It depends neither on the order of rows nor on other
-    users, so adding or removing u changes the sum over all users by f(key, u, ·) alone, which is within the
-    bound. This holds for every key: a key that is known, or comes from a seed, weakens no guarantee. Uniform
-    choices only make the table more accurate. They follow from the key: the draws of u begin in a state of
-    256 bits, the image of u's identity under AES with the secret key. For different users these states are
+    The counts kept of user u are f(key, u, u's own records). They do not depend on the order of rows or on
+    other users, so adding or removing u changes the sum over all users by f(key, u, ·) alone, which is
+    within the bound. This holds for every key: a key that is known, or comes from a seed, weakens no
+    guarantee. Uniform choices only make the table more accurate. They follow from the key: the draws of u
+    begin in a state of 256 bits, the image of u's identity under AES with the secret key. For different
+    users these states are
     as independent and uniform as AES is a random permutation. From uniform words `mark_some` draws a uniform
     set (Floyd), and `keep_units` keeps the counts with the smallest of independent uniform reals.
 

@@ -151,7 +151,7 @@ class Gowalla(RecordsFile):
 
     @property
     def items(self) -> range | tuple[Any, ...]:
-        """Places by number; reads SNAP's file."""
+        """Places by number. Reads SNAP's file."""
         return range(PLACES) if self.version == "lglmf" else super().items
 
     @property

@@ -79,7 +79,7 @@ class RecordsFile(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """Items × contexts; reads the files, unless it is known which items there are."""
+        """Items × contexts. Reads the files, unless the items are known."""
         shape = (len(self.items), len(self.contexts))
         return Domain(("item", "context"), shape, (self.items, self.contexts))
 

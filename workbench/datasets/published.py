@@ -57,7 +57,7 @@ class File:
     layout: Layout = field(default=CSV, repr=False)
 
     def find(self) -> Path:
-        """Where the file is, or the archive that holds it; a FileNotFoundError that says what to do."""
+        """The path of the file, or of its archive. A FileNotFoundError says what to do."""
         roots = [raw()]
         if folder := os.environ.get("WORKBENCH_DATA"):
             roots.insert(0, Path(folder).expanduser())
@@ -77,13 +77,13 @@ class File:
         )
 
     def rows(self, columns: Columns) -> Iterator[Batch]:
-        """Rows of the file with these columns; a value that is none is a ValueError."""
+        """Rows of the file with these columns. A malformed value is a ValueError."""
         return (typed(batch, columns) for batch in self.batches([*columns]))
 
     def frame(
         self, columns: Columns, *expressions: pl.Expr, where: Any = True, rows: int = 0
     ) -> pl.DataFrame:
-        """All rows, or expressions of some, as one frame; a ValueError if they are not `rows`, or none."""
+        """All rows, or expressions of some, as one frame. A ValueError if there are none, or not `rows`."""
         frames = (batch.frame.filter(where) for batch in self.rows(columns))
         parts = [frame.select(expressions or pl.all()) for frame in frames]
         found = sum(map(len, parts))
@@ -113,7 +113,7 @@ class File:
         return archive.open(member)
 
     def sha256_at(self, path: Path) -> str:
-        """The sha256 of the decompressed content; a ValueError if it is damaged."""
+        """The sha256 of the decompressed content. A ValueError if the file is damaged."""
         with refusing_damage(path), path.open("rb") as raw, self.unpacked(path, raw) as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
 
@@ -154,7 +154,7 @@ class TextFile(CsvFile):
         return str(self.path / PurePath(self.file.name).name if is_archive else self.path)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """The rows; damage is a ValueError."""
+        """The rows. A damaged file is a ValueError."""
         with refusing_damage(self.path):
             yield from super().batches(columns)
 
@@ -266,7 +266,7 @@ def fetch(what: Any, force: bool = False) -> list[Path]:
 
 
 def _files(what: Any) -> tuple[File, ...]:
-    """The files of a dataset, by its name, its folder or itself; of all for None."""
+    """The files of a dataset, given by name, folder or instance. None means all datasets."""
     from workbench.datasets import ALL
 
     if isinstance(what, File):

@@ -174,7 +174,7 @@ class Line:
 
 
 def _holds(value: str, wanted: Any) -> bool:
-    """Whether a value is among those that a check selects; a range or what is swept may be any."""
+    """Whether a check selects this value. Ranges and swept parameters match any value."""
     if isinstance(wanted, list):
         return any(_holds(value, each) for each in wanted)
     return isinstance(wanted, Mapping) or "{" in str(wanted) or str(wanted) == value

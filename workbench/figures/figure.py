@@ -40,7 +40,7 @@ SUPPLEMENT = "_supplement"  # follows the name of such a picture
 
 
 def paper_of(id: str) -> str:
-    """The paper of a figure by its id; empty where it is of none.
+    """The paper of a figure by its id, or an empty string.
 
     >>> paper_of("cormode2012_fig3"), paper_of("00_tour")
     ('cormode2012', '')

@@ -165,7 +165,7 @@ _COMPARED = """<!doctype html>
 <ul class="figures wide">
 {% for setting, command, picture in runs %}<li class="card"><b>{{ setting }}</b><br><code>{{ command }}</code>
 {% if picture %}<img class="drawing" alt="" src="data:image/png;base64,{{ picture }}">{% else %}
-<p>a table; see its folder</p>{% endif %}</li>
+<p>Its table is in its folder.</p>{% endif %}</li>
 {% endfor %}
 </ul>
 </main></body>

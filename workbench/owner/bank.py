@@ -225,6 +225,7 @@ class Bank:
         self._file = self.budget.file
         self._prior = KernelPCA(1.0, prior=prior).prior
         self._declared: dict[str, Any] = {}
+        self._agrees = False  # with the file, since it has a bank
         self._answers_by_question: dict[int, NoisyAnswers] = {}
         self._eigenqueries: tuple[int, Eigenqueries] | None = None  # of so many questions
         self._fits: tuple[int, AnswerBank] | None = None
@@ -253,19 +254,16 @@ class Bank:
         self._declared = {"dataset": None} | self._declared
         self._declared["bound"] = [int(bound.l0), float(bound.linf), l1]
         self._declared["domain"] = table.domain.to_dict()
+        self._agrees = False
         self._settle()
 
     def begin(self) -> None:
         """Write what was declared into the file, if it is not there yet."""
         with self._file.transaction() as db:
-            self._begin(db)
-
-    def _begin(self, db: sqlite3.Connection) -> None:
-        if self._declared:
             self._belong_to(self._file.begin_bank(db, self._declared))
 
     def _settle(self) -> None:
-        """Hold what was declared against the file."""
+        """Compare what was declared with the file."""
         with (
             self._file.transaction(write=False) as db,
             ledger.refused_if_strange(self._file.path),
@@ -302,7 +300,8 @@ class Bank:
         list of tuple
             For each answer its place in the file, its query as text, and its variance.
         """
-        self._begin(db)
+        if not self._agrees:
+            self._belong_to(self._file.begin_bank(db, self._declared))
         first = db.execute("SELECT coalesce(max(place), 0) + 1 FROM bank").fetchone()[0]
         texts = serialise.to_text(answers.workload)
         rows = [*zip(count(first), texts, answers.variances.tolist(), strict=False)]
@@ -317,6 +316,7 @@ class Bank:
             db.executemany("UPDATE bank SET value = ? WHERE place = ?", places)
             answers = [(*row[1:], x) for row, x in zip(reserved, values, strict=True)]
             ledger.seal(db, question, answers)
+        self._agrees = True
 
     def contents(self) -> str:
         """Return what was bought in words, for somebody whose budget does not pay for more."""
@@ -443,7 +443,7 @@ class Bank:
                 cost *= price(wanted) / price(noise_variance) * (1 + 1e-9)
         if cost > remaining:
             best = sqrt(variance_left(variance(remaining) if remaining else LARGE_VARIANCE))
-            message = f"error = {error!r} costs {self.budget.price} = {cost:.6g}, "
+            message = f"error = {error:.6g} costs {self.budget.price} = {cost:.6g}, "
             message += f"but {stated(remaining)} "
             message += f"remain of {self.budget.limit}" if rho is None else "may be spent"
             if best**2 < LARGE_VARIANCE / 2:
@@ -596,9 +596,9 @@ class Bank:
             answered = f"({ledger.ANSWERED}) WHERE answered AND queries ORDER BY question"
             rows = db.execute(f"SELECT question FROM {answered}")
             questions = [question for (question,) in rows.fetchall()]
-            if questions and (self.domain is None or self._declared):  # another process's
+            if questions and not self._agrees:  # they may be another process's
                 self._belong_to(self._file.settle(db, self._declared))
-                self._declared = {}
+                self._agrees = True
             for question in questions:
                 if question not in self._answers_by_question:
                     self._answers_by_question[question] = self._read_answers(db, question)

@@ -13,11 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.compiled import pd
-from workbench.data import (
-    ENFORCED,
-    Bound,
-    without_column,
-)
+from workbench.data import ENFORCED, Bound, without_column
 from workbench.estimates.describing import USERS_CUT
 from workbench.estimates.release import Release, knows_users_cut, refuse_report_cut
 from workbench.estimates.release_files import refuse_place, reserve
@@ -253,7 +249,7 @@ class Budget:
     begin : bool
         Whether to create the file, for one table, if there is none.
     data : path, optional
-        The file that the table came from: `<data>.session` beside it names this budget, and any other is
+        The file that the table came from: `<data>.session` next to it names this budget, and any other is
         refused.
     lost : bool
         Whether the budget that `<data>.session` names is gone, or the counter is, and the caller counts
@@ -296,12 +292,12 @@ class Budget:
         declared = {} if limit is None else declared_limit(limit)
         begin = begin and limit is not None
         if not path.exists():
-            if limit is None or not begin or not path.parent.is_dir():
+            if not begin or not path.parent.is_dir():
                 raise FileNotFoundError(
                     f"{path}: no such budget. Begin one with Budget.create, or with Session.open(path, "
                     "table, budget), in a folder that exists"
                 )
-            warn_if_large(limit)
+            warn_if_large(ledger.budget_of(declared["budget"]))
         self.file = SessionFile(path)
         with self.file.transaction(new=begin, write=begin) as db:
             with ledger.refused_if_strange(path):
@@ -327,8 +323,8 @@ class Budget:
     ) -> Self:
         """Begin a budget for people: what all releases about them may cost, of whatever data.
 
-        Beside the file, or where `counter` says, a small file counts the spends, so that an older copy
-        is refused. Nothing helps where both are put back together, nor against a second budget.
+        A small file next to it, or where `counter` says, counts the spends, so that an older copy is
+        refused. Nothing helps if somebody puts both back, or begins a second budget.
 
         Parameters
         ----------
@@ -573,7 +569,7 @@ class Budget:
         also : of (DP or ZCDP, str)
             What else is drawn for the same release, in rows of their own: all are booked, or none.
         relation, unit : str, optional
-            What the cost is about. Another one than the budget's is refused.
+            The unit of privacy of the cost. It must be the budget's unit.
         out : path, optional
             The file that will be released, which the ledger names.
 

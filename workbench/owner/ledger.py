@@ -320,9 +320,11 @@ class SessionFile:
         return stored
 
     def begin_bank(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
-        """Write down what the bank belongs to; a ValueError if another process wrote something else."""
+        """Record the identity of the bank, if there is none. A ValueError if it differs."""
+        is_begun = _about(db, self.path)["domain"] != "null"
         stored = self.settle(db, stated)
-        _write_about(db, stored)
+        if not is_begun:
+            _write_about(db, stored)
         return stored
 
     def watch(self, db: sqlite3.Connection, counter: Counter) -> None:

@@ -37,7 +37,7 @@ class Session:
     budget : Budget or path
         What pays for the answers.
     bank : Bank, optional
-        Where answers are kept, in the file of the same budget.
+        The bank, in the file of the same budget.
     table : SparseTable or WideTable, optional
         The private table. Without it the bank still answers.
     unit : str, optional
@@ -116,11 +116,12 @@ class Session:
         TimeoutError
             If another process holds the file.
         """
+        is_new = not Path(path).exists()
         account = Budget(path, budget, begin=table is not None, data=data, lost=lost)
         bank = Bank(account, dataset=dataset, total=total, prior=prior)
         session = cls(account, bank, table, unit=unit)
-        if table is not None and account.people is None:
-            session.bank.begin()
+        if is_new:
+            bank.begin()
         return session
 
     def ask(

@@ -161,7 +161,7 @@ class Domain:
 
     @property
     def _stated(self) -> Iterator[tuple[str, int, Any, Rule | None]]:
-        """The name, size, labels and rule of each attribute; None where they are not stated."""
+        """The name, size, labels and rule of each attribute. None where they are not stated."""
         none = (None,) * len(self.shape)
         names = self.attributes, self.shape, self.labels or none, self.preparation or none
         return zip(*names, strict=True)
@@ -203,7 +203,7 @@ class Domain:
 
         Returns
         -------
-        keys : int64[kept]
+        keys : int64[kept], or int64[parts, kept] of a wide domain
             Of the rows that are not left out.
         kept : bool[rows] or None
             Which rows these are; None, if all.
@@ -222,15 +222,13 @@ class Domain:
             raise ValueError(
                 f"column {shown(refused.column)}, row {row}: found {found}, need {refused.need}"
             )
-        leaves = zip(self._leaves, codes, strict=True)
-        words = []  # keys of the domain's parts
+        columns = iter(codes)
+        words = []
         for part in self.parts:
             keys: Any = 0
-            for name in part.attributes:
-                for _ in self.rules[name].leaves:
-                    (_, leaf), own = next(leaves)
-                    own = own if kept is None else own[kept]
-                    keys = keys * len(leaf.all_labels) + own.astype(np.int64)
+            for (_, leaf), own in zip(part._leaves, columns, strict=False):
+                own = own if kept is None else own[kept]
+                keys = keys * len(leaf.all_labels) + own.astype(np.int64)
             words.append(keys)
         return np.stack(words) if self.is_wide else words[0], kept
 
@@ -349,7 +347,7 @@ class Domain:
     def column(
         self, keys: Int[np.ndarray, " cells"], attribute: str
     ) -> Int[np.ndarray, " cells"]:
-        """Return the codes of one attribute; of a wide domain from keys of all its parts."""
+        """Return the codes of one attribute. In a wide domain, keys of all parts are needed."""
         axis = self.axis(attribute)
         if self.is_wide:
             i = next(i for i, part in enumerate(self.parts) if attribute in part.attributes)
@@ -463,7 +461,8 @@ class Domain:
             for stated, rule in zip(attributes.values(), rules, strict=True)
         ]
         shape = tuple(len(rule.all_labels) for rule in rules)
-        prepared = tuple(None if rule == Labels(rule.labels) else rule for rule in rules)
+        plain = (isinstance(rule, Labels) and rule == Labels(rule.labels) for rule in rules)
+        prepared = tuple(None if x else rule for x, rule in zip(plain, rules, strict=True))
         return cls(tuple(attributes), shape, tuple(labels), prepared, missing_user)
 
     @classmethod

@@ -142,7 +142,7 @@ def places_in_range(values: pl.Series, labels: range) -> pl.Series:
 
 
 def only(values: pl.Series, kept: pl.Series) -> pl.Series:
-    """Those that are kept; the others are null."""
+    """The values that are kept. Others are null."""
     return values if kept.all(ignore_nulls=False) else values.set(~kept.fill_null(False), None)
 
 

@@ -148,7 +148,7 @@ def range_to_dict(labels: range) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8; a FileNotFoundError for a folder, a device or a pipe."""
+    """The text of a file in UTF-8. A FileNotFoundError for a folder, a device or a pipe."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     try:

@@ -102,7 +102,7 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def _below(self) -> dict[str | None, list[str]]:
-        """The codes that belong to each code; to None at the top."""
+        """The codes below each code. None stands for the top."""
         below: dict[str | None, list[str]] = {}
         for code, parent in self.parents:
             below.setdefault(parent, []).append(code)
@@ -191,7 +191,7 @@ class Taxonomy(Hierarchy):
 
 
 class _Leaves(NamedTuple):
-    """Leaves in the order of keys; of each level, the code above a leaf and how many children that has."""
+    """Leaves in the order of keys. For each level, the code above a leaf and its number of children."""
 
     keys: Keys
     codes: np.ndarray

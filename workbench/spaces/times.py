@@ -128,7 +128,7 @@ class TimePart(Rule):
         return tuple(moments.dt.strftime(written)), first
 
     def _numbers(self, clock: pl.Series) -> pl.Series:
-        """Which hour, day and so on it is; the months of all years, and all days, one after another."""
+        """The hour, day and so on of a time. Months and days are numbered across all years."""
         match self.time:
             case "year-month":
                 return clock.dt.year().cast(pl.Int64) * 12 + clock.dt.month()

@@ -89,7 +89,7 @@ def strongest_evidence(
 
 
 def _hits(values: Any, cuts: Any, likelier: Any, chosen: Any) -> tuple[list[Any], list[int]]:
-    """How many of the chosen values reach each cut, under the likelier input and the other; of how many."""
+    """How many chosen values reach each cut under the likelier input and the other, and the totals."""
     ordered = [np.sort(values[chosen & side]) for side in (likelier, ~likelier)]
     return [len(x) - np.searchsorted(x, cuts) for x in ordered], [*map(len, ordered)]
 
@@ -109,7 +109,7 @@ def clopper_pearson(hits: Any, runs: int, level: float) -> tuple[Any, Any]:
 
 
 def bound_of_event(hits: Any, runs: Any, delta: float, level: float) -> Any:
-    """A lower bound on ε from an event's hits among the runs of both inputs; 0 if it shows nothing."""
+    """A lower bound on ε from an event's hits among the runs of both inputs, at least 0."""
     low, _ = clopper_pearson(hits[0], runs[0], level / 2)
     _, high = clopper_pearson(hits[1], runs[1], level / 2)
     return np.log(np.maximum((low - delta) / high, 1))

@@ -160,7 +160,7 @@ def _records_of_a_user(mechanism: Any) -> int:
 
 
 def _interactions(rows: _Rows) -> Interactions:
-    """Records of users; how many records a user has is nowhere promised."""
+    """Records of users, with no bound on the records of a user."""
     from workbench.data import UNBOUNDED
 
     users, items, contexts = np.array(rows, np.int64).reshape(-1, 3).T
