@@ -1,42 +1,43 @@
-"""Where noise is drawn: noisy values of private data, and a receipt that says what they cost.
+"""Exact noise on private data, with a receipt for what each measurement costs.
 
-Every function takes exact values and returns noisy ones with a `Receipt`; nothing else makes receipts,
-so a release's ledger is complete by construction. With `rng=None` the bits come from the operating
-system and the laws are exact: fit to publish. With a numpy Generator the same samplers run from its
-bits and the receipt says `simulated`. Not constant-time: timing a release tells more than it says.
+Every function takes exact values and returns noisy ones with a `Receipt`. Nothing else makes receipts, so the
+ledger of a release is complete by construction. With `rng=None` the random bits come from the operating
+system, the distributions are exact, and you may publish the result. With a numpy Generator, the same samplers
+use its bits and the receipt says `simulated`. The functions do not run in constant time, so an observer who can
+time a release learns more than the release says.
 
 Noise on values
     `geometric`, `laplace`      noise on a vector of values
-    `add_noise`, `variance`     either, by name, and the variance of it
-    `gaussian`                  discrete Gaussian noise, whose price is a ρ
-    `gaussian_on_grid`          the same on numbers that are rounded to a grid
-    `PortionedGeometric`        noise on one vector that is given in portions: one receipt
+    `add_noise`, `variance`     either of them by name, and its variance
+    `gaussian`                  discrete Gaussian noise, priced in ρ
+    `gaussian_on_grid`          the same for numbers that are rounded to a grid
+    `PortionedGeometric`        noise on one vector that arrives in portions, with one receipt
     `alp_projection`            counts in unary at hashed places of a bit array, with flipped bits
-    `randomised_response`       every tuple through a channel of its own, which protects it by itself
+    `randomised_response`       local noise on each tuple, which protects the tuple by itself
 
-Which cells, nodes or candidates
-    `threshold_sample`          non-empty cells with noise, and the empty cells that pass, in one
-    `priority_sample`           measurement: above a filter and a threshold, or the largest priorities
-    `noisy_threshold`           which counts, zeros among them, reach a threshold with noise on each
-    `stability_histogram`       non-empty cells alone, with noise, above a threshold so high that
-    `stability_threshold`       δ covers the rest
-    `exponential_mechanism`     one candidate a row, the likelier the higher its score
-    `dirichlet_multinomial`     synthetic records from counts and a prior, at a price the caller proves
+Choice of cells, nodes or candidates
+    `threshold_sample`          non-empty cells with noise, and the empty cells that pass, in one measurement:
+    `priority_sample`           those above a filter and a threshold, or those with the largest priorities
+    `noisy_threshold`           which counts reach a threshold after noise, zeros included
+    `stability_histogram`       noise on non-empty cells only, above a threshold that is high enough
+    `stability_threshold`       for δ to cover newly filled cells
+    `exponential_mechanism`     one candidate per row, with a probability that grows with its score
+    `dirichlet_multinomial`     synthetic records from counts and a prior, at a price that the caller proves
 
-Without private data, and without a receipt
-    `threshold_sample_public`   the same sampling of public noisy values: the second step of the
+Functions without private data, and without a receipt
+    `threshold_sample_public`   the same sampling applied to public noisy values: the second step of the
     `priority_sample_public`    laborious process
     `uniform_keys`              a public sample of keys
     `random_words`              random words that a release contains
-    `empty_cell`, `decay`       the law of an empty cell, and by what geometric noise decays
-    `check_size`                refuses summaries too large to hold
+    `empty_cell`, `decay`       the distribution for an empty cell, and the decay of geometric noise
+    `check_size`                refuses summaries that are too large to hold
 
-Receipts in place of the sum of the draws
-    `by_theorem`                where a theorem prices a procedure below it
-    `withdrawn`                 where a paper prices it wrongly: the release promises nothing
-    `unprotected`               where no noise protects a measurement: the same
+Receipts that replace the sum of the draws
+    `by_theorem`                where a theorem gives a lower price for the whole procedure
+    `withdrawn`                 where a paper's price is wrong, so that the release promises nothing
+    `unprotected`               where no noise protects a measurement, with the same effect
 
-`Aligned` is a seeded `rng` under which noise stays with its cell while parameters move.
+`Aligned` is a seeded `rng` that keeps the noise of each cell fixed while parameters change.
 """
 
 from workbench.noise.additive import (

@@ -1,12 +1,12 @@
 """Geometric, Laplace and Gaussian noise on vectors, and its price in zCDP.
 
-Two-sided geometric noise at decay a, on a value that moves by k, is ρ-zCDP for
+Two-sided geometric noise with decay a, on a value that moves by k, is ρ-zCDP for
 
     f(k) = a·(k − 2α·(1 − α^k)/(1 − α²)), α = exp(−a),
 
-the divergence of its order 1; the page on accounting proves it for every order. Values with noise of
-their own add up. f is convex and f(0) = 0, so that of all moves of at most `l1` together and `linf` each,
-as many as possible by linf, and one by what is left, cost the most.
+the divergence of order 1. The page on accounting proves it for every order. The prices of values with
+independent noise add up. Because f is convex and f(0) = 0, the most expensive move within `l1` in all and
+`linf` each moves as many values as possible by linf, and one by the remainder.
 """
 
 from __future__ import annotations
@@ -35,18 +35,21 @@ _BITS = 320  # decays are at least 2^-36
 def geometric_rho(
     decay: Fraction, l1: float | Fraction, linf: float | Fraction | None = None
 ) -> float:
-    """The ρ of geometric noise on values of which a unit moves each by `linf`, all together by `l1`.
+    """Return the ρ of geometric noise if a unit moves each value by `linf` and all of them together by `l1`.
 
     Parameters
     ----------
-    decay : of the noise; ε/l1.
-    l1 : how far one unit moves all values together.
-    linf : how far it moves any one of them; `l1`, if not given.
+    decay : number
+        Decay of the noise, ε/l1.
+    l1 : number
+        Largest change of all values together by one unit.
+    linf : number, optional
+        Largest change of any one value. Default `l1`.
 
     Returns
     -------
     float
-        Rounded up.
+        ρ, rounded up.
     """
     l1 = Fraction(l1)
     return _geometric_rho(decay, l1, l1 if linf is None else min(Fraction(linf), l1))
@@ -59,16 +62,16 @@ def _geometric_rho(decay: Fraction, l1: Fraction, linf: Fraction) -> float:
 
 
 def _shifted(decay: Fraction, k: Fraction) -> Fraction:
-    """f(k), from above."""
+    """Return f(k), rounded up."""
     alpha = exp_neg(decay, _BITS).below
     power = exp_neg(decay * k, _BITS).above
     return decay * (k - 2 * alpha * (1 - power) / (1 - alpha**2))
 
 
 def choice_rho(epsilon: float) -> float:
-    """The ρ of the exponential mechanism: ε²/8, since log-chances move within an interval of length ε.
+    """Return the ρ of the exponential mechanism, ε²/8: log-probabilities move within an interval of length ε.
 
-    Source: Cesar & Rogers, ALT 2021. No ε costs more than ρ = ε.
+    Source: Cesar & Rogers, ALT 2021. The result is at most the ρ of any ε-DP measurement.
     """
     exact = Fraction(epsilon)
     return round_up(min(exact**2 / 8, exact))
@@ -78,7 +81,7 @@ def choice_rho(epsilon: float) -> float:
 
 
 class NoisyValues(NamedTuple):
-    """Noisy values, the variance of their noise, and what they cost."""
+    """Noisy values, the variance of their noise, and a receipt."""
 
     values: Num[np.ndarray, " n"]
     variance: float
@@ -86,21 +89,25 @@ class NoisyValues(NamedTuple):
 
 
 class PortionedGeometric:
-    """Geometric noise on one vector that is given in portions: one measurement, one receipt.
+    """Geometric noise on one vector that arrives in portions: one measurement with one receipt.
 
-    Each value is given once; `l1` is how far one unit moves all portions together.
+    Each value is given once. `l1` limits how far one unit moves all portions together.
 
     Parameters
     ----------
-    l1 : how far one unit moves the values of all portions together, in counts.
-    epsilon : what all of them cost together.
-    linf : how far it moves any one of them; `l1`, if not given.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    l1 : number
+        Largest change of the values in all portions together by one unit, in counts.
+    epsilon : number
+        Cost of all portions together.
+    linf : number, optional
+        Largest change of any one value. Default `l1`.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Raises
     ------
     ValueError
-        As `noise.decay`.
+        For the same reasons as `noise.decay`.
     """
 
     def __init__(
@@ -120,7 +127,7 @@ class PortionedGeometric:
         self.receipt = source.receipt("geometric", epsilon, rho=rho)
 
     def __call__(self, portion: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-        """The noisy values of one portion."""
+        """Return the noisy values of one portion."""
         check_counts(portion)
         noisy = np.array(portion, np.int64)
         self._source.add(self._law, noisy, moved=self._l1)
@@ -135,29 +142,34 @@ def geometric(
     linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
-    """Two-sided geometric noise, Pr[X = x] ∝ exp(−|x|·ε/l1): ε-DP for l1-sensitivity `l1`.
+    """Add two-sided geometric noise, Pr[X = x] ∝ exp(−|x|·ε/l1), which is ε-DP at l1-sensitivity `l1`.
 
-    Source: Ghosh, Roughgarden & Sundararajan, STOC 2009. Exact (see `noise.laws`).
+    Source: Ghosh, Roughgarden & Sundararajan, STOC 2009. The noise is exact (see `noise.laws`).
 
     Parameters
     ----------
-    values : int[n], integers.
-    l1 : how far one unit moves all of them together, in counts.
-    epsilon : what they cost together.
-    linf : how far one unit moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    values : int[n]
+        Exact values.
+    l1 : number
+        Largest change of all values together by one unit, in counts.
+    epsilon : number
+        Cost of all values together.
+    linf : number, optional
+        Largest change of any one value by one unit. Default `l1`. The receipt's ρ follows from it.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     int64[n]
-        The noisy values.
+        Noisy values.
     Receipt
-        What they cost.
+        Their cost.
 
     Raises
     ------
     ValueError
-        If the values are not integers, or as `noise.decay`.
+        If the values are not integers, or for the same reasons as `noise.decay`.
     """
     add_to = PortionedGeometric(l1=l1, epsilon=epsilon, linf=linf, rng=rng)
     return add_to(values), add_to.receipt
@@ -173,33 +185,40 @@ def laplace(
     l0: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
-    """Discrete Laplace noise on the multiples of `grid`: ε-DP.
+    """Add discrete Laplace noise on the multiples of `grid`, which is ε-DP.
 
-    Values are rounded to the grid first; a unit that moves `l0` coordinates then moves them by at most
-    l1 + l0·grid, unless they are integers and the grid divides 1. Rounding the output of a float
-    sampler instead would leak (Mironov, CCS 2012).
+    Values are first rounded to the grid. A unit that moves `l0` coordinates then moves them by at most
+    l1 + l0·grid, or by l1 if the values are integers and the grid divides 1. Rounding the output of a
+    floating-point sampler instead would leak (Mironov, CCS 2012).
 
     Parameters
     ----------
-    values : float or int [n].
-    l1 : how far one unit moves all of them together.
-    epsilon : what they cost together.
-    grid : a public power of two.
-    linf : how far one unit moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
-    l0 : how many of them one unit moves; all, if not given.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    values : float[n] or int[n]
+        Exact values.
+    l1 : number
+        Largest change of all values together by one unit.
+    epsilon : number
+        Cost of all values together.
+    grid : float
+        Public power of two.
+    linf : number, optional
+        Largest change of any one value by one unit. Default `l1`. The receipt's ρ follows from it.
+    l0 : int, optional
+        Number of values that one unit moves. Default all.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     float64[n]
-        The noisy values, multiples of the grid.
+        Noisy values, which are multiples of the grid.
     Receipt
-        What they cost.
+        Their cost.
 
     Raises
     ------
     ValueError
-        If `grid` is not a power of two, or for a reason listed in `noise.decay`.
+        If `grid` is not a power of two, or for the same reasons as `noise.decay`.
     """
     check_grid(grid)
     values = np.asarray(values)
@@ -230,27 +249,32 @@ def add_noise(
     linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Noise of the named law on integers: ε-DP at sensitivity `l1`.
+    """Add noise from the named distribution to integers, which is ε-DP at sensitivity `l1`.
 
     Parameters
     ----------
-    values : int[n], integers.
-    l1 : how far one unit moves all of them together, in counts.
-    epsilon : what they cost together.
-    law : "geometric", or "laplace" on a grid of a thousandth of its scale, or 1/512: integers
-        lie on it.
-    linf : how far one unit moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    values : int[n]
+        Exact values.
+    l1 : number
+        Largest change of all values together by one unit, in counts.
+    epsilon : number
+        Cost of all values together.
+    law : "geometric" or "laplace"
+        Laplace noise uses a grid of about a thousandth of its scale, at least 1/512, which holds all integers.
+    linf : number, optional
+        Largest change of any one value by one unit. Default `l1`. The receipt's ρ follows from it.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     NoisyValues
-        The noisy values, their noise's variance, and a receipt.
+        Noisy values, the variance of their noise, and a receipt.
 
     Raises
     ------
     ValueError
-        If the values are not integers ("geometric"), or as `noise.decay`.
+        If the values are not integers ("geometric"), or for the same reasons as `noise.decay`.
     """
     if law == "geometric":
         noisy, receipt = geometric(values, l1=l1, epsilon=epsilon, linf=linf, rng=rng)
@@ -261,21 +285,22 @@ def add_noise(
 
 
 def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
-    """The variance of the noise that `add_noise` draws: 2α/(1−α)², times its grid squared.
+    """Return the variance of the noise that `add_noise` draws: 2α/(1−α)², times its grid squared.
 
     Parameters
     ----------
-    l1, epsilon, law : as for `add_noise`.
+    l1, epsilon, law
+        The same arguments as for `add_noise`.
 
     Returns
     -------
     float
-        In counts squared.
+        Variance in counts squared.
 
     Raises
     ------
     ValueError
-        As `noise.decay`.
+        For the same reasons as `noise.decay`.
     """
     grid = 1.0 if law == "geometric" else _laplace_grid(l1, epsilon)
     ratio = decay(Fraction(l1) / Fraction(grid), epsilon)
@@ -283,7 +308,7 @@ def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
 
 
 def _laplace_grid(l1: float | Fraction, epsilon: float) -> float:
-    """A power of two that is at most 1, about a thousandth of the scale l1/ε, and at least 1/512."""
+    """Return a power of two that is about a thousandth of the scale l1/ε, at most 1 and at least 1/512."""
     ratio = decay(l1, epsilon)
     log_scale = ratio.denominator.bit_length() - ratio.numerator.bit_length()
     return 2.0 ** max(-9, min(0, log_scale - 10))
@@ -293,16 +318,17 @@ def _laplace_grid(l1: float | Fraction, epsilon: float) -> float:
 
 
 def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
-    """What adds noise of the law; tables are made once.
+    """Return the sampler that adds noise from a distribution. Its tables are made once.
 
     Parameters
     ----------
-    law : of an exact rate.
+    law : Law
+        Distribution with an exact rate.
 
     Returns
     -------
     TwoSidedGeometric or DiscreteGaussian
-        With `add`.
+        Object with a method `add`.
     """
     return discrete_gaussian(law.rate) if law.kind == GAUSSIAN else two_sided(law.rate)
 
@@ -311,20 +337,25 @@ def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
 def empty_cell(
     law: Law, theta: float, sides: int, tau: float = 0.0, above: float | None = None
 ) -> EmptyCell | GaussianCell:
-    """The law of one empty cell under noise; public, since it holds no data.
+    """Return the distribution of one empty cell under noise. It is public, because the cell holds no data.
 
     Parameters
     ----------
-    law : of the noise, of an exact rate.
-    theta : the filter, in counts.
-    sides : 2 for both signs, 1 for positive values only.
-    tau : the sampling threshold, in counts; 0 for none.
-    above : a larger threshold, at which it was not sampled.
+    law : Law
+        Distribution of the noise, with an exact rate.
+    theta : number
+        Filter, in counts.
+    sides : int
+        2 for both signs, 1 for positive values only.
+    tau : number
+        Sampling threshold, in counts. 0 for none.
+    above : number
+        Larger threshold at which the cell was not sampled.
 
     Returns
     -------
     EmptyCell or GaussianCell
-        Its `chance` to survive, and the `survivors` of many.
+        Object with the `chance` to survive, which draws the `survivors` among many cells.
     """
     if law.kind == GAUSSIAN:
         return gaussian_cell(law.rate, theta, sides, tau, above)

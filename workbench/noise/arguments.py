@@ -1,4 +1,4 @@
-"""Arguments of noise, made exact, or refused from public quantities alone."""
+"""Arguments of noise as exact numbers. Refusals depend on public quantities only."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ _SMALLEST_RATIO = Fraction(1, 2**36)  # below, noise would need more than 64 bit
 
 
 def decay(l1: float | Fraction, epsilon: float) -> Fraction:
-    """ε/l1, by which geometric noise decays, as the exact ratio of the two floats.
+    """Return the decay of geometric noise, ε/l1, as the exact ratio of the two floats.
 
     Parameters
     ----------
-    l1 : how far one unit moves the values in all, in counts.
-    epsilon : what the noise may cost.
+    l1 : number
+        Largest change of all values together by one unit, in counts.
+    epsilon : number
+        Cost of the noise.
 
     Returns
     -------
     Fraction
-        The ratio; 2^60 above it, where noise is 0 whatever happens.
+        The ratio, or 2^60 if it is larger, where noise is always 0.
 
     Raises
     ------
     ValueError
-        If an argument is no finite number > 0, or the ratio is below 2^-36, where noise would not
+        If an argument is not a finite number > 0, or if the ratio is below 2^-36, where noise would not
         fit 64-bit counts.
     """
     epsilon_ = positive("epsilon", epsilon)
@@ -43,7 +45,7 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
 
 
 def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
-    """ρ/l2², the rate of Gaussian noise, as an exact ratio; 2^60 above it, where noise is 0."""
+    """Return the rate of Gaussian noise, ρ/l2², as an exact ratio, or 2^60 if it is larger and noise is 0."""
     ratio = positive("rho", rho) / positive("l2_squared", l2_squared)
     if ratio < _SMALLEST_RATE:
         raise ValueError(
@@ -55,18 +57,18 @@ def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
 
 
 def grid_steps(values: np.ndarray, grid: float) -> np.ndarray:
-    """Values rounded to whole steps of the grid, and cut: never a refusal that tells."""
+    """Round values to steps of the grid and clip them. Refusing a value would reveal it."""
     steps = np.clip(np.nan_to_num(values / grid), -(2**53), 2**53)
     return np.rint(steps).astype(np.int64)
 
 
 def capped(ratio: Fraction) -> Fraction:
-    """The ratio, or 2^60 where it is larger and makes no difference."""
+    """Return the ratio, or 2^60 if it is larger and makes no difference."""
     return min(ratio, _LARGEST_RATIO)
 
 
 def positive(name: str, x: float | Fraction) -> Fraction:
-    """The exact value of a finite number > 0."""
+    """Return the exact value of a finite number > 0."""
     whole = isinstance(x, int | Fraction)  # may be beyond what floats hold
     if not ((whole or isfinite(x)) and x > 0):
         raise ValueError(f"{name} = {x!r} is not allowed: need a finite number > 0")
@@ -74,13 +76,13 @@ def positive(name: str, x: float | Fraction) -> Fraction:
 
 
 def check_counts(values: np.ndarray) -> None:
-    """A ValueError unless the values are integers."""
+    """Raise a ValueError unless the values are integers."""
     if values.dtype.kind not in "iub":
         raise ValueError(f"values of type {values.dtype} are not allowed: need integers")
 
 
 def check_filter(theta: float, sides: int, tau: float = 0.0) -> None:
-    """A ValueError unless these are a filter and a sampling threshold."""
+    """Raise a ValueError unless these are a filter and a sampling threshold."""
     for name, x in (("theta", theta), ("tau", tau)):
         if not (isfinite(x) and x >= 0):
             raise ValueError(f"{name} = {x!r} is not allowed: need a finite number >= 0")
@@ -89,7 +91,7 @@ def check_filter(theta: float, sides: int, tau: float = 0.0) -> None:
 
 
 def check_grid(grid: float) -> None:
-    """A ValueError unless the grid is a power of two."""
+    """Raise a ValueError unless the grid is a power of two."""
     if not (isfinite(grid) and grid > 0 and _is_power_of_two(grid)):
         raise ValueError(f"grid = {grid!r} is not allowed: need a power of two")
 

@@ -1,16 +1,17 @@
 """The exact discrete Gaussian distribution, its sums, and noise drawn from it.
 
 Gaussian sums.
-Every product is rounded outwards, so that a sum is enclosed whatever rounding does. Sums of a wide law
-that no table needs follow from Poisson's summation formula.
+Every product is rounded outwards, so the computed interval always encloses the sum. Sums for a wide
+distribution, which no table needs, follow from Poisson's summation formula.
 
-Discrete gaussian.
-Up to σ = 512 one table holds both sides (`laws.Inversion`). A wider law is drawn in blocks of 2^s values:
-the block by inversion, with chances ∝ exp(−rate·left²), the place in it uniform, and the pair is kept with
-probability exp(−rate·(x² − left²)) or else drawn again, some once in a thousand times; the sign is fair,
-and −0 drawn again. What lies beyond a table, as rare as 2^-64, is proposed along a tangent.
+Discrete Gaussian.
+Up to σ = 512, one table holds both sides (`laws.Inversion`). A wider distribution is drawn in blocks of 2^s
+values. The block comes by inversion, with probability ∝ exp(−rate·left²), and the place in it is uniform. The
+pair is kept with probability exp(−rate·(x² − left²)) and otherwise drawn again, about once in a thousand
+times. The sign is fair, and −0 is drawn again. Blocks beyond a table, which have probability 2^-64, are
+proposed along a tangent.
 
-Source  the law, and why it is private: Canonne, Kamath & Steinke, NeurIPS 2020; the sampler is ours.
+Source  Canonne, Kamath & Steinke, NeurIPS 2020, for the distribution and its privacy. The sampler is ours.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ _NARROW = Fraction(1, 200)  # rates above it (σ < 10) are summed, others transf
 def upper_sums(
     rate: Fraction, start: int, step: int, count: int, bits: int, rising: bool = False
 ) -> list[Interval]:
-    """Σ_{i >= j} h_i for j = 0 … `count`, h_i = exp(−rate·(x_i² − start²)), x_i = start + i·step.
+    """Enclose Σ_{i >= j} h_i for j = 0 … `count`, where h_i = exp(−rate·(x_i² − start²)).
 
-    `rising` multiplies h_i by x_i + step − 1. Two products a term: h_{i+1} = h_i·r_i, r_{i+1} = r_i·q.
+    With x_i = start + i·step, `rising` multiplies h_i by x_i + step − 1. Each term takes two products:
+    h_{i+1} = h_i·r_i, r_{i+1} = r_i·q.
     """
     guard = bits + _GUARD
     one = 1 << guard
@@ -79,7 +81,7 @@ def upper_sums(
 
 @lru_cache(64)
 def normaliser(rate: Fraction, bits: int) -> Interval:
-    """Σ exp(−rate·x²) over all whole x, which is √(π/rate)·(1 + 2·Σ_{k>=1} exp(−π²k²/rate))."""
+    """Enclose Σ exp(−rate·x²) over all integers x, which is √(π/rate)·(1 + 2·Σ_{k>=1} exp(−π²k²/rate))."""
     if rate > _NARROW:
         from_zero, from_one = upper_sums(rate, 0, 1, 1, bits)
         return from_zero + from_one
@@ -93,7 +95,7 @@ def normaliser(rate: Fraction, bits: int) -> Interval:
 
 @lru_cache(16)
 def _pi(bits: int) -> Interval:
-    """π = 16·arctan(1/5) − 4·arctan(1/239) (Machin), in whole units of 2^-bits."""
+    """Return π = 16·arctan(1/5) − 4·arctan(1/239) (Machin), in integer units of 2^-bits."""
     guard = bits + 32
 
     def arctan_of_inverse(n: int) -> Interval:
@@ -125,9 +127,9 @@ _EXTRA = 32  # bits that quotients of sums are computed with beyond those asked 
 
 
 class HalfGaussian:
-    """Pr[X = x] ∝ exp(−rate·x²) on x >= `start`, in blocks of 2^shift values.
+    """Distribution Pr[X = x] ∝ exp(−rate·x²) on x >= `start`, in blocks of 2^shift values.
 
-    `rising` weighs every block by its last value in addition: what sampling in proportion to x thins.
+    `rising` also weights every block by its last value, for use where sampling in proportion to x follows.
     """
 
     def __init__(self, rate: Fraction, start: int, rising: bool = False):
@@ -147,7 +149,7 @@ class HalfGaussian:
 
     @cached_property
     def table(self) -> Inversion:
-        """Which block."""
+        """Return the table that draws a block."""
         outcomes = np.arange(self.count + 1)
         return Inversion(self._boundaries, outcomes, tails=(self.count,))
 
@@ -155,12 +157,12 @@ class HalfGaussian:
         return upper_sums(self.rate, self.start, self.width, self.count, bits, self.rising)
 
     def _mass(self, bits: int) -> Interval:
-        """Σ exp(−rate·(x² − start²)), with all x of a block counted, and weighed, as `blocks` does."""
+        """Enclose Σ exp(−rate·(x² − start²)), where all x of a block count with the weight in `blocks`."""
         total = self._sums(bits)[0]
         return Interval(total.lo << self.shift, total.hi << self.shift, bits)
 
     def _boundaries(self, bits: int) -> list[Interval]:
-        """Pr[block < j] for j = 1 … count."""
+        """Enclose Pr[block < j] for j = 1 … count."""
         sums = self._sums(bits + _EXTRA)
         one = 1 << bits
         boundaries = []
@@ -172,7 +174,7 @@ class HalfGaussian:
         return boundaries
 
     def sample(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """n draws, unweighed; those that do not stay are drawn again where they stand."""
+        """Return n draws without the rising weight. Rejected draws are repeated in place."""
         x, stays = self.propose(n, words)
         again = np.flatnonzero(~stays)
         if again.size:
@@ -182,9 +184,9 @@ class HalfGaussian:
     def propose(
         self, n: int, words: Words
     ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        """n uniform places in blocks, and which of them stay, with chance exp(−rate·(x² − left²)).
+        """Propose n uniform places in blocks, and accept each with probability exp(−rate·(x² − left²)).
 
-        One word holds a place, in its first bits, and a coin of 16 bits, which settles most of them.
+        One word holds a place, in its first bits, and a coin of 16 bits, which decides most of them.
         """
         x = np.zeros(n, np.int64)
         where, block = self.table.add(x, substream(words))
@@ -206,7 +208,7 @@ class HalfGaussian:
     def _settle(
         self, x: Any, places: Any, settled: int, words: Words
     ) -> Bool[np.ndarray, " n"]:
-        """Coins that make up for those which stayed with chance settled/2^16."""
+        """Toss coins that correct the acceptance of places that were kept with probability settled/2^16."""
         sure = Fraction(settled, _COIN)
 
         def exact(i: int, bits: int) -> Interval:
@@ -218,10 +220,10 @@ class HalfGaussian:
         return accept((chance - float(sure)) / float(1 - sure), exact, words)
 
     def _blocks_beyond(self, words: Words) -> int:
-        """How many blocks beyond the table's end, given that one lies there.
+        """Draw how many blocks a value lies beyond the end of the table, given that it does.
 
         With x = end + k·width and t = k·width/(end + width − 1), 1 + t <= e^t, and rate·(x² − end²) is
-        2·rate·end·width·k + rate·(k·width)²: a geometric proposal, kept with what is left of the weight.
+        2·rate·end·width·k + rate·(k·width)². The proposal is geometric and is kept with the rest of the weight.
         """
         slope = Fraction(self.width, self.end + self.width - 1) if self.rising else Fraction(0)
         steps = _steps(2 * self.rate * self.end * self.width - slope)
@@ -239,7 +241,7 @@ class HalfGaussian:
 
 
 class DiscreteGaussian:
-    """Pr[X = x] ∝ exp(−rate·x²) over all integers, for a rational rate = 1/(2σ²)."""
+    """Distribution Pr[X = x] ∝ exp(−rate·x²) over all integers, for a rational rate = 1/(2σ²)."""
 
     def __init__(self, rate: Fraction):
         self.rate = rate
@@ -278,7 +280,7 @@ class DiscreteGaussian:
                     some[far] += sign * (beyond - self.tail)
 
     def _wide(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """A magnitude and a fair sign; −0 is drawn again, so that 0 is not counted twice."""
+        """Draw a magnitude and a fair sign. −0 is drawn again, so that 0 is not counted twice."""
         x = self.half.sample(n, words)
         signs = substream(words)(-(-n // 64))
         zeros = np.flatnonzero(x == 0)
@@ -291,7 +293,7 @@ class DiscreteGaussian:
 
 @lru_cache(64)
 def discrete_gaussian(rate: Fraction) -> DiscreteGaussian:
-    """The law of a rate; its tables are made once."""
+    """Return the distribution with a rate. Its tables are made once."""
     return DiscreteGaussian(rate)
 
 
@@ -335,29 +337,33 @@ def gaussian(
     rho: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
-    """Discrete Gaussian noise, Pr[X = x] ∝ exp(−x²·ρ/l2²): ρ-zCDP for l2-sensitivity l2.
+    """Add discrete Gaussian noise, Pr[X = x] ∝ exp(−x²·ρ/l2²), which is ρ-zCDP at l2-sensitivity l2.
 
-    Source: Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md. Exact (see
+    Source: Canonne, Kamath & Steinke, NeurIPS 2020. docs/accounting.md has the proof. The noise is exact (see
     `noise.discrete_gaussian`).
 
     Parameters
     ----------
-    values : int[n], integers.
-    l2_squared : the square of how far one unit moves all of them together, in the l2 norm.
-    rho : what they cost together.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    values : int[n]
+        Exact values.
+    l2_squared : Fraction or number
+        Square of the largest change of all values together by one unit, in the l2 norm.
+    rho : number
+        Cost of all values together.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     int64[n]
-        The noisy values.
+        Noisy values.
     Receipt
-        What they cost.
+        Their cost.
 
     Raises
     ------
     ValueError
-        If the values are not integers, an argument is no finite number > 0, or noise would not fit
+        If the values are not integers, an argument is not a finite number > 0, or noise would not fit
         64-bit counts.
     """
     check_counts(values)
@@ -376,29 +382,34 @@ def gaussian_on_grid(
     grid: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
-    """Discrete Gaussian noise on the multiples of `grid`: ρ-zCDP.
+    """Add discrete Gaussian noise on the multiples of `grid`, which is ρ-zCDP.
 
-    Values are rounded to the grid first, by half a step each, so that n of them move by √n steps more.
+    Values are first rounded to the grid, by at most half a step each, so n of them move by up to √n more steps.
 
     Parameters
     ----------
-    values : float[n].
-    l2_squared : as for `gaussian`, in the units of the values.
-    rho : what they cost together.
-    grid : a public power of two.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    values : float[n]
+        Exact values.
+    l2_squared : Fraction or number
+        Square of the largest change by one unit, in the l2 norm and in the units of the values.
+    rho : number
+        Cost of all values together.
+    grid : float
+        Public power of two.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     float64[n]
-        The noisy values, multiples of the grid.
+        Noisy values, which are multiples of the grid.
     Receipt
-        What they cost.
+        Their cost.
 
     Raises
     ------
     ValueError
-        If the grid is no power of two, or as `gaussian`.
+        If the grid is not a power of two, or for the same reasons as `gaussian`.
     """
     check_grid(grid)
     steps = grid_steps(np.asarray(values), grid)
@@ -408,15 +419,16 @@ def gaussian_on_grid(
 
 
 def l2_of_sum(a_squared: Fraction, b_squared: Fraction) -> Fraction:
-    """The square of a + b, rounded up, of two lengths whose squares are given.
+    """Return the square of a + b, rounded up, for two lengths a and b whose squares are given.
 
     Parameters
     ----------
-    a_squared, b_squared : Fraction, at least 0.
+    a_squared, b_squared : Fraction
+        Numbers >= 0.
 
     Returns
     -------
     Fraction
-        Not below it.
+        An upper bound on (a + b)².
     """
     return a_squared + b_squared + 2 * root_above(a_squared * b_squared)

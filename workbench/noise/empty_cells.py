@@ -1,24 +1,26 @@
 """The empty cells that survive a threshold, drawn without visiting the others.
 
 Empty cells.
-Every empty cell's noisy value has the same law, so the empty cells that pass are i.i.d. choices: the
-gaps between them are geometric with the survival probability p, and their values follow the noise
-given that it passed. Cost is in survivors; the number of empty cells may be anything below 2^63.
+The noisy values of all empty cells have the same distribution, so the cells that pass are i.i.d. choices. The
+gaps between them are geometric with the survival probability p, and their values follow the noise given that
+it passed. The cost grows with the number of survivors, while the number of empty cells may be anything below
+2^63.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, Remark 1 and appendix C.
 Differs gaps instead of a binomial count and rejected positions; the survival probability for real θ
         and τ (printed for integers); everything exact.
 
 Gaussian cells.
-A cell becomes a *candidate* with the mass of a hat over the law of what is kept, which is known to any
-precision, takes a value from the hat, and stays with the exact ratio of the two. Cells are independent,
-so that thinning leaves each a survivor with exactly its chance, and its value with exactly its law; no
-sum over more than some ten thousand terms is needed, however wide the noise is. Where a hat holds half
-of all cells or more, all of them are drawn instead.
+A cell becomes a *candidate* with the mass of a hat function above the distribution of kept values. This mass is
+known to any precision. The candidate takes a value from the hat and stays with the exact ratio of the two.
+Cells are independent, so this thinning gives each survivor exactly its probability and its value exactly its
+distribution. No sum needs more than about ten thousand terms, however wide the noise is. Where a hat holds
+half of all cells or more, all of them are drawn instead.
 
-Priority sampling draws cells again that were not kept at a larger threshold, hence with the chance
-c/(1 − p) of a cell: p is the chance to have been kept then, of which only the hat's, q >= p, is known. A
-coin of (1 − q)/(1 − p) makes up for it: given that a cell was not kept, that it was no candidate either.
+Priority sampling draws cells again that were not kept at a larger threshold. The probability that such a
+cell is a candidate becomes c/(1 − p), where p is the probability that it was kept then. Only the hat's
+probability q >= p is known. A coin with probability (1 − q)/(1 − p) corrects for this: given that a cell
+was not kept, it says that the cell was not a candidate either.
 """
 
 from __future__ import annotations
@@ -52,9 +54,11 @@ _TAIL = (
 
 
 class EmptyCell:
-    """The law of one empty cell: noise v passes |v| >= theta (`sides` = 2) or v >= theta (1), then is
-    sampled with probability min(|v|/tau, 1); `above` conditions on not having been sampled at a
-    larger threshold, as priority sampling needs when it lowers its guess.
+    """Distribution of one empty cell with noise v.
+
+    The noise passes if |v| >= theta (`sides` = 2) or v >= theta (1). It is then sampled with probability
+    min(|v|/tau, 1). `above` conditions on not having been sampled at a larger threshold, which priority
+    sampling needs when it lowers its guess.
     """
 
     def __init__(
@@ -75,7 +79,7 @@ class EmptyCell:
         self.survival = cache(self._survival)
 
     def _entering(self, tau: Fraction, bits: int) -> Interval:
-        """Σ_v Pr[v] · min(|v|/τ, 1) over passing v, for real τ.
+        """Return Σ_v Pr[v] · min(|v|/τ, 1) over passing v, for real τ.
 
         With T = ⌊τ⌋ and θ <= T the sum below T is
         Σ_{v=θ}^{T} v·α^v = (θα^θ − (θ−1)α^{θ+1} − (T+1)α^{T+1} + Tα^{T+2}) / (1−α)².
@@ -97,7 +101,7 @@ class EmptyCell:
         return whole(self.sides) * total / (one + a)
 
     def _survival(self, bits: int) -> Interval:
-        """The probability p that an empty cell survives."""
+        """Return the probability p that an empty cell survives."""
         work = bits + 128  # 1 − α may cancel as many bits
         p = self._entering(self.tau, work)
         if self.above is not None:
@@ -107,22 +111,22 @@ class EmptyCell:
 
     @property
     def chance(self) -> float:
-        """The chance to survive, in floating point."""
+        """Return the probability to survive, in floating point."""
         return float(self.survival(192))
 
     def survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Which of so many cells survive, as sorted ranks, and their values."""
+        """Draw which of so many cells survive, as sorted ranks, and their values."""
         ranks = survivor_ranks(empty, self.survival, words)
         return ranks, self.values(len(ranks), words)
 
     def values(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """n independent values of survivors, exactly distributed.
+        """Draw n independent values of survivors, exactly distributed.
 
-        Without sampling |v| − θ is geometric. With it, a proposal is kept with its exact weight: from
-        the law ∝ α^v where τ is small, ∝ v·α^v where it is large; both are kept at least half the
-        time or so.
+        Without sampling, |v| − θ is geometric. With sampling, a proposal is kept with its exact weight. It
+        comes from the distribution ∝ α^v if τ is small and ∝ v·α^v if it is large. Both are kept about
+        half the time or more often.
         """
         if self.sampled:
             v = self._sampled_values(n, words)
@@ -176,7 +180,9 @@ class EmptyCell:
 
 
 class WeightedGeometric:
-    """Pr[X = x] ∝ (θ + x)·α^x on x = 0, 1, 2, …: what sampling at a large τ keeps of the noise."""
+    """Distribution Pr[X = x] ∝ (θ + x)·α^x on x = 0, 1, 2, …, which sampling at a large τ keeps of the
+    noise.
+    """
 
     def __init__(self, alpha: Real, theta: int):
         self.alpha = alpha
@@ -204,7 +210,7 @@ class WeightedGeometric:
         self.table = Inversion(boundaries, np.arange(tail + 1), tails=(tail,))
 
     def sample(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """n draws."""
+        """Return n draws."""
         if self.table is None:
             return self._from(0, n, words)
         out = np.zeros(n, np.int64)
@@ -214,7 +220,7 @@ class WeightedGeometric:
         return out
 
     def _from(self, start: int, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """The law given x >= start: from there on, one geometric or, past the first, the sum of two.
+        """Draw given x >= start: one geometric or, past the first value, the sum of two.
 
         With t = θ + start, Σ (t+g)·α^g = t/(1−α) + α/(1−α)².
         """
@@ -232,7 +238,7 @@ class WeightedGeometric:
 
 @lru_cache(256)
 def _geometric(ratio: Real) -> Geometric:
-    """Tables of a geometric law, made once for each ratio."""
+    """Return the tables of a geometric distribution, made once for each ratio."""
     return Geometric(ratio)
 
 
@@ -241,12 +247,12 @@ _weighted_geometric = lru_cache(256)(WeightedGeometric)
 
 @lru_cache(256)
 def _gaps(p: Real) -> Geometric:
-    """The law of how many empty cells stay empty before the next survivor."""
+    """Return the distribution of the number of empty cells before the next survivor."""
     return Geometric(cache(lambda bits: Interval.of(1, bits) - p(bits)))
 
 
 def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survivors"]:
-    """Which of `empty` cells survive, each independently with probability exactly p: sorted ranks."""
+    """Draw which of `empty` cells survive, each independently with probability exactly p, as sorted ranks."""
     chance = float(p(192))
     if p(192).lo >= 1 << 192:
         return np.arange(empty)
@@ -268,10 +274,10 @@ def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survi
 
 
 def _rare_survivors(empty: int, p: Real, words: Words) -> list[int]:
-    """Survivors one by one, where fewer than one in eight draws has any.
+    """Draw survivors one by one, for use where fewer than one draw in eight has any.
 
-    There is none with probability (1−p)^empty; given some, the first is a uniform place kept with
-    probability (1−p)^place.
+    There are none with probability (1−p)^empty. Otherwise, the first is a uniform place that is kept
+    with probability (1−p)^place.
     """
 
     def stays_empty(cells: int) -> Real:
@@ -294,7 +300,7 @@ def _rare_survivors(empty: int, p: Real, words: Words) -> list[int]:
 
 
 class GaussianCell:
-    """One empty cell with noise v: as `empty_cells.EmptyCell`, of a Gaussian rate."""
+    """Distribution of one empty cell with Gaussian noise. The fields mean the same as those of `EmptyCell`."""
 
     def __init__(
         self,
@@ -315,7 +321,7 @@ class GaussianCell:
 
     @property
     def chance(self) -> float:
-        """The chance to survive, in floating point, whatever `above` is."""
+        """Return the probability to survive, in floating point, whatever `above` is."""
         values, chances = Law(GAUSSIAN, self.rate).upper_tail(self.theta)
         weights = np.minimum(values / float(self.tau), 1) if self.sampled else 1
         return float(self.sides * (weights * chances).sum())
@@ -323,7 +329,7 @@ class GaussianCell:
     def survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Which of so many cells survive, as sorted ranks, and their values."""
+        """Draw which of so many cells survive, as sorted ranks, and their values."""
         if self.is_dense:
             return self._dense_survivors(empty, words)
         ranks = survivor_ranks(empty, self.candidacy, words)
@@ -339,7 +345,7 @@ class GaussianCell:
 
     @property
     def _weight_at_most(self) -> tuple[Fraction, Fraction]:
-        """min(v/τ, 1) − min(v/above, 1) is at most the first times v, and at most the second."""
+        """Return bounds on min(v/τ, 1) − min(v/above, 1): the first times v, and the second."""
         if not self.sampled:
             return Fraction(1), Fraction(1)
         if self.above is None:
@@ -348,7 +354,7 @@ class GaussianCell:
 
     @cached_property
     def _rises(self) -> bool:
-        """Whether the hat that grows with v is the smaller one."""
+        """Return whether the hat that grows with v is the smaller one."""
         if not self.sampled:
             return False
         slope, peak = self._weight_at_most
@@ -357,7 +363,7 @@ class GaussianCell:
 
     @cached_property
     def hat(self) -> HalfGaussian:
-        """Where candidates' values come from."""
+        """Return the distribution that candidates' values come from."""
         return half_gaussian(self.rate, self.theta, self._rises)
 
     @cached_property
@@ -366,7 +372,7 @@ class GaussianCell:
         return slope if self._rises else peak
 
     def _hat_mass(self, bits: int) -> Interval:
-        """The chance of the hat; 1 and more where its blocks are too coarse for that."""
+        """Return the probability of the hat. It is 1 or more if its blocks are too coarse."""
         work = bits + 192
         mass = self.hat.mass(work) * exp_neg(self.rate * self.theta**2, work)
         mass = mass / normaliser(self.rate, work)
@@ -383,13 +389,13 @@ class GaussianCell:
 
     @property
     def _before(self) -> GaussianCell:
-        """The cell at the larger threshold."""
+        """Return the cell at the larger threshold."""
         assert self.above is not None
         return gaussian_cell(self.rate, self.theta, self.sides, float(self.above))
 
     @cached_property
     def is_dense(self) -> bool:
-        """Whether it is as cheap to draw every cell."""
+        """Return whether drawing every cell is no more expensive."""
         half = 1 << 63
         if self.above is not None and self._before.candidacy(64).hi >= half:
             return True
@@ -400,7 +406,7 @@ class GaussianCell:
     def _candidates(
         self, n: int, words: Words
     ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        """Sizes of values from the hat, and which of them stay."""
+        """Draw sizes of values from the hat, and which of them stay."""
         v, stays = self.hat.propose(n, words)
         if not self.sampled:
             return v, stays
@@ -418,12 +424,12 @@ class GaussianCell:
         return v, stays
 
     def _weight(self, v: int) -> Fraction:
-        """The chance that a value v is kept at τ, and was not at `above`."""
+        """Return the probability that a value v is kept at τ and was not kept at `above`."""
         weight = min(v / self.tau, Fraction(1))
         return weight if self.above is None else weight - min(v / self.above, Fraction(1))
 
     def _float_weight(self, v: Any) -> Any:
-        """The same in floating point, in a form that does not cancel."""
+        """Return `_weight` in floating point, in a form without cancellation."""
         tau = float(self.tau)
         if self.above is None:
             return np.minimum(v / tau, 1)
@@ -432,7 +438,7 @@ class GaussianCell:
         return np.where(v <= tau, v * float(slope), late)
 
     def _no_candidates_before(self, n: int, words: Words) -> Bool[np.ndarray, " n"]:
-        """Coins: a cell at the larger threshold, drawn until it is not kept, was no candidate."""
+        """Toss coins for whether a cell that was not kept at the larger threshold was not a candidate there."""
         before = self._before
         heads = np.zeros(n, bool)
         todo = np.arange(n)
@@ -448,7 +454,7 @@ class GaussianCell:
     def _dense_survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Noise on every cell, drawn again where it was kept at the larger threshold."""
+        """Draw noise on every cell, and again where the cell was kept at the larger threshold."""
         v = np.zeros(empty, np.int64)
         todo = np.arange(empty)
         while todo.size:
@@ -470,7 +476,7 @@ class GaussianCell:
     def _coins(
         self, v: Int[np.ndarray, " n"], above: Fraction | None, tau: Fraction, words: Words
     ) -> Bool[np.ndarray, " n"]:
-        """Which values are kept at τ, of those that were not at `above`."""
+        """Toss coins for which values are kept at τ, among those that were not kept at `above`."""
         size = np.abs(v)
 
         def chance_of(x: Fraction) -> Fraction:
@@ -492,7 +498,7 @@ class GaussianCell:
 
 
 def upper_tail(rate: Fraction, x: int, bits: int) -> Interval:
-    """Pr[X >= x]; of noise wider than one table a number above it, by 0.3 % at most where x > 0."""
+    """Return Pr[X >= x], or an upper bound for noise wider than one table, at most 0.3 % larger where x > 0."""
     half = half_gaussian(rate, max(x, 1 - x))
     tail = half.mass(bits + 64) * exp_neg(rate * half.start**2, bits + 64)
     tail = tail / normaliser(rate, bits + 64)
@@ -509,5 +515,5 @@ def upper_tail(rate: Fraction, x: int, bits: int) -> Interval:
 def gaussian_cell(
     rate: Fraction, theta: float, sides: int, tau: float = 0.0, above: float | None = None
 ) -> GaussianCell:
-    """The law of one empty cell, made once."""
+    """Return the distribution of one empty cell, made once."""
     return GaussianCell(rate, theta, sides, tau, above)

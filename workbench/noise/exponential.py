@@ -1,10 +1,10 @@
 """The exponential mechanism, and records drawn from a Dirichlet posterior.
 
-A row's cumulative weights divide [0, 1) among its candidates, and one uniform number says which part it
-falls in. Floats decide unless it lies closer to a boundary than their error can be; then intervals do,
-with as many bits as that needs. Candidates too unlikely for a float keep their exact chance.
+The cumulative weights of a row divide [0, 1) among its candidates, and one uniform number falls into one of the
+parts. Floats decide unless the number is closer to a boundary than their error can be. Then intervals decide,
+with as many bits as necessary. Candidates that are too unlikely for a float keep their exact probability.
 
-Source  McSherry & Talwar, FOCS 2007, section 3; inversion is classical, exp(−x) by directed rounding
+Source  McSherry & Talwar, FOCS 2007, section 3. Inversion is classical. exp(−x) by directed rounding
         is ours.
 """
 
@@ -45,36 +45,43 @@ def exponential_mechanism(
     available: Bool[np.ndarray, "rows candidates"] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " rows"], Receipt]:
-    """Choose one candidate per row: i with probability ∝ exp(ε·score_i / (2·sensitivity)). ε-DP.
+    """Choose one candidate i per row with probability ∝ exp(ε·score_i / (2·sensitivity)), which is ε-DP.
 
-    Rows are disjoint parts of the data, all of them paid for by one ε. With `monotone` a unit that is
-    added moves all scores of its row up, or all of them down, and ∝ exp(ε·score_i / sensitivity) will
-    do: each weight falls by a factor in [e^−ε, 1] and so does their sum.
+    Rows are disjoint parts of the data, and one ε pays for all of them. With `monotone`, an added unit moves
+    all scores of its row up, or all of them down. Then ∝ exp(ε·score_i / sensitivity) suffices, because
+    each weight changes by a factor in [e^−ε, 1] and so does their sum.
 
-    Integers stay as they are; floats are first rounded down to the multiples of `grid`. ⌊·⌋ is
-    monotone, and moves by integers as its argument does: so a unit moves the rounded scores of a
-    row by at most ⌈sᵢ/grid⌉ steps, in the direction in which it moves the scores, and those of all rows
-    that it touches by less than Σ (sᵢ/grid + 1): at most ⌈sensitivity/grid⌉ + rows_per_unit − 1. How
-    far it moves them in floating point, errors of their computation included, is for the caller to
-    count.
+    Integer scores stay as they are. Floats are first rounded down to multiples of `grid`. Rounding down is
+    monotone and commutes with integer shifts, so a unit moves the rounded scores of row i by at most
+    ⌈sᵢ/grid⌉ steps, in the direction in which it moves the scores. The scores of all rows that it touches
+    move by less than Σ (sᵢ/grid + 1), which is at most ⌈sensitivity/grid⌉ + rows_per_unit − 1. The caller
+    must include the error of computing scores in floating point in the sensitivity.
 
     Parameters
     ----------
-    scores : int or float [rows, candidates]; −inf is never chosen, which is public knowledge.
-    sensitivity : a unit moves each score of row i by at most some sᵢ, Σ sᵢ <= `sensitivity`.
-    epsilon : what all choices cost together.
-    monotone : whether a unit moves all scores of a row in the same direction.
-    grid : a public power of two; a thousandth of the sensitivity or less, if not given.
-    rows_per_unit : of how many rows one unit may move float scores; all, if not given.
-    available : bool[rows, candidates], who may be chosen: public, at least one in each row.
-    rng : a seeded generator for choices that can be replayed, or None to publish.
+    scores : int or float [rows, candidates]
+        Scores. −inf is never chosen, and where it stands must be public.
+    sensitivity : number
+        Bound on Σ sᵢ, where one unit moves each score of row i by at most sᵢ.
+    epsilon : number
+        Cost of all choices together.
+    monotone : bool
+        Whether a unit moves all scores of a row in the same direction.
+    grid : float, optional
+        Public power of two. Default a thousandth of the sensitivity or less.
+    rows_per_unit : int, optional
+        Number of rows whose float scores one unit may move. Default all.
+    available : bool[rows, candidates], optional
+        Which candidates may be chosen. It is public, with at least one candidate per row.
+    rng : Generator, optional
+        Seeded generator for choices that can be replayed. None to publish.
 
     Returns
     -------
     int64[rows]
-        The candidate that each row chooses.
+        Candidate that each row chooses.
     Receipt
-        What the choices cost.
+        Cost of the choices.
 
     Raises
     ------
@@ -117,7 +124,7 @@ def exponential_mechanism(
 
 
 def _scores_moved(monotone: bool) -> Callable[[Any, Any], float]:
-    """How far scores are from others, given who is available: row by row the most, added up."""
+    """Return the sum over rows of the largest difference between two tables of scores, among available ones."""
 
     def distance(one: Any, other: Any) -> float:
         (scores, available), (others, also) = one, other
@@ -132,7 +139,7 @@ def _scores_moved(monotone: bool) -> Callable[[Any, Any], float]:
 
 
 def _default_grid(sensitivity: Fraction) -> float:
-    """The largest power of two that is sure to be at most a thousandth, or the next that is a float."""
+    """Return the largest power of two that is surely at most a thousandth, or the smallest float power."""
     exponent = sensitivity.numerator.bit_length() - sensitivity.denominator.bit_length() - 11
     return 2.0 ** max(-1074, min(exponent, 1023))
 
@@ -143,9 +150,9 @@ def sample_candidates(
     decay: Fraction,
     words: Words,
 ) -> Int[np.ndarray, " rows"]:
-    """Candidate i of a row with probability ∝ exp(decay · score_i) among those available, at least one.
+    """Draw candidate i of a row with probability ∝ exp(decay · score_i) among those available, at least one.
 
-    Scores are integers, perhaps as floats; they count as ±2^61 beyond it.
+    Scores are integers, possibly stored as floats. Scores beyond ±2^61 count as ±2^61.
     """
     rows, candidates = scores.shape
     chosen = np.empty(rows, np.int64)
@@ -181,11 +188,11 @@ def _by_floats(
     decay: float,
     uniform: UInt64[np.ndarray, " rows"],
 ) -> tuple[Int[np.ndarray, " rows"], Bool[np.ndarray, " rows"]]:
-    """Which candidates the uniform numbers fall on, and where floats cannot tell.
+    """Return the candidates that the uniform numbers fall on, and where floats cannot decide.
 
     The largest weight is 1, and a total at least 1. With x = decay·behind, rounding x moves a weight by
-    x·e^−x·2^−52 < 2^−53, an exp right to 2^−41 moves the total by that part of itself, and a sum of n
-    weights is right to n·2^−53 of itself: the margin covers all of it.
+    x·e^−x·2^−52 < 2^−53, an exp with relative error 2^−41 moves the total by the same relative amount, and
+    a sum of n weights has a relative error of n·2^−53. The margin covers all of this.
     """
     rows, n = behind.shape
     upper = np.exp(behind * -decay)
@@ -205,7 +212,7 @@ def _by_floats(
 def _by_intervals(
     behind: Int[np.ndarray, " candidates"], decay: Fraction, word: int, words: Words
 ) -> int:
-    """The candidate on which a uniform number falls whose first 64 bits are `word`."""
+    """Return the candidate on which a uniform number falls whose first 64 bits are `word`."""
     u = word
     known_bits = 64
     bits = 192
@@ -235,7 +242,7 @@ def _cumulative(
 
 
 def _weight(x: Fraction, bits: int) -> Interval:
-    """exp(−x), which is 1 at 0, and below 2^−bits where x > bits."""
+    """Enclose exp(−x), which is 1 at 0 and below 2^−bits where x > bits."""
     if not x:
         return Interval.of(1, bits)
     return Interval(0, 1, bits) if x > bits else exp_neg(x, bits)
@@ -245,7 +252,7 @@ def _weight(x: Fraction, bits: int) -> Interval:
 
 
 class SyntheticCounts(NamedTuple):
-    """Keys of cells, sorted, how many synthetic records each has, and what they cost."""
+    """Sorted keys of cells, the number of synthetic records in each, and a receipt."""
 
     keys: Int[np.ndarray, " k"]
     counts: Int[np.ndarray, " k"]
@@ -262,26 +269,34 @@ def dirichlet_multinomial(
     cost: DP,
     rng: np.random.Generator | None = None,
 ) -> SyntheticCounts:
-    """Synthetic records: p ~ Dirichlet(alpha + counts) over all `size` cells, then `records` from p.
+    """Draw synthetic records: p ~ Dirichlet(alpha + counts) over all `size` cells, then `records` from p.
 
-    The empty cells are one class of the Dirichlet law until it is known how many records they get; if
-    few, those then take cells one by one, as in a Pólya urn (Blackwell & MacQueen, Annals of Statistics
-    1973). Drawn with floats: the receipt says `idealised`, and is about the replacement of a record.
+    The empty cells are one class of the Dirichlet distribution until the number of their records is known. If
+    it is small, the records take cells one by one, as in a Pólya urn (Blackwell & MacQueen, Annals of
+    Statistics 1973). The draws use floats, so the receipt says `idealised`. It is for the replacement of a
+    record.
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted.
-    counts : int[n], their counts.
-    size : the cells of the domain.
-    alpha : the prior weight of each cell, in records.
-    records : how many to draw.
-    cost : what the caller proves of `alpha`.
-    rng : a seeded generator for draws that can be replayed, or None.
+    keys : int64[n]
+        Sorted keys of the non-empty cells.
+    counts : int[n]
+        Their counts.
+    size : int
+        Number of cells of the domain.
+    alpha : float
+        Prior weight of each cell, in records.
+    records : int
+        Number of records to draw.
+    cost : DP
+        Cost that the caller has proved for `alpha`.
+    rng : Generator, optional
+        Seeded generator for draws that can be replayed.
 
     Returns
     -------
     SyntheticCounts
-        The cells that got any records, and how many.
+        Cells with at least one record, and their numbers of records.
 
     Raises
     ------
@@ -306,7 +321,7 @@ def posterior_counts(
     records: int,
     floats: np.random.Generator,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Cells and how many records they get."""
+    """Draw cells and the number of records that each gets."""
     empty = size - len(keys)
     weights = floats.standard_gamma(np.append(empty * alpha, counts + alpha))
     weights /= (

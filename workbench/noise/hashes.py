@@ -1,12 +1,12 @@
 """Public hash functions of keys, and the loops over them.
 
-h(x) = ((a + x_high)·(b + x_low) + c) mod 2^64 with three random words a, b, c and the key's halves of
-32 bits each: its upper 33 bits are uniform, and independent for any two keys. Alone it is so regular
-that in a sketch all pairs of keys at one distance tend to collide together, which makes sums over many
-cells far worse than their variance should be. Keys of a sketch are therefore mixed first, by a random
-bijection of 64 bits, after which hardly two pairs have the same distance.
+h(x) = ((a + x_high)·(b + x_low) + c) mod 2^64, with three random words a, b, c and the halves of the key of
+32 bits each. The upper 33 bits are uniform, and independent for any two keys. Used alone, h is so regular that
+all pairs of keys at the same distance tend to collide together in a sketch. Sums over many cells would then be
+far worse than their variance suggests. The keys of a sketch are therefore first mixed by a random bijection of
+64 bits, after which hardly any two pairs have the same distance.
 
-Source  Thorup, "High Speed Hashing for Integers and Strings", 2015: pair-multiply-shift; the mixing has
+Source  Thorup, "High Speed Hashing for Integers and Strings", 2015: pair-multiply-shift. The mixing has
         the form of MurmurHash3's finaliser, with random multipliers.
 """
 
@@ -41,7 +41,7 @@ def _hash(x, a, b, c):
 
 @njit(cache=True, nogil=True)
 def _mixed(x, a, b):
-    """A bijection of 64 bits."""
+    """Apply a bijection of 64 bits."""
     x = (x ^ (x >> _HALF)) * (a | _ONE)
     x = (x ^ (x >> _HALF)) * (b | _ONE)
     return x ^ (x >> _HALF)
@@ -57,10 +57,10 @@ def _eight(parameters):
 
 @njit(cache=True, nogil=True)
 def add_counts(keys, counts, parameters, out):
-    """Add every count, with its key's sign, to its key's bucket: one row of a sketch.
+    """Add every count, with the sign of its key, to the bucket of its key, in one row of a sketch.
 
-    Signs have a hash function of their own: the variance needs that signs of two keys are independent
-    of each other given the buckets of three.
+    Signs have their own hash function. The variance requires that the signs of two keys are independent
+    given the buckets of three keys.
     """
     a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(out.size)
@@ -73,7 +73,7 @@ def add_counts(keys, counts, parameters, out):
 
 @njit(cache=True, nogil=True)
 def sum_buckets(lo, hi, parameters, row, out):
-    """out[i] = Σ over keys in [lo[i], hi[i]) of their signed buckets in one row of a sketch."""
+    """Write out[i] = Σ over keys in [lo[i], hi[i]) of their signed buckets in one row of a sketch."""
     a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(row.size)
     bucket_of = np.empty(_CELLS_AT_ONCE, np.uint64)
@@ -102,7 +102,9 @@ def sum_buckets(lo, hi, parameters, row, out):
 
 
 def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, " buckets"]:
-    """Buckets in half the memory, if they fit and more cells are visited: more of them stay in cache."""
+    """Halve the memory of buckets if they fit and more cells are visited, so that more of them stay in
+    cache.
+    """
     if cells < row.size or row.min() < -(2**31) or row.max() >= 2**31:
         return row
     return row.astype(np.int32)
@@ -110,7 +112,7 @@ def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, "
 
 @njit(cache=True, nogil=True)
 def set_bits(keys, levels, parameters, bits):
-    """Set the bits of every key's first levels; a key has one bit a level."""
+    """Set the bits for the first levels of every key. A key has one bit per level."""
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(keys.size):
         x = np.uint64(keys[i])
@@ -121,10 +123,9 @@ def set_bits(keys, levels, parameters, bits):
 
 @njit(cache=True, nogil=True)
 def sum_levels(lo, hi, parameters, bits, out):
-    """out[i] = Σ over keys in [lo[i], hi[i]) of the level that fits the key's bits best.
+    """Write out[i] = Σ over keys in [lo[i], hi[i]) of the level that fits the bits of the key best.
 
-    A walk goes up with every set bit and down with every other; the level is the mean place of its
-    maxima.
+    A walk goes up at every set bit and down at every other. The level is the mean position of its maxima.
     """
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(lo.size):
@@ -154,7 +155,7 @@ def _power(n):
 
 
 class Visited(NamedTuple):
-    """The ranges that make up queries, and which query each is of; None where they are the queries."""
+    """Ranges that make up queries, and the query of each range, or None if ranges and queries are the same."""
 
     ranges: Ranges
     which: Int[np.ndarray, " pieces"] | None
@@ -164,7 +165,7 @@ class Visited(NamedTuple):
     def sums(
         self, kernel: Callable[..., None], *arguments: Any
     ) -> Float[np.ndarray, " queries"]:
-        """What a kernel sums over each range, as sums of queries."""
+        """Return the sums over queries of what a kernel sums over each range."""
         sums = np.empty(len(self.ranges))
 
         def visit(part: slice) -> None:
@@ -175,7 +176,7 @@ class Visited(NamedTuple):
 
 
 def visited_ranges(workload: Recipe, domain: Domain, lookups: int) -> Visited:
-    """The ranges that make up each query, if all cells can be visited at so many look-ups each."""
+    """Return the ranges of each query, if all of its cells can be visited at so many look-ups each."""
     if not isinstance(workload, Ranges | Subsets | Selections):
         raise ValueError(
             f"{type(workload).__name__} are not answered from hashed cells: they visit each cell of a "
@@ -198,7 +199,7 @@ def visited_ranges(workload: Recipe, domain: Domain, lookups: int) -> Visited:
 
 @njit(cache=True, nogil=True)
 def _cells(lo, hi):
-    """How many cells ranges have, without arrays as long as they are."""
+    """Return the number of cells in ranges, without an array of that length."""
     total = 0.0
     for i in range(lo.size):
         total += hi[i] - lo[i]
@@ -206,10 +207,10 @@ def _cells(lo, hi):
 
 
 def to_hex(parameters: UInt64[np.ndarray, "functions parameters"]) -> str:
-    """Hash functions as text."""
+    """Return hash functions as text."""
     return parameters.astype("<u8").tobytes().hex()
 
 
 def from_hex(text: str, parameters: int) -> UInt64[np.ndarray, "functions parameters"]:
-    """Hash functions, of so many parameters each, from their text."""
+    """Return hash functions, each with so many parameters, from their text."""
     return np.frombuffer(bytes.fromhex(text), "<u8").astype(np.uint64).reshape(-1, parameters)

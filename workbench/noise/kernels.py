@@ -1,4 +1,4 @@
-"""The loops that cannot be arrays, compiled."""
+"""Compiled loops that array operations cannot express."""
 
 import numpy as np
 
@@ -7,7 +7,9 @@ from workbench.compiled import njit
 
 @njit(cache=True, nogil=True)
 def gather(u, table, unsure, out, where):
-    """out[i] += table[u[i]]; the places of `unsure` entries go to `where`; returns how many."""
+    """Compute out[i] += table[u[i]], write the places of `unsure` entries to `where`, and return their
+    number.
+    """
     k = 0
     for i in range(u.size):
         x = table[u[i]]
@@ -21,7 +23,9 @@ def gather(u, table, unsure, out, where):
 
 @njit(cache=True, nogil=True)
 def toss(drawn, chance, margin, heads, near):
-    """heads[i] = 64-bit uniform < chance[i]; places closer than `margin` go to `near`; how many."""
+    """Set heads[i] = (64-bit uniform < chance[i]), write places closer than `margin` to `near`, and count
+    them.
+    """
     k = 0
     for i in range(drawn.size):
         distance = (drawn[i] >> 11) * 2.0**-53 - chance[i]
@@ -42,7 +46,7 @@ def flip(values, words):
 
 @njit(cache=True, nogil=True)
 def toggle(bits, places, start):
-    """Change the bits at start + places, 64 in a word."""
+    """Change the bits at start + places, with 64 bits per word."""
     for at in places:
         place = np.uint64(start + at)
         bits[place >> np.uint64(6)] ^= np.uint64(1) << (place & np.uint64(63))
@@ -50,9 +54,9 @@ def toggle(bits, places, start):
 
 @njit(cache=True, nogil=True)
 def advance(gaps, start, end, out, k):
-    """Write the places that `gaps` (uint64) leave from `start` on, as long as they lie below `end`.
+    """Write the places that `gaps` (uint64) leave from `start` on, while they are below `end`.
 
-    Returns how many are written in all, and where the next gap starts (`end` when past it).
+    Return how many were written in all, and where the next gap starts (`end` if it is past the end).
     """
     for i in range(gaps.size):
         if gaps[i] >= end - start:
@@ -65,11 +69,11 @@ def advance(gaps, start, end, out, k):
 
 @njit(cache=True, nogil=True)
 def merge(keys, noisy, kept, ranks, values, chosen, start, out_keys, out_values):
-    """Kept occupied cells, and chosen empty ones by their rank among those not in `keys`, in key order.
+    """Merge kept occupied cells with chosen empty ones, given by rank among the keys not in `keys`, in key
+    order.
 
-    Ranks count from the cell `start` on.
-
-    Which of the two comes next is a coin toss, so the loop computes it and never branches on it.
+    Ranks count from the cell `start` on. Which of the two comes next is a coin toss, so the loop computes it
+    and never branches on it.
     """
     i, j, k = 0, 0, 0
     while i < keys.size and j < ranks.size and k < out_keys.size:
@@ -103,14 +107,14 @@ def _inverse(value, u, tau, above):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def invert(values, drawn, tau, above, out):
-    """Inverse priorities: `drawn` scaled to the interval (1/max(|v|, above), 1/max(|v|, tau)]."""
+    """Scale `drawn` to inverse priorities in the interval (1/max(|v|, above), 1/max(|v|, tau)]."""
     for i in range(values.size):
         out[i] = _inverse(values[i], drawn[i], tau, above)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def list_below(values, drawn, tau, above, limit, places):
-    """The places of inverse priorities, as `invert` has them, that are at most `limit`; how many."""
+    """List the places of inverse priorities (as `invert` computes them) of at most `limit`, and count them."""
     k = 0
     for i in range(values.size):
         places[k] = i
@@ -122,7 +126,7 @@ def list_below(values, drawn, tau, above, limit, places):
 def between(values, low, high, out, k):
     """Append the values above `low` and at most `high` to out[:k].
 
-    Returns how many values are at most `low`, and how many there are then in `out`.
+    Return how many values are at most `low`, and how many are then in `out`.
     """
     below = 0
     for i in range(values.size):
@@ -135,9 +139,10 @@ def between(values, low, high, out, k):
 
 @njit(cache=True, nogil=True)
 def take(values, low, high, taken, unsure, start, k):
-    """taken[i] = values[i] <= low; the places, from `start` on, of those up to `high` go to unsure[k:].
+    """Set taken[i] = (values[i] <= low), and append the places, from `start` on, of values up to `high` to
+    unsure[k:].
 
-    Returns how many there are then in `unsure`.
+    Return how many are then in `unsure`.
     """
     for i in range(values.size):
         taken[i] = values[i] <= low
@@ -148,9 +153,9 @@ def take(values, low, high, taken, unsure, start, k):
 
 @njit(cache=True, nogil=True)
 def urn(cells, prior, rng, out):
-    """A Pólya urn: each draw repeats one of the t before it with chance t/(t + prior), or is fresh.
+    """Draw from a Pólya urn: each draw repeats one of the t earlier ones with probability t/(t + prior).
 
-    A fresh one is a uniform cell, perhaps one that was drawn before.
+    Otherwise it is fresh: a uniform cell, which may have been drawn before.
     """
     for t in range(out.size):
         u = rng.random() * (t + prior)
@@ -159,7 +164,10 @@ def urn(cells, prior, rng, out):
 
 @njit(cache=True, nogil=True)
 def propose(drawn, coins, shift, sure, places, unsure):
-    """Places by the first bits of each word; those of coins of `sure` and more go to `unsure`; how many."""
+    """Write places from the first bits of each word.
+
+    Write coins of `sure` and above to `unsure` and count them.
+    """
     k = 0
     for i in range(drawn.size):
         places[i] = drawn[i] >> shift
@@ -170,9 +178,9 @@ def propose(drawn, coins, shift, sure, places, unsure):
 
 @njit(cache=True, nogil=True)
 def place(blocks, drawn, shift, start, sure, unsure):
-    """Blocks of 2^shift values from `start` on become values: the first bits of each word say which.
+    """Turn blocks of 2^shift values from `start` on into values. The first bits of each word choose the block.
 
-    Indices whose last 16 bits are at least `sure` go to `unsure`; returns how many.
+    Indices whose last 16 bits are at least `sure` go to `unsure`. Return their number.
     """
     k = 0
     for i in range(blocks.size):

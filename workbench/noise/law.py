@@ -1,4 +1,4 @@
-"""The law of the noise on each released number, by its kind and its rate; public."""
+"""Distribution of the noise on each released number, given by its kind and rate. It is public."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REACH = 12  # standard deviations, beyond which a Gaussian is nothing to a floa
 
 
 class Moments(NamedTuple):
-    """What an empty cell adds to an answer, if it passes: mean and mean square."""
+    """Mean and mean square of the amount that an empty cell adds to an answer."""
 
     mean: float
     square: float
@@ -47,13 +47,14 @@ class Law:
 
     @property
     def variance(self) -> float:
-        """E X², in counts squared."""
+        """Return the variance, in counts squared."""
         if self.kind == GEOMETRIC:
             return geometric_variance(float(self.rate))
         return _gaussian_variance(float(self.rate))
 
     def empty_cell(self, theta: float, sides: int) -> Moments:
-        """Return the moments of noise v that passes |v| >= θ (two sides) or v >= θ, at whole v other than 0.
+        """Return the moments of noise v that passes |v| >= θ (two sides) or v >= θ, for integers v other
+        than 0.
 
         Geometric: with t = ⌈θ⌉ and Pr[v] = (1−α)/(1+α)·α^|v|, Σ v·α^v over v >= t is
         α^t·(t/(1−α) + α/(1−α)²), and Σ v²·α^v is α^t·(t²/(1−α) + 2tα/(1−α)² + α(1+α)/(1−α)³).
@@ -72,30 +73,30 @@ class Law:
         return Moments(0.0 if sides == 2 else mean, sides * square)
 
     def absent_at_most(self, cut: float, sides: int) -> float:
-        """Return the most that an absent cell may hold, in counts, or 0 if its noisy value is 0."""
+        """Return the largest count that an absent cell may hold, or 0 if its noisy value is 0."""
         if cut <= 1 and sides == 2:
             return 0.0
         return cut + DEVIATIONS * sqrt(self.variance)
 
     def upper_tail(self, low: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-        """Gaussian values >= `low` and their chances: each, or the middle of so few that it is the same."""
+        """Return Gaussian values >= `low` with their probabilities, grouped where neighbours hardly differ."""
         return _gaussian_tail(float(self.rate), low)
 
     def of_nodes(self, nodes: NodeBlock) -> Law:
-        """The law on the nodes of a block, where this is that of a whole release in a basis."""
+        """Return the distribution on the nodes of a block, if this is the one of a whole release in a basis."""
         if self.kind == GEOMETRIC:
             return Law(self.kind, self.rate * nodes.share / nodes.nodes_per_count)
         return Law(self.kind, self.rate * nodes.weight)
 
 
 def geometric_variance(decay: float) -> float:
-    """2α/(1−α)² with α = exp(−decay): the variance of two-sided geometric noise."""
+    """Return 2α/(1−α)² with α = exp(−decay), the variance of two-sided geometric noise."""
     return 2 * exp(-decay) / expm1(-decay) ** 2  # 1 − α would cancel
 
 
 @lru_cache(256)
 def _gaussian_variance(rate: float) -> float:
-    """1/(2·rate) to within 10⁻⁹ of itself, unless it is below 2, where the law is summed."""
+    """Return 1/(2·rate), with relative error 10⁻⁹, unless it is below 2, where the distribution is summed."""
     if rate < 0.25:
         return 0.5 / rate
     values, chances = _gaussian_tail(rate, 1)
@@ -115,7 +116,7 @@ def _gaussian_tail(rate: float, low: int) -> Any:
 
 
 def law_to_json(law: Law | None) -> Any:
-    """What files hold: a number for ε/Δ, as they always did; else kind and rate."""
+    """Return what files hold: the number ε/Δ for geometric noise, and otherwise kind and rate."""
     if law is None:
         return None
     rate = float(law.rate)
@@ -123,7 +124,7 @@ def law_to_json(law: Law | None) -> Any:
 
 
 def law_from_json(stored: Any) -> Law | None:
-    """The law that `law_to_json` wrote."""
+    """Return the distribution that `law_to_json` wrote."""
     if stored is None:
         return None
     law = Law(**stored) if isinstance(stored, dict) else Law(GEOMETRIC, stored)

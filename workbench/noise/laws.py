@@ -1,13 +1,14 @@
-"""Exact geometric distributions at array speed, and decisions that never rest on rounding.
+"""Exact geometric distributions at array speed, and decisions that never depend on rounding.
 
-Exact: A real number is held as a function of a precision: `real(bits)` is an `Interval` of two integers that
-encloses 2^bits times the number. Whoever compares a uniform variate with it draws further bits, and
-asks for further precision, until the answer is certain.
+Exactness. A real number is a function of a precision: `real(bits)` is an `Interval` of two integers that
+encloses 2^bits times the number. Code that compares a uniform variate with it draws further bits, and asks
+for more precision, until the answer is certain.
 
-Laws: A law's boundaries are held as integer enclosures. Sixteen bits of a uniform index a table that holds
-the outcome where no boundary is near; otherwise 48 more bits and a search; otherwise exact integers
-of growing precision. Tails are memoryless and drawn again. Wide laws split into blocks: the number of
-whole blocks is geometric, the place in a block is a uniform proposal accepted with its exact weight.
+Distributions. The boundaries of a distribution are integer enclosures. Sixteen bits of a uniform number index a
+table that holds the outcome if no boundary is near. Otherwise 48 more bits and a search decide, and then exact
+integers of growing precision. Tails are memoryless and drawn again. Wide distributions are split into blocks:
+the number of whole blocks is geometric, and the place in a block is a uniform proposal that is accepted
+with its exact weight.
 
 Source  inversion and memorylessness are classical; exp(−ε) by directed rounding is ours.
 """
@@ -37,7 +38,7 @@ _NEAR = (
 
 
 def is_below(word: int, real: Real, words: Words) -> bool:
-    """Whether a uniform number whose first 64 bits are `word` lies below `real`."""
+    """Return whether a uniform number whose first 64 bits are `word` is below `real`."""
     u, known, bits = word, 64, 192
     x = real(bits)
     while True:
@@ -55,9 +56,9 @@ def is_below(word: int, real: Real, words: Words) -> bool:
 def accept(
     chance: Float[np.ndarray, " n"], exact: Callable[[int, int], Interval], words: Words
 ) -> Bool[np.ndarray, " n"]:
-    """n independent coins: heads with probability exactly `exact(i, ·)`, of which `chance` is a float.
+    """Toss n independent coins: heads with probability exactly `exact(i, ·)`, which `chance` approximates.
 
-    The float decides alone unless the variate falls within 2^-40 of it.
+    The float decides alone unless the variate is within 2^-40 of it.
     """
     drawn, n = words(len(chance)), len(chance)
     heads, near = np.empty(n, bool), np.empty(n, np.int32)
@@ -75,16 +76,19 @@ _DIRECT = 0.01  # a decay per step above this fits one table
 
 
 class _Enclosures(NamedTuple):
-    """Boundaries of a law, and their precision: replaced as one, since threads share laws."""
+    """Boundaries of a distribution and their precision.
+
+    They are replaced together, because threads share them.
+    """
 
     bits: int
     edges: list[Interval]
 
 
 class Inversion:
-    """Outcomes 0 … len(boundaries) by inversion of a cumulative law, mapped to int16 `outcomes`.
+    """Outcomes 0 … len(boundaries) by inversion of a cumulative distribution, mapped to int16 `outcomes`.
 
-    `tails` are outcomes that the caller draws further; they never come out of the fast table.
+    `tails` are outcomes that the caller draws further. They never come from the fast table.
     """
 
     def __init__(
@@ -113,7 +117,7 @@ class Inversion:
     def add(
         self, out: Int[np.ndarray, " n"], words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Add a draw to every element of `out`; returns where draws were refined, and those draws."""
+        """Add a draw to every element of `out`, and return where draws were refined, with those draws."""
         u = words(-(-out.size // 4)).view(np.uint16)[: out.size]
         where = np.empty(out.size, np.int32)
         where = where[: kernels.gather(u, self.table, _UNSURE, out, where)]
@@ -130,7 +134,7 @@ class Inversion:
         return where, x
 
     def _place(self, u: int, words: Words) -> int:
-        """How many boundaries lie at or below a uniform number whose first 64 bits are given."""
+        """Return how many boundaries are at or below a uniform number whose first 64 bits are given."""
         known = 64
         refined = self.refined
         while True:
@@ -145,7 +149,7 @@ class Inversion:
 
 
 class Geometric:
-    """Pr[X >= k] = ratio^k on k = 0, 1, 2, …: failures before the first success."""
+    """Distribution Pr[X >= k] = ratio^k on k = 0, 1, 2, …, the number of failures before the first success."""
 
     def __init__(self, ratio: Real):
         decay = -log(float(ratio(192))) if float(ratio(192)) > 0.5 else log(2)
@@ -171,7 +175,7 @@ class Geometric:
         self.blocks = Inversion(boundaries, np.arange(tail + 1), tails=(tail,))
 
     def sample(self, n: int, words: Words) -> np.ndarray:
-        """n draws as uint64; a draw of 2^63 or more says no more than that."""
+        """Return n draws as uint64. A draw of 2^63 or more says only that the value is at least so large."""
         out = np.zeros(n, np.int64)
         chunk = getattr(words, "chunk", _CHUNK)
         for start in range(0, n, chunk):
@@ -193,10 +197,10 @@ class Geometric:
             blocks += self._places(out.size, substream(words))
 
     def _places(self, n: int, words: Words) -> np.ndarray:
-        """Pr[L = l] ∝ ratio^l below 2^shift: a uniform place kept with probability ratio^l.
+        """Draw Pr[L = l] ∝ ratio^l below 2^shift: a uniform place, kept with probability ratio^l.
 
-        That is at least `sure`/256, so that a byte of coin settles most; with the others, an exact
-        coin makes up for the difference.
+        That probability is at least `sure`/256, so a byte of coin decides most places. An exact coin corrects
+        the others.
         """
         drawn = words(n)
         coins = words(-(-n // 8)).view(np.uint8)
@@ -219,7 +223,7 @@ class Geometric:
 
 
 class TwoSidedGeometric:
-    """Pr[X = x] = (1 − α)/(1 + α) · α^|x|, α = exp(−decay) for a rational decay = ε/Δ."""
+    """Distribution Pr[X = x] = (1 − α)/(1 + α) · α^|x|, α = exp(−decay), for a rational decay = ε/Δ."""
 
     def __init__(self, decay: Fraction):
         self.rate = decay
@@ -254,7 +258,7 @@ class TwoSidedGeometric:
                 some[far] += sign * self._upper(far.size, own)
 
     def _upper(self, n: int, words: Words) -> np.ndarray:
-        """The law given X >= 0, which is what a tail adds to its start."""
+        """Return the distribution given X >= 0, which a tail adds to its start."""
         kept = np.empty(0, np.int64)
         while kept.size < n:
             x = np.zeros(4 * (n - kept.size) + 8, np.int64)
@@ -263,7 +267,7 @@ class TwoSidedGeometric:
         return kept[:n]
 
     def _wide(self, n: int, words: Words) -> np.ndarray:
-        """A magnitude and a fair sign; −0 is drawn again, so that 0 is not counted twice."""
+        """Draw a magnitude and a fair sign. −0 is drawn again, so that 0 is not counted twice."""
         x = np.zeros(n, np.int64)
         todo = np.arange(n)
         while todo.size:
@@ -276,5 +280,5 @@ class TwoSidedGeometric:
 
 @lru_cache(256)
 def two_sided(decay: Fraction) -> TwoSidedGeometric:
-    """The law of geometric noise at decay = ε/Δ; its tables, of up to 1.4 MB, are made once."""
+    """Return geometric noise with decay ε/Δ. Its tables, of up to 1.4 MB, are made once."""
     return TwoSidedGeometric(decay)

@@ -1,15 +1,13 @@
-"""One measurement of all cells, drawn by threads or processes, and the sparse summaries made of it.
+"""One measurement of all cells, drawn by threads or processes, and the sparse summaries made from it.
 
-Measurement.
-Priority sampling  The `size` + 1 largest priorities of all cells are among the `size` + 1 largest of each
-    part, surely. Parts list their cells down to a common guess of τ_s, which is lowered until enough came:
-    the guess says how far lists go, and not what is released. What is published is compared by exact
-    reals at one place; parts only leave out what `size` + 1 of their own cells exceed by more than floats
-    err, and reveal no bits beyond the first 64.
+Priority sampling. The `size` + 1 largest priorities of all cells are certainly among the `size` + 1 largest
+of each part. Parts list their cells down to a common guess of τ_s, which is lowered until enough cells
+came. The guess decides how far the lists go, and not what is released. Exact reals decide at one place what
+is published. A part leaves out only cells that `size` + 1 of its own cells exceed by more than
+floating-point error, and reveals no bits beyond the first 64.
 
-Summaries.
-Noise on the non-empty cells and the survivors among the empty ones are one measurement: together they
-have the law of noise on every cell, of which some are released.
+Summaries. Noise on the non-empty cells and the survivors among the empty ones are one measurement. Together
+they have the distribution of noise on every cell, of which some are released.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012.
 """
@@ -58,7 +56,7 @@ from workbench.value import Bool, Int, sealed
 
 
 class NoisyCells(NamedTuple):
-    """Keys of cells, sorted, their noisy values, and a receipt for each block."""
+    """Sorted keys of cells, their noisy values, and a receipt for each block."""
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -66,7 +64,7 @@ class NoisyCells(NamedTuple):
 
 
 class PrioritySample(NamedTuple):
-    """Keys of cells, sorted, their noisy values, τ_s, and a receipt for each block."""
+    """Sorted keys of cells, their noisy values, τ_s, and a receipt for each block."""
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -75,24 +73,31 @@ class PrioritySample(NamedTuple):
 
 
 class Measurement:
-    """Noise on all cells of some blocks, drawn in parts: one measurement, one receipt a block.
+    """Noise on all cells of some blocks, drawn in parts. It is one measurement with one receipt per block.
 
     Parameters
     ----------
-    blocks : sizes in cells, sensitivities in counts of the *whole* table, and the ε of each.
-    ranges : for each part its ranges of cells, in ascending order; together they hold each cell once.
-    theta : the filter, in counts.
-    sides : 2 for both signs, 1 for positive values only.
-    tau : the sampling threshold of `threshold_sample`, in counts; 0 for none.
-    size : how many cells `priority_sample` releases.
-    rng : None to publish; or 32 bytes from which all keys follow, for what can be replayed; or a seeded
-        generator, of which all is drawn in turn, in a single part.
+    blocks : sequence of Block
+        Sizes in cells, sensitivities in counts of the *whole* table, and the ε of each.
+    ranges : sequence
+        Ranges of cells for each part, in ascending order. Together they hold each cell once.
+    theta : number
+        Filter, in counts.
+    sides : int
+        2 for both signs, 1 for positive values only.
+    tau : number
+        Sampling threshold for `threshold_sample`, in counts. 0 for none.
+    size : int
+        Number of cells that `priority_sample` releases.
+    rng : bytes or Generator, optional
+        None to publish. 32 bytes, from which all keys follow, for noise that can be replayed. With a seeded
+        generator everything is drawn in turn, in a single part.
 
     Raises
     ------
     ValueError
-        If an argument is not allowed, ranges leave out a cell or repeat one, or an empty table would
-        already release too many cells.
+        If an argument is not allowed, ranges leave out or repeat a cell, or an empty table would already
+        release too many cells.
     """
 
     def __init__(
@@ -119,35 +124,37 @@ class Measurement:
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """What the measurement costs, one for each block, however many parts drew it."""
+        """Return the cost of the measurement, one receipt per block, however many parts drew it."""
         return tuple(block.receipt(self._source, "survivors") for block in self.blocks)
 
     def threshold_sample(self, draw: Callable[..., Sequence[NoisyPart]]) -> NoisyCells:
-        """What passes the filter and threshold sampling in all parts.
+        """Return the cells of all parts that pass the filter and threshold sampling.
 
         Parameters
         ----------
-        draw : `draw(function, *arguments)` calls `function(part, keys, counts, *arguments)` for each
-            part with its occupied cells, wherever they are, and returns the results in order.
+        draw : callable
+            `draw(function, *arguments)` calls `function(part, keys, counts, *arguments)` for each part with its
+            occupied cells, wherever they are, and returns the results in order.
 
         Returns
         -------
         NoisyCells
-            Keys and noisy values of what is released, and a receipt for each block.
+            Keys and noisy values to release, and a receipt for each block.
         """
         return NoisyCells(*self.join(draw(survivors)), self.receipts)
 
     def priority_sample(self, draw: Callable[..., Sequence[Any]]) -> PrioritySample:
-        """The `size` cells of the largest priorities among all parts, as `threshold_sample` is given.
+        """Return the `size` cells with the largest priorities among all parts.
 
         Parameters
         ----------
-        draw : as for `threshold_sample`; `priority_sample` calls it twice, or more often.
+        draw : callable
+            The same as for `threshold_sample`. `priority_sample` calls it twice or more often.
 
         Returns
         -------
         PrioritySample
-            Keys and noisy values of what is released, τ_s, and a receipt for each block.
+            Keys and noisy values to release, τ_s, and a receipt for each block.
         """
         guess = _Guess(self.parts, self.size, draw(sample))
         while True:
@@ -158,14 +165,14 @@ class Measurement:
     def threshold_sample_of(
         self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
     ) -> NoisyCells:
-        """`threshold_sample` of a table at hand."""
+        """Return the `threshold_sample` of a table in memory."""
         runs = self._draw(draw_survivors, keys, counts, threads)
         return NoisyCells(*merged_on_threads(runs, threads), self.receipts)
 
     def priority_sample_of(
         self, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], threads: int
     ) -> PrioritySample:
-        """`priority_sample` of a table at hand."""
+        """Return the `priority_sample` of a table in memory."""
         parts = self._draw(Prioritised, keys, counts, threads)
         guess = _Guess(self.parts, self.size, [part.sample(len(parts)) for part in parts])
         while True:
@@ -190,7 +197,7 @@ class Measurement:
         counts: Int[np.ndarray, " n"],
         threads: int,
     ) -> list[Any]:
-        """`function(part, keys, counts, source)` of each part; a single one draws from `rng` in turn."""
+        """Call `function(part, keys, counts, source)` for each part. A single part draws from `rng` in turn."""
         if len(self.parts) == 1:
             return [function(self.parts[0], keys, counts, self._source)]
 
@@ -204,7 +211,7 @@ class Measurement:
     def join(
         self, results: Sequence[NoisyPart]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Keys, sorted, and noisy values of all parts, whose results come in order."""
+        """Return sorted keys and noisy values of all parts, whose results come in order."""
         pieces = []
         for part, (keys, values) in zip(self.parts, results, strict=True):
             starts = [run.start for run in part.runs]
@@ -234,7 +241,9 @@ class Measurement:
 
 
 class _Guess:
-    """Guesses of τ_s from above, until enough cells lie above the last, or all that pass are listed."""
+    """Guesses of τ_s from above, until enough cells are above the last one or all cells that pass are
+    listed.
+    """
 
     def __init__(self, parts: Sequence[Part], size: int, samples: Sequence[Sample]):
         part = parts[0]
@@ -254,7 +263,10 @@ class _Guess:
         self.taus = [max(guess, self.least)]
 
     def is_enough(self, listed: int) -> bool:
-        """Whether the last guess suffices for so many cells above it; if not, the next is half of it."""
+        """Return whether the last guess suffices for so many cells above it.
+
+        If not, halve it for the next round.
+        """
         if self.taus[-1] <= self.least or listed > self.size:
             return True
         self.taus.append(max(self.taus[-1] / 2, self.least))
@@ -277,26 +289,34 @@ def threshold_sample(
     rng: np.random.Generator | None = None,
     threads: int | None = None,
 ) -> NoisyCells:
-    """Noise on all cells of all blocks, of which those that pass a filter and sampling are returned.
+    """Add noise to all cells of all blocks, and return those that pass a filter and sampling.
 
-    A value passes if |v| >= theta (sides = 2) or v >= theta (sides = 1) and, with tau > 0, is then kept
-    with probability min(|v|/tau, 1).
+    A value passes if |v| >= theta (sides = 2) or v >= theta (sides = 1). If tau > 0, it is then kept with
+    probability min(|v|/tau, 1).
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted; blocks are numbered through.
-    counts : int[n], their counts.
-    blocks : sizes in cells, sensitivities, and the ε, or ρ, of each.
-    theta : the filter, in counts.
-    sides : 2 for both signs, 1 for positive values only.
-    tau : the sampling threshold, in counts; 0 for none.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
-    threads : how many draw without a generator; as `threads.thread_count` says.
+    keys : int64[n]
+        Sorted keys of the non-empty cells. Keys are numbered through all blocks.
+    counts : int[n]
+        Their counts.
+    blocks : sequence of Block
+        Sizes in cells, sensitivities, and the ε or ρ of each.
+    theta : number
+        Filter, in counts.
+    sides : int
+        2 for both signs, 1 for positive values only.
+    tau : number
+        Sampling threshold, in counts. 0 for none.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
+    threads : int, optional
+        Number of threads that draw without a generator. `threads.thread_count` gives the default.
 
     Returns
     -------
     NoisyCells
-        Keys and noisy values of what is released, and a receipt for each block.
+        Keys and noisy values to release, and a receipt for each block.
 
     Raises
     ------
@@ -328,13 +348,15 @@ def threshold_sample_public(
 
     Parameters
     ----------
-    noisy : int64[n], public.
-    theta, sides, tau, rng : as for `threshold_sample`.
+    noisy : int64[n]
+        Public noisy values.
+    theta, sides, tau, rng
+        The same as for `threshold_sample`.
 
     Returns
     -------
     bool[n]
-        Whether each is kept.
+        Whether each value is kept.
     """
     return passes_and_sampled(noisy, theta, sides, tau, Source.of(rng))
 
@@ -350,24 +372,32 @@ def priority_sample(
     rng: np.random.Generator | None = None,
     threads: int | None = None,
 ) -> PrioritySample:
-    """Noise on all cells of all blocks, of which the `size` with the largest priorities are returned.
+    """Add noise to all cells of all blocks, and return the `size` cells with the largest priorities.
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted; blocks are numbered through.
-    counts : int[n], their counts.
-    blocks : sizes in cells, sensitivities, and the ε, or ρ, of each.
-    theta : a filter before sampling, in counts.
-    size : how many cells are released, or fewer if no more pass.
-    sides : 2 for both signs, 1 for positive values only.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
-    threads : how many draw without a generator; as `threads.thread_count` says.
+    keys : int64[n]
+        Sorted keys of the non-empty cells. Keys are numbered through all blocks.
+    counts : int[n]
+        Their counts.
+    blocks : sequence of Block
+        Sizes in cells, sensitivities, and the ε or ρ of each.
+    theta : number
+        Filter before sampling, in counts.
+    size : int
+        Number of cells to release. Fewer are released if fewer pass the filter.
+    sides : int
+        2 for both signs, 1 for positive values only.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
+    threads : int, optional
+        Number of threads that draw without a generator. `threads.thread_count` gives the default.
 
     Returns
     -------
     PrioritySample
-        Keys and noisy values of what is released, τ_s, the next priority (0 if no more than `size`
-        cells pass), and a receipt for each block.
+        Keys and noisy values to release, the next priority τ_s (0 if at most `size` cells pass), and a
+        receipt for each block.
 
     Raises
     ------
@@ -395,13 +425,15 @@ def priority_sample_public(
 
     Parameters
     ----------
-    noisy : int64[n], public.
-    theta, size, sides, rng : as for `priority_sample`.
+    noisy : int64[n]
+        Public noisy values.
+    theta, size, sides, rng
+        The same as for `priority_sample`.
 
     Returns
     -------
     bool[n]
-        Whether each is kept.
+        Whether each value is kept.
     float
         τ_s.
     """
@@ -418,7 +450,7 @@ def _threads_and_ranges(
     rng: np.random.Generator | None,
     threads: int | None,
 ) -> tuple[int, Sequence[Ranges]]:
-    """How many threads draw, and the ranges of their parts; a seeded generator is drawn in turn."""
+    """Return the number of threads and the ranges of their parts. With a seeded generator there is one part."""
     threads = thread_count(threads)
     if rng is not None or threads == 1 or len(keys) + expected < CELLS_FOR_THREADS:
         return 1, [[(0, size)]]

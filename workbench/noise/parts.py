@@ -1,13 +1,14 @@
 """The parts of one measurement: blocks of cells, their keys, and the noise drawn on each part.
 
-A part is some runs of cells; parts together hold each cell once. Noise, coins and priorities of different
-cells are independent, and a cell's own law does not depend on its part, so that joining what parts release
-restricts nothing and repeats nothing: the joint law is that of one part, whatever the cuts, even where
-they follow private data. Hence one measurement, and one receipt for each block.
+A part is a set of runs of cells, and the parts together hold each cell once. Noise, coins and priorities of
+different cells are independent, and the distribution for a cell does not depend on its part. Joining the
+results of parts therefore restricts and repeats nothing: the joint distribution is the one of a single
+part, however the cells are divided, even if the division follows private data. This is one measurement,
+with one receipt per block.
 
-Every draw of a part follows from the part's secret key. A part that is drawn twice, by a task that was
-repeated or in a second round, gives the same noise again; so a part is drawn for one table only. A part
-and what is released tell the data: parts stay where the data is, and are never written.
+Every draw of a part follows from the secret key of the part. If a part is drawn twice, by a task that was
+repeated or in a second round, it gives the same noise again, so a part is drawn for one table only. A part
+and its results reveal the data. Parts stay where the data is, and are never written.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
 
 
 class Block(NamedTuple):
-    """Consecutive cells with one noise law: a unit moves them by at most `l1`, `epsilon` pays.
+    """Consecutive cells with one noise distribution. A unit moves them by at most `l1`, and `epsilon` pays.
 
-    `linf` is how far it moves any one of them; `l1`, if not given. The receipt's ρ follows from it.
+    `linf` is the largest change of any one cell, by default `l1`. The receipt's ρ follows from it.
     """
 
     size: int
@@ -71,22 +72,24 @@ AnyBlock = Block | GaussianBlock
 
 
 def as_block(block: Any) -> AnyBlock:
-    """A block as it is, or the one of these fields."""
+    """Return a block as it is, or make one from a tuple of its fields."""
     return block if isinstance(block, GaussianBlock) else Block(*block)
 
 
 def check_size(size: int, released: float) -> None:
-    """Refuse, from public quantities alone, a summary too large to hold.
+    """Refuse a summary that is too large to hold, based on public quantities only.
 
     Parameters
     ----------
-    size : how many cells the domain has.
-    released : how many of them an empty table is expected to release.
+    size : int
+        Number of cells of the domain.
+    released : float
+        Expected number of cells that an empty table releases.
 
     Raises
     ------
     ValueError
-        If those are more than `MAX_RELEASED_CELLS`.
+        If that number is above `MAX_RELEASED_CELLS`.
     """
     if released > MAX_RELEASED_CELLS:
         raise ValueError(
@@ -96,7 +99,7 @@ def check_size(size: int, released: float) -> None:
 
 
 def passes(noisy: Int[np.ndarray, " n"], theta: int, sides: int) -> Bool[np.ndarray, " n"]:
-    """Which values reach θ, on one side or on both."""
+    """Return which values reach θ, on one side or on both."""
     if sides == 1:
         return noisy >= theta
     return (noisy >= theta) | (noisy <= -theta)
@@ -110,7 +113,7 @@ def passes_and_sampled(
     source: Source,
     names: Names = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Which values reach θ and, with τ > 0, are then drawn with probability min(|v|/τ, 1)."""
+    """Return which values reach θ and, if τ > 0, are then drawn with probability min(|v|/τ, 1)."""
     if not tau > 0:
         return passes(noisy, ceil(theta), sides)
     kept = passes(noisy, max(ceil(theta), 1), sides)
@@ -132,7 +135,9 @@ def merge_cells(
     values: Int[np.ndarray, " s"],
     start: int = 0,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Kept occupied cells and surviving empty ones, by rank from `start` on: keys, values in order."""
+    """Merge kept occupied cells and surviving empty ones (by rank from `start` on) into keys and values in
+    order.
+    """
     size = int(kept.sum()) + len(ranks)
     out_keys = np.empty(size, np.int64)
     out_values = np.empty(size, np.int64)
@@ -147,7 +152,7 @@ Ranges = Sequence[tuple[int, int]]  # first cell, and last + 1
 
 
 class Run(NamedTuple):
-    """Consecutive cells of one block: the first of them, and a block of as many."""
+    """Consecutive cells of one block: the first cell, and a block of the same length."""
 
     start: int
     block: AnyBlock
@@ -155,9 +160,9 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Part:
-    """Some cells of a measurement, in ascending runs, and all that draws them but their counts.
+    """Some cells of a measurement, in ascending runs, and everything that draws them except their counts.
 
-    Its key and what is released tell the counts: it has no text, and is never written.
+    Because its key and its results reveal the counts, it has no text and is never written.
     """
 
     runs: tuple[Run, ...]
@@ -172,17 +177,17 @@ class Part:
 
     @property
     def source(self) -> Source:
-        """What draws its steps, each the same whenever it is drawn."""
+        """Return the source that draws the steps of this part, with the same result every time."""
         return Source(self.key)
 
     @property
     def everything(self) -> bool:
-        """Whether every cell is released, whatever it holds."""
+        """Return whether every cell is released, whatever it holds."""
         return self.sides == 2 and self.theta == 0 and self.tau == 0
 
 
 def equal_ranges(size: int, parts: int) -> list[list[tuple[int, int]]]:
-    """Ranges for so many parts of as equal a number of cells as can be; public.
+    """Return ranges for the given number of parts, with numbers of cells as equal as possible. They are public.
 
     >>> equal_ranges(5, 2)
     [[(0, 2)], [(2, 5)]]
@@ -194,9 +199,9 @@ def equal_ranges(size: int, parts: int) -> list[list[tuple[int, int]]]:
 def balanced_ranges(
     keys: Int[np.ndarray, " n"], size: int, parts: int
 ) -> list[list[tuple[int, int]]]:
-    """Ranges of which none has many more cells than another, nor many more that are occupied.
+    """Return ranges with similar numbers of cells and of occupied cells.
 
-    They follow the data, and change no law: they steer threads, and name nothing.
+    They follow the data, but change no distribution: they only steer threads, and nothing names them.
     """
     places = [len(keys) * i // parts for i in range(1, parts)]
     ends = {0, size, *keys[places].tolist()} if len(keys) else {0, size}
@@ -205,7 +210,7 @@ def balanced_ranges(
 
 
 def keys_of_parts(rng: np.random.Generator | Source | bytes | None, parts: int) -> list[bytes]:
-    """A secret key of each: of the operating system, or of the key from which all is replayed."""
+    """Return a secret key for each part, from the operating system or from the key that replays everything."""
     if isinstance(rng, np.random.Generator | Source):
         if parts > 1:
             raise ValueError("a seeded generator is drawn in turn: need a single part")
@@ -218,7 +223,7 @@ def keys_of_parts(rng: np.random.Generator | Source | bytes | None, parts: int) 
 
 
 def check_ranges(ranges: Sequence[Ranges], size: int) -> None:
-    """A ValueError unless the ranges of all parts hold each cell once."""
+    """Raise a ValueError unless the ranges of all parts hold each cell once."""
     everything = sorted((low, high) for own in ranges for low, high in own)
     ascending = all(list(own) == sorted(own) for own in ranges)
     ends = [0, *(high for _, high in everything)]
@@ -228,7 +233,7 @@ def check_ranges(ranges: Sequence[Ranges], size: int) -> None:
 
 
 def runs_of(ranges: Ranges, blocks: Sequence[AnyBlock]) -> tuple[Run, ...]:
-    """Ranges of cells, cut where blocks end."""
+    """Split ranges of cells where blocks end."""
     starts = list(accumulate((block.size for block in blocks), initial=0))
     runs = []
     for low, high in ranges:
@@ -243,7 +248,7 @@ def runs_of(ranges: Ranges, blocks: Sequence[AnyBlock]) -> tuple[Run, ...]:
 
 
 def cells_of_runs(keys: Int[np.ndarray, " n"], runs: Sequence[Run]) -> list[slice]:
-    """Which of the sorted keys lie in each run."""
+    """Return which of the sorted keys are in each run."""
     slices = []
     for start, block in runs:
         last = start + block.size - 1  # a search for the key behind it might overflow
@@ -257,7 +262,7 @@ def cells_of_runs(keys: Int[np.ndarray, " n"], runs: Sequence[Run]) -> list[slic
 
 
 class NoisyPart(NamedTuple):
-    """What a part releases: keys, sorted, and noisy values."""
+    """Result of a part: sorted keys and noisy values."""
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -266,24 +271,27 @@ class NoisyPart(NamedTuple):
 def survivors(
     part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]
 ) -> NoisyPart:
-    """What passes the filter and threshold sampling in one part.
+    """Return the cells of one part that pass the filter and threshold sampling.
 
     Parameters
     ----------
-    part : one of a measurement's `parts`.
-    keys : int64[n], its occupied cells, sorted.
-    counts : int[n], their counts.
+    part : Part
+        One of the `parts` of a measurement.
+    keys : int64[n]
+        Sorted keys of its occupied cells.
+    counts : int[n]
+        Their counts.
 
     Returns
     -------
     NoisyPart
-        Keys, sorted, and noisy values: the same whenever the same part is drawn.
+        Sorted keys and noisy values, the same whenever the same part is drawn.
     """
     return NoisyPart(*merged(draw_survivors(part, keys, counts, part.source)))
 
 
 class Sample(NamedTuple):
-    """From which τ_s is guessed: private, for whoever joins the parts."""
+    """Noisy values from which τ_s is guessed. It is private, for the code that joins the parts."""
 
     sizes: Float[np.ndarray, " some"]
     passing: int
@@ -291,22 +299,23 @@ class Sample(NamedTuple):
 
 
 def sample(part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]) -> Sample:
-    """The first round of priority sampling: from some noisy values a common τ is guessed.
+    """Draw the first round of priority sampling: some noisy values, from which a common τ is guessed.
 
     Parameters
     ----------
-    part, keys, counts : as for `survivors`.
+    part, keys, counts
+        The same as for `survivors`.
 
     Returns
     -------
     Sample
-        Private.
+        Private noisy values.
     """
     return Prioritised(part, keys, counts, part.source).sample()
 
 
 class Best(NamedTuple):
-    """Cells of one part whose priorities may be among the largest of all: private until joined."""
+    """Cells of one part whose priorities may be among the largest of all. They are private until joined."""
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -321,19 +330,21 @@ def best(
     counts: Int[np.ndarray, " n"],
     taus: Sequence[float],
 ) -> Best:
-    """The second round of priority sampling: the cells whose priority is above the last τ.
+    """Draw the second round of priority sampling: the cells with a priority above the last τ.
 
     Parameters
     ----------
-    part, keys, counts : as for `survivors`.
-    taus : what τ_s was guessed to be above, each lower than the one before. All are drawn again, so
-        that each round of a part repeats what was drawn above.
+    part, keys, counts
+        The same as for `survivors`.
+    taus : sequence of float
+        Guesses that τ_s is above, in descending order. The cells above all of them are drawn again, so that
+        each round of a part repeats the earlier draws.
 
     Returns
     -------
     Best
-        Those cells, but no more than the `size` + 1 of the largest priorities and what floats cannot
-        tell from these.
+        Those cells, limited to the `size` + 1 largest priorities and others that floats cannot distinguish
+        from these.
     """
     drawn = Prioritised(part, keys, counts, part.source)
     for tau in taus:
@@ -354,7 +365,7 @@ def best(
 
 
 class DrawnRun(NamedTuple):
-    """A run with its noise: which occupied cells are kept, and which of some empty ones, by rank."""
+    """Run with its noise: which occupied cells are kept, and which of some empty ones, by rank."""
 
     start: int
     keys: Int[np.ndarray, " n"]
@@ -366,12 +377,12 @@ class DrawnRun(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many cells it releases."""
+        """Return the number of cells that the run releases."""
         return int(np.count_nonzero(self.kept) + np.count_nonzero(self.chosen))
 
 
 def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
-    """Keys and values that ascending runs release, written to `out` if it is given."""
+    """Return the keys and values that ascending runs release, written to `out` if it is given."""
     ends = list(accumulate((run.size for run in runs), initial=0))
     if out is None:
         out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))
@@ -386,7 +397,7 @@ def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
 def draw_survivors(
     part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], source: Source
 ) -> list[DrawnRun]:
-    """Noise on all cells of a part, of which those are marked that pass."""
+    """Draw noise on all cells of a part, and mark the cells that pass."""
     source = source.step(0)
     runs = []
     for (start, block), inside in zip(part.runs, cells_of_runs(keys, part.runs), strict=True):
@@ -411,20 +422,20 @@ def draw_survivors(
 
 
 class EmptyKeys(NamedTuple):
-    """The keys of a run's empty cells, which nobody lists unless they are asked for."""
+    """Keys of the empty cells of a run, computed only when they are asked for."""
 
     start: int
     size: int
     occupied: Int[np.ndarray, " n"]
 
     def __call__(self) -> Int[np.ndarray, " empty"]:
-        """All of them."""
+        """Return all of the keys."""
         every = np.arange(self.start, self.start + self.size)
         return np.setdiff1d(every, self.occupied, assume_unique=True)
 
 
 class Prioritised:
-    """A part's noisy cells with inverse priorities, of the empty ones those below 1/τ."""
+    """Noisy cells of a part with inverse priorities. Of the empty cells it has those with one below 1/τ."""
 
     def __init__(
         self,
@@ -455,13 +466,15 @@ class Prioritised:
         self.taus: list[float] = []
 
     def sample(self, parts: int = 1) -> Sample:
-        """From which τ_s is guessed, where there are so many parts."""
+        """Return noisy values from which τ_s is guessed, if there are this many parts."""
         values = self.all_passing.values
         sizes = priorities.sample_of(values, parts)
         return Sample(sizes, len(values), [n for n, _ in self.empty])
 
     def extend(self, tau: float) -> None:
-        """List the occupied cells above τ; draw the empty ones above it, but not above the τ before."""
+        """List the occupied cells above τ, and draw the empty ones above it that are not above the
+        previous τ.
+        """
         self.places, self.occupied = self.all_passing.listed(tau)
         source = self.source.step(1 + len(self.taus))
         above = self.taus[-1] if self.taus else None
@@ -474,7 +487,7 @@ class Prioritised:
     def _entering(
         self, run: int, cell: EmptyLaw, source: Source, tau: float, above: float
     ) -> priorities.EmptyCandidates:
-        """The empty cells of a run that are above τ, of those that earlier rounds left."""
+        """Draw the empty cells of a run that are above τ, among those that earlier rounds left."""
         start, block = self.part.runs[run]
         keys = EmptyKeys(start, block.size, self.own_keys[self.cells[run]])
         free = self.free[run]
@@ -488,7 +501,7 @@ class Prioritised:
     def listed_pools(
         self,
     ) -> Iterator[tuple[int, Int[np.ndarray, " k"], priorities.Candidates]]:
-        """The same with the round of each, −1 for occupied cells, and the keys of its cells."""
+        """Return the pools with the round of each, −1 for occupied cells, and the keys of its cells."""
         yield -1, self.own_keys[self.passing][self.places], self.occupied
         for i, cell in enumerate(self.drawn):
             start = self.part.runs[cell.run].start
@@ -500,11 +513,11 @@ class Prioritised:
 
     @property
     def pools(self) -> list[priorities.Candidates]:
-        """The occupied cells above the last τ, then the empty ones of each round and run."""
+        """Return the occupied cells above the last τ, then the empty ones of each round and run."""
         return [self.occupied, *(cell.candidates for cell in self.drawn)]
 
     def listed(self) -> int:
-        """How many cells surely lie above the last τ."""
+        """Return how many cells are certainly above the last τ."""
         limit = 1 / self.taus[-1]
         occupied = int(
             np.count_nonzero(self.occupied.inverse < limit - priorities.margin(limit))
@@ -512,7 +525,7 @@ class Prioritised:
         return sum(len(cell.ranks) for cell in self.drawn) + occupied
 
     def runs(self, taken: Sequence[Bool[np.ndarray, " k"]]) -> list[DrawnRun]:
-        """What is released if these are taken of each of the pools."""
+        """Return what is released if these cells are taken from each of the pools."""
         kept_of_passing = np.zeros(len(self.all_passing.values), bool)
         kept_of_passing[self.places[taken[0]]] = True
         kept = self.passing
@@ -547,7 +560,7 @@ class Prioritised:
 
 
 def merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> NoisyPart:
-    """What all parts release, in order; each is written to its own place."""
+    """Return what all parts release, in order. Each part is written to its own place."""
     sizes = on_threads(lambda own: sum(run.size for run in own), runs, threads)
     ends = list(accumulate(sizes, initial=0))
     out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))

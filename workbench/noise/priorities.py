@@ -1,13 +1,13 @@
-"""The s largest priorities |v|/r among all noisy cells, r uniform on (0, 1], as exact reals.
+"""The s largest priorities |v|/r among all noisy cells, with r uniform on (0, 1], as exact reals.
 
-A cell is known by its inverse priority q = r/|v|. Occupied cells, and cells of a noisy table at hand,
-draw q uniform on (0, 1/|v|]. Empty cells are drawn only where q lies below 1/τ for a guessed τ; given
-that, and its value, q is again uniform on an interval. So one real-number law serves all cells, and
+Each cell has an inverse priority q = r/|v|. For occupied cells, and for cells of a noisy table in memory, q is
+uniform on (0, 1/|v|]. Empty cells are drawn only if q is below 1/τ for a guessed τ. Given that and the
+value, q is again uniform on an interval. One distribution of real numbers therefore serves all cells, and
 comparisons reveal as many of its bits as they need.
 
 Source  Duffield, Lund & Thorup, J. ACM 2007; Cormode et al., ICDT 2012, section 2.3, Theorem 3.
 Differs a guess that was too high is extended downwards exactly instead of drawn again (drawing again
-        biases τ_s); τ_s is published rounded down to a multiple of 2^-16, and weights use it so.
+        biases τ_s); τ_s is published rounded down to a multiple of 2^-16, and weights use this value.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Bounds = Callable[[int, int], tuple[Fraction, Fraction]]  # see Candidates.bound
 
 
 class Candidates:
-    """Cells whose inverse priority is `low` + u · (`high` − `low`), u uniform on (0, 1].
+    """Cells whose inverse priority is `low` + u · (`high` − `low`), with u uniform on (0, 1].
 
-    low = min(1/above, 1/|v|), high = min(1/tau, 1/|v|); `tau` = 0 and `above` = ∞ leave 1/|v| and 0.
+    Here low = min(1/above, 1/|v|) and high = min(1/tau, 1/|v|). `tau` = 0 and `above` = ∞ give 0 and 1/|v|.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class Candidates:
 
     @cached_property
     def inverse(self) -> Float[np.ndarray, " n"]:
-        """Their inverse priorities, as floats."""
+        """Return the inverse priorities, as floats."""
         inverse = np.empty(len(self.values))
         kernels.invert(self.values, self.drawn, self.tau, self.above, inverse)
         return inverse
 
     def listed(self, tau: float) -> tuple[Int[np.ndarray, " k"], Candidates]:
-        """Those whose priority is above `tau`, or so near that floats cannot tell, and their places."""
+        """Return the cells with a priority above `tau`, or too near for floats to decide, and their places."""
         limit = 1 / tau
         limit += margin(limit)
         places = np.empty(len(self.values), np.int32)
@@ -80,7 +80,7 @@ class Candidates:
         return places, type(self)(values, self.words, self.tau, self.above, drawn)
 
     def bounds(self, i: int, extra: int) -> tuple[Fraction, Fraction]:
-        """The inverse priority of cell i, between two rationals: 64 + `extra` bits of u are known."""
+        """Return two rationals around the inverse priority of cell i, from 64 + `extra` bits of u."""
         u, known_bits = self._more.get(i, (int(self.drawn[i]), 64))
         while known_bits < 64 + extra:
             u = u << 64 | int(self.words(1)[0])
@@ -95,7 +95,7 @@ class Candidates:
 
 
 class EmptyCandidates(NamedTuple):
-    """Empty cells of one run that were drawn: their ranks among its empty cells, sorted."""
+    """Empty cells of one run that were drawn, as sorted ranks among its empty cells."""
 
     run: int
     ranks: Int[np.ndarray, " k"]
@@ -105,10 +105,10 @@ class EmptyCandidates(NamedTuple):
 def largest_priorities(
     pools: Sequence[Candidates], size: int, tau: float = 0.0
 ) -> tuple[Bool[np.ndarray, " candidates"], float]:
-    """Which candidates (pools in a row) have the `size` largest priorities, and τ_s on its grid.
+    """Return which candidates (pools in a row) have the `size` largest priorities, and τ_s on its grid.
 
-    All priorities above `tau` are among them, and more than `size`; with at most `size` candidates all
-    are taken and τ_s = 0.
+    All priorities above `tau` are among them, and there are more than `size`. With at most `size`
+    candidates, all are taken and τ_s = 0.
     """
     starts = np.cumsum([0] + [len(pool.values) for pool in pools])
     taken = np.ones(starts[-1], bool)
@@ -136,9 +136,9 @@ def largest_priorities(
 
 
 def _next_inverse(pools: Sequence[Candidates], size: int, last: float) -> float:
-    """The `size` + 1st smallest inverse priority, as a float; it lies below `last`.
+    """Return the `size` + 1st smallest inverse priority, as a float below `last`.
 
-    Most often little lies between the two, and only that is put in order.
+    Usually only a few values are between the two, and only these are sorted.
     """
     near = np.empty(sum(len(pool.values) for pool in pools))
     high = last + margin(last)
@@ -156,12 +156,12 @@ def _next_inverse(pools: Sequence[Candidates], size: int, last: float) -> float:
 
 
 def margin(inverse: float) -> float:
-    """Inverse priorities are floats of numbers known to 64 bits: beyond this, they decide."""
+    """Return the distance beyond which floats, computed from numbers known to 64 bits, decide."""
     return inverse * 2.0**-40 + 2.0**-62
 
 
 def _sorted(cells: list[int], bounds: Bounds) -> list[int]:
-    """Cells by exact inverse priority, revealing bits until no two intervals overlap."""
+    """Sort cells by exact inverse priority. Bits are revealed until no two intervals overlap."""
     extra = 0
     while len(cells) > 1:
         spans = sorted((bounds(i, extra), i) for i in cells)
@@ -173,7 +173,7 @@ def _sorted(cells: list[int], bounds: Bounds) -> list[int]:
 
 
 def _on_grid(i: int, bounds: Bounds) -> float:
-    """The priority of cell i, rounded down to the grid."""
+    """Return the priority of cell i, rounded down to the grid."""
     extra = 0
     while True:
         low, high = bounds(i, extra)
@@ -185,7 +185,7 @@ def _on_grid(i: int, bounds: Bounds) -> float:
 
 
 def sample_of(values: Int[np.ndarray, " n"], parts: int = 1) -> Float[np.ndarray, " some"]:
-    """Sizes of some of the values, ten thousand of all `parts` together: enough for a guess."""
+    """Return the sizes of some values, ten thousand from all `parts` together, which suffice for a guess."""
     return np.abs(values[:: max(1, len(values) * parts // 10_000)]).astype(float)
 
 
@@ -197,9 +197,9 @@ def guess_threshold(
     sides: int,
     wanted: float,
 ) -> float:
-    """A threshold at which about `wanted` cells are expected, or 0 where that needs no sampling.
+    """Return a threshold with about `wanted` cells above it in expectation, or 0 if no sampling is needed.
 
-    It only saves work: the law of what is released does not depend on it. So floats will do.
+    It only saves work. Floats suffice, because the distribution of the release does not depend on it.
     """
     weight = occupied_cells / max(1, len(sample))
     t = max(ceil(theta), 1)
@@ -239,14 +239,14 @@ def guess_threshold(
 
 
 class FreeCells:
-    """Ranks among the cells that earlier rounds left, as ranks among all empty cells."""
+    """Converter of ranks among the cells that earlier rounds left into ranks among all empty cells."""
 
     def __init__(self, empty: int):
         self.left = empty
         self.taken = np.empty(0, np.int64)
 
     def take(self, ranks: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
-        """The original ranks of `ranks` (sorted), which are then taken as well."""
+        """Return the original ranks for `ranks` (sorted), and mark them as taken."""
         self.left -= len(ranks)
         if not len(self.taken):
             self.taken = ranks

@@ -1,14 +1,14 @@
-"""Record and replay: does anything follow private data past the noise?
+"""Record and replay: check whether anything but the noise follows private data.
 
-One run on one table is recorded: what each draw read, and what came out. A run on a neighbour then gets the
-same outcomes. It must ask for the same draws, each of which reads numbers that one unit may move so far, and
-it must release the same. By composition that is the guarantee, for these two tables and this noise, if each
-draw has the law that it states. Noise belongs to a cell's name rather than to its place, so that
-the empty cells of one table and the occupied ones of the other correspond.
+The first run, on one table, is recorded: what each draw read, and its outcome. A run on a neighbouring
+table then gets the same outcomes. It must ask for the same draws, each of which reads numbers that one unit
+moves by at most a declared amount, and it must release the same. By composition this is the guarantee for
+these two tables and this noise, if each draw has its stated distribution. Noise belongs to the name of a
+cell and not to its place, so the empty cells of one table correspond to occupied ones of the other.
 
 Source     Cebere et al., Privacy in Theory, Bugs in Practice, PETS 2026.
-Differs    noise on cells is recorded below the mechanisms' functions: filters, coins, priorities and empty
-           cells are run on the neighbour too, and not replayed as one outcome.
+Differs    noise on cells is recorded below the functions that mechanisms call: filters, coins, priorities and
+           empty cells run on the neighbour too, and are not replayed as one outcome.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _GAUSSIAN = (DiscreteGaussian, GaussianCell)
 
 
 class NoSensitivity(Exception):
-    """Something is drawn that states no sensitivity."""
+    """Something is drawn without a stated sensitivity."""
 
 
 class Added(NamedTuple):
-    """One call of `Source.add`: the names, the exact values, how far they may move, and the law."""
+    """One call of `Source.add`: names, exact values, how far they may move, and the distribution."""
 
     names: UInt64[np.ndarray, " n"]
     exact: Num[np.ndarray, " n"]
@@ -48,7 +48,7 @@ class Added(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """One call of `Source.choose`: its kind, its public numbers, what it read, and what came out."""
+    """One call of `Source.choose`: its kind, its public numbers, what it read, and its outcome."""
 
     draw: str
     numbers: tuple[Any, ...]
@@ -57,7 +57,7 @@ class Chosen(NamedTuple):
 
 
 class Replay(Source):
-    """A source whose first run is recorded, and whose later runs are given the same outcomes.
+    """Source that records its first run and gives later runs the same outcomes.
 
     Parameters
     ----------
@@ -84,13 +84,13 @@ class Replay(Source):
         self._run: list[_Recorded] = []
 
     def again(self) -> None:
-        """Begin another run, which is given what the first one drew."""
+        """Begin another run, which gets what the first one drew."""
         if self._run and self._recorded is None:
             self._recorded = self._run
         self._run = []
 
     def measurement(self) -> Source:
-        """The source of the next measurement."""
+        """Return the source of the next measurement."""
         place = len(self._run)
         recorded = self._recorded or []
         earlier = recorded[place] if place < len(recorded) else None
@@ -101,12 +101,12 @@ class Replay(Source):
 
     @property
     def key(self) -> bytes:
-        """From which all noise follows."""
+        """Return the key that all noise follows from."""
         assert isinstance(self._rng, bytes)
         return self._rng
 
     def bytes(self, length: int) -> bytes:
-        """A key that truncates users, the same whether and whenever somebody has to be truncated."""
+        """Return a key that truncates users, the same whether and whenever a user has to be truncated."""
         return Source(self.key).step(1).bytes(length)
 
     def differences(self) -> list[str]:
@@ -132,7 +132,7 @@ class Replay(Source):
 
 
 class _Recorded(Source):
-    """One measurement; where there is an earlier one, its outcomes come again."""
+    """Source of one measurement. If there is an earlier one, its outcomes come again."""
 
     def __init__(self, key: bytes, earlier: _Recorded | None):
         super().__init__(key)
@@ -145,11 +145,11 @@ class _Recorded(Source):
         self.receipts: list[Receipt] = []
 
     def measurement(self) -> Source:
-        """Itself."""
+        """Return the source itself."""
         return self
 
     def step(self, number: int) -> Source:
-        """Itself: its noise belongs to cells."""
+        """Return the source itself, because its noise belongs to cells."""
         return self
 
     # verbs
@@ -162,7 +162,7 @@ class _Recorded(Source):
         moved: float | Fraction,
         names: Names = None,
     ) -> None:
-        """The recorded noisy values, or, where a cell had none, noise on its value."""
+        """Add the recorded noise or, if a cell had none, new noise on its value."""
         named = self._named(names, len(values))
         exact = values.copy()
         drawn = self._noise(law, named)
@@ -177,7 +177,7 @@ class _Recorded(Source):
     def survive(
         self, law: Any, empty: int, names: Names = None
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """The literal process: noise on each empty cell, of which some pass."""
+        """Run the literal process: noise on each empty cell, of which some pass."""
         named = self._named(names, empty)
         values = self._noise(law, named).astype(np.int64)
         if self._earlier is not None:
@@ -195,7 +195,7 @@ class _Recorded(Source):
     def choose(
         self, draw: Callable[..., Any], *arguments: Any, reads: Reads, idealised: bool = False
     ) -> Any:
-        """The recorded outcome."""
+        """Return the recorded outcome."""
         place = len(self.chosen)
         if self._earlier is not None and place < len(self._earlier.chosen):
             outcome = copy.deepcopy(self._earlier.chosen[place].outcome)
@@ -209,7 +209,7 @@ class _Recorded(Source):
     def toss(
         self, chance: Float[np.ndarray, " n"], exact: Any, names: Names = None
     ) -> Bool[np.ndarray, " n"]:
-        """Coins of the names."""
+        """Toss the coins that belong to the names."""
         return self._uniform(self._named(names, len(chance)), "coin") < chance
 
     def places(
@@ -219,7 +219,7 @@ class _Recorded(Source):
         tau: float = 0.0,
         above: float = np.inf,
     ) -> Words:
-        """Words that say the same priority of a cell, whatever is known of it before."""
+        """Return words that give a cell the same priority, whatever was known of it before."""
         size = np.maximum(np.abs(values), 1).astype(float)
         inverse = self._uniform(self._named(names, len(values)), "coin") / size
         low = np.minimum(1 / above, 1 / size)
@@ -232,7 +232,7 @@ class _Recorded(Source):
         )
 
     def public_words(self, count: int, names: Names = None) -> UInt64[np.ndarray, " count"]:
-        """Words of the names."""
+        """Return the words that belong to the names."""
         return self._mixed(self._named(names, count), "words")
 
     def _signed(self, name: str, *arguments: Any, **options: Any) -> Receipt:
@@ -242,7 +242,7 @@ class _Recorded(Source):
     # names
 
     def _named(self, names: Names, count: int) -> UInt64[np.ndarray, " count"]:
-        """64 bits for each name, and one more of the second of a name."""
+        """Return 64 bits for each name. The second occurrence of a name gets other bits."""
         if names is None:
             start = self._places
             self._places += count
@@ -266,11 +266,11 @@ class _Recorded(Source):
         return _mix(_mix(named) ^ salt)
 
     def _uniform(self, named: UInt64[np.ndarray, " n"], about: str) -> Float[np.ndarray, " n"]:
-        """Numbers between 0 and 1."""
+        """Return numbers between 0 and 1."""
         return ((self._mixed(named, about) >> np.uint64(11)) + 0.5) * 2.0**-53
 
     def _noise(self, law: Any, named: UInt64[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Noise that is about as wide as the law's."""
+        """Return noise that is about as wide as that of the distribution."""
         u = self._uniform(named, "noise")
         if isinstance(law, _GAUSSIAN):
             from scipy.special import ndtri
@@ -282,14 +282,14 @@ class _Recorded(Source):
         return np.trunc(np.sign(u - 0.5) * -np.log(2 * np.minimum(u, 1 - u)) / rate)
 
     def noisy(self, named: UInt64[np.ndarray, " n"], otherwise: Any) -> np.ndarray:
-        """The recorded noisy values of some names, or what they are otherwise."""
+        """Return the recorded noisy values for some names, and computed ones for the others."""
         pairs = zip(named.tolist(), otherwise.tolist(), strict=True)
         return np.array([self._noisy.get(name, x) for name, x in pairs], otherwise.dtype)
 
     # comparison
 
     def differences(self, other: _Recorded) -> list[str]:
-        """How another run differs by more than was paid for."""
+        """List the ways in which another run differs by more than was paid for."""
         found = []
         costs = [[receipt.name, receipt.cost, receipt.relation] for receipt in self.receipts]
         if costs != [[r.name, r.cost, r.relation] for r in other.receipts]:
@@ -327,7 +327,7 @@ class _Recorded(Source):
 
 
 def _differences_of_choices(one: Chosen, two: Chosen) -> list[str]:
-    """How a choice differs from the recorded one by more than was paid for."""
+    """List the ways in which a choice differs from the recorded one by more than was paid for."""
     if (one.draw, one.numbers, one.reads.moved) != (two.draw, two.numbers, two.reads.moved):
         return ["what it chooses by depends on data"]
     a, b = one.reads, two.reads
@@ -347,7 +347,7 @@ def _distance(
     others: np.ndarray,
     power: int,
 ) -> float:
-    """Σ |a − b|^power over all names, 0 where there is none."""
+    """Return Σ |a − b|^power over all names, with 0 for a missing one."""
     every = np.unique(np.concatenate([names, other_names]))
     difference = np.zeros(len(every), np.result_type(values, others))
     np.add.at(difference, np.searchsorted(every, names), values)
@@ -356,7 +356,7 @@ def _distance(
 
 
 def _mix(x: np.ndarray) -> UInt64[np.ndarray, " n"]:
-    """A bijection of 64 bits (the finaliser of SplitMix64)."""
+    """Apply a bijection of 64 bits (the finaliser of SplitMix64)."""
     x = x.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

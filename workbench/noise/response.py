@@ -1,15 +1,14 @@
 """Randomised response, counts in unary with flipped bits, and loops over reports of bits.
 
-Response: Both laws are exact: a float decides a coin alone only where it cannot be wrong, and flips compare
-random bits with the binary digits of their chance, as many as it takes.
+Randomised response. Both distributions are exact. A float decides a coin alone only where it cannot be
+wrong, and flips compare random bits with the binary digits of their probability, as many as necessary.
 Source  Warner, JASA 1965; retention replacement: Agrawal, Srikant & Thomas, SIGMOD 2005; flipping:
         Mishra & Sandler, PODS 2006. Digits against random bits: Knuth & Yao, 1976.
 
-Unary:
-
+Counts in unary.
 Source  Aumüller, Lebeda & Pagh, CCS 2021: the ALP mechanism.
-Differs rounding and flips have exactly the stated probabilities; flips cost their own number, and not
-        that of the bits.
+Differs rounding and flips have exactly the stated probabilities; the cost grows with the number of flips,
+        and not with the number of bits.
 """
 
 from __future__ import annotations
@@ -41,14 +40,16 @@ _MAX_BITS = 2**16  # of a report
 
 
 class BitLayout(NamedTuple):
-    """Where each attribute's bits start, −1 for those of one code, which have none; and words a row."""
+    """Place where the bits of each attribute start (−1 for those of one code, which have none), and words
+    per row.
+    """
 
     starts: Int[np.ndarray, " attributes"]
     words: int
 
 
 def bit_layout(domain: Domain) -> BitLayout:
-    """The bits of a report over a domain, one a code; a ValueError if there are too many."""
+    """Return the bits of a report over a domain, one per code, or raise a ValueError if there are too many."""
     bits = [n if n > 1 else 0 for n in domain.shape]
     if sum(bits) > _MAX_BITS:
         raise ValueError(
@@ -63,7 +64,7 @@ def bit_layout(domain: Domain) -> BitLayout:
 def transpose(
     rows: UInt64[np.ndarray, "reports words"], columns: UInt64[np.ndarray, "bits blocks"]
 ) -> None:
-    """Columns of bits as rows of bits; one more row, the last, has all set."""
+    """Turn columns of bits into rows of bits. One more row, the last, has all bits set."""
     one, low = np.uint64(1), np.uint64(63)
     for i in range(rows.shape[0]):
         word, bit = i >> 6, one << (np.uint64(i) & low)
@@ -75,7 +76,7 @@ def transpose(
 
 @njit(cache=True, nogil=True)
 def _ones(words: UInt64[np.ndarray, " blocks"]) -> np.int64:
-    """How many bits are set."""
+    """Return how many bits are set."""
     a, b, c = (
         np.uint64(0x5555555555555555),
         np.uint64(0x3333333333333333),
@@ -97,7 +98,9 @@ def count_cells(
     sizes: Int[np.ndarray, " attributes"],
     out: Int[np.ndarray, " cells"],
 ) -> None:
-    """Reports with all of some bits set, one of each attribute or none (its last place)."""
+    """Count the reports in which all of some bits are set: at most one for each attribute (none: its last
+    place).
+    """
     k, last = sizes.size, columns.shape[0] - 1
     held = np.empty((k, columns.shape[1]), np.uint64)
     at = np.zeros(k, np.int64)
@@ -124,7 +127,7 @@ def count_cells(
 
 
 class RandomisedReports(NamedTuple):
-    """A report for each tuple, sorted, the probability of each attribute's law, and a receipt."""
+    """Sorted reports, one per tuple, the probability for each attribute, and a receipt."""
 
     reports: np.ndarray
     probabilities: tuple[float, ...]
@@ -140,32 +143,37 @@ def randomised_response(
     law: str,
     rng: np.random.Generator | None = None,
 ) -> RandomisedReports:
-    """Every tuple through a channel of its own: locally ε-DP, all attributes of a tuple together.
+    """Randomise every tuple by itself, which is locally ε-DP for all attributes of a tuple together.
 
-    ε is shared equally by the attributes of two codes and more, as exact fractions. Reports come as a
-    multiset: tuples are stored by their values, so that their order would tell them.
+    The attributes with at least two codes share ε equally, as exact fractions. Reports are a multiset and are
+    sorted by value, because the order of tuples could identify them.
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted.
-    counts : int[n], how many tuples each holds.
-    domain : the attributes.
-    epsilon : what each tuple's report costs it.
-    law : "retention", where each attribute is kept with probability p or drawn uniformly; or
-        "flipping", where each attribute is one bit for each code, all of them flipped with
-        probability f.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    keys : int64[n]
+        Sorted keys of the non-empty cells.
+    counts : int[n]
+        Number of tuples in each.
+    domain : Domain
+        Attributes of the tuples.
+    epsilon : number
+        Cost of each tuple's report to that tuple.
+    law : "retention" or "flipping"
+        "retention" keeps each attribute with probability p, and otherwise draws it uniformly. "flipping"
+        writes each attribute as one bit per code, and flips every bit with probability f.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     RandomisedReports
-        "retention": int64[tuples], keys of the reports, sorted, and p of each attribute. "flipping":
-        uint64[tuples, words], 64 bits a word, rows sorted, and f. And a receipt.
+        "retention": int64[tuples], sorted keys of the reports, and p for each attribute. "flipping":
+        uint64[tuples, words], 64 bits per word with sorted rows, and f. Both have a receipt.
 
     Raises
     ------
     ValueError
-        If the counts are not integers, or as `noise.decay`.
+        If the counts are not integers, or for the same reasons as `noise.decay`.
     """
     check_counts(counts)
     randomised = sum(size > 1 for size in domain.shape)
@@ -187,7 +195,7 @@ def _retention(
     source: Source,
     reads: Reads,
 ) -> tuple[Int[np.ndarray, " tuples"], tuple[float, ...]]:
-    """Keys of the reports, sorted, and the probability that each attribute is kept."""
+    """Return sorted keys of the reports, and the probability that each attribute is kept."""
     probabilities = []
     for k, size in enumerate(domain.shape):
         if size > 1:
@@ -206,7 +214,7 @@ def _flipping(
     source: Source,
     reads: Reads,
 ) -> tuple[UInt64[np.ndarray, "tuples words"], tuple[float, ...]]:
-    """Bits of the reports, rows sorted, and the probability that a bit is flipped."""
+    """Return bits of the reports, with sorted rows, and the probability that a bit is flipped."""
     starts, width = bit_layout(domain)
     flip = flip_probability(share)
     size = sum(size for size in domain.shape if size > 1)
@@ -219,9 +227,9 @@ def _flipping(
 
 
 def retention_probability(decay: Fraction, size: int) -> Real:
-    """p = (γ − 1)/(γ − 1 + size), γ = exp(decay): the chance to keep a value out of `size`.
+    """Return p = (γ − 1)/(γ − 1 + size), γ = exp(decay), the probability to keep one of `size` values.
 
-    Else it is drawn uniformly, itself among them: then γ = 1 + p·size/(1 − p).
+    Otherwise the value is drawn uniformly, and may be itself. Then γ = 1 + p·size/(1 − p).
     """
 
     def chance(bits: int) -> Interval:
@@ -234,7 +242,10 @@ def retention_probability(decay: Fraction, size: int) -> Real:
 
 
 def flip_probability(decay: Fraction) -> Real:
-    """f = 1/(1 + √γ), γ = exp(decay): two one-hot codes differ in two bits, ((1 − f)/f)² = γ."""
+    """Return f = 1/(1 + √γ) with γ = exp(decay).
+
+    Two one-hot codes differ in two bits, and ((1 − f)/f)² = γ.
+    """
 
     def chance(bits: int) -> Interval:
         alpha = exp_neg(decay / 2, bits)
@@ -244,7 +255,7 @@ def flip_probability(decay: Fraction) -> Real:
 
 
 def _tuples_moved(one: Int[np.ndarray, " n"], other: Int[np.ndarray, " n"]) -> float:
-    """How many tuples are others, of as many."""
+    """Return how many tuples differ between two lists of the same length."""
     if len(one) != len(other):
         return inf
     return len(one) - sum((Counter(one.tolist()) & Counter(other.tolist())).values())
@@ -257,7 +268,7 @@ def flipped_codes(
     flip: Real,
     words: Words,
 ) -> UInt64[np.ndarray, "tuples words"]:
-    """One of `size` bits for each code of each attribute, all of them flipped with probability `flip`."""
+    """Return one of `size` bits for each code of each attribute, all flipped with probability `flip`."""
     width = -(-size // 64)
     bits = biased_bits(len(codes) * width, flip, words).reshape(len(codes), width)
     flip_code_bits(bits, codes, starts)
@@ -267,7 +278,7 @@ def flipped_codes(
 def retain_or_replace(
     codes: Int[np.ndarray, " tuples"], size: int, keep: Real, words: Words
 ) -> Int[np.ndarray, " tuples"]:
-    """Each code, kept with probability `keep`, or else uniform below `size`."""
+    """Keep each code with probability `keep`, and otherwise draw it uniformly below `size`."""
     chance = np.full(len(codes), float(keep(192)))
     replaced = np.flatnonzero(~accept(chance, lambda i, bits: keep(bits), words))
     out = np.array(codes)
@@ -276,7 +287,7 @@ def retain_or_replace(
 
 
 def uniform_codes(size: int, count: int, words: Words) -> Int[np.ndarray, " count"]:
-    """Independent codes below `size`, each equally likely."""
+    """Return independent codes below `size`, each equally likely."""
     codes = np.empty(count, np.int64)
     missing = np.arange(count)
     multiples = 2**64 // size * size  # words below give each code equally often
@@ -292,10 +303,10 @@ def uniform_codes(size: int, count: int, words: Words) -> Int[np.ndarray, " coun
 
 
 def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " count"]:
-    """64·count independent bits, each 1 with probability exactly `chance`.
+    """Return 64·count independent bits, each 1 with probability exactly `chance`.
 
-    A uniform number's digits are drawn until one differs from the chance's: it is below where that
-    digit is the smaller. Some 7 words are drawn for each of 64 bits, as most are decided after a few.
+    Digits of a uniform number are drawn until one differs from the digit of the probability. The number is
+    below it if its digit is the smaller one. About 7 words are drawn for 64 bits, as most are decided early.
     """
     heads = np.zeros(count, np.uint64)
     undecided = np.full(count, 2**64 - 1, np.uint64)
@@ -309,7 +320,7 @@ def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " 
 
 
 def _digits(chance: Real) -> Iterator[bool]:
-    """The binary digits of a number in [0, 1) that is no fraction of a power of two."""
+    """Yield the binary digits of a number in [0, 1) that is not a fraction of a power of two."""
     given = 0
     bits = 192
     while True:
@@ -323,7 +334,7 @@ def _digits(chance: Real) -> Iterator[bool]:
 
 @njit(cache=True, nogil=True)
 def _decide(heads, undecided, where, left, drawn, digit):
-    """One digit for each bit that is not decided; words with any left move to the front of `where`."""
+    """Draw one digit for each undecided bit. Words with undecided bits move to the front of `where`."""
     k = 0
     for j in range(left):
         i, r = where[j], drawn[j]
@@ -339,7 +350,7 @@ def _decide(heads, undecided, where, left, drawn, digit):
 
 @njit(cache=True, nogil=True)
 def flip_code_bits(bits, codes, starts):
-    """Change the bit of each tuple's code of each attribute, 64 in a word; starts < 0: none."""
+    """Change the bit for each tuple's code of each attribute, 64 bits per word. starts < 0 means no bit."""
     for k in range(len(starts)):
         if starts[k] < 0:
             continue
@@ -364,37 +375,46 @@ def alp_projection(
     alpha: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[UInt64[np.ndarray, " words"], Receipt]:
-    """`size` bits, each flipped with probability 1/(α+2), in which counts are unary: ε-DP.
+    """Return `size` bits that hold counts in unary, each flipped with probability 1/(α+2), which is ε-DP.
 
-    A count x is worth y = x·ε/(α·l1) levels, rounded at random to a neighbouring integer (its mean
-    is y) and cut at the number of `hash_words`, which say for each level which bit to set.
-    Let f(k) be the chance of an output when a cell is rounded to k, all else being equal. One
-    level more sets one bit at most, whose likelihoods differ by (1−p)/p = α + 1 at most; so does f.
-    Over real y the chance is the linear interpolation F of f, whose slope |F'| <= α·min(f(k), f(k+1))
-    <= α·F: log F moves by at most α a level, hence by ε/l1 a count, hence by ε for one unit.
+    A count x is worth y = x·ε/(α·l1) levels. It is rounded at random to a neighbouring integer, with mean y,
+    and limited to the number of `hash_words`, which say for each level which bit to set.
+    Let f(k) be the probability of an output if a cell is rounded to k and everything else is equal. One more
+    level sets at most one more bit, whose likelihoods differ by a factor of at most (1−p)/p = α + 1, and so
+    does f. For real y the probability is the linear interpolation F of f, with slope
+    |F'| <= α·min(f(k), f(k+1)) <= α·F. So log F moves by at most α per level, by ε/l1 per count, and by ε
+    for one unit.
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted.
-    counts : int[n], their counts.
-    hash_words : uint64[levels, 3], a public hash function for each level.
-    size : how many bits, a power of two >= 64.
-    l1 : how far one unit moves all counts together.
-    epsilon : what the bits cost.
-    alpha : α > 0.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    keys : int64[n]
+        Sorted keys of the non-empty cells.
+    counts : int[n]
+        Their counts.
+    hash_words : uint64[levels, 3]
+        Public hash function for each level.
+    size : int
+        Number of bits, a power of two >= 64.
+    l1 : number
+        Largest change of all counts together by one unit.
+    epsilon : number
+        Cost of the bits.
+    alpha : number
+        α > 0.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     uint64[size/64]
         The bits.
     Receipt
-        What they cost.
+        Their cost.
 
     Raises
     ------
     ValueError
-        If an argument is not allowed; see `noise.decay`.
+        If an argument is not allowed (see also `noise.decay`).
     """
     check_counts(counts)
     if size < 64 or size.bit_count() > 1:
@@ -413,7 +433,7 @@ def alp_projection(
 def randomised_rounding(
     counts: Int[np.ndarray, " n"], rate: Fraction, source: Source, names: Names = None
 ) -> Int[np.ndarray, " n"]:
-    """counts · rate, rounded up with exactly the probability of its fraction, or else down."""
+    """Round counts · rate up with exactly the probability of its fraction, and otherwise down."""
     different, which = np.unique(counts, return_inverse=True)
     worth = different.astype(object) * rate.numerator  # as Python's own integers
     below = worth // rate.denominator
@@ -435,7 +455,7 @@ def unary_bits(
     alpha: Fraction,
     words: Words,
 ) -> UInt64[np.ndarray, " words"]:
-    """Bits in which every key's first levels are set, each then flipped."""
+    """Return bits in which the first levels of every key are set, and each bit is then flipped."""
     bits = np.zeros(size // 64, np.uint64)
     hashes.set_bits(keys, levels, hash_words, bits)
     flip_bits(bits, alpha, words)

@@ -1,4 +1,4 @@
-"""What a measurement draws, and the receipts that it signs."""
+"""The random draws of a measurement, and the receipts for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Names = (
 
 
 class AdditiveLaw(Protocol):
-    """A law of noise, whose `rate` says how far values may move at which price."""
+    """Distribution of noise, whose `rate` determines how far values may move at which price."""
 
     rate: Fraction
 
@@ -39,16 +39,16 @@ class AdditiveLaw(Protocol):
 
 
 class EmptyLaw(Protocol):
-    """A law of an empty cell: which of many survive, and their values."""
+    """Distribution for an empty cell, which draws how many cells survive and their values."""
 
     def survivors(self, empty: int, words: Words) -> tuple[np.ndarray, np.ndarray]:
         """Draw which of so many cells survive, as sorted ranks, and their values."""
 
 
 class Reads(NamedTuple):
-    """The private numbers that a choice depends on, and how far one unit may move them.
+    """Private numbers that a choice depends on, and how far one unit may move them.
 
-    `distance` says how far two of them are from each other; without it the l1 norm does.
+    `distance` computes how far two of them are from each other. The default is the l1 norm.
     """
 
     values: Any
@@ -58,19 +58,19 @@ class Reads(NamedTuple):
 
 
 class Source:
-    """Source of what one measurement draws and signs, made from the one `rng` of its caller.
+    """Source of everything that one measurement draws, made from the `rng` of the caller.
 
-    All randomness of a release passes through its four verbs: `add` noise, which empty cells `survive`,
-    `choose` one of several outcomes, `toss` coins. `names` say what each draw is about where places
-    follow private data, so that a subclass can draw the same for the same cell of another table.
+    All randomness of a release passes through four verbs: `add` noise, determine which empty cells
+    `survive`, `choose` one of several outcomes, and `toss` coins. `names` say what each draw is for where
+    places follow private data, so that a subclass can draw the same for the same cell of another table.
 
-    Receipts say `simulated` if that `rng` can be replayed, and `idealised` once a law was drawn with
-    floating point: no argument of theirs can be forgotten.
+    Receipts say `simulated` if the `rng` can be replayed, and `idealised` after a draw in floating point.
+    Mechanisms cannot forget either, because neither is an argument.
 
     Parameters
     ----------
-    rng : None for the bits of the operating system; a seeded generator; or 32 bytes, whose keystream is
-        drawn.
+    rng : Generator or bytes, optional
+        None for the bits of the operating system, a seeded generator, or 32 bytes whose keystream is drawn.
     """
 
     def __init__(self, rng: np.random.Generator | bytes | None):
@@ -79,15 +79,17 @@ class Source:
 
     @staticmethod
     def of(rng: Any) -> Source:
-        """The source of the next measurement of whoever was given this `rng`, itself perhaps a source."""
+        """Return the source of the next measurement for a caller with this `rng`, which may itself be a
+        source.
+        """
         return rng.measurement() if isinstance(rng, Source) else Source(rng)
 
     def measurement(self) -> Source:
-        """The source of the next measurement."""
+        """Return the source of the next measurement."""
         return Source(self._rng)
 
     def step(self, number: int) -> Source:
-        """The source of a part's n-th step: of a key, the same whenever it is drawn."""
+        """Return the source of the n-th step of a part. A source with a key gives the same draws every time."""
         if not isinstance(self._rng, bytes):
             return self
         step = Source(self._rng)
@@ -96,11 +98,11 @@ class Source:
 
     @cached_property
     def words(self) -> Words:
-        """Uniform 64-bit words, for exact laws."""
+        """Return uniform 64-bit words, for exact distributions."""
         return word_source(self._rng)
 
     def bytes(self, length: int) -> bytes:
-        """Random bytes, for example the key that truncates users."""
+        """Return random bytes, for example the key that truncates users."""
         return self.words(-(-length // 8)).tobytes()[:length]
 
     # verbs
@@ -113,18 +115,22 @@ class Source:
         moved: float | Fraction,
         names: Names = None,
     ) -> None:
-        """Noise of the law on each of the values, in place.
+        """Add noise from a distribution to each of the values, in place.
 
-        Without a generator many values are several parts, each on a thread and with words of its own:
-        draws are independent, so that it makes no difference to their law.
+        Without a generator, many values are split into parts, each on a thread and with its own words.
+        Draws are independent, so the distribution is the same.
 
         Parameters
         ----------
-        law : of the noise.
-        values : the exact values.
-        moved : how far one unit moves them together, which the law's scale was computed for: in the l1
-            norm, or of Gaussian noise the square of the l2 norm.
-        names : what each value is about, where places follow private data.
+        law : AdditiveLaw
+            Distribution of the noise.
+        values : int64[n]
+            Exact values.
+        moved : number
+            Largest change of all values together by one unit, for which the scale was computed: in the l1 norm,
+            or the square of the l2 norm for Gaussian noise.
+        names : array, optional
+            What each value is about, where places follow private data.
         """
         if getattr(law, "idealised", False):
             law.add(values, self.floats)
@@ -149,9 +155,9 @@ class Source:
     def choose(
         self, draw: Callable[..., Any], *arguments: Any, reads: Reads, idealised: bool = False
     ) -> Any:
-        """`draw(*arguments, words)`, or with floats in place of words if it is `idealised`.
+        """Return `draw(*arguments, words)`. If it is `idealised`, it gets floats in place of words.
 
-        What comes out has a law that depends on nothing private but what it `reads`.
+        The distribution of the outcome depends on no private data except what it `reads`.
         """
         return draw(*arguments, self.floats if idealised else self.words)
 
@@ -161,22 +167,24 @@ class Source:
         exact: Callable[[int, int], Interval],
         names: Names = None,
     ) -> Bool[np.ndarray, " n"]:
-        """Coins: heads with probability exactly `exact(i, ·)`, of which `chance` is a float."""
+        """Toss coins that are heads with probability exactly `exact(i, ·)`, which the float `chance`
+        approximates.
+        """
         return accept(chance, exact, self.words)
 
     def places(
         self, values: Int[np.ndarray, " n"], names: Names, tau: float = 0.0, above: float = inf
     ) -> Words:
-        """The words of priorities between two thresholds: the first n for the values, further bits then."""
+        """Return words for priorities between two thresholds: the first n for the values, then further bits."""
         return self.words
 
     def public_words(self, count: int, names: Names = None) -> UInt64[np.ndarray, " count"]:
-        """Words that a release may contain, or that sample rows which are so named."""
+        """Return words that a release may contain, or that sample rows with these names."""
         return self.words(count)
 
     @property
     def floats(self) -> np.random.Generator:
-        """A generator, for laws that are drawn with floating point."""
+        """Return a generator, for distributions that are drawn in floating point."""
         self._idealised = True
         return generator(self._rng)
 
@@ -191,13 +199,13 @@ class Source:
         *,
         rho: float | None = None,
     ) -> Receipt:
-        """The receipt of this measurement; `rho` is what follows from its structure."""
+        """Return the receipt for this measurement. `rho` is what follows from its structure."""
         return self._signed(name, DP(epsilon, delta), relation, rho)
 
     def zcdp_receipt(
         self, name: str, rho: float, delta: float = 0.0, relation: str = ADD_REMOVE
     ) -> Receipt:
-        """The receipt of a measurement whose price is a ρ, and no ε."""
+        """Return the receipt for a measurement with a price in ρ and no ε."""
         return self._signed(name, ZCDP(rho, delta), relation)
 
     def _signed(
@@ -208,66 +216,73 @@ class Source:
 
 
 def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """The price of a whole procedure where a theorem puts it below the sum of its draws.
+    """Price a whole procedure by a theorem, below the sum of its draws.
 
     Parameters
     ----------
-    name : what was measured.
-    cost : what the theorem says that the whole procedure costs.
-    theorem : where it stands: authors, year, number.
-    replaces : the receipts of the draws, at least one, all of them about one relation.
+    name : str
+        What was measured.
+    cost : DP or ZCDP
+        Cost of the whole procedure according to the theorem.
+    theorem : str
+        Authors, year and number.
+    replaces : sequence of Receipt
+        Receipts of the draws, at least one, all for one relation.
 
     Returns
     -------
     Receipt
-        One receipt in their place, simulated or idealised if one of them is.
+        One receipt that replaces them. It is simulated or idealised if one of them is.
 
     Raises
     ------
     ValueError
-        Without receipts, or if they are about different relations.
+        If there are no receipts, or they are for different relations.
     """
     return _in_place_of(replaces, Receipt(name, cost, theorem=theorem))
 
 
 def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """A procedure as a paper prints it, whose guarantee is wrong: it promises nothing.
+    """Mark a procedure as its paper prints it, with a wrong guarantee. The release promises nothing.
 
     Parameters
     ----------
-    name : what was measured.
-    replaces : the receipts of the draws, at least one, all of them about one relation.
+    name : str
+        What was measured.
+    replaces : sequence of Receipt
+        Receipts of the draws, at least one, all for one relation.
 
     Returns
     -------
     Receipt
-        One receipt of infinite ε in their place; a release that holds it is never saved.
+        One receipt with infinite ε that replaces them. A release that holds it is never saved.
 
     Raises
     ------
     ValueError
-        Without receipts, or if they are about different relations.
+        If there are no receipts, or they are for different relations.
     """
     return _in_place_of(replaces, Receipt(name, DP(inf), withdrawn=True))
 
 
 def unprotected(name: str) -> Receipt:
-    """A measurement that no noise protects: the release then promises nothing.
+    """Mark a measurement that no noise protects. The release then promises nothing.
 
     Parameters
     ----------
-    name : what was read off the data.
+    name : str
+        What was read off the data.
 
     Returns
     -------
     Receipt
-        Of infinite ε.
+        Receipt with infinite ε.
     """
     return Receipt(name, DP(inf))
 
 
 def _in_place_of(receipts: Iterable[Receipt], receipt: Receipt) -> Receipt:
-    """The receipt, about the relation and from the randomness of those that it replaces."""
+    """Return the receipt with the relation and the randomness of the receipts that it replaces."""
     receipts = tuple(receipts)
     relations = {r.relation for r in receipts}
     if len(relations) != 1:
@@ -289,13 +304,16 @@ def _in_place_of(receipts: Iterable[Receipt], receipt: Receipt) -> Receipt:
 def uniform_keys(
     count: int, size: int, *, rng: np.random.Generator | None = None
 ) -> Int[np.ndarray, " count"]:
-    """A uniform sample of the keys of a public domain, without replacement.
+    """Draw a uniform sample of the keys of a public domain, without replacement.
 
     Parameters
     ----------
-    count : how many keys, at most `size`.
-    size : the cells of the domain.
-    rng : a seeded generator for draws that can be replayed, or None to publish.
+    count : int
+        Number of keys, at most `size`.
+    size : int
+        Number of cells of the domain.
+    rng : Generator, optional
+        Seeded generator for draws that can be replayed. None to publish.
 
     Returns
     -------
@@ -319,17 +337,20 @@ def uniform_keys(
 def random_words(
     count: int, *, rng: np.random.Generator | None = None, names: Names = None
 ) -> UInt64[np.ndarray, " count"]:
-    """Random 64-bit words, for example those of a release's hash functions, or one for each row.
+    """Draw random 64-bit words, for example for the hash functions of a release, or one for each row.
 
     Parameters
     ----------
-    count : how many words.
-    rng : a seeded generator for words that can be replayed, or None to publish.
-    names : whom or what each word is for, where there is one per private row.
+    count : int
+        Number of words.
+    rng : Generator, optional
+        Seeded generator for words that can be replayed. None to publish.
+    names : array, optional
+        What each word is for, if there is one per private row.
 
     Returns
     -------
     uint64[count]
-        Independent and uniform.
+        Independent uniform words.
     """
     return sealed(Source.of(rng).public_words(count, names))

@@ -1,13 +1,13 @@
 """Counts released above a threshold: stability histograms and noisy comparisons.
 
-Only non-empty cells are visited, so that a cell that appears tells that somebody filled it. A unit
-that newly fills cells with c_1 … c_k counts shows with probability 1 − Π (1 − q(c_j)), where
-q(c) = Pr[c + X >= T]; the threshold T is the smallest integer whose worst such chance is at most
-δ.
+Only non-empty cells are visited, so a cell that appears reveals that somebody filled it. A unit that newly
+fills cells with counts c_1 … c_k shows with probability 1 − Π (1 − q(c_j)), where q(c) = Pr[c + X >= T].
+The threshold T is the smallest integer for which the worst such probability is at most δ.
 
 Source  Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009; Bun, Nissim & Stemmer, ITCS 2016.
-Differs geometric or Gaussian noise, and the exact chance over all that the bound allows, in place of a
-        tail bound.
+Differs geometric or Gaussian noise, and the exact probability over all fillings that the bound allows, in
+place of
+        a tail bound.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from workbench.value import Bool, Int, Num, sealed
 
 
 class FloatLaplace:
-    """Laplace noise in floating point, of scale l1/ε."""
+    """Laplace noise in floating point with scale l1/ε."""
 
     idealised = True
 
@@ -54,15 +54,15 @@ class FloatLaplace:
 
 
 class PassingCell(EmptyCell):
-    """An empty cell of which only is asked whether it survives."""
+    """Empty cell for which only survival matters, and not its value."""
 
     def survivors(self, empty: int, words: Words) -> tuple[Any, Any]:
-        """Which of so many cells survive, as sorted ranks."""
+        """Draw which of so many cells survive, as sorted ranks."""
         return survivor_ranks(empty, self.survival, words), None
 
 
 class Comparisons(NamedTuple):
-    """Which counts reach a threshold with noise, which of the zeros, and what that costs."""
+    """Which counts reach a threshold after noise, which of the zeros do, and a receipt."""
 
     reached: Bool[np.ndarray, " n"]
     zeros: Int[np.ndarray, " k"]
@@ -79,32 +79,37 @@ def noisy_threshold(
     rng: np.random.Generator | None = None,
     names: tuple[Names, Names] = (None, None),
 ) -> Comparisons:
-    """Find the `counts`, and which of `zeros` further counts of 0, that reach `threshold` with noise.
+    """Find the `counts`, and which of `zeros` further counts of 0, that reach `threshold` after noise.
 
-    Comparisons cost no more than the noisy counts. The zeros that pass are i.i.d. choices, at a cost
-    of how many there are.
+    Comparisons cost no more than the noisy counts. The zeros that pass are i.i.d. choices, and the time grows
+    with their number.
 
     Parameters
     ----------
-    counts : int[n]; or float[n], which get Laplace noise in floating point: the receipt says
-        `idealised`.
-    zeros : how many further counts are 0.
-    threshold : in counts.
-    l1 : how far one unit moves all counts together.
-    epsilon : what all comparisons cost together.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
-    names : what the counts are of, and the zeros, where it follows private data which of them are 0.
+    counts : int[n] or float[n]
+        Counts. Floats get Laplace noise in floating point, and the receipt says `idealised`.
+    zeros : int
+        Number of further counts of 0.
+    threshold : number
+        Threshold, in counts.
+    l1 : number
+        Largest change of all counts together by one unit.
+    epsilon : number
+        Cost of all comparisons together.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
+    names : tuple of arrays, optional
+        What the counts and the zeros are for, if private data decide which counts are 0.
 
     Returns
     -------
     Comparisons
-        Whether each count reaches the threshold, the places among the zeros of those that do, sorted,
-        and a receipt.
+        Whether each count reaches the threshold, the sorted places among the zeros that do, and a receipt.
 
     Raises
     ------
     ValueError
-        As `noise.decay`.
+        For the same reasons as `noise.decay`.
     """
     source = Source.of(rng)
     rho = None
@@ -137,7 +142,7 @@ def noisy_threshold(
 
 
 class StableCells(NamedTuple):
-    """Keys of cells, sorted, their noisy values, the threshold that they reach, and a receipt."""
+    """Sorted keys of cells, their noisy values, the threshold that they reach, and a receipt."""
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -155,30 +160,36 @@ def stability_histogram(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> StableCells:
-    """Noise on the non-empty cells alone, of which those that reach `stability_threshold` are returned.
+    """Add noise to the non-empty cells only, and return those that reach `stability_threshold`.
 
-    Cells that a unit newly fills show with probability δ at most; on the others, and given that none
-    shows, its presence is hidden by noise at ε/l1: together (ε, δ). Of a ρ the noise is Gaussian, and
-    together that is δ-approximate ρ-zCDP.
+    Newly filled cells show with probability at most δ. If none shows, noise at ε/l1 on the other cells hides
+    the unit. Together this is (ε, δ)-DP. With a ρ the noise is Gaussian, and the result is δ-approximate
+    ρ-zCDP.
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted.
-    counts : int[n], their counts.
-    bound : how far one unit moves the table.
-    epsilon, rho : what the noise costs, one of the two.
-    delta : the chance that a cell which only one unit fills may show.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    keys : int64[n]
+        Sorted keys of the non-empty cells.
+    counts : int[n]
+        Their counts.
+    bound : Bound
+        Largest change of the table by one unit.
+    epsilon, rho : number, optional
+        Cost of the noise, one of the two.
+    delta : float
+        Largest probability that a cell filled by one unit only shows.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     StableCells
-        What is released, the threshold in counts, and a receipt with the δ that is really spent.
+        Cells to release, the threshold in counts, and a receipt with the δ that is really spent.
 
     Raises
     ------
     ValueError
-        If an argument is not allowed; see `noise.decay`.
+        If an argument is not allowed (see also `noise.decay`).
     """
     check_counts(counts)
     law = _law(bound, epsilon, rho)
@@ -193,7 +204,7 @@ def stability_histogram(
 
 
 class StableParts(NamedTuple):
-    """The threshold, all that draws each part of the cells but their counts, and one receipt for all."""
+    """Threshold, everything that draws each part of the cells except their counts, and one receipt for all."""
 
     threshold: int
     parts: list[StablePart]
@@ -202,7 +213,7 @@ class StableParts(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class StablePart:
-    """Some cells: its key and what is released tell their counts, so that it has no text."""
+    """Some of the cells. Because its key and its results reveal their counts, it has no text."""
 
     law: Law
     moved: float | Fraction
@@ -219,23 +230,26 @@ def stable_parts(
     delta: float,
     rng: bytes | None = None,
 ) -> StableParts:
-    """`stability_histogram` of cells that are drawn in parts: noise on each cell is its own.
+    """Prepare a `stability_histogram` of cells that are drawn in parts, with independent noise on each cell.
 
     Parameters
     ----------
-    bound, epsilon, rho, delta : as for `stability_histogram`, of the whole table.
-    parts : how many there are.
-    rng : None to publish; or 32 bytes from which all keys follow, for what can be replayed.
+    bound, epsilon, rho, delta
+        The same as for `stability_histogram`, for the whole table.
+    parts : int
+        Number of parts.
+    rng : bytes, optional
+        None to publish, or 32 bytes from which all keys follow, for noise that can be replayed.
 
     Returns
     -------
     StableParts
-        For `stable_cells`.
+        Arguments for `stable_cells`.
 
     Raises
     ------
     ValueError
-        As `stability_histogram`.
+        For the same reasons as `stability_histogram`.
     """
     threshold, spent = stability_threshold(bound, epsilon=epsilon, rho=rho, delta=delta)
     law = _law(bound, epsilon, rho)
@@ -249,13 +263,16 @@ def stable_parts(
 def stable_cells(
     keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], part: StablePart
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Of one part's non-empty cells those that reach the threshold: the same whenever it is drawn.
+    """Return the non-empty cells of one part that reach the threshold, the same whenever it is drawn.
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted.
-    counts : int[n], their counts.
-    part : one of `stable_parts`.
+    keys : int64[n]
+        Sorted keys of the non-empty cells.
+    counts : int[n]
+        Their counts.
+    part : StablePart
+        One of the `stable_parts`.
 
     Returns
     -------
@@ -289,27 +306,30 @@ def _law(bound: Bound, epsilon: float | None, rho: float | None) -> Law:
 def stability_threshold(
     bound: Bound, *, epsilon: float | None = None, rho: float | None = None, delta: float
 ) -> tuple[int, float]:
-    """The smallest threshold T of `stability_histogram` that fails with probability at most δ.
+    """Return the smallest threshold T for which `stability_histogram` fails with probability at most δ.
 
-    Under Gaussian noise of σ > 512, with a probability that is at most 0.3 % below δ.
+    Under Gaussian noise with σ > 512, that probability is at most 0.3 % below δ.
 
     Parameters
     ----------
-    bound : how far one unit moves the table.
-    epsilon, rho : what the noise costs, one of the two.
-    delta : the chance of failure that is allowed.
+    bound : Bound
+        Largest change of the table by one unit.
+    epsilon, rho : number, optional
+        Cost of the noise, one of the two.
+    delta : float
+        Allowed probability of failure.
 
     Returns
     -------
     int
         T, in counts.
     float
-        The probability of failure, rounded up.
+        Probability of failure, rounded up.
 
     Raises
     ------
     ValueError
-        Unless 0 < delta < 1, or as `noise.decay`.
+        Unless 0 < delta < 1, or for the same reasons as `noise.decay`.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta!r} is not allowed: need 0 < delta < 1")
@@ -317,13 +337,13 @@ def stability_threshold(
 
 
 def worst_fillings(bound: Bound) -> list[dict[int, int]]:
-    """The ways to fill new cells among which the worst is: how many cells get which count.
+    """Return ways to fill new cells that include the worst one: how many cells get which count.
 
-    g(c) = −log(1 − q(c)) is convex on c >= 1, since the noise is log-concave. So with exactly k
-    cells it is worst to give as many as possible linf, one what remains, and the others one count.
-    One cell more takes a count from a cell of r, which changes Σ g by g(1) − (g(r) − g(r−1)); r runs
-    from linf down to 2, again and again. Within such a round the changes grow, and all rounds change
-    Σ g alike: the worst k is the least, the most, or where the first or the last whole round ends.
+    g(c) = −log(1 − q(c)) is convex on c >= 1, because the noise is log-concave. For exactly k cells, the worst
+    filling therefore gives linf to as many as possible, the remainder to one, and one count to the others. One
+    more cell takes a count from a cell with r, which changes Σ g by g(1) − (g(r) − g(r−1)). Here r runs from
+    linf down to 2, again and again. Within such a round the changes grow, and all rounds change Σ g alike.
+    The worst k is the smallest, the largest, or one where the first or the last whole round ends.
     """
     linf = max(1, int(bound.linf))
     total = max(1, min(int(bound.l1), int(bound.l0) * linf))
@@ -340,7 +360,7 @@ def worst_fillings(bound: Bound) -> list[dict[int, int]]:
 
 
 def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
-    """How many of the cells get which count, if as many as possible get linf."""
+    """Return how many of the cells get which count, if as many as possible get linf."""
     full, rest = divmod(total - cells, max(linf - 1, 1))
     filling = {1: cells - full - (rest > 0)}
     if rest:
@@ -351,7 +371,7 @@ def _filling(cells: int, total: int, linf: int) -> dict[int, int]:
 
 
 def upper_tail(x: int, law: Law, bits: int) -> Interval:
-    """Pr[X >= x] for noise X, or, of wide Gaussian noise, a number above it."""
+    """Return Pr[X >= x] for noise X, or an upper bound for wide Gaussian noise."""
     if law.kind == GAUSSIAN:
         return empty_cells.upper_tail(Fraction(law.rate), x, bits)
     a = two_sided(law.rate).alpha(bits)
@@ -362,7 +382,7 @@ def upper_tail(x: int, law: Law, bits: int) -> Interval:
 
 
 def failure_probability(threshold: int, bound: Bound, law: Law, bits: int) -> Interval:
-    """The chance that a cell which only one unit fills is released, for the worst such unit."""
+    """Return the probability that a cell filled by one unit only is released, for the worst such unit."""
     one = Interval.of(1, bits)
     worst = Interval(0, 0, bits)
     for filling in worst_fillings(bound):
@@ -375,7 +395,7 @@ def failure_probability(threshold: int, bound: Bound, law: Law, bits: int) -> In
 
 
 def _guess(law: Law, delta: float, bound: Bound) -> int:
-    """Where the search for a threshold starts."""
+    """Return where the search for a threshold starts."""
     if law.kind != GAUSSIAN:
         return 1
     deviation = float(1 / (2 * law.rate)) ** 0.5
@@ -385,10 +405,11 @@ def _guess(law: Law, delta: float, bound: Bound) -> int:
 
 @lru_cache(256)
 def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float]:
-    """The smallest threshold T >= 1 whose failure is at most δ, and that failure rounded up.
+    """Return the smallest threshold T >= 1 that fails with probability at most δ, and this probability,
+    rounded up.
 
-    A comparison asks for further precision until it is certain: the failure
-    is transcendental, and never equals a float.
+    A comparison asks for more precision until it is certain. This ends, because the probability is
+    transcendental and never equals a float.
     """
     exact_delta = Fraction(delta)
 

@@ -1,12 +1,12 @@
-"""What a look at the data costs: guarantees, receipts, and how they add up.
+"""Privacy guarantees, receipts for measurements, and the rules that add them up.
 
-`DP` is (ε, δ)-differential privacy; `ZCDP` is zero-concentrated differential privacy, whose ρ adds up more
-tightly over many measurements. What one implies of the other is proven in rational arithmetic and
-rounded to the safe side once, at the end.
+`DP` is (ε, δ)-differential privacy. `ZCDP` is zero-concentrated differential privacy, whose ρ adds up more
+tightly over many measurements. Conversions between the two are proven in rational arithmetic and rounded
+to the safe side once, at the end.
 
-One convention for the whole package. Two inputs are *neighbours* when one is the other with every
-record of one *unit* (usually one person) removed: `ADD_REMOVE`. A guarantee about any other relation
-says so on its receipt, and receipts about different relations never add up silently.
+The whole package uses one convention. Two inputs are *neighbours* if one equals the other with every record
+of one *unit* (usually one person) removed: `ADD_REMOVE`. A receipt for any other relation names that
+relation, and receipts for different relations never add up silently.
 """
 
 from workbench.privacy.budgets import DP, ZCDP, epsilon_above, rho_above, warn_if_large

@@ -20,7 +20,7 @@ _LEAST = 1e-150  # α − 1 of an order
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
-    """An upper bound, to some 60 digits at the order taken, of the ε that ρ-zCDP implies at δ."""
+    """Return an upper bound, to about 60 digits at the chosen order, on the ε that ρ-zCDP implies at δ."""
     if not rho:
         return Fraction(0)
     shift = _shift_for_rho(float(rho), float(delta))
@@ -29,9 +29,9 @@ def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(1024)
 def rho_above(epsilon: float) -> float:
-    """The ρ that ε-DP implies, rounded up: ε·tanh(ε/2), at most ε²/2.
+    """Return the ρ that ε-DP implies, rounded up: ε·tanh(ε/2), which is at most ε²/2.
 
-    It is randomised response's, and of ε-DP nothing is worse.
+    Randomised response has exactly this ρ, and no other ε-DP mechanism has a larger one.
     """
     exact = Fraction(epsilon)
     decayed = exp_neg(exact, _BITS).below
@@ -39,9 +39,9 @@ def rho_above(epsilon: float) -> float:
 
 
 def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
-    """What δ costs at the order α = 1 + shift: (ln 1/δ − α·ln(α/(α − 1)) − ln(α − 1))/(α − 1), from above.
+    """Return what δ costs at the order α = 1 + shift, rounded up.
 
-    Of ρ-zCDP, ε = α·ρ + this.
+    The cost is (ln 1/δ − α·ln(α/(α − 1)) − ln(α − 1))/(α − 1). Then ρ-zCDP implies ε = α·ρ + this cost.
     """
     order = 1 + shift
     logarithm = ln(1 / delta, _BITS).above - order * ln(order / shift, _BITS).below
@@ -51,7 +51,7 @@ def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
 
 
 def epsilon_about(rho: float, delta: float) -> float:
-    """`epsilon_above` in floating point."""
+    """Return `epsilon_above` in floating point."""
     if rho <= 0:
         return 0.0
     shift = float(_shift_for_rho(rho, delta))
@@ -59,12 +59,12 @@ def epsilon_about(rho: float, delta: float) -> float:
 
 
 def _price_about(shift: float, logarithm: float) -> float:
-    """`price_of_order` in floating point, of ln 1/δ."""
+    """Return `price_of_order` in floating point, from ln 1/δ."""
     return (logarithm - (1 + shift) * log1p(1 / shift) - log(shift)) / shift
 
 
 def _shift_for_rho(rho: float, delta: float) -> Fraction:
-    """α − 1 of about the best order for this ρ, where ρ·(α − 1)² = ln 1/(αδ)."""
+    """Return α − 1 for an order near the best one for this ρ, which solves ρ·(α − 1)² = ln 1/(αδ)."""
     logarithm = -log(delta)
     most = min(sqrt(logarithm / rho), _expm1(logarithm))
     least = min(sqrt(logarithm / rho / 2), _expm1(logarithm / 2))
@@ -72,7 +72,7 @@ def _shift_for_rho(rho: float, delta: float) -> Fraction:
 
 
 def shift_for_epsilon(epsilon: float, delta: float) -> Fraction:
-    """α − 1 of about the best order for this ε: that of the ρ which implies it."""
+    """Return α − 1 for an order near the best one for this ε, through the ρ that implies it."""
     logarithm = -log(delta)
 
     def missing(shift: float) -> float:
@@ -87,7 +87,7 @@ def _expm1(x: float) -> float:
 
 
 def _root(increasing: Callable[[float], float], low: float, high: float) -> Fraction:
-    """Where a function changes its sign, about, by halving the logarithm."""
+    """Return approximately where a function changes its sign, by bisection on a logarithmic scale."""
     for _ in range(50):
         middle = sqrt(low) * sqrt(high)
         if increasing(middle) < 0:
@@ -115,7 +115,7 @@ def _at_least_zero(x: Any) -> str | None:
 
 
 def finite_above_zero(x: Any) -> str | None:
-    """What is wrong with a ρ; None if nothing is."""
+    """Return what is wrong with a value of ρ, or None."""
     good = isinstance(x, int | float) and not isinstance(x, bool) and 0 < x <= _LARGEST
     return None if good else "need a finite number > 0"
 
@@ -127,7 +127,7 @@ def _from_zero_below_one(x: Any) -> str | None:
 
 @value
 class DP:
-    """(ε, δ)-differential privacy: pure when δ = 0, and no promise when ε = ∞.
+    """(ε, δ)-differential privacy. It is pure if δ = 0, and promises nothing if ε = ∞.
 
     >>> DP(0.5) + DP(0.5, delta=1e-6)
     DP(epsilon=1.0, delta=1e-06)
@@ -167,7 +167,7 @@ class DP:
 
 @value
 class ZCDP:
-    """ρ-zero-concentrated differential privacy, δ-approximate if δ > 0.
+    """ρ-zero-concentrated differential privacy (zCDP), which is δ-approximate if δ > 0.
 
     For every order α > 1, the Rényi divergence between the outputs on two neighbours is at most α·ρ. It
     does not fix one ε. `at` returns the ε that it implies at a δ.
@@ -185,7 +185,7 @@ class ZCDP:
 
     @classmethod
     def within(cls, budget: DP) -> ZCDP:
-        """The largest ρ that an (ε, δ) pays for, rounded down.
+        """Return the largest ρ that an (ε, δ) pays for, rounded down.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class ZCDP:
 
 
 def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
-    """Of exact sums, rounded up; a ValueError for what promises nothing."""
+    """Round exact sums up, or raise a ValueError if the costs promise nothing."""
     if delta >= 1:
         raise ValueError(f"delta = {float(delta):g} in all: together these promise nothing")
     if round_up(rho) == inf:
@@ -282,20 +282,20 @@ def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
 
 
 def as_epsilon(cost: DP | ZCDP) -> float:
-    """The ε of a cost, for a ρ at δ = 10⁻⁶ beside its own δ."""
+    """Return the ε of a cost. For a ρ it is the ε at δ = 10⁻⁶ plus the cost's own δ."""
     if isinstance(cost, DP):
         return cost.epsilon
     return round_up(epsilon_above(Fraction(cost.rho), Fraction(1, 10**6)))
 
 
 def warn_if_large(cost: DP | ZCDP) -> None:
-    """Warn once of a finite ε above 10, or of a ρ whose ε at δ = 10⁻⁶ is above 10."""
+    """Warn once about a finite ε above 10, or a ρ whose ε at δ = 10⁻⁶ is above 10."""
     if LARGE_EPSILON < as_epsilon(cost) < inf:
         warnings.warn(LARGE, stacklevel=1)  # from one place, so that it is shown once
 
 
 def refuse_delta(delta: float, spent: Fraction) -> None:
-    """A ValueError unless an ε can be told at this δ, of which measurements have `spent` some."""
+    """Raise a ValueError unless this δ determines an ε, given the δ that the measurements have `spent`."""
     if not (isinstance(delta, int | float) and not isinstance(delta, bool) and 0 < delta < 1):
         raise ValueError(
             f"delta = {delta!r} is not allowed: need 0 < delta < 1; at delta = 0 zCDP promises no epsilon"

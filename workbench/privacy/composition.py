@@ -1,4 +1,4 @@
-"""Receipts of single measurements, and how their costs compose."""
+"""Receipts for single measurements, and the rules by which their costs compose."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ WITHDRAWN = "(as printed, guarantee withdrawn)"
 class Receipt:
     """One measurement of private data and its cost. Only `workbench.noise` makes receipts.
 
-    `part` names a cell of a declared partition of the units, as (partition, part): measurements of
-    different parts of one partition compose in parallel (under add-or-remove only). `simulated` marks
-    noise that anyone with the seed can replay; `idealised` marks a law drawn with floating point.
-    Neither is fit to publish. `theorem` says where a price stands that is below the sum of its draws;
-    `withdrawn` marks a procedure as a paper prints it, whose guarantee is wrong. `rho` is the ρ that
-    follows from the structure of a measurement whose cost is an ε, such as noise on each of many counts:
-    it is below the ε·tanh(ε/2) that any measurement of this ε is charged.
+    `part` names a cell of a declared partition of the units, as (partition, part). Measurements of different
+    parts of one partition compose in parallel (under add-or-remove only). `simulated` marks noise that
+    anyone with the seed can replay. `idealised` marks a distribution that was drawn in floating point.
+    Neither may be published. `theorem` cites the theorem behind a price that is below the sum of the
+    draws. `withdrawn` marks a procedure whose printed guarantee is wrong. `rho` is the ρ that follows
+    from the structure of a measurement priced in ε, for example noise on each of many counts. It is
+    below ε·tanh(ε/2), which is charged for a measurement without such structure.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Receipt:
 
     @property
     def description(self) -> str:
-        """The name, and what is particular about the price: for people, and in files."""
+        """Return the name of the measurement, and what is particular about its price."""
         if self.theorem:
             return f"{self.name} (by theorem: {self.theorem})"
         if self.withdrawn:
@@ -113,21 +113,22 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
 
 
 def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
-    """`compose` of pure measurements without rounding: ε and δ of all together.
+    """Add up pure measurements as `compose` does, without rounding.
 
     Parameters
     ----------
-    receipts : of measurements of one private data set, all about one relation.
+    receipts : sequence of Receipt
+        Receipts for measurements of one private data set, all for one relation.
 
     Returns
     -------
     epsilon, delta : Fraction
-        Their sums in sequence; of parts of a declared partition the dearest.
+        Sums over all measurements. Of the parts of a declared partition, the most expensive one counts.
 
     Raises
     ------
     ValueError
-        If receipts are about different relations, or one promises nothing, or none of any ε.
+        If the receipts are for different relations, or one of them promises nothing or has no ε.
     """
     prices = _prices(receipts)
     epsilons = [price.epsilon for price in prices if price.epsilon is not None]
@@ -137,21 +138,23 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 
 
 def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
-    """`compose` in zCDP: ρ and δ of all measurements together, those of some ε at their ρ.
+    """Add up measurements in zCDP as `compose` does, without rounding.
 
     Parameters
     ----------
-    receipts : of measurements of one private data set, all about one relation.
+    receipts : sequence of Receipt
+        Receipts for measurements of one private data set, all for one relation.
 
     Returns
     -------
     rho, delta : Fraction
-        Their sums in sequence; of parts of a declared partition the dearest.
+        Sums over all measurements, where a measurement with an ε counts with its ρ. Of the parts of a
+        declared partition, the most expensive one counts.
 
     Raises
     ------
     ValueError
-        If receipts are about different relations, or one promises nothing.
+        If the receipts are for different relations, or one of them promises nothing.
     """
     return _summed(_prices(receipts))
 
@@ -202,7 +205,7 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
 
 
 class _Price(NamedTuple):
-    """What the measurements of one partition cost: ε where each has one, and ρ and δ."""
+    """Cost of the measurements of one partition: ε if each of them has one, and ρ and δ."""
 
     epsilon: Fraction | None
     rho: Fraction
@@ -210,7 +213,7 @@ class _Price(NamedTuple):
 
     @classmethod
     def of(cls, parts: list[list[Receipt]]) -> _Price:
-        """The dearest of the parts, of which only one has the unit."""
+        """Return the cost of the most expensive part, because a unit is in one part only."""
         pure = all(isinstance(r.cost, DP) for part in parts for r in part)
         return cls(
             _dearest(parts, "epsilon") if pure else None,
@@ -220,21 +223,21 @@ class _Price(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """ε for its ρ: what has little is better counted by itself."""
+        """Return ε divided by ρ. Measurements with a small ratio are cheaper by their ε."""
         if self.epsilon is None or not self.rho:
             return inf
         return round_up(self.epsilon / self.rho)
 
 
 def _dearest(parts: list[list[Receipt]], name: str) -> Fraction:
-    """The largest exact sum of a field of the costs over the parts of a partition."""
+    """Return the largest exact sum of one field of the costs over the parts of a partition."""
     return max(
         sum((Fraction(getattr(r.cost, name)) for r in part), Fraction(0)) for part in parts
     )
 
 
 def _rho(receipt: Receipt) -> Fraction:
-    """What a measurement costs in zCDP."""
+    """Return the cost of a measurement in zCDP."""
     if isinstance(receipt.cost, ZCDP):
         return Fraction(receipt.cost.rho)
     generic = rho_above(receipt.cost.epsilon)
@@ -242,7 +245,7 @@ def _rho(receipt: Receipt) -> Fraction:
 
 
 def _prices(receipts: Iterable[Receipt]) -> list[_Price]:
-    """Of each partition; a ValueError if a measurement promises nothing."""
+    """Return the cost of each partition, or raise a ValueError if a measurement promises nothing."""
     partitions = _by_part(receipts)
     if _promises_nothing(partitions):
         raise ValueError("one of the measurements promises nothing (ε = ∞)")
@@ -250,14 +253,14 @@ def _prices(receipts: Iterable[Receipt]) -> list[_Price]:
 
 
 def _summed(prices: list[_Price]) -> tuple[Fraction, Fraction]:
-    """ρ and δ in sequence."""
+    """Return the sums of ρ and δ over partitions."""
     rho = sum((price.rho for price in prices), Fraction(0))
     delta = sum((price.delta for price in prices), Fraction(0))
     return rho, delta
 
 
 def _counted_alone(prices: list[_Price], delta: float) -> list[_Price]:
-    """Those whose ε is better added as it is, judged in floating point: any choice is valid."""
+    """Return the partitions whose ε is cheaper to add. Floats may judge: any choice is valid."""
     ordered = sorted(prices, key=lambda price: price.ratio)
     ratios = [price.ratio for price in ordered] + [inf]
     epsilon = 0.0
@@ -278,7 +281,7 @@ def _counted_alone(prices: list[_Price], delta: float) -> list[_Price]:
 
 
 def _by_part(receipts: Iterable[Receipt]) -> list[list[list[Receipt]]]:
-    """Receipts by part, of each partition; what declares none is a partition of its own."""
+    """Group receipts by partition and part. A receipt without a part is a partition of its own."""
     receipts = tuple(receipts)
     relations = {r.relation for r in receipts}
     if len(relations) > 1:

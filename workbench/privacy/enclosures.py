@@ -10,7 +10,7 @@ from math import inf, isqrt, nextafter
 
 @dataclass(frozen=True)
 class Interval:
-    """Integers lo <= 2^bits · x <= hi, for x >= 0; every operation rounds outwards."""
+    """Integers lo and hi with lo <= 2^bits · x <= hi, for some x >= 0. Every operation rounds outwards."""
 
     lo: int
     hi: int
@@ -18,7 +18,7 @@ class Interval:
 
     @classmethod
     def of(cls, x: Fraction | int, bits: int) -> Interval:
-        """The tightest interval around a rational number."""
+        """Return the tightest interval around a rational number."""
         scaled = Fraction(x) * 2**bits
         return cls(scaled.__floor__(), scaled.__ceil__(), bits)
 
@@ -26,7 +26,7 @@ class Interval:
         return Interval(self.lo + other.lo, self.hi + other.hi, self.bits)
 
     def __sub__(self, other: Interval) -> Interval:
-        """For differences that are known not to be negative."""
+        """Subtract a number that is known not to be larger."""
         return Interval(max(0, self.lo - other.hi), max(0, self.hi - other.lo), self.bits)
 
     def __mul__(self, other: Interval) -> Interval:
@@ -55,12 +55,12 @@ class Interval:
 
     @property
     def above(self) -> Fraction:
-        """A rational number that is not below x."""
+        """Return a rational number that is not below x."""
         return Fraction(self.hi, 1 << self.bits)
 
     @property
     def below(self) -> Fraction:
-        """A rational number that is not above x."""
+        """Return a rational number that is not above x."""
         return Fraction(self.lo, 1 << self.bits)
 
 
@@ -68,7 +68,7 @@ Real = Callable[[int], Interval]
 
 
 def exp_neg(x: Fraction, bits: int) -> Interval:
-    """exp(−x) for a rational x >= 0: the alternating series at x/k <= 1/2, raised to the k-th power."""
+    """Enclose exp(−x) for a rational x >= 0: the series at x/k <= 1/2, raised to the k-th power."""
     k = max(1, (2 * x).__ceil__())
     guard = bits + 64 + k.bit_length()
     p, q = (x / k).numerator, (x / k).denominator
@@ -88,7 +88,7 @@ def exp_neg(x: Fraction, bits: int) -> Interval:
 
 
 def ln(x: Fraction, bits: int) -> Interval:
-    """ln x for a rational x >= 1: x = m·2^e, 1 <= m < 2, and ln m = 2·artanh((m − 1)/(m + 1))."""
+    """Enclose ln x for a rational x >= 1. With x = m·2^e and 1 <= m < 2, ln m = 2·artanh((m − 1)/(m + 1))."""
     exponent = int(x).bit_length() - 1
     guard = bits + 64 + exponent.bit_length()
     mantissa = x / (1 << exponent)
@@ -100,7 +100,7 @@ def ln(x: Fraction, bits: int) -> Interval:
 
 
 def _artanh(z: Fraction, bits: int) -> Interval:
-    """Σ z^(2k+1)/(2k+1) for 0 <= z <= 1/3: what is cut is below one unit."""
+    """Sum z^(2k+1)/(2k+1) for 0 <= z <= 1/3. The omitted terms are below one unit."""
     square = Interval.of(z * z, bits)
     power = total = Interval.of(z, bits)
     n = 1
@@ -112,7 +112,7 @@ def _artanh(z: Fraction, bits: int) -> Interval:
 
 
 def root_above(x: Fraction) -> Fraction:
-    """√x of a rational x >= 0, rounded up by at most 2^-62 of it, or exactly where x is a square."""
+    """Return √x for a rational x >= 0, rounded up by at most 2^-62 of it. It is exact if x is a square."""
     scale = 1 << max(64, 64 - x.numerator.bit_length() + x.denominator.bit_length())
     scaled = -(-x.numerator * scale**2 // x.denominator)
     root = isqrt(scaled)
@@ -120,13 +120,13 @@ def root_above(x: Fraction) -> Fraction:
 
 
 def round_down(x: Fraction) -> float:
-    """The largest float that is not above x."""
+    """Return the largest float that is not above x."""
     rounded = float(x)
     return rounded if Fraction(rounded) <= x else nextafter(rounded, 0)
 
 
 def round_up(x: Fraction) -> float:
-    """The smallest float that is not below x; ∞ beyond all of them."""
+    """Return the smallest float that is not below x, or ∞ if x is beyond all of them."""
     try:
         rounded = float(x)
     except OverflowError:

@@ -1,19 +1,19 @@
 """Queries: workloads over a domain, and the transforms (dyadic sums, Haar wavelets) that answer them.
 
-A concrete workload sums any sparse vector over each of its queries, so that truth and estimates are
-asked in the same way. A recipe is a small hashable value whose `on(domain)` draws the same concrete
-workload everywhere; it is what metrics and trials carry. Workloads are public.
+A concrete workload sums any sparse vector over each of its queries, so the truth and an estimate are asked
+in the same way. A recipe is a small hashable value whose `on(domain)` draws the same concrete workload
+everywhere. Metrics and trials hold recipes. Workloads are public.
 
-A transform placed on a domain is a *basis*: numbered nodes, the blocks of them that share one noise law,
-the sparse transform of a table's counts, and which nodes a query needs. Nodes are numbered from the
-root down, level by level, and only those that meet the domain exist: a domain that is no power of two
-is padded with cells that are publicly empty, get no noise and are in no answer.
+A transform placed on a domain is a *basis*. It has numbered nodes, blocks of nodes with one noise
+distribution each, the sparse transform of a table's counts, and the nodes that a query needs. Nodes are
+numbered from the root down, level by level, and only nodes that meet the domain exist. A domain whose size
+is not a power of two is padded with cells that are publicly empty, get no noise and are in no answer.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 3 and Theorem 4 (appendix C.5); Haar:
         Xiao, Wang & Gehrke, ICDE 2010, in its unnormalised form.
-Differs a cell lies in log₂m + 1 dyadic intervals, leaf and root included, where the paper counts log₂m;
+Differs a cell is in log₂m + 1 dyadic intervals, leaf and root included, where the paper counts log₂m;
         Haar coefficients stay integers, so that all of them get the same noise.
-Cost    O(n·log(m/n)) nodes for n non-empty cells out of m; nothing depends on m alone but log m.
+Cost    O(n·log(m/n)) nodes for n non-empty cells out of m. Only log m enters otherwise.
 """
 
 from workbench.queries.basis import Basis, Cells, TransformBasis, basis_of, level_sizes

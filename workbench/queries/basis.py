@@ -19,7 +19,7 @@ from workbench.value import Float, Int, Num
 def level_sizes(leaves: int, branching: int) -> list[int]:
     """Return the number of nodes per level of a k-ary tree over `leaves`, from the root down.
 
-    A tree that is not complete ends at its last leaf: what would lie beyond does not exist.
+    A tree that is not complete ends at its last leaf. Nodes beyond it do not exist.
     """
     if not isinstance(branching, int | np.integer) or branching < 2:
         raise ValueError(f"branching = {branching!r} is not allowed: need an integer >= 2")
@@ -32,7 +32,7 @@ def level_sizes(leaves: int, branching: int) -> list[int]:
 
 
 class Axis:
-    """Dyadic intervals over m cells: at depth d those of 2^(height − d) cells."""
+    """Dyadic intervals over m cells. At depth d they have 2^(height − d) cells."""
 
     def __init__(self, m: int):
         self.m = m
@@ -42,10 +42,10 @@ class Axis:
     def cover(
         self, lo: Int[np.ndarray, " n"], hi: Int[np.ndarray, " n"], last: bool
     ) -> Iterator[tuple[int, Int[np.ndarray, " k"]]]:
-        """The minimal cover of ranges, leaves first: (depth, node of each range or −1).
+        """Yield the minimal cover of ranges, leaves first, as (depth, node of each range or −1).
 
-        Of at most two nodes a level it gives the left ones, or with `last` the right ones. A range up
-        to the end of the domain may take the padding along.
+        Each level contributes at most two nodes per range. The method gives the left ones, or with `last` the
+        right ones. A range up to the end of the domain may include the padding.
         """
         to_end = hi == self.m
         for depth in range(self.height, -1, -1):
@@ -65,10 +65,10 @@ class Axis:
 
 
 class NodeBlock(NamedTuple):
-    """Consecutive nodes with one noise law: one count moves `nodes_per_count` of them.
+    """Consecutive nodes with one noise distribution. One count moves `nodes_per_count` of them.
 
-    That is a node of each of so many levels, whose nodes add up at most `widths` cells, or differences
-    between as many.
+    These are one node on each of so many levels. A node adds up at most `widths` cells, or is a difference
+    between sums of so many.
     """
 
     size: int
@@ -78,12 +78,14 @@ class NodeBlock(NamedTuple):
     weight: Fraction = Fraction(1)  # of Gaussian noise: its rate, relative to other blocks
 
     def l2_squared(self, bound: Any) -> Fraction:
-        """How far one unit of that bound moves all of them, in the l2 norm, squared; or a bound on it."""
+        """Return the square of the l2 distance by which one unit with this bound moves all nodes, or a
+        bound on it.
+        """
         return sum((bound.merged(width).l2_squared for width in self.widths), Fraction(0))
 
 
 class NodeWeights(NamedTuple):
-    """What some pieces of a query need: piece `pieces[i]` takes `factor[i]` times `nodes[i]`."""
+    """Nodes that pieces of a query need: piece `pieces[i]` takes `factor[i]` times `nodes[i]`."""
 
     pieces: Int[np.ndarray, " k"]
     nodes: Int[np.ndarray, " k"]
@@ -91,11 +93,11 @@ class NodeWeights(NamedTuple):
 
 
 class Basis(Protocol):
-    """Nodes that noise is put on: those of a transform on a domain, or its cells."""
+    """Nodes that noise is added to: those of a transform on a domain, or its cells."""
 
     @property
     def transform(self) -> Any:
-        """None where nodes are cells."""
+        """Transform, or None if nodes are cells."""
 
     @property
     def domain(self) -> Domain:
@@ -103,7 +105,7 @@ class Basis(Protocol):
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Runs of nodes that together are all."""
+        """Runs of nodes that together hold all nodes."""
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
@@ -111,30 +113,30 @@ class Basis(Protocol):
         """Return the sorted nodes and values of counts. Nodes that are left out have the value 0."""
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Runs of the nodes of 2^`bits` cells from `start`, a multiple of so many: first, and last + 1."""
+        """Return runs (first, last + 1) of the nodes of 2^`bits` cells from `start`, a multiple of 2^`bits`."""
 
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`forward` of cells of one such range, of these nodes alone."""
+        """Return `forward` of the cells in one such range, restricted to its nodes."""
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`forward` of all other nodes, from the sums of ranges that together are the domain."""
+        """Return `forward` of all other nodes, from the sums of ranges that together are the domain."""
 
 
 class TransformBasis(Basis, Protocol):
-    """A transform on a domain, which says too which nodes a query needs."""
+    """Transform on a domain that also knows which nodes a query needs."""
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
-        """The pieces that `terms` can answer, and which query each belongs to."""
+        """Return the pieces that `terms` can answer, and the query that each belongs to."""
 
     def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
         """Return every node that a piece needs. A term names a piece at most once."""
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
-        """Columns that say where nodes lie: level, and first and last + 1 of their cells."""
+        """Return columns with the place of nodes: level, and first and last + 1 of their cells."""
 
 
 @dataclass(frozen=True)
@@ -173,12 +175,12 @@ class Cells:
 
 
 def basis_of(transform: Any, domain: Domain) -> Basis:
-    """The transform on the domain, or its cells where it is None."""
+    """Return the transform on the domain, or its cells if the transform is None."""
     return Cells(domain) if transform is None else transform.on(domain)
 
 
 def sums_by_node(nodes: list[Any], values: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes in any order, ascending and once each, and the sums of their values."""
+    """Return the different nodes in ascending order, and the sums of their values."""
     each_node = np.concatenate([np.zeros(0, np.int64), *nodes])
     distinct, which = np.unique(each_node, return_inverse=True)
     sums = np.zeros(len(distinct), np.int64)

@@ -1,4 +1,4 @@
-"""Conversion of ranges, boxes and subsets to linear queries, and lists of queries joined to one."""
+"""Conversion of ranges, boxes and subsets to linear queries, and concatenation of workloads."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MAX_TERMS = 2**22  # that ranges, subsets or marginals may become
 def linear_queries(workload: Any, domain: Domain) -> Linear:
     """Convert a workload over the domain, or a recipe of one, to linear queries over its attributes.
 
-    A range of keys becomes at most 2d − 1 boxes over d attributes. A workload of too many scattered cells is
-    a ValueError.
+    A range of keys becomes at most 2d − 1 boxes over d attributes. A workload of too many scattered cells
+    raises a ValueError.
     """
     workload = workload.on(domain)
     if isinstance(workload, Linear):
@@ -44,7 +44,9 @@ def linear_queries(workload: Any, domain: Domain) -> Linear:
 
 
 def _products_of_ranges(ranges: Ranges, domain: Domain) -> Products:
-    """Boxes that make up ranges of keys: attribute by attribute, part of a block at either end."""
+    """Return the boxes that make up ranges of keys, attribute by attribute, with part of a block at either
+    end.
+    """
     boxes = []
     owners = []
     queries = np.flatnonzero(ranges.hi > ranges.lo)
@@ -75,7 +77,10 @@ def _products_of_ranges(ranges: Ranges, domain: Domain) -> Products:
 def _boxes_of_block(
     shape: tuple[int, ...], axis: int, first: np.ndarray, last: np.ndarray
 ) -> Boxes:
-    """Codes first … last − 1 of `axis`, numbered over it and all attributes before; all of the others."""
+    """Return boxes with the codes first … last − 1 of `axis`, for fixed codes before it and all codes after it.
+
+    `first` and `last` number the codes of `axis` and all attributes before it together.
+    """
     lo = np.zeros((len(first), len(shape)), np.int64)
     hi = np.tile(shape, (len(first), 1))
     outer = first // shape[axis]
@@ -93,7 +98,7 @@ def _boxes_of_block(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Together(Linear):
-    """Several workloads, one after the other."""
+    """Several workloads, one after the other, as one workload."""
 
     parts: tuple[Any, ...]
 
@@ -118,7 +123,9 @@ class Together(Linear):
         )
 
     def __getitem__(self, rows: Any) -> Together:
-        """A selection of the queries, in the order of `rows`: a part for each run of one part's."""
+        """Return a selection of the queries, in the order of `rows`, with a part for each run within one
+        part.
+        """
         rows = np.arange(len(self))[rows]
         starts = np.cumsum([0, *map(len, self.parts)])
         part_of_row = np.searchsorted(starts, rows, side="right") - 1
@@ -149,11 +156,11 @@ class Together(Linear):
         return np.concatenate([np.empty(0), *(p.means(domain, prior) for p in self.parts)])
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """The answers of each in turn."""
+        """Return the answers of all parts."""
         return np.concatenate([np.empty(0), *(p.sums_of_margins(margins) for p in self.parts)])
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """The answers of each in turn, in grid steps."""
+        """Return the answers of all parts, in grid steps."""
         units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
         return np.concatenate([np.empty(0, object), *units])
 

@@ -29,7 +29,7 @@ class Dyadic:
     """Sums over dyadic intervals, so that a range needs at most two nodes per level.
 
     With `dims` = 2, sums are over products of one dyadic interval in each of two attributes. `split` shares
-    the budget among levels. "uniform" is the paper's. With "geometric" each finer level gets 2^⅓ times as
+    the budget among levels. "uniform" follows the paper. With "geometric", each finer level gets 2^⅓ times as
     much ε, or √2 times as much ρ (Cormode, Procopiuc, Srivastava, Shen & Yu, ICDE 2012, whose queries need
     more fine nodes than a range does).
     """
@@ -41,17 +41,17 @@ class Dyadic:
 
     @property
     def series(self) -> str:
-        """Its name in figures."""
+        """Name of the transform in figures."""
         name = "dyadic" if self.dims == 1 else "dyadic boxes"
         return name if self.split == "uniform" else f"weighted {name}"
 
     def on(self, domain: Domain) -> DyadicBasis:
-        """The tree over a domain.
+        """Return the tree over a domain.
 
         Parameters
         ----------
         domain : Domain
-            Of two attributes if `dims` is 2.
+            Domain, with two attributes if `dims` is 2.
 
         Returns
         -------
@@ -85,36 +85,38 @@ class DyadicBasis:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """The key order, or each attribute's."""
+        """Key order, or each attribute."""
         sizes = self.domain.shape if self.transform.dims > 1 else (self.domain.size,)
         return tuple(map(Axis, sizes))
 
     @cached_property
     def levels(self) -> list[tuple[int, ...]]:
-        """The depth on each axis, coarse before fine."""
+        """Depths on all axes for each level, coarse before fine."""
         return list(product(*(range(axis.height + 1) for axis in self.axes)))
 
     @cached_property
     def starts(self) -> list[int]:
-        """The number of each level's first node, and how many nodes there are."""
+        """Number of the first node of each level, and the number of nodes."""
         return list(accumulate(map(prod, map(self.shape, self.levels)), initial=0))
 
     def start(self, *level: int) -> int:
-        """The number of a level's first node."""
+        """Return the number of the first node of a level."""
         return self.starts[self.levels.index(level)]
 
     def shape(self, level: tuple[int, ...]) -> tuple[int, ...]:
-        """How many nodes a level has along each axis."""
+        """Return the number of nodes of a level along each axis."""
         return tuple(axis.sizes[d] for axis, d in zip(self.axes, level, strict=True))
 
     @property
     def size(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return self.starts[-1]
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Blocks of nodes with one noise distribution: all, or each level if levels share unevenly."""
+        """Blocks of nodes with one noise distribution: one block, or one per level if the levels share
+        unevenly.
+        """
         if self.transform.split == "uniform" or len(self.levels) == 1:
             widths = tuple(map(self._width, self.levels))
             return (NodeBlock(self.size, len(self.levels), Fraction(1), widths),)
@@ -129,13 +131,13 @@ class DyadicBasis:
         )
 
     def _width(self, level: tuple[int, ...]) -> int:
-        """How many cells a node of the level adds up."""
+        """Return the number of cells that a node of the level adds up."""
         return prod(1 << axis.height - d for axis, d in zip(self.axes, level, strict=True))
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The dyadic sums of sparse counts."""
+        """Return the dyadic sums of sparse counts."""
         if len(self.axes) == 1:
             return self._forward(keys, counts)
         rows, columns = self.axes
@@ -159,7 +161,7 @@ class DyadicBasis:
         return each_node[order], np.concatenate(values)[order]
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """A run a level."""
+        """Return one run per level."""
         (axis,) = self.axes
         runs = []
         for depth in range(axis.height - bits, axis.height + 1):
@@ -171,13 +173,13 @@ class DyadicBasis:
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Of the levels up to one node."""
+        """Return the sums on the levels up to one node."""
         return self._forward(keys, counts, self.axes[0].height - bits)
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Sums of sums."""
+        """Return sums of the given sums."""
         (axis,) = self.axes
         nodes = []
         values = []
@@ -191,7 +193,9 @@ class DyadicBasis:
     def _forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], least: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Along one axis, each level from the one below it, in place, down to the depth `least`."""
+        """Compute the sums along one axis, each level from the one below it, in place, down to depth
+        `least`.
+        """
         (axis,) = self.axes
         sizes = _distinct_prefixes(keys, axis.height)[: axis.height - least + 1]
         ends = np.concatenate([np.zeros(least, np.int64), np.cumsum(sizes[::-1])])
@@ -209,7 +213,7 @@ class DyadicBasis:
         return nodes, values
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
-        """Ranges of keys; with two axes boxes."""
+        """Return ranges of keys, or boxes if there are two axes."""
         if len(self.axes) == 1:
             return workload.intervals(self.domain)
         if isinstance(workload, Boxes):
@@ -219,7 +223,7 @@ class DyadicBasis:
         return query_of_range[range_of_box], boxes
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
-        """The nodes of each minimal cover, with factor 1."""
+        """Yield the nodes of each minimal cover, with factor 1."""
         if isinstance(pieces, Ranges):
             yield from self._terms_of_ranges(pieces)
             return
@@ -242,7 +246,7 @@ class DyadicBasis:
                     yield NodeWeights(order[covered], node, 1.0)
 
     def _axis_cover(self, i: int, boxes: Boxes) -> list[tuple[int, Int[np.ndarray, " boxes"]]]:
-        """The nodes that cover each box along one axis: (depth, node of each box or −1)."""
+        """Return the nodes that cover each box along one axis, as (depth, node of each box or −1)."""
         cover: list[Any] = []
         for last in (False, True):
             cover += self.axes[i].cover(boxes.lo[:, i], boxes.hi[:, i], last)
@@ -251,7 +255,7 @@ class DyadicBasis:
     def parents(
         self, nodes: Int[np.ndarray, " n"]
     ) -> Iterator[tuple[slice, list[Int[np.ndarray, " k"]]]]:
-        """For each level, which of the (sorted) nodes lie in it, and their parents, one an axis."""
+        """Yield, for each level, which of the (sorted) nodes are on it, and their parents, one per axis."""
         ends = np.searchsorted(nodes, np.array(self.starts))
         for i, level in enumerate(self.levels):
             in_level = slice(ends[i], ends[i + 1])
@@ -266,7 +270,7 @@ class DyadicBasis:
             yield in_level, parents
 
     def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
-        """Depth, and first and last + 1 cell, of each axis."""
+        """Return the depth, and the first and last + 1 cell, on each axis."""
         level = np.searchsorted(np.array(self.starts), nodes, side="right") - 1
         names = ("",) if len(self.axes) == 1 else tuple(f"{a} " for a in self.domain.attributes)
         columns: dict[str, np.ndarray] = {}
@@ -286,7 +290,7 @@ class DyadicBasis:
 def _sums_of_equal(
     keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted keys, each once, and the sums of their counts."""
+    """Return the different sorted keys, and the sums of their counts."""
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     return keys[starts], np.add.reduceat(counts, starts) if len(starts) else counts
 
@@ -294,7 +298,7 @@ def _sums_of_equal(
 def _distinct_prefixes(
     keys: Int[np.ndarray, " n"], height: int
 ) -> Int[np.ndarray, " height+1"]:
-    """How many different prefixes sorted keys have when 0, 1, …, `height` bits are cut off."""
+    """Count the different prefixes of sorted keys after 0, 1, …, `height` bits are removed."""
     if not len(keys):
         return np.zeros(height + 1, np.int64)
     tally = np.zeros(64, np.int64)
@@ -304,7 +308,7 @@ def _distinct_prefixes(
 
 @njit(cache=True, nogil=True)
 def _highest_differences(keys, tally):
-    """tally[b] += 1 for neighbours whose highest different bit is the b-th (from 1)."""
+    """Compute tally[b] += 1 for neighbours whose highest different bit is the b-th (from 1)."""
     for i in range(1, keys.size):
         x, b = keys[i] ^ keys[i - 1], 0
         while x:
@@ -315,7 +319,7 @@ def _highest_differences(keys, tally):
 
 @njit(cache=True, nogil=True)
 def _sum_pairs(nodes, values, start, start_above, out_nodes, out_values):
-    """The sums of pairs: one level of a tree from the level below it."""
+    """Sum pairs: compute one level of a tree from the level below it."""
     k = -1
     for i in range(nodes.size):
         node = (nodes[i] - start >> 1) + start_above

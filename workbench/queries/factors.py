@@ -17,12 +17,12 @@ from workbench.value import Float, Int
 
 @njit(cache=True, nogil=True, parallel=True)
 def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols, other, out):
-    """out[i, j] += Σ over terms s of query i and t of query j of times[s]·other_times[t]·Π_k H_k[s, t].
+    """Compute out[i, j] += Σ of times[s]·other_times[t]·Π_k H_k[s, t] over terms s of query i and t of query j.
 
-    `table` holds the H_k one after the other (from `starts[k]`, rows of `widths[k]`), row and column 0
-    for attributes that a term does not use. The columns' terms come by set of used attributes: `sets`
-    (groups × attributes, the first `sizes` of each row) and `ends`; `cols` are (attributes × terms)
-    columns of H_k, `other` is (their query, as a number; their coefficient).
+    `table` holds the H_k one after the other (from `starts[k]`, in rows of `widths[k]`). Row and column 0 are
+    for attributes that a term does not use. The terms of the columns come by set of used attributes: `sets`
+    (groups × attributes, the first `sizes` of each row) and `ends`. `cols` has the (attributes × terms)
+    columns of H_k, and `other` holds the query of each term, as a number, and its coefficient.
     """
     queries, owner = other
     d = which.shape[1]
@@ -60,7 +60,7 @@ def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols,
 
 @njit(cache=True, nogil=True, parallel=True)
 def diagonal(offsets, times, which, table, starts, widths, out):
-    """out[i] = Σ over pairs of terms of query i, as in `inner`."""
+    """Compute out[i] = Σ over pairs of terms of query i, with the arguments of `inner`."""
     for i in prange(offsets.size - 1):
         total = 0.0
         for s in range(offsets[i], offsets[i + 1]):
@@ -74,7 +74,7 @@ def diagonal(offsets, times, which, table, starts, widths, out):
 
 @njit(cache=True, nogil=True, parallel=True)
 def scattered(which, factors, starts, widths, codes, values, out):
-    """out[t] = Σ over cells of values·Π_k factor of term t; codes are (attributes, cells)."""
+    """Compute out[t] = Σ over cells of values·Π_k factor of term t. Codes are (attributes, cells)."""
     for t in prange(which.shape[0]):
         total = 0.0
         for c in range(codes.shape[1]):
@@ -89,7 +89,7 @@ def scattered(which, factors, starts, widths, codes, values, out):
 
 @njit(cache=True, nogil=True, parallel=True)
 def limbs(times, which, factors, starts, widths, codes, counts, grid, out):
-    """Σ over cells of counts·round(term/grid), in three parts of 9 bits: none overflows."""
+    """Compute Σ over cells of counts·round(term/grid), in three parts of 9 bits, none of which overflows."""
     for t in prange(which.shape[0]):
         high = np.int64(0)
         middle = np.int64(0)
@@ -115,7 +115,7 @@ Factors = Sequence["Float[np.ndarray, 'rows values']"]
 
 
 def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, " values"]:
-    """A value for each code, from (lo, hi), a set of codes, or values."""
+    """Return a value for each code, from (lo, hi), a set of codes, or values."""
     n = domain.shape[domain.axis(name)]
     indicator = np.zeros(n)
     if isinstance(factor, set | frozenset):
@@ -143,7 +143,7 @@ def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, "
 
 
 def haar_factors(n: int) -> list[Float[np.ndarray, " n"]]:
-    """1, and the Haar wavelets over the next power of two of n codes that are not 0 on all of them."""
+    """Return 1, and all Haar wavelets over the next power of two that are not 0 on all n codes."""
     factors = [np.ones(n)]
     code = np.arange(n)
     width = 1 << (n - 1).bit_length()
@@ -157,7 +157,7 @@ def haar_factors(n: int) -> list[Float[np.ndarray, " n"]]:
 
 
 class FlatTables(NamedTuple):
-    """Tables of several attributes one after the other, for compiled loops."""
+    """Tables of several attributes in one vector, for compiled loops."""
 
     values: Float[np.ndarray, " n"]
     starts: Int[np.ndarray, " attributes"]
@@ -165,7 +165,7 @@ class FlatTables(NamedTuple):
 
 
 def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTables:
-    """Tables (rows, columns), one an attribute, as one vector."""
+    """Join tables (rows, columns), one per attribute, to one vector."""
     starts = np.cumsum([0, *(t.size for t in tables)])[:-1].astype(np.int64)
     values = np.concatenate([np.empty(0), *(t.ravel() for t in tables)])
     return FlatTables(values, starts, np.array([t.shape[1] for t in tables], np.int64))
@@ -174,7 +174,7 @@ def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTabl
 def sums_over_dense_cells(
     factors: Factors, rows: Int[np.ndarray, "terms factors"], dense: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, " terms"]:
-    """Σ over all cells of dense·Π factor[row], attribute by attribute."""
+    """Return Σ over all cells of dense·Π factor[row], attribute by attribute."""
     if not factors:
         return np.full(len(rows), float(dense))
     if len(factors) <= 2:
@@ -194,7 +194,7 @@ def sums_over_dense_cells(
 def _sums_over_plane(
     factors: Factors, rows: Int[np.ndarray, "terms factors"], dense: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, " terms"]:
-    """The same over one or two attributes: the product with each different factor once."""
+    """Return the sums over one or two attributes, with one product for each different factor."""
     different, first = np.unique(rows[:, 0], return_inverse=True)
     left = factors[0][different] @ dense
     if len(factors) == 1:
@@ -211,7 +211,7 @@ def sums_over_occupied_cells(
     codes: Int[np.ndarray, "factors cells"],
     values: Float[np.ndarray, " cells"],
 ) -> Float[np.ndarray, " terms"]:
-    """Σ over the occupied cells of value·Π factor[row]."""
+    """Return Σ over the occupied cells of value·Π factor[row]."""
     sums = np.zeros(len(rows))
     scattered(np.ascontiguousarray(rows), *flat_tables(factors), codes, values, sums)
     return sums
@@ -225,7 +225,7 @@ def limbs_over_occupied_cells(
     counts: Int[np.ndarray, " cells"],
     grid: float,
 ) -> Int[np.ndarray, "terms 3"]:
-    """Σ over the occupied cells of count·round(term/grid), in three parts of 9 bits."""
+    """Return Σ over the occupied cells of count·round(term/grid), in three parts of 9 bits."""
     parts = np.zeros((len(rows), 3), np.int64)
     rows = np.ascontiguousarray(rows)
     limbs(coefficients, rows, *flat_tables(factors), codes, counts, grid, parts)

@@ -20,22 +20,22 @@ from workbench.value import Float, Int, Num, value
 
 @value
 class Haar:
-    """Unnormalised Haar wavelet: the total, and left minus right half of every dyadic interval."""
+    """Unnormalised Haar wavelet: the total, and the left minus the right half of every dyadic interval."""
 
     series: ClassVar[str] = "Haar"
 
     def on(self, domain: Domain) -> HaarBasis:
-        """The wavelet over the domain's keys.
+        """Return the wavelet over the keys of a domain.
 
         Parameters
         ----------
         domain : Domain
-            Any.
+            Any domain.
 
         Returns
         -------
         HaarBasis
-            As many coefficients as the domain has cells.
+            Basis with as many coefficients as the domain has cells.
         """
         domain.refuse_wide()
         return HaarBasis(domain)
@@ -43,10 +43,10 @@ class Haar:
 
 @dataclass(frozen=True)
 class HaarBasis:
-    """Unnormalised Haar coefficients over a domain: exactly as many as it has cells.
+    """Unnormalised Haar coefficients over a domain, exactly as many as it has cells.
 
-    Node 0 is the total. An interval whose right half is padding has no coefficient: it is the same as
-    its left half, and everybody knows.
+    Node 0 is the total. An interval whose right half is padding has no coefficient, because it is publicly
+    known to equal its left half.
     """
 
     domain: Domain
@@ -54,19 +54,19 @@ class HaarBasis:
 
     @cached_property
     def axis(self) -> Axis:
-        """The key order."""
+        """Key order."""
         return Axis(self.domain.size)
 
     @cached_property
     def starts(self) -> list[int]:
-        """The first coefficient of the intervals of each depth, and how many nodes there are."""
+        """First coefficient of the intervals of each depth, and the number of nodes."""
         return list(accumulate((n // 2 for n in self.axis.sizes[1:]), initial=1))
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """All coefficients in one: a count moves the total, and a difference at each level.
+        """All coefficients in one block: a count moves the total, and one difference at each level.
 
-        A difference moves farthest where all moves in one half, of at most 2^(height − depth − 1) cells.
+        A difference moves farthest if all moves are in one half, of at most 2^(height − depth − 1) cells.
         """
         height = self.axis.height
         halves = tuple(1 << height - depth - 1 for depth in range(height))
@@ -76,14 +76,14 @@ class HaarBasis:
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The total and the differences of sparse counts."""
+        """Return the total and the differences of sparse counts."""
         nodes, values, keys, counts = self._differences(keys, counts, 0)
         nodes.append(keys[:1])  # the root is node 0, like the total
         values.append(counts[:1])
         return np.concatenate(nodes[::-1]), np.concatenate(values[::-1])
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """A run a level."""
+        """Return one run per level."""
         runs = []
         for depth in range(self.axis.height - bits, self.axis.height):
             width = self.axis.height - depth
@@ -94,7 +94,7 @@ class HaarBasis:
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The differences below one interval."""
+        """Return the differences below one interval."""
         none = np.zeros(0, np.int64)
         nodes, values, _, _ = self._differences(keys, counts, self.axis.height - bits)
         return np.concatenate([none, *nodes[::-1]]), np.concatenate([none, *values[::-1]])
@@ -102,7 +102,7 @@ class HaarBasis:
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The total, and differences of sums."""
+        """Return the total, and differences of the given sums."""
         nodes = [np.zeros(1, np.int64)]
         values = [totals.sum(keepdims=True)]
         for depth in range(self.axis.height):
@@ -119,7 +119,7 @@ class HaarBasis:
     def _differences(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], least: int
     ) -> tuple[list[Any], list[Any], Any, Any]:
-        """Nodes and values of each level, fine before coarse, and the sums of the depth `least`."""
+        """Return nodes and values of each level, fine before coarse, and the sums at depth `least`."""
         nodes = []
         values = []
         for depth in range(self.axis.height - 1, least - 1, -1):
@@ -133,7 +133,7 @@ class HaarBasis:
         return nodes, values, keys, counts
 
     def inverse(self, values: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " cells"]:
-        """The cells of all coefficients, in node order."""
+        """Return the cells for all coefficients, which are given in node order."""
         sums = np.asarray(values[:1], float)
         for depth in range(self.axis.height):
             size = self.axis.sizes[depth + 1]
@@ -147,15 +147,15 @@ class HaarBasis:
         return sums
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
-        """Ranges of keys."""
+        """Return ranges of keys."""
         return workload.intervals(self.domain)
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
-        """The coefficients of prefix(hi) − prefix(lo).
+        """Yield the coefficients of prefix(hi) − prefix(lo).
 
-        With S the sum of an interval and d its coefficient, S_left = (S + d)/2. If g·S is what a prefix
-        into a child counts of the child's own sum, it counts g/2 of d and g/2 of S where the child is
-        the left one, and (1 − g)/2 of d and (1 + g)/2 of S where it is the right one.
+        With S the sum of an interval and d its coefficient, S_left = (S + d)/2. If a prefix into a child counts
+        g times the child's own sum, it counts g/2 of d and g/2 of S if the child is the left one, and (1 − g)/2
+        of d and (1 + g)/2 of S if it is the right one.
         """
         ends = (pieces.lo, pieces.hi)
         shares = [np.zeros(len(x)) for x in ends]  # g of both ends
@@ -184,7 +184,9 @@ class HaarBasis:
         yield NodeWeights(np.arange(len(pieces)), total, below_hi - below_lo)
 
     def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
-        """Level 0 for the total, 1 for the root's difference, and on; first and last + 1 cell."""
+        """Return the level (0 for the total, 1 for the difference at the root, …), and first and last + 1
+        cell.
+        """
         starts = np.array(self.starts)
         depth = np.searchsorted(starts, nodes, side="right") - 1
         width = self.axis.height - np.maximum(depth, 0)
@@ -196,7 +198,7 @@ class HaarBasis:
 
 @njit(cache=True, nogil=True)
 def _halves(keys, counts, up, sums, differences):
-    """Sums and left-minus-right differences of pairs; returns how many pairs."""
+    """Compute sums and left-minus-right differences of pairs, and return the number of pairs."""
     k = -1
     for i in range(keys.size):
         if k < 0 or up[k] != keys[i] >> 1:

@@ -1,9 +1,9 @@
 """Inner products of linear queries, ⟨q, q'⟩ = Σ_t p(t)·q(t)·q'(t), in closed form.
 
-`prior` is a vector of probabilities for each attribute (p is their product), or None: uniform. Costs
-are in queries and in the attributes' sizes, never in the domain's size.
-Source: Chen, Zhou & Bhowmick, EDBT 2012, Equations 12, 15 and 20, the last with the sum that it
-lacks: Π_k Σ_θ p_k(θ)·g(θ)·g'(θ), over the attributes that either query uses.
+`prior` has a vector of probabilities for each attribute, and p is their product. None is the uniform prior. The
+cost grows with the queries and with the sizes of the attributes, never with the size of the domain.
+Source: Chen, Zhou & Bhowmick, EDBT 2012, Equations 12, 15 and 20. Equation 20 is used with the sum that is
+missing in print: Π_k Σ_θ p_k(θ)·g(θ)·g'(θ), over the attributes that either query uses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Matrix = Float[np.ndarray, "rows columns"]
 def inner_products(
     a: Linear, b: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, "a b"]:
-    """⟨q, q'⟩ of each query of `a` with each of `b`."""
+    """Return ⟨q, q'⟩ for each query of `a` and each query of `b`."""
     products = np.zeros((len(a), len(b)))
     _fill(products, a.on(domain), b.on(domain), domain, _weights(domain, prior))
     return products
@@ -37,14 +37,14 @@ def inner_products(
 def means(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
-    """⟨q, u⟩ with the universal query u = 1: each query's answer for one tuple of the prior."""
+    """Return ⟨q, u⟩ with the universal query u = 1, the answer of each query for one tuple of the prior."""
     return a.on(domain).means(domain, _weights(domain, prior))
 
 
 def squared_norms(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
-    """⟨q, q⟩ of each query."""
+    """Return ⟨q, q⟩ for each query."""
     p = _weights(domain, prior)
     a = a.on(domain)
     if isinstance(a, Together):
@@ -101,7 +101,9 @@ def _rows_of_parts(workload: Together) -> Iterator[tuple[slice, Linear]]:
 
 
 def _fill_products(out: _Matrix, a: Products, b: Products, p: Prior) -> None:
-    """Each attribute's inner products of its different factors once; then a look-up a pair of terms."""
+    """Compute inner products of different factors once per attribute, and then look them up per pair of
+    terms.
+    """
     if not len(a.times) or not len(b.times):
         return
     which, left = _used_factors(a)
@@ -120,7 +122,9 @@ def _fill_products(out: _Matrix, a: Products, b: Products, p: Prior) -> None:
 
 
 def _used_factors(a: Products) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Which factor each term uses, and the factors that any term uses, all ones first."""
+    """Return which factor each term uses, and the factors that any term uses, with the all-ones factor
+    first.
+    """
     which = np.zeros_like(a.which)
     factors = []
     for k, f in enumerate(a.factors):
@@ -131,7 +135,9 @@ def _used_factors(a: Products) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def _factor_products(left: Factors, right: Factors, p: Prior) -> FlatTables:
-    """H_k = left_k·diag(p_k)·right_kᵀ, one after the other; exactly 1 where neither uses k."""
+    """Return H_k = left_k·diag(p_k)·right_kᵀ, one after the other, with exactly 1 where neither query uses
+    k.
+    """
     tables = [(f * w) @ g.T for f, g, w in zip(left, right, p, strict=True)]
     for h in tables:
         h[0, 0] = 1
@@ -141,7 +147,7 @@ def _factor_products(left: Factors, right: Factors, p: Prior) -> FlatTables:
 def _fill_tables(
     out: _Matrix, a: TableQueries, b: TableQueries, domain: Domain, p: Prior
 ) -> None:
-    """Margins on the attributes that both use, multiplied cell by cell."""
+    """Multiply margins on the attributes that both queries use, cell by cell."""
     right: dict[tuple[int, tuple[str, ...]], _Matrix] = {}  # margins of b's groups
     for names, tables, rows in a.numbered_groups():
         left: dict[tuple[str, ...], _Matrix] = {}
@@ -165,7 +171,7 @@ def _shared_margin(
     p: Prior,
     weigh: bool = False,
 ) -> _Matrix:
-    """(queries, cells of the shared attributes); weighed by the prior of these cells."""
+    """Return an array (queries, cells of the shared attributes), weighted by the prior if `weigh`."""
     priors = [p[domain.axis(n)] for n in names]
     margin = prior_margin(tables, priors, tuple(names.index(n) for n in shared))
     if weigh:
@@ -177,7 +183,7 @@ def _shared_margin(
 
 
 def _fill_mixed(out: _Matrix, a: Products, b: TableQueries, domain: Domain, p: Prior) -> None:
-    """As two tables, but the product's is laid out on the shared attributes alone."""
+    """Multiply products with tables. The product is laid out on the shared attributes only."""
     factor_means = [f @ p[k] for k, f in enumerate(a.factors)]
     for names, tables, columns in b.numbered_groups():
         margins: dict[tuple[str, ...], _Matrix] = {}
@@ -202,7 +208,9 @@ def _fill_mixed(out: _Matrix, a: Products, b: TableQueries, domain: Domain, p: P
 
 
 def _outer(factors: Factors, rows: Int[np.ndarray, "rows factors"], margin: _Matrix) -> _Matrix:
-    """Products of factors, laid out on all cells a block at a time, with each table's margin."""
+    """Lay out products of factors on all cells, a block at a time, and multiply them with each table's
+    margin.
+    """
     products = np.empty((len(rows), margin.shape[1]))
     step = max(1, MAX_DENSE_CELLS // prod(f.shape[1] for f in factors))
     for start in range(0, len(rows), step):

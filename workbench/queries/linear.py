@@ -1,6 +1,6 @@
-"""What linear queries have in common: a query is a function f of a tuple, its answer Σ f over tuples.
+"""Common base of linear queries: a query is a function f of a tuple, and its answer is Σ f over tuples.
 
-All costs are in queries, attributes' sizes and non-empty cells, never in the size of the domain.
+The cost grows with queries, sizes of attributes and non-empty cells, never with the size of the domain.
 Source: Chen, Zhou & Bhowmick, EDBT 2012, section 3.2 (Equation 9, Theorem 2).
 """
 
@@ -26,7 +26,7 @@ Prior = Sequence["Float[np.ndarray, ' values']"]
 
 
 class Linear(ABC):
-    """Base of `Products`, `TableQueries` and `Together`."""
+    """Base class of `Products`, `TableQueries` and `Together`."""
 
     @abstractmethod
     def on(self, domain: Domain) -> Linear:
@@ -34,11 +34,11 @@ class Linear(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many queries."""
+        """Return the number of queries."""
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> Linear:
-        """A selection of the queries, in the order of `rows`."""
+        """Return a selection of the queries, in the order of `rows`."""
 
     @property
     @abstractmethod
@@ -61,26 +61,26 @@ class Linear(ABC):
 
     @abstractmethod
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """The answers, from the sums over the attributes that each query uses."""
+        """Return the answers, from the sums over the attributes that each query uses."""
 
     @abstractmethod
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """The answers in grid steps, each term rounded at each tuple."""
+        """Return the answers in grid steps, with each term rounded at each tuple."""
 
     def intervals(self, domain: Domain) -> NoReturn:
-        """Refused: a query over a few attributes is scattered over the keys."""
+        """Raise a ValueError, because a query over a few attributes is scattered over the keys."""
         raise ValueError(
             f"{self!r} makes no ranges of keys: a table answers it, or inference from NoisyAnswers"
         )
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Σ f over the domain: how many cells a query covers, if it counts each once."""
+        """Return Σ f over the domain, the number of cells that a query covers if it counts each cell once."""
         return self.on(domain).means(domain, uniform_prior(domain)) * float(domain.size)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return Σ f · `values`, in time of keys and queries. It is exact where everything is an integer."""
+        """Return Σ f · `values`. The time grows with keys and queries. Integers give exact sums."""
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
     def grid_units(
@@ -90,10 +90,10 @@ class Linear(ABC):
         counts: Num[np.ndarray, " n"],
         grid: float,
     ) -> Int[np.ndarray, " queries"]:
-        """Σ of round(f/grid)·counts over the keys, in exact arithmetic, cut at ±2⁶².
+        """Return Σ of round(f/grid)·counts over the keys, in exact arithmetic, clipped at ±2⁶².
 
-        Every term of a query is rounded by itself, at each tuple: what a tuple adds is a function of
-        the tuple alone. A term may be of 2²⁷ grid steps at most.
+        Every term of a query is rounded by itself at each tuple, so the contribution of a tuple is a function
+        of this tuple only. A term may have at most 2²⁷ grid steps.
         """
         queries = self.on(domain)
         if queries.max_term > grid * 2**27:
@@ -108,21 +108,21 @@ class Linear(ABC):
 
 
 class Margins(ABC):
-    """Sums over cells of few attributes."""
+    """Sums over the cells of few attributes."""
 
     domain: Domain
 
     @abstractmethod
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
-        """The sums on all cells, or None where they are many."""
+        """Return the sums on all cells, or None if there are too many."""
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Codes (attributes, cells) of the occupied cells, and their sums, where cells are many."""
+        """Return codes (attributes, cells) of the occupied cells, and their sums, if there are many cells."""
         raise NotImplementedError
 
 
 class TableMargins(Margins):
-    """Marginals of values at sorted keys. Each column is made once."""
+    """Marginals of values at sorted keys. Each column is computed once."""
 
     def __init__(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
@@ -138,7 +138,7 @@ class TableMargins(Margins):
         return self._columns[axis]
 
     def _cells(self, axes: tuple[int, ...]) -> Int[np.ndarray, " n"]:
-        """The number of each key's cell of `axes`, the last attribute fastest."""
+        """Return the cell number of each key in `axes`, with the last attribute fastest."""
         cells = np.zeros(len(self.values), np.int64)
         for k in axes:
             cells *= self.domain.shape[k]
@@ -155,7 +155,7 @@ class TableMargins(Margins):
         return np.bincount(self._cells(axes), self.values, prod(shape)).reshape(shape)
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Sums are whole if values are."""
+        """Return the occupied cells and their sums, which are integers if the values are."""
         cells, rows = np.unique(self._cells(axes), return_inverse=True)
         sums = np.zeros(len(cells), np.int64 if self.values.dtype.kind in "iub" else float)
         np.add.at(sums, rows, self.values)
@@ -165,9 +165,9 @@ class TableMargins(Margins):
 
 
 def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
-    """The prior that says nothing: one vector of equal probabilities an attribute.
+    """Return the uninformative prior: one vector of equal probabilities per attribute.
 
-    A ValueError for attributes of so many values that vectors of them take gigabytes.
+    Attributes with so many values that their vectors would take gigabytes raise a ValueError.
     """
     if sum(domain.shape) > _LARGEST_PRIOR:
         raise ValueError(
@@ -180,7 +180,7 @@ def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
 def prior_margin(
     tables: Float[np.ndarray, "..."], prior: Prior, kept: tuple[int, ...]
 ) -> Float[np.ndarray, "..."]:
-    """Tables (queries, codes of the first attribute, …) averaged over all attributes but those kept."""
+    """Average tables (queries, codes of the first attribute, …) over all attributes except those kept."""
     for axis in range(len(prior) - 1, -1, -1):
         if axis not in kept:
             before = tables.shape[: axis + 1]
@@ -200,7 +200,7 @@ def axes_in_domain(
     sizes: Sequence[int],
     used: Bool[np.ndarray, " attributes"] | None = None,
 ) -> dict[int, int]:
-    """The domain's axis of each used attribute; a ValueError if one is missing or has other codes."""
+    """Return the axis of each used attribute. A missing one, or one with other codes, raises a ValueError."""
     axes = {}
     for k, (name, n) in enumerate(zip(names, sizes, strict=True)):
         if used is not None and not used[k]:
@@ -215,7 +215,7 @@ def axes_in_domain(
 
 
 def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None:
-    """A ValueError for what floating-point numbers of counts could not be multiplied by."""
+    """Raise a ValueError for values by which floating-point counts could not be multiplied."""
     small = any(((a != 0) & (np.abs(a) < 1 / _EXTREME)).any() for a in arrays)
     if small or (products > _EXTREME).any():
         raise ValueError(
@@ -225,6 +225,6 @@ def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None
 
 
 def whole_numbers(limbs: Int[np.ndarray, "n 3"]) -> np.ndarray:
-    """Python's integers, which do not overflow, from parts of 9 bits."""
+    """Return Python integers, which do not overflow, from parts of 9 bits."""
     high, middle, low = limbs.astype(object).T
     return high * 2**18 + middle * 2**9 + low

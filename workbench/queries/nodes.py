@@ -1,4 +1,4 @@
-"""Counts below nodes of a hierarchy, and any workload over one."""
+"""Counts below nodes of a hierarchy, and any workload over a hierarchy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Nodes:
         return cls(np.array([len(text) for text in texts], np.int64), keys)
 
     def on(self, domain: Hierarchy) -> Nodes:
-        """Itself, if these are nodes of the hierarchy."""
+        """Return the queries themselves, if these are nodes of the hierarchy."""
         digits = getattr(domain, "digits", None)
         if (
             digits is None
@@ -83,7 +83,7 @@ class Level:
     )
 
     def on(self, domain: Hierarchy) -> Nodes:
-        """The nodes of the level.
+        """Return the nodes of the level.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class Level:
         Returns
         -------
         Nodes
-            In the order of keys.
+            Nodes in the order of keys.
 
         Raises
         ------
@@ -113,14 +113,14 @@ class Level:
 
 
 def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
-    """Return the concrete queries over a hierarchy. Raises ValueError where it has no boxes."""
+    """Return the concrete queries over a hierarchy, or raise a ValueError if it has no boxes."""
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
     return workload.on(tree)
 
 
 class KeyRuns(NamedTuple):
-    """Runs of keys that make up queries: lowest and highest key, and the query of each."""
+    """Runs of keys that make up queries: lowest and highest key, and the query of each run."""
 
     queries: Int[np.ndarray, " runs"]
     lowest: Keys

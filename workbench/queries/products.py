@@ -206,7 +206,7 @@ class Products(Linear):
 
     @classmethod
     def fourier(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Products:
-        """Coefficients Σ Π (−1)^code over each of some sets of attributes."""
+        """Make the Fourier coefficients Σ Π (−1)^code for some sets of attributes."""
         queries = []
         for names in subsets:
             sizes = {name: domain.shape[domain.axis(name)] for name in names}
@@ -217,8 +217,8 @@ class Products(Linear):
     def wavelets(cls, domain: Domain, attributes: Sequence[str]) -> Products:
         """Make all products of Haar wavelets of these attributes: 1, or ±1 on halves of a dyadic interval.
 
-        An attribute of n codes has its wavelets over the next power of two; those that are 0 on all
-        codes are left out.
+        An attribute with n codes has the wavelets over the next power of two, except those that are 0 on all
+        codes.
         """
         if len(set(attributes)) != len(attributes):
             raise ValueError(f"attributes {attributes!r} must be different")
@@ -249,7 +249,7 @@ class Products(Linear):
     def __getitem__(
         self, rows: Int[np.ndarray, " k"] | Bool[np.ndarray, " queries"]
     ) -> Products:
-        """A selection of the queries, in the order of `rows`."""
+        """Return a selection of the queries, in the order of `rows`."""
         rows = np.arange(len(self))[rows]
         sizes = np.diff(self.offsets)[rows]
         ends = np.concatenate([[0], np.cumsum(sizes)])
@@ -265,12 +265,12 @@ class Products(Linear):
 
     @cached_property
     def query(self) -> Int[np.ndarray, " terms"]:
-        """The query of each term."""
+        """Query of each term."""
         return sealed(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
     @cached_property
     def sets(self) -> tuple[tuple[tuple[int, ...], Int[np.ndarray, " terms"]], ...]:
-        """Terms by the axes that they use, however many attributes there are."""
+        """Terms grouped by the axes that they use, however many attributes there are."""
         if not len(self.which):
             return ()
         patterns, group = np.unique(self.which > 0, axis=0, return_inverse=True)
@@ -282,7 +282,7 @@ class Products(Linear):
 
     @property
     def _largest_partial_products(self) -> Float[np.ndarray, " terms"]:
-        """What no product of some factors of a term exceeds: a factor of 0 hides no other."""
+        """Bounds that no product of some factors of a term exceeds. A factor of 0 does not hide the others."""
         bounds = np.maximum(np.abs(self.times), 1)
         with np.errstate(over="ignore"):
             for k, f in enumerate(self.factors):
@@ -291,7 +291,7 @@ class Products(Linear):
 
     @cached_property
     def max_terms(self) -> Float[np.ndarray, " terms"]:
-        """The largest magnitude of each term at any tuple."""
+        """Largest magnitude of each term at any tuple."""
         magnitudes = np.abs(self.times)
         for k, f in enumerate(self.factors):
             magnitudes = magnitudes * np.abs(f).max(axis=1)[self.which[:, k]]
@@ -317,7 +317,7 @@ class Products(Linear):
     def dense_terms(
         self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The terms' values (coefficients included) on all cells of `axes`, a block of terms a time."""
+        """Yield the values of terms (with coefficients) on all cells of `axes`, a block of terms at a time."""
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, MAX_DENSE_CELLS // cells)
         for start in range(0, len(terms), step):
@@ -336,7 +336,7 @@ class Products(Linear):
         return np.bincount(self.query, terms, len(self))
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """The answers, from sums over the attributes that each term uses."""
+        """Return the answers, from sums over the attributes that each term uses."""
         sums = np.zeros(len(self.times))
         for axes, terms in self.sets:
             rows = self.which[np.ix_(terms, np.array(axes, int))]
@@ -354,7 +354,7 @@ class Products(Linear):
         return np.bincount(self.query, sums, len(self))
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """The answers in grid steps, each term rounded at each tuple."""
+        """Return the answers in grid steps, with each term rounded at each tuple."""
         limbs = np.zeros((len(self.times), 3), np.int64)
         for axes, terms in self.sets:
             codes, counts = margins.occupied_cells(axes)
@@ -369,7 +369,7 @@ class Products(Linear):
 
 
 def _refuse_size(values: int) -> None:
-    """A ValueError, before there is memory for them, if factors have very many values."""
+    """Raise a ValueError, before memory is allocated, if factors have very many values."""
     if values > _MOST_VALUES:
         raise ValueError(
             f"factors of {values:,} values are too many: need at most {_MOST_VALUES:,}, one a code "

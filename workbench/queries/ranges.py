@@ -20,13 +20,13 @@ _MAX_RANGES = 2**26  # that boxes may make: some 2 GiB
 
 
 class Workload(Protocol):
-    """Queries that know how to sum a sparse vector."""
+    """Queries that can sum a sparse vector."""
 
     def on(self, domain: Domain) -> Workload:
         """Return the concrete queries on `domain`. Raises ValueError if they do not fit."""
 
     def __len__(self) -> int:
-        """How many queries."""
+        """Return the number of queries."""
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
         """Return the number of cells of the domain that each query covers."""
@@ -34,10 +34,10 @@ class Workload(Protocol):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Σ of `values` over the `keys` (sorted) that each query covers."""
+        """Return Σ of `values` over the (sorted) `keys` that each query covers."""
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
-        """Disjoint ranges that make up the queries, and which query each belongs to."""
+        """Return disjoint ranges that make up the queries, and the query that each belongs to."""
 
 
 class Recipe(Protocol):
@@ -48,7 +48,7 @@ class Recipe(Protocol):
 
 
 def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
-    """The text of a concrete workload: a digest, since numpy abbreviates long arrays."""
+    """Return the text of a concrete workload with a digest, because numpy abbreviates long arrays."""
     digest = hashlib.sha256(b"|".join(a.tobytes() for a in arrays)).hexdigest()[:32]
     return f"<{type(workload).__name__} of {len(workload)} queries, sha256 {digest}>"
 
@@ -56,7 +56,7 @@ def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
 def sorted_search(
     keys: Int[np.ndarray, " n"], wanted: Int[np.ndarray, " k"]
 ) -> Int[np.ndarray, " k"]:
-    """`np.searchsorted`, in the order of what is wanted: an order of magnitude faster."""
+    """Return `np.searchsorted`, searching in sorted order, which is about ten times faster."""
     places = np.empty(len(wanted), np.int64)
 
     def search(part: slice) -> None:
@@ -68,7 +68,7 @@ def sorted_search(
 
 
 def prefix_sums(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
-    """0 and the running sums, whole where the values are."""
+    """Return 0 and the running sums, as integers if the values are integers."""
     kind = np.int64 if values.dtype.kind in "iub" else np.float64
     prefix = np.zeros(len(values) + 1, kind)
     np.cumsum(values, dtype=kind, out=prefix[1:])
@@ -82,12 +82,12 @@ class Ranges:
     Parameters
     ----------
     lo, hi : int64[queries]
-        The first key of each range, and the one after the last; 0 <= lo <= hi.
+        First key of each range, and the key after its last one, with 0 <= lo <= hi.
 
     Raises
     ------
     ValueError
-        If the two are not alike, or a range is negative or ends before it starts.
+        If the two have different shapes, or a range is negative or ends before it starts.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Ranges:
             raise ValueError(f"range {i} is [{self.lo[i]}, {self.hi[i]}): need 0 <= lo <= hi")
 
     def on(self, domain: Domain) -> Ranges:
-        """Itself, if every range lies in the domain."""
+        """Return the ranges themselves, if every range is in the domain."""
         if len(self) and self.hi.max() > domain.size:
             i = int(self.hi.argmax())
             raise ValueError(
@@ -125,7 +125,7 @@ class Ranges:
         return digest_text(self, self.lo, self.hi)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Lengths of the ranges."""
+        """Return the lengths of the ranges."""
         return (self.hi - self.lo).astype(float)
 
     def sums(
@@ -137,7 +137,7 @@ class Ranges:
     def sums_of_prefix(
         self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
     ) -> Float[np.ndarray, " queries"]:
-        """Sums of values whose `prefix_sums` are known, of these keys or (None) of every cell."""
+        """Sum values with known `prefix_sums`, for these keys or, if `keys` is None, for every cell."""
         if keys is None:
             return (prefix[self.hi] - prefix[self.lo]).astype(float)
         first, last = np.split(sorted_search(keys, np.concatenate([self.lo, self.hi])), 2)
@@ -195,7 +195,7 @@ class Subsets:
         return cls(offsets, np.concatenate([*members, np.empty(0, np.int64)]).astype(np.int64))
 
     def on(self, domain: Domain) -> Subsets:
-        """Itself, if every member lies in the domain."""
+        """Return the subsets themselves, if every member is in the domain."""
         members = self.members
         if len(members) and not 0 <= members.min() <= members.max() < domain.size:
             raise ValueError(f"a subset names a cell outside a domain of {domain.size} cells")
@@ -208,13 +208,13 @@ class Subsets:
         return digest_text(self, self.offsets, self.members)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Sizes of the subsets."""
+        """Return the sizes of the subsets."""
         return np.diff(self.offsets).astype(float)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """A sorted search of all members among the keys."""
+        """Look all members up among the keys, and sum their values."""
         if not len(keys):
             return np.zeros(len(self))
         places = np.minimum(sorted_search(keys, self.members), len(keys) - 1)
@@ -223,7 +223,7 @@ class Subsets:
         return prefix[self.offsets[1:]] - prefix[self.offsets[:-1]]
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " runs"], Ranges]:
-        """Runs of neighbouring cells."""
+        """Return runs of neighbouring cells."""
         query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         new = (np.diff(self.members, prepend=-2) != 1) | (np.diff(query, prepend=-1) != 0)
         starts = np.flatnonzero(new)
@@ -264,7 +264,7 @@ class Boxes:
             )
 
     def on(self, domain: Domain) -> Boxes:
-        """Itself, if every box lies in the domain."""
+        """Return the boxes themselves, if every box is in the domain."""
         if self.lo.shape[1] != len(domain.shape) or (self.hi > np.array(domain.shape)).any():
             raise ValueError(f"boxes do not fit a domain of shape {domain.shape}")
         return self
@@ -276,13 +276,13 @@ class Boxes:
         return digest_text(self, self.lo, self.hi)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Volumes of the boxes, in cells."""
+        """Return the volumes of the boxes, in cells."""
         return (self.hi - self.lo).astype(float).prod(axis=1)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """A slice of keys along the first attribute, then a mask along the others."""
+        """Take a slice of keys along the first attribute, and a mask along the others."""
         stride = domain.strides[0]
         start = np.searchsorted(keys, self.lo[:, 0] * stride)
         stop = np.searchsorted(keys, self.hi[:, 0] * stride - 1, side="right")
@@ -296,7 +296,7 @@ class Boxes:
         return sums
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
-        """A range for each combination of codes of all attributes but the last, or the last few."""
+        """Return a range for each combination of codes of all attributes but the last, or the last few."""
         shape = np.array(domain.shape)
         last = len(shape) - 1
         while last and ((self.lo[:, last] == 0) & (self.hi[:, last] == shape[last])).all():
@@ -328,17 +328,18 @@ _BLOCK = 2**15  # keys that are shuffled at a time
 
 @value
 class Shuffle:
-    """A public pseudo-random order of the keys 0 … size − 1, computed key by key.
+    """Public pseudo-random order of the keys 0 … size − 1, computed key by key.
 
-    A bijection on the next power of two (odd multiplications and xor-shifts, after the finaliser of
-    MurmurHash3), walked until it lands inside: a permutation of the domain that is never stored.
+    A bijection on the next power of two (odd multiplications and xor-shifts, like the finaliser of
+    MurmurHash3) is repeated until the result is below `size`. This gives a permutation of the domain that is
+    never stored.
     """
 
     size: int
     seed: int
 
     def __call__(self, keys: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-        """The places of `keys` in the shuffled order."""
+        """Return the places of `keys` in the shuffled order."""
         keys = np.asarray(keys)
         places = np.empty(len(keys), np.int64)
         for i in range(0, len(keys), _BLOCK):  # what stays in the cache is several times faster
@@ -369,13 +370,13 @@ class Shuffle:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Random subsets as windows [lo, hi) of a shuffled order: any size costs the same."""
+    """Random subsets as windows [lo, hi) of a shuffled order. The cost does not depend on their size."""
 
     shuffle: Shuffle
     ranges: Ranges
 
     def on(self, domain: Domain) -> Windows:
-        """Itself, if it was drawn for a domain of this size."""
+        """Return the subsets themselves, if they were drawn for a domain of this size."""
         if domain.size != self.shuffle.size:
             raise ValueError(f"subsets of {self.shuffle.size} cells do not fit {domain.size}")
         return self
@@ -384,17 +385,17 @@ class Windows:
         return len(self.ranges)
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Sizes of the subsets."""
+        """Return the sizes of the subsets."""
         return self.ranges.cells(domain)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Ranges over the shuffled keys, which are sorted once for all sizes that are asked."""
+        """Sum ranges over the shuffled keys, which are sorted once for all sizes that are asked."""
         return self.ranges.sums_of_prefix(*_shuffled(self.shuffle, keys, values))
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
-        """Refused: the cells of a random subset are scattered."""
+        """Raise a ValueError, because the cells of a random subset are scattered."""
         raise ValueError(
             "random subsets are scattered over the domain and make no ranges: a tree answers Ranges, "
             "Boxes and Subsets"
@@ -413,9 +414,9 @@ _cache: dict[
 
 
 def _shuffled(shuffle: Shuffle, keys: np.ndarray, values: np.ndarray) -> _ShuffledSums:
-    """The keys' places in a shuffled order, sorted, and the prefix sums of `values` along it.
+    """Return the sorted places of keys in a shuffled order, and the prefix sums of `values` along it.
 
-    Where keys are many the values are put in their places instead, and None stands for all places.
+    If there are many keys, the values are stored at their places, and None stands for all places.
     """
     name = (shuffle, id(keys), id(values))
     if name in _cache:

@@ -33,17 +33,17 @@ class RandomRanges:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Ranges:
-        """The ranges on a domain.
+        """Return the ranges on a domain.
 
         Parameters
         ----------
         domain : Domain
-            Of at least `size` cells.
+            Domain with at least `size` cells.
 
         Returns
         -------
         Ranges
-            The same ones every time.
+            Ranges that are the same every time.
 
         Raises
         ------
@@ -62,17 +62,17 @@ class RandomSubsets:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Windows:
-        """The subsets on a domain.
+        """Return the subsets on a domain.
 
         Parameters
         ----------
         domain : Domain
-            Of at least `size` cells.
+            Domain with at least `size` cells.
 
         Returns
         -------
         Windows
-            Subsets as windows of one shuffled order, the same ones every time.
+            Subsets as windows of one shuffled order, the same every time.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class RandomSubsets:
 
 
 def _uniform_ranges(domain: Domain, size: int, count: int, rng: np.random.Generator) -> Ranges:
-    """`count` ranges of `size` keys."""
+    """Draw `count` ranges of `size` keys."""
     if isinstance(domain, Domain):  # and no hierarchy
         domain.refuse_wide()
     if size > domain.size:
@@ -104,7 +104,7 @@ def _wrong_box_shape(x: Any) -> str | None:
 
 @value
 class RandomBoxes:
-    """`count` boxes of `shape` cells, one number an attribute, placed uniformly.
+    """`count` boxes of `shape` cells, with one number per attribute, placed uniformly.
 
     >>> RandomBoxes((2, 3), 5, seed=0).on(Domain(("x", "y"), (9, 9))).cells(None)[:2]
     array([6., 6.])
@@ -119,17 +119,17 @@ class RandomBoxes:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Boxes:
-        """The boxes on a domain.
+        """Return the boxes on a domain.
 
         Parameters
         ----------
         domain : Domain
-            Of as many attributes as `shape` has numbers, none with fewer codes.
+            Domain with as many attributes as `shape` has numbers, none with fewer codes.
 
         Returns
         -------
         Boxes
-            The same ones every time.
+            Boxes that are the same every time.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class RandomBoxes:
 def _random_axes(
     domain: Domain, k: int, count: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "count k"]:
-    """`count` sets of k attributes, each uniform."""
+    """Draw `count` sets of k attributes, each uniform."""
     if k > len(domain.shape):
         raise ValueError(f"queries on {k} attributes do not fit {domain.attributes}")
     return np.sort(rng.random((count, len(domain.shape))).argsort(axis=1)[:, :k], axis=1)
@@ -158,9 +158,9 @@ def _random_axes(
 
 @value
 class RandomMarginalRanges:
-    """`count` ranges over `dims` attributes: a uniform set of attributes, and on each an interval.
+    """`count` ranges over `dims` attributes: a uniform set of attributes, with an interval on each.
 
-    The intervals are uniform among all that are not empty: the paper says only "random".
+    The intervals are uniform among all non-empty ones. The paper says only "random".
 
     >>> len(RandomMarginalRanges(5).on(Domain(("a", "b", "c"), (20, 3, 40))))
     5
@@ -171,17 +171,17 @@ class RandomMarginalRanges:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> Products:
-        """The ranges on a domain.
+        """Return the ranges on a domain.
 
         Parameters
         ----------
         domain : Domain
-            Of at least `dims` attributes.
+            Domain with at least `dims` attributes.
 
         Returns
         -------
         Products
-            The same ones every time.
+            Ranges that are the same every time.
 
         Raises
         ------
@@ -206,24 +206,26 @@ class RandomMarginalRanges:
 
 @value
 class RandomTables:
-    """`count` arbitrary queries on k attributes: a uniform set of them, a fair coin for every cell."""
+    """`count` arbitrary queries on k attributes: a uniform set of attributes, and a fair coin for every
+    cell.
+    """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
     k: int = parameter(2, 1, integer=True, unit="attributes", doc="attributes per table")
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the queries")
 
     def on(self, domain: Domain) -> TableQueries:
-        """The tables on a domain.
+        """Return the tables on a domain.
 
         Parameters
         ----------
         domain : Domain
-            Of at least k attributes.
+            Domain with at least k attributes.
 
         Returns
         -------
         TableQueries
-            The same ones every time.
+            Tables that are the same every time.
 
         Raises
         ------
@@ -260,17 +262,17 @@ class Marginals:
     k: int = parameter(low=0, integer=True, unit="attributes", doc="attributes per marginal")
 
     def on(self, domain: Domain) -> Products:
-        """The cells on a domain.
+        """Return the cells on a domain.
 
         Parameters
         ----------
         domain : Domain
-            Of at least k attributes.
+            Domain with at least k attributes.
 
         Returns
         -------
         Products
-            One query a cell, marginal by marginal, each in the order of its keys.
+            One query per cell, marginal by marginal, each in the order of its keys.
 
         Raises
         ------
@@ -304,22 +306,22 @@ class NamedMarginals:
     )
 
     def on(self, domain: Domain) -> Products:
-        """The cells on a domain.
+        """Return the cells on a domain.
 
         Parameters
         ----------
         domain : Domain
-            With all of these attributes.
+            Domain with all of these attributes.
 
         Returns
         -------
         Products
-            One query a cell, marginal by marginal, each in the order of its attributes as named.
+            One query per cell, marginal by marginal, with attributes in the stated order.
 
         Raises
         ------
         ValueError
-            If the domain has not all attributes, or the marginals more than 2²² cells.
+            If an attribute is not in the domain, or the marginals have more than 2²² cells.
         """
         return _all_cells(
             self, domain, [[domain.axis(a) for a in names] for names in self.sets]
@@ -327,7 +329,7 @@ class NamedMarginals:
 
 
 def _all_cells(recipe: Any, domain: Domain, sets: Sequence[Sequence[int]]) -> Products:
-    """A query for each cell of the marginals on some sets of axes."""
+    """Make a query for each cell of the marginals on some sets of axes."""
     sizes = [prod(domain.shape[k] for k in axes) for axes in sets]
     if sum(sizes) > MAX_TERMS:
         raise ValueError(f"{recipe!r} has {sum(sizes)} cells: need at most {MAX_TERMS}")

@@ -1,4 +1,4 @@
-"""Queries that choose a set of codes of each attribute: what labels become."""
+"""Queries that choose a set of codes of each attribute. Queries by label become these."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _MAX_FACTOR_VALUES = 2**27  # that linear queries lay out for one attribute: 1 G
 
 
 class CodeSets(NamedTuple):
-    """Sets of codes of one attribute as runs [lo, hi): set i has those from offsets[i] on.
+    """Sets of codes of one attribute as runs [lo, hi). Set i has the runs from offsets[i] on.
 
-    Set 0 is all codes.
+    Set 0 has all codes.
     """
 
     lo: Int[np.ndarray, " runs"]
@@ -60,16 +60,16 @@ class CodeSets(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selections:
-    """Queries that count cells whose code of every attribute lies in a set.
+    """Queries that count cells whose codes are all in the set chosen for their attribute.
 
     Parameters
     ----------
     attributes : tuple of str
-        All of the domain's.
+        All attributes of the domain.
     sets : tuple of CodeSets
-        The different sets of codes of each attribute, of which none is empty.
+        Different sets of codes of each attribute, none of them empty.
     which : int64[queries, attributes]
-        The set of each query and attribute.
+        Set for each query and attribute.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Selections:
         return tuple(int(sets.hi[0]) for sets in self.sets)
 
     def on(self, domain: Domain) -> Selections:
-        """Itself, if these are the domain's attributes."""
+        """Return the queries themselves, if the domain has the same attributes."""
         if domain.attributes != self.attributes or tuple(domain.shape) != self.shape:
             raise ValueError(
                 f"queries over {self.attributes} do not fit a domain of {domain.attributes}"
@@ -121,7 +121,7 @@ class Selections:
         return digest_text(self, self.which, *(x for sets in self.sets for x in sets))
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Products of the sets' sizes."""
+        """Return the product of the sizes of the sets."""
         cells = np.ones(len(self))
         for sets, which in zip(self.sets, self.which.T, strict=True):
             cells *= sets.sizes[which]
@@ -129,7 +129,7 @@ class Selections:
 
     @cached_property
     def boxes(self) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Disjoint boxes, a run of each attribute, and the query that each belongs to, in order."""
+        """Return disjoint boxes with one run of each attribute, and the query of each box, in order."""
         query = np.arange(len(self))
         lo: list[np.ndarray] = []
         hi: list[np.ndarray] = []
@@ -153,7 +153,7 @@ class Selections:
         return np.bincount(query, values, len(self)), np.sqrt(variance)
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " ranges"], Ranges]:
-        """The ranges of their boxes."""
+        """Return the ranges of the boxes."""
         query, boxes = self.boxes
         box, ranges = boxes.intervals(domain)
         return query[box], ranges
@@ -161,7 +161,7 @@ class Selections:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Prefix sums over the cells of those attributes that any query restricts."""
+        """Return prefix sums over the cells of those attributes that any query restricts."""
         used = [k for k, sets in enumerate(self.which.T) if sets.any()]
         if not used:
             return np.full(len(self), float(values.sum()))
@@ -181,7 +181,7 @@ class Selections:
         return np.bincount(query, sums, len(self))
 
     def _ranges_over(self, outer: list[int]) -> float:
-        """How many ranges the queries make, one for each combination of codes of some attributes."""
+        """Return how many ranges the queries make, one for each combination of codes of some attributes."""
         ranges = np.ones(len(self))
         for k, (sets, which) in enumerate(zip(self.sets, self.which.T, strict=True)):
             each = sets.sizes if k in outer else np.diff(sets.offsets)
@@ -195,7 +195,7 @@ class Selections:
         keys: Int[np.ndarray, " n"],
         values: Num[np.ndarray, " n"],
     ) -> Float[np.ndarray, " queries"]:
-        """Query by query, whether each key's codes are in its sets."""
+        """Check, query by query, whether the codes of each key are in the sets."""
         sums = np.zeros(len(self))
         columns = [margin.column(keys, name) for name in margin.attributes]
         for i, which in enumerate(self.which[:, used]):
@@ -208,7 +208,7 @@ class Selections:
 
     @cached_property
     def factors(self) -> tuple[Float[np.ndarray, "sets codes"], ...]:
-        """1 for the codes of each set and 0 for others, as `Products` have them."""
+        """Factors as in `Products`: 1 for the codes of each set and 0 for the others."""
         factors = []
         for name, sets in zip(self.attributes, self.sets, strict=True):
             n = int(sets.hi[0])

@@ -1,10 +1,10 @@
-"""How far one tuple moves linear queries: max over tuples of Σ_i |f_i(t)|, without any data.
+"""Largest change of linear queries by one tuple, max over tuples of Σ_i |f_i(t)|, computed without data.
 
-Queries by the set of attributes that they use make one table each of Σ|f_i|, on that set's cells. The
-maximum of a sum of such tables is found exactly where the attributes that hang together have few enough
-cells to lay them out; elsewhere tables are put together as far as they fit, and the maxima of what is
-laid out are added: never less than the truth. Source: the definition; methods of variable elimination
-and mini-buckets (Dechter & Rish, JACM 2003).
+The queries on each set of attributes add up to one table of Σ|f_i| on the cells of that set. The maximum of
+a sum of such tables is exact if connected attributes have few enough cells to lay them out. Otherwise
+tables are joined as far as they fit, and the maxima of the joined tables are added, which is never below
+the truth. Source: the definition, with methods of variable elimination and mini-buckets (Dechter & Rish,
+JACM 2003).
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDict
 
 
 def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_REMOVE) -> float:
-    """Return the l1 sensitivity to one added or replaced tuple, exact or a proven upper bound.
+    """Return the l1 sensitivity to one added or replaced tuple, exactly or as a proven upper bound.
 
-    Replaced: the smaller of twice that and Σ (max f_i − min f_i), or exactly where tuples are few.
+    For a replaced tuple, it is the smaller of twice the sensitivity to an added one and Σ (max f_i − min f_i).
+    It is exact if there are few tuples.
     """
     if relation not in (ADD_REMOVE, REPLACE):
         raise ValueError(
@@ -56,13 +57,15 @@ def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
 
     Parameters
     ----------
-    workload : queries, or a recipe of them.
-    domain : over which they are asked.
+    workload : workload or recipe
+        Queries.
+    domain : Domain
+        Domain over which they are asked.
 
     Returns
     -------
     Fraction
-        Exact for integers that can be laid out, else proven from above.
+        Exact for integers that can be laid out, and otherwise a proven upper bound.
     """
     queries = linear_queries(workload, domain)
     loads = _loads(queries, domain, power=2)
@@ -70,7 +73,10 @@ def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
 
 
 def largest_weights(queries: Linear) -> Float[np.ndarray, " queries"]:
-    """The largest weight that a query gives a tuple; of a sum of terms, that of one term."""
+    """Return the largest weight that each query gives a tuple.
+
+    For a sum of terms it is the weight of one term.
+    """
     if isinstance(queries, Together):
         return np.concatenate([np.empty(0), *map(largest_weights, queries.parts)])
     weights = np.zeros(len(queries))
@@ -111,7 +117,7 @@ def _loads(queries: Linear, domain: Domain, power: int = 1) -> _Loads:
 
 @dataclass
 class _Loads:
-    """Σ|f_i| on the cells of each set of axes; or Σ f_i², where the power is 2."""
+    """Tables of Σ|f_i| on the cells of each set of axes, or of Σ f_i² if the power is 2."""
 
     domain: Domain
     power: int = 1
@@ -123,7 +129,7 @@ class _Loads:
         self.tables[axes] = self.tables.get(axes, 0.0) + load
 
     def add_tables(self, queries: TableQueries) -> None:
-        """Tables are laid out as they are."""
+        """Add tables, which are laid out already."""
         for names, tables, _ in queries.numbered_groups():
             axes = tuple(self.domain.axis(a) for a in names)
             self._add(axes, (np.abs(tables) ** self.power).sum(axis=0))
@@ -131,7 +137,7 @@ class _Loads:
             self.spread += float((rows.max(axis=1) - rows.min(axis=1)).sum())
 
     def add_products(self, queries: Products) -> None:
-        """Terms by their axes; but together the terms of a query that may cancel, or are squared."""
+        """Add terms by their axes. Terms of a query that may cancel, or are squared, are added together."""
         low, high = term_ends(queries)
         signed = np.bincount(queries.query, low < 0, len(queries)) > 0
         cancels = (signed | (self.power > 1)) & (np.diff(queries.offsets) > 1)
@@ -163,7 +169,7 @@ class _Loads:
 def term_ends(
     products: Products,
 ) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
-    """The least and the largest value of each term."""
+    """Return the smallest and the largest value of each term."""
     low = high = products.times
     for k, f in enumerate(products.factors):
         least = f.min(axis=1)[products.which[:, k]]
@@ -183,7 +189,7 @@ class _Bucket:
 
 
 def _largest_sum(tables: dict[tuple[int, ...], np.ndarray], domain: Domain) -> float:
-    """The maximum over tuples of a sum of tables, or a bound on it."""
+    """Return the maximum over tuples of a sum of tables, or a bound on it."""
 
     def cells(axes: Iterable[int]) -> int:
         return prod(domain.shape[k] for k in axes)
@@ -214,7 +220,7 @@ def _largest_sum(tables: dict[tuple[int, ...], np.ndarray], domain: Domain) -> f
 
 
 def _largest_replacement(queries: Linear, domain: Domain) -> float | None:
-    """max over pairs of tuples of Σ|f_i(t) − f_i(t')|, where they are few."""
+    """Return max over pairs of tuples of Σ|f_i(t) − f_i(t')|, if there are few pairs."""
     if domain.size**2 * len(queries) > _MAX_PAIRS:
         return None
     one = np.ones(1)

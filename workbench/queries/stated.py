@@ -1,7 +1,7 @@
 """Linear queries as text, and workloads that are read from a file.
 
-A query of products is a list of [coefficient, {attribute: factor}]; a factor is [lo, hi] (codes
-lo <= x < hi count 1), {"codes": […]} or {"values": […]}, one a code. A table is {"table": [attributes],
+A query of products is a list of [coefficient, {attribute: factor}]. A factor is [lo, hi] (the codes lo <= x
+< hi count 1), {"codes": […]}, or {"values": […]} with one value per code. A table is {"table": [attributes],
 "values": […]}, in the order of keys.
 """
 
@@ -29,7 +29,7 @@ from workbench.spaces.statements import read_json
 
 
 def to_text(workload: Any) -> list[str]:
-    """A line of JSON for each linear query: equal text, equal query."""
+    """Return a line of JSON for each linear query. Equal queries have equal text."""
     if isinstance(workload, Together):
         return [text for part in workload.parts for text in to_text(part)]
     if isinstance(workload, TableQueries):
@@ -59,7 +59,7 @@ def _table_texts(workload: TableQueries) -> list[str]:
 
 
 def from_text(domain: Domain, texts: Sequence[str]) -> Linear:
-    """The queries of `to_text`; a ValueError for anything else."""
+    """Return the queries that `to_text` wrote, or raise a ValueError for any other text."""
     queries = [_query(domain, text) for text in texts]
     is_table = np.array([isinstance(q, tuple) for q in queries], bool)
     runs = (
@@ -73,7 +73,7 @@ def from_text(domain: Domain, texts: Sequence[str]) -> Linear:
 
 
 def _query(domain: Domain, text: str) -> Any:
-    """What `TableQueries.of` or `Products.of` takes."""
+    """Return the argument of `TableQueries.of` or `Products.of` for one query."""
     try:
         match query := json.loads(text):
             case {"table": names, "values": values}:
@@ -114,7 +114,7 @@ def _factor_json(row: np.ndarray) -> Any:
 
 
 def _numbers(values: np.ndarray) -> list[Any]:
-    """Floats, or integers where they are and are exact: shorter, and equal text."""
+    """Return floats, or integers where a number is an exact integer, so that equal numbers have equal text."""
     return [int(x) if x == int(x) and abs(x) < 2**53 else x for x in values.tolist()]
 
 
@@ -122,27 +122,27 @@ def _numbers(values: np.ndarray) -> list[Any]:
 
 
 def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
-    """The marginals that are meant.
+    """Read which marginals to release.
 
     Parameters
     ----------
     text : str
-        An integer, for all marginals on so many attributes; or a file with one marginal a line, its
-        attributes parted by commas, or with a JSON list of lists of attributes.
+        An integer k for all marginals on k attributes, or the name of a file. The file has one marginal per
+        line, with attributes separated by commas, or a JSON list of lists of attributes.
     domain : Domain
-        Which has the attributes.
+        Domain with these attributes.
 
     Returns
     -------
     Marginals or NamedMarginals
-        A recipe, which fits the domain.
+        Recipe that fits the domain.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it says something else, or an attribute is not in the domain.
+        If the file has another form, or an attribute is not in the domain.
     """
     if text.isascii() and text.isdigit():
         marginals = Marginals(int(text[:20]))
@@ -173,16 +173,16 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
 
 
 def read_queries(text: str, domain: Domain) -> Selections:
-    """The queries of a file, by label.
+    """Read queries by label from a file.
 
     Parameters
     ----------
     text : str
-        A file with one query a line, as `origin=Bern hour=7..9`; lines that begin with # are comments. Or a
-        JSON list of such texts, or of objects {attribute: labels}: a label, a list of labels, or
-        {"from": label, "to": label}, of which both belong to it.
+        File with one query per line, for example `origin=Bern hour=7..9`. Lines that begin with # are
+        comments. A JSON file has a list of such texts, or of objects {attribute: labels}, where labels are a
+        label, a list of labels, or {"from": label, "to": label} with both ends included.
     domain : Domain
-        Whose labels they are.
+        Domain with these labels.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def read_queries(text: str, domain: Domain) -> Selections:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it says something else, or of another domain; the line is named.
+        If a line has another form or names what the domain does not have. The message names the line.
     """
     path = Path(text)
     _refuse_no_file(path)
@@ -220,14 +220,14 @@ def read_queries(text: str, domain: Domain) -> Selections:
 
 
 def _labels_from_json(query: Any) -> Any:
-    """A query as `labelled_queries` takes it."""
+    """Return a query in the form that `labelled_queries` takes."""
     if not isinstance(query, dict):
         return query
     return {name: _range_from_json(labels) for name, labels in query.items()}
 
 
 def _range_from_json(labels: Any) -> Any:
-    """{"from": a, "to": b} as a pair, alone or in a list."""
+    """Return {"from": a, "to": b} as a pair, alone or in a list."""
     match labels:
         case {"from": low, "to": high, **other} if not other:
             return (low, high)

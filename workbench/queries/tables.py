@@ -25,7 +25,7 @@ from workbench.value import Float, Int, read_only, sealed
 
 
 class TableGroup(NamedTuple):
-    """Queries on the same attributes: their tables, and which queries of the workload they are."""
+    """Queries on the same attributes: their tables, and their numbers in the workload."""
 
     attributes: tuple[str, ...]
     tables: Float[np.ndarray, "queries ..."]
@@ -64,19 +64,19 @@ class TableQueries(Linear):
 
     @classmethod
     def of(cls, domain: Domain, queries: Sequence[tuple[Sequence[str], Any]]) -> TableQueries:
-        """From (attributes, table) of each query.
+        """Make queries from the attributes and the table of each.
 
         Parameters
         ----------
         domain : Domain
-            Where the attributes are.
+            Domain with these attributes.
         queries : sequence of (sequence of str, array)
-            Axes of each table in the order of its attributes as named.
+            Attributes and table of each query. The axes of a table follow the stated order of attributes.
 
         Returns
         -------
         TableQueries
-            The queries, in their order.
+            Queries in the same order.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class TableQueries(Linear):
         return digest_text(self, self.order, *names, *(tables for _, tables in self.groups))
 
     def __getitem__(self, rows: Any) -> TableQueries:
-        """A selection of the queries, in the order of `rows`."""
+        """Return a selection of the queries, in the order of `rows`."""
         rows = np.arange(len(self))[rows]
         table_of_query = np.empty(len(self), np.int64)
         table_of_query[self.order] = np.arange(len(self))  # all groups in turn
@@ -145,7 +145,7 @@ class TableQueries(Linear):
         return TableQueries(tuple(groups), np.concatenate(order))
 
     def numbered_groups(self) -> Iterator[TableGroup]:
-        """The groups, with the queries that their tables are."""
+        """Yield the groups, with the number of the query for each table."""
         start = 0
         for names, tables in self.groups:
             yield TableGroup(names, tables, self.order[start : start + len(tables)])
@@ -175,7 +175,7 @@ class TableQueries(Linear):
         return means
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
-        """The answers, from sums over each group's attributes."""
+        """Return the answers, from sums over the attributes of each group."""
         sums = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
             axes = tuple(margins.domain.axis(a) for a in names)
@@ -189,7 +189,7 @@ class TableQueries(Linear):
         return sums
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """The answers in grid steps, each table rounded at each tuple."""
+        """Return the answers in grid steps, with each table rounded at each tuple."""
         sums = np.zeros(len(self), object)
         for names, tables, queries in self.numbered_groups():
             axes = tuple(margins.domain.axis(a) for a in names)
@@ -203,7 +203,7 @@ class TableQueries(Linear):
 
 
 def _checked_group(names: Sequence[str], tables: Any) -> tuple[tuple[str, ...], np.ndarray]:
-    """One group with arrays that cannot be changed."""
+    """Return one group with read-only arrays."""
     names = tuple(names)
     tables = np.asarray(tables, float)
     if len(set(names)) != len(names) or tables.ndim != len(names) + 1:

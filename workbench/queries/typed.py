@@ -34,25 +34,25 @@ _FORM = (
 
 
 def typed_query(text: str) -> dict[str, Any]:
-    """A query as it is typed, for `labelled_queries`.
+    """Parse a typed query for `labelled_queries`.
 
     Parameters
     ----------
     text : str
-        Conditions, parted by spaces, commas, `&` or `and`: `attribute=label`, `attribute=first..last`
-        (both belong to it), `attribute=one|other` (a set, also of ranges), or `attribute=*`; `*` alone
-        counts everything. `age in 30..39` is `age=30..39`. Names and labels with spaces or any of
-        `= .. | ,` stand in quotes, in which a doubled quote is one.
+        Conditions, separated by spaces, commas, `&` or `and`: `attribute=label`, `attribute=first..last`
+        (both included), `attribute=one|other` (a set, also of ranges), or `attribute=*`. `*` alone
+        counts everything. `age in 30..39` means `age=30..39`. Names and labels with spaces or any of
+        `= .. | ,` need quotes, inside which a doubled quote is one quote.
 
     Returns
     -------
     dict
-        Labels, pairs and lists of each attribute.
+        Labels, pairs and lists for each attribute.
 
     Raises
     ------
     ValueError
-        If it is written in another way.
+        If the text has another form.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def typed_query(text: str) -> dict[str, Any]:
 
 
 def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, Any]:
-    """The query that some of a text's conditions make."""
+    """Return the query that some conditions of a text make."""
     query: dict[str, Any] = {}
     for condition in conditions:
         if condition == [("bare", ALL)] and len(conditions) == 1:
@@ -82,7 +82,7 @@ def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, An
 
 
 def conditions_of(text: str) -> list[list[tuple[str, str]]]:
-    """The tokens between spaces and commas, with the kind of each."""
+    """Return the tokens of each condition, with the kind of each token."""
     conditions: list[list[tuple[str, str]]] = [[]]
     place = 0
     while place < len(text):
@@ -108,7 +108,7 @@ def conditions_of(text: str) -> list[list[tuple[str, str]]]:
 
 
 def _joined(conditions: Iterable[list[tuple[str, str]]]) -> list[list[tuple[str, str]]]:
-    """Conditions in which `in` stands between a name and labels, as one with `=`."""
+    """Join conditions in which `in` is between a name and labels, as if they were written with `=`."""
     joined: list[list[tuple[str, str]]] = []
     for condition in conditions:
         if joined and joined[-1][-1:] == [_IN]:
@@ -121,7 +121,7 @@ def _joined(conditions: Iterable[list[tuple[str, str]]]) -> list[list[tuple[str,
 
 
 def _typed_labels(text: str, tokens: list[tuple[str, str]]) -> Any:
-    """A label, a pair, or a list of them; [ALL] where any value will do."""
+    """Return a label, a pair, or a list of them, or [ALL] for any value."""
     if tokens == [("bare", ALL)]:
         return [ALL]
     parts: list[list[tuple[str, str]]] = [[]]
@@ -155,27 +155,27 @@ _MOST_ROWS = 1_000
 
 
 def labelled_queries(domain: Domain, queries: Any) -> Selections:
-    """Queries that name labels, as those that choose codes.
+    """Turn queries that name labels into queries that choose codes.
 
     Parameters
     ----------
     domain : Domain
-        Whose labels they are.
+        Domain with these labels.
     queries : mapping, str, or a list of them
-        {attribute: labels} counts what has all of these: a label, a pair (first, last) of which both
-        belong to it, in the domain's own order, or a list or set of labels and pairs. Attributes that
-        are not named may have any value. A text is read as `typed_query` reads it.
+        {attribute: labels} counts what has all of these labels: a label, a pair (first, last) with both
+        included, in the order of the domain, or a list or set of labels and pairs. Attributes that
+        are not named may have any value. A text is parsed by `typed_query`.
 
     Returns
     -------
     Selections
-        The queries, in their order.
+        Queries in the same order.
 
     Raises
     ------
     ValueError
-        For an attribute or a label that the domain does not have (the nearest are named), or a query
-        that selects nothing.
+        If the domain does not have an attribute or label (the message names the nearest), or a query
+        selects nothing.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def as_workload(domain: Domain | None, queries: Any) -> Recipe:
 
 
 class _Named(NamedTuple):
-    """The labels that a query names of one attribute: the first and the last of each range, in turn."""
+    """Labels that a query names for one attribute: the first and the last of each range, in turn."""
 
     query: int
     ends: list[Any]
@@ -235,9 +235,9 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
     Parameters
     ----------
     domain : Domain
-        Whose attributes they are.
+        Domain with these attributes.
     attributes : sequence of str
-        Different ones.
+        Different attributes.
 
     Returns
     -------
@@ -247,7 +247,7 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
     Raises
     ------
     ValueError
-        For no attribute, one that stands twice or is not there, or too many cells.
+        If no attribute is named, one is named twice or is missing, or there are too many cells.
     """
     names = tuple(attributes)
     if not names or len(set(names)) < len(names):
@@ -260,10 +260,10 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
 
 
 class TypedQuestion(NamedTuple):
-    """Question typed in one line, with a query per combination of labels of some attributes.
+    """Question typed in one line, with a query for each combination of labels of some attributes.
 
-    `by` names these attributes, and `labels` has those of each query; one query of no labels, where the
-    text names no attribute by itself.
+    `by` names these attributes, and `labels` has their labels for each query. If the text names no attribute
+    alone, there is one query without labels.
     """
 
     queries: Selections
@@ -272,27 +272,27 @@ class TypedQuestion(NamedTuple):
 
 
 def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQuestion:
-    """A question as it is typed: conditions, and attributes whose labels are asked for one by one.
+    """Parse a typed question: conditions, and attributes with a query for each of their labels.
 
     Parameters
     ----------
     domain : Domain
-        Whose labels they are.
+        Domain with these labels.
     text : str
-        Conditions as `typed_query` reads them, and names of attributes by themselves, between which
+        Conditions in the form of `typed_query`, and names of attributes alone, between which
         `×`, `by`, `&` or a comma may stand.
     most : int
-        Queries at most.
+        Largest number of queries.
 
     Returns
     -------
     TypedQuestion
-        The queries, the last attribute varying fastest.
+        Queries, with the last attribute varying fastest.
 
     Raises
     ------
     ValueError
-        If it is written in another way, names what the domain does not have, or makes too many queries.
+        If the text has another form, names what the domain does not have, or makes too many queries.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQu
 
 
 def _axis(domain: Domain, name: Any) -> int:
-    """The attribute's number; one that is not there is answered by the nearest."""
+    """Return the number of an attribute. The error for a missing one names the nearest."""
     if name not in domain.attributes:
         raise ValueError(
             f"attribute {str(name)[:60]!r} is not in the domain: {nearest(str(name), domain.attributes)}"
@@ -332,7 +332,7 @@ def _axis(domain: Domain, name: Any) -> int:
 
 
 def _ends(name: str, labels: Any) -> list[Any]:
-    """The first and last label of each range, in turn; a label by itself is both."""
+    """Return the first and last label of each range, in turn. A single label is both."""
     is_set = isinstance(labels, Iterable) and not isinstance(labels, str | bytes | tuple)
     ends: list[Any] = []
     for part in labels if is_set else [labels]:
@@ -353,7 +353,7 @@ def _ends(name: str, labels: Any) -> list[Any]:
 def _runs(
     domain: Domain, axis: int, conditions: list[_Named]
 ) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Of each condition the codes as runs [lo, hi), which neither meet nor overlap."""
+    """Yield the codes of each condition as runs [lo, hi) that neither touch nor overlap."""
     name = domain.attributes[axis]
     codes = _codes(domain, name, [label for _, ends in conditions for label in ends])
     start = 0
@@ -377,7 +377,7 @@ def _runs(
 
 
 def _codes(domain: Domain, name: str, labels: list[Any]) -> np.ndarray:
-    """The code of each label; one that is not there is answered by the nearest."""
+    """Return the code of each label. The error for a missing one names the nearest."""
     values = domain.decode(name, np.arange(1))
     kind = type(values[0]) if values.dtype == object else int
     codes = domain.encode(name, [_text(label, kind) for label in labels])
@@ -390,7 +390,7 @@ def _codes(domain: Domain, name: str, labels: list[Any]) -> np.ndarray:
 
 
 def _text(label: Any, kind: type) -> str:
-    """A label as the domain writes those of a kind."""
+    """Return a label in the form that the domain uses for labels of a kind."""
     text = str(label)
     try:
         if kind is bool:
@@ -405,7 +405,7 @@ def _text(label: Any, kind: type) -> str:
 
 
 def _nearest_labels(domain: Domain, name: str, label: str) -> str:
-    """What stands nearest to a label that is none."""
+    """Name the labels nearest to one that does not exist."""
     own = domain.labels and domain.labels[domain.axis(name)]
     if own is None:
         own = range(domain.shape[domain.axis(name)])
