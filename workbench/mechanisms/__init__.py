@@ -1,4 +1,4 @@
-"""Every mechanism by family; a file is loaded when one of its mechanisms is first used."""
+"""Mechanisms by family. A file is loaded when one of its mechanisms is first used."""
 
 from importlib import import_module
 from typing import Any
@@ -32,7 +32,7 @@ __all__ = _NAMES + _COMPOSED
 
 
 def __getattr__(name: str) -> Any:
-    """A mechanism's class, `ALL` of them in alphabetical order, or those `COMPOSED` of others."""
+    """Return the class of a mechanism, `ALL` of them in alphabetical order, or those `COMPOSED` of others."""
     if name == "ALL":
         return tuple(__getattr__(cls) for cls in _NAMES)
     if name == "COMPOSED":

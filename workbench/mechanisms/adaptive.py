@@ -28,19 +28,19 @@ from workbench.value import Float, Int, Num, not_allowed, parameter, sealed, val
 
 
 class StructureBudgets(NamedTuple):
-    """ε of the whole structure, and of the leaves' counts."""
+    """ε for the whole structure, and ε for the counts of the leaves."""
 
     structure: float
     leaves: float
 
 
 def measure_field() -> Any:
-    """The field that says how much of ε is left for the leaves."""
+    """Return the field with the share of ε for the leaves."""
     return parameter(0.5, 0.01, 0.99, doc="share of ε for the counts of the leaves")
 
 
 def refuse_depth_above(mechanism: Any, depth: int) -> None:
-    """A ValueError if `mechanism.depth` asks for more levels than a hierarchy has."""
+    """Raise a ValueError if `mechanism.depth` asks for more levels than the hierarchy has."""
     if mechanism.depth > depth:
         raise not_allowed(
             mechanism, "depth", f"need at most {depth}, the levels of the hierarchy"
@@ -48,7 +48,7 @@ def refuse_depth_above(mechanism: Any, depth: int) -> None:
 
 
 class AdaptiveHistogram(Mechanism):
-    """Nodes that are split where there are records, and noisy counts of those that are not."""
+    """Base of mechanisms that split nodes with many records, and release noisy counts of the leaves."""
 
     takes = Records
     budget: DP
@@ -56,10 +56,7 @@ class AdaptiveHistogram(Mechanism):
     threshold: float
 
     def _split_probability(self, tree: Hierarchy, decay: float) -> float:
-        """p(0), the chance that an empty node is split: α^b/(1+α), α = exp(−decay).
-
-        A ValueError if the k children of one that can be split are expected to split at least once.
-        """
+        """Return p(0) = α^b/(1+α), α = exp(−decay), the probability that an empty node is split."""
         chance = exp(-decay * ceil(self.threshold)) / (1 + exp(-decay))
         least = max(0.0, log(max(1, tree.branching)) - log1p(exp(-decay))) / decay
         if tree.branching * chance >= 1:
@@ -73,10 +70,10 @@ class AdaptiveHistogram(Mechanism):
 
 
 class StructuredHistogram(AdaptiveHistogram):
-    """Of which one ε pays for the whole structure, and another for the leaves' counts."""
+    """Base of mechanisms in which one ε pays for the whole structure, and another for the leaves' counts."""
 
     def budgets(self) -> StructureBudgets:
-        """ε of the structure, and of the leaves' counts."""
+        """Return ε for the structure, and for the counts of the leaves."""
         share = Fraction(self.measure)
         return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
 
@@ -134,7 +131,7 @@ def noisy_leaves(
 
 
 def _in_order(stopped: list[LevelKeys]) -> tuple[Int[np.ndarray, " n"], Keys]:
-    """The levels and keys of all nodes, sorted; each list of nodes is let go once it is copied."""
+    """Return the sorted levels and keys of all nodes. Each list of nodes is freed after it is copied."""
     sizes = [keys.shape[1] for _, keys in stopped]
     levels = np.empty(sum(sizes), np.int16)
     all_keys = np.empty((len(stopped[0][1]), sum(sizes)), np.uint64)
@@ -157,11 +154,7 @@ STRATEGIES = "skip", "uniform", "proportional", "fractional", "progressive"
 
 
 class Discount:
-    """Takes t records off every node that is split, so that each child has at least t fewer.
-
-    What it takes depends on the records alone, in a way that is stable: of two sets of records that
-    differ by one, what is left differs by one at most (but for "progressive").
-    """
+    """Rule that removes t records from every node that is split, so each child has at least t fewer."""
 
     def __init__(self, strategy: str, t: int):
         self.strategy = strategy
@@ -169,7 +162,7 @@ class Discount:
         self.arrival = np.zeros(0, np.int64)
 
     def root(self, records: Records, rng: np.random.Generator | None) -> Frontier:
-        """Everything in one node; in proportional discounting every record arrives at random, once."""
+        """Return one node with everything. In proportional discounting every record arrives at random, once."""
         if self.strategy == "proportional":
             try:
                 if records.counts is not None:
@@ -186,13 +179,13 @@ class Discount:
         return frontier
 
     def counts(self, frontier: Frontier) -> Num[np.ndarray, " n"]:
-        """What nodes hold, in records; a floating-point number where these are diminished."""
+        """Return the records in nodes, as floats if the rule scales records down."""
         if frontier.share_left is None:
             return frontier.counts
         return frontier.counts * frontier.share_left
 
     def __call__(self, frontier: Frontier) -> tuple[Frontier, Children]:
-        """Nodes that are split, with what is left to them, and their occupied children."""
+        """Return the nodes that are split, with the records left to them, and their occupied children."""
         if self.strategy == "skip":
             frontier = replace(frontier, start=frontier.start + self.t)
         if self.strategy == "proportional":
@@ -209,7 +202,7 @@ class Discount:
         return frontier, children
 
     def _without_first_arrived(self, frontier: Frontier) -> Frontier:
-        """The records of the nodes, but for the first t of each that arrived."""
+        """Return the records of the nodes, without the first t that arrived in each."""
         counts = frontier.counts
         first = np.cumsum(counts) - counts
         node = np.repeat(np.arange(len(counts)), counts)
@@ -230,7 +223,7 @@ class Discount:
 def level_losses(
     parents: Int[np.ndarray, " k"], counts: Int[np.ndarray, " k"], t: int
 ) -> Int[np.ndarray, " k"]:
-    """How much each child loses when its siblings lose t in all, one at a time from the largest."""
+    """Return how much each child loses if its siblings lose t in all, one at a time from the largest."""
     if not len(parents):
         return np.zeros(0, np.int64)
     new = np.diff(parents, prepend=-1) != 0
@@ -252,7 +245,7 @@ def _smallest_caps(
     first: Int[np.ndarray, " g"],
     group: Int[np.ndarray, " k"],
 ) -> Int[np.ndarray, " g"]:
-    """For each group of siblings the smallest number above which there are no more than t records."""
+    """Return, for each group of siblings, the smallest number above which there are at most t records."""
     low = np.ones(len(first), np.int64)
     high = np.maximum.reduceat(counts, first).astype(np.int64)
     while (low < high).any():
@@ -296,7 +289,9 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
     series = "basic histogram"
 
     def budgets(self) -> list[float]:
-        """ε of each level of decisions, and of the leaves' counts: 1/depth and `measure` shares."""
+        """Return ε for each level of decisions, and for the counts of the leaves: 1/depth and `measure`
+        shares.
+        """
         share = Fraction(self.measure)
         levels = [(1 - share) / self.depth] * self.depth
         return split_epsilon(self.budget.epsilon, [*levels, share])
@@ -331,7 +326,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Three levels, and a threshold of a few noise scales."""
+        """Return an example with three levels and a threshold of a few noise scales."""
         return cls(budget, threshold=max(1, ceil(24 / budget.epsilon)), depth=3)
 
 
@@ -339,7 +334,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
 
 class _Scale(NamedTuple):
-    """λ in records, and by how many scores fall a level."""
+    """λ in records, and δ, by which scores fall per level."""
 
     scale: float
     decrement: int
@@ -375,7 +370,7 @@ class PrivTree(StructuredHistogram):
     converges = False  # a node of few records is not resolved, at any ε
 
     def scale(self, tree: Hierarchy, l1: float) -> _Scale:
-        """λ in records, and δ: λ = l1·(2β−1)/((β−1)·ε) for β children, δ = ⌈λ·ln β⌉."""
+        """λ in records, and δ: λ = l1·(2β−1)/((β−1)·ε) for β children, and δ = ⌈λ·ln β⌉."""
         beta = _branching(tree)
         scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets().structure)
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
@@ -482,11 +477,11 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.strategy == "progressive"
 
     def _decision_epsilon(self) -> float:
-        """ε_s, of the noise on each comparison."""
+        """Return ε_s, for the noise on each comparison."""
         return self.budgets().structure / 2
 
     def effective_discount(self, l1: float = 1) -> int:
-        """Discount t: as given, or the least that Theorem 3 allows, ⌈b + ln 2·l1/ε_s⌉."""
+        """Return the discount t: the given one, or the least that Theorem 3 allows, ⌈b + ln 2·l1/ε_s⌉."""
         epsilon = self._decision_epsilon()
         noise.decay(l1, epsilon)  # refuses what is too small to compute with
         least = ceil(self.threshold + log(2) * l1 / epsilon)
@@ -531,7 +526,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
     def _structure(
         self, records: Records, l1: float, rng: np.random.Generator | None
     ) -> tuple[list[LevelKeys], Receipt]:
-        """Where nodes stop, and what that costs."""
+        """Return where nodes stop, and the receipt for that."""
         self.empty_split_probability(records.hierarchy, l1)
         discount = Discount(self.strategy, self.effective_discount(l1))
 
@@ -544,7 +539,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return stopped, self._price(comparisons)
 
     def _price(self, comparisons: list[Receipt]) -> Receipt:
-        """What the structure costs: 2ε_s whatever its depth, or nothing that could be promised."""
+        """Return the cost of the structure: 2ε_s whatever its depth, or nothing that could be promised."""
         if self.withdrawn:
             return noise.withdrawn("structure", replaces=comparisons)
         price = DP(self.budgets().structure)
@@ -560,14 +555,14 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """A threshold of a few noise scales."""
+        """Return an example with a threshold of a few noise scales."""
         return cls(budget, threshold=max(1, ceil(16 / budget.epsilon)))
 
 
 def structural_loss(
     epsilon: float, threshold: float, discount: int, law: str = "laplace"
 ) -> float:
-    """The exact worst-case loss of the decisions, for one record and noise of ε: Theorem 3 says 2ε.
+    """Return the exact worst-case loss of the decisions, for one record and noise with ε. Theorem 3 says 2ε.
 
     A record moves the counts x_0 > x_1 > … of a path by one, and these fall by at least t. If it is
     added the loss is Σ r(x_i), r(x) = ln p(x+1)/p(x), and since r never rises it is largest where
@@ -598,7 +593,9 @@ def structural_loss(
 
 
 def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -> int:
-    """The smallest discount whose exact worst-case loss is at most 2ε, at most that of Theorem 3."""
+    """Return the smallest discount whose exact worst-case loss is at most 2ε, and not above that of
+    Theorem 3.
+    """
 
     def suffices(discount: int) -> bool:
         return structural_loss(epsilon, threshold, discount, law) <= 2 * epsilon
@@ -609,7 +606,7 @@ def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -
 
 @lru_cache(256)
 def _certified(mechanism: ImprovedAdaptiveHistogram) -> tuple[float, int]:
-    """The exact loss of its structure, and the least discount that would keep it within 2ε."""
+    """Return the exact loss of the structure, and the least discount that would keep it within 2ε."""
     epsilon = mechanism.budgets()[0] / 2
     enough = certified_discount(epsilon, mechanism.threshold, "geometric")
     return mechanism.worst_case_loss(), enough

@@ -1,4 +1,4 @@
-"""Parameters chosen by the data, privately: the number of records per user, and the threshold."""
+"""Parameters that are chosen privately from the data: the number of records per user, and the threshold."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -101,11 +101,11 @@ class ChosenContributions(Mechanism):
         return max(self.candidates) - min(self.candidates)
 
     def with_count(self, count: int) -> Mechanism:
-        """The mechanism with so many records of each user."""
+        """Return the mechanism with so many records per user."""
         return replace(self.mechanism, **{self.chosen_field: count})
 
     def noise_error(self, count: int, items: int) -> float:
-        """K·E|X|: the noise on all item counts together, where so many records of a user are counted.
+        """Return K·E|X|, the error of the noise on all item counts if so many records per user are counted.
 
         E|X| = 2α/(1 − α²), α = exp(−ε/l), for two-sided geometric noise.
         """
@@ -117,7 +117,9 @@ class ChosenContributions(Mechanism):
         return items * 2 * exp(-decay) / -expm1(-2 * decay)
 
     def scores(self, data: Interactions) -> Int[np.ndarray, " candidates"]:
-        """The score of each candidate: less the records that it drops, and its noise."""
+        """Return the score of each candidate: minus the number of records that it drops, and minus its
+        noise.
+        """
         records = np.minimum(data.records_per_user(), max(self.candidates))
         items = data.domain.shape[0]
         return np.array(
@@ -130,7 +132,7 @@ class ChosenContributions(Mechanism):
         )
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Choose, and release."""
+        """Choose the number of records, and release with it."""
         chosen, receipt = noise.exponential_mechanism(
             self.scores(data)[None],
             sensitivity=self.score_sensitivity,
@@ -219,7 +221,7 @@ class ChosenThreshold(Mechanism):
         return min(round(self.mechanism.sides * cells * one_side), 2**60)
 
     def scores(self, table: SparseTable) -> Int[np.ndarray, " candidates"]:
-        """The score of each candidate: less what it loses, and less the noise that it lets pass."""
+        """Return the score of each candidate: minus what it loses, and minus the noise that passes."""
         l1 = sensitivity(table)
         return np.array(
             [
@@ -230,7 +232,7 @@ class ChosenThreshold(Mechanism):
         )
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Choose, and release."""
+        """Choose the threshold, and release with it."""
         chosen, receipt = noise.exponential_mechanism(
             self.scores(table)[None],
             sensitivity=sensitivity(table),

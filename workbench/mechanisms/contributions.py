@@ -31,7 +31,7 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 
 def split_field() -> Any:
-    """The field that splits a budget among items and edges."""
+    """Return the field that splits a budget between items and edges."""
 
     def wrong(split: Any) -> str | None:
         good = isinstance(split, tuple) and len(split) == 2 and all(map(_is_number, split))
@@ -45,13 +45,13 @@ def split_field() -> Any:
 
 
 def item_edge_budgets(total: float, split: tuple[float, float]) -> tuple[float, float]:
-    """The ε, or ρ, of items and of edges, which add up to no more than that in all."""
+    """Return the ε (or ρ) of items and of edges, whose sum is at most the given one."""
     items, edges = split_epsilon(total, [Fraction(share) for share in split])
     return items, edges
 
 
 def l2_squared(data: Interactions, domain: Domain) -> Fraction:
-    """How far one user moves counts of items, or of edges, in the l2 norm, squared.
+    """Return the square of how far one user moves counts of items, or of edges, in the l2 norm.
 
     An item adds up its edges, of which a user has one where no user has an item twice.
     """
@@ -63,7 +63,7 @@ def l2_squared(data: Interactions, domain: Domain) -> Fraction:
 
 
 def bound_field() -> Any:
-    """The field M of a mechanism whose noise is in proportion to it."""
+    """Return the field M of a mechanism whose noise is proportional to it."""
     return parameter(
         None,
         1,
@@ -75,7 +75,7 @@ def bound_field() -> Any:
 
 
 def sampling_factor_field() -> Any:
-    """The field l: an integer, or what `suggested_sampling_factor` computes from public facts."""
+    """Return the field l: an integer, or "suggested" for the value computed from public facts."""
 
     def wrong(factor: Any) -> str | None:
         whole = isinstance(factor, int) and not isinstance(factor, bool)
@@ -86,12 +86,12 @@ def sampling_factor_field() -> Any:
 
 
 def public_number_field(doc: str) -> Any:
-    """A field that the caller states as public, None where it is not needed."""
+    """Return a field that the caller states as public, or None where it is not needed."""
     return parameter(None, 1, 2**53, integer=True, doc=doc)
 
 
 def popularity_field() -> Any:
-    """A guess of how popular items are."""
+    """Return the field with a guess of how popular items are."""
 
     def wrong(popularity: Any) -> str | None:
         weights = popularity if isinstance(popularity, tuple) else (popularity,)
@@ -116,14 +116,14 @@ def _is_number(x: Any) -> bool:
 
 
 def consistent_counts_field() -> Any:
-    """The field that makes items the sums of their edges."""
+    """Return the field that makes items the sums of their edges."""
     return parameter(
         False, choices=(False, True), doc="make items the sums of their edges, by least squares"
     )
 
 
 def total_field() -> Any:
-    """The field that scales all counts to a number of records."""
+    """Return the field that scales all counts to a number of records."""
     return parameter(
         None,
         0,
@@ -134,7 +134,7 @@ def total_field() -> Any:
 
 
 class Contributions(Mechanism):
-    """A release of items and edges from a bounded number of records of each user."""
+    """Base of mechanisms that release items and edges from a bounded number of records per user."""
 
     takes = Interactions
     bound: int | None
@@ -155,7 +155,10 @@ class Contributions(Mechanism):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """What is counted, as private as the data; with the same seed, that of the release."""
+        """Return the data that is counted.
+
+        It is as private as the input. A seed gives the data of that release.
+        """
         assert self.bound is not None  # else it was refused
         return data.bounded(self.bound, rng)
 
@@ -172,7 +175,7 @@ class Contributions(Mechanism):
         rng: np.random.Generator | None,
         paid: Sequence[Receipt] = (),
     ) -> Release:
-        """Noise on every item and every edge of what is left of the data, within ε or ρ in all."""
+        """Add noise to every item and every edge of the bounded data, within ε (or ρ) in all."""
         l1 = sensitivity(bounded)
         histograms = []
         ledger = list(paid)
@@ -198,7 +201,7 @@ class Contributions(Mechanism):
     def _parts(
         self, data: Interactions, total: float
     ) -> Iterator[tuple[Domain, np.ndarray, float]]:
-        """Items, then edges: their domain, their counts, and their ε, or ρ."""
+        """Return items, then edges: their domain, their counts, and their ε (or ρ)."""
         domain = data.domain
         domains = (domain.project(domain.attributes[:1]), domain)
         counts = (data.item_counts(), data.edge_counts().ravel())
@@ -211,11 +214,11 @@ class Contributions(Mechanism):
         share: float,
         rng: np.random.Generator | None,
     ) -> tuple[np.ndarray, Any, Sequence[Receipt]]:
-        """Noisy values, the law of their noise, and what they cost."""
+        """Return noisy values, the distribution of their noise, and their cost."""
         raise NotImplementedError
 
     def _smoothed(self, data: Interactions, rng: np.random.Generator | None) -> Release:
-        """Items and edges, each made from bounded data by `_smooth`."""
+        """Make items and edges from bounded data by `_smooth`."""
         bounded = self.bounded_data(data, rng)
         histograms = []
         ledger: list[Receipt] = []
@@ -229,7 +232,7 @@ class Contributions(Mechanism):
 
 
 class SampledContributions(Contributions):
-    """A release of at most `l` records of each user, where l can be suggested by public facts."""
+    """Base of mechanisms that count at most `l` records per user, where public facts can suggest l."""
 
     l: int | str  # noqa: E741
     n: int | None
@@ -250,28 +253,19 @@ class SampledContributions(Contributions):
                 )
 
     def sampling_factor(self, items: int) -> int:
-        """The l that is used for so many items."""
+        """Return the l that is used for so many items."""
         if not isinstance(self.l, str):
             return self.l
         share, _ = item_edge_budgets(self._counts_amount(), self.split)
         return self._suggested(items, share)
 
     def _counts_amount(self) -> float:
-        """The ε, or ρ, of items and edges together."""
+        """Return the ε (or ρ) of items and edges together."""
         return amount(self.budget)
 
     def _suggested(self, items: int, share: float) -> int:
-        """The l that minimises the expected squared error of all item counts, released with that ε, or ρ.
-
-        The model: n users with M records each, every record of item i with probability pᵢ. Of what is
-        dropped, n(M−l) records, Binomial(·, pᵢ) are item i's: mean n(M−l)pᵢ, variance
-        n(M−l)pᵢ(1−pᵢ). With the noise, E(c̃ᵢ − cᵢ)² = n(M−l)pᵢ(1−pᵢ) + n²pᵢ²(M−l)² + 2l²/ε²; summed
-        over K items it is least at
-
-            l = (2n²M·Σpᵢ² + n·Σpᵢ(1−pᵢ)) / (4K/ε² + 2n²·Σpᵢ²),
-
-        above 0 whatever p, cut at M. Of ρ the noise is l²/(2ρ), and K/ρ stands for 4K/ε². Guidance
-        only: users differ in how many records they have.
+        """Return the l with the least expected squared error of all item counts, released with that ε (or
+        ρ).
         """
         assert self.n is not None and self.bound is not None and self.popularity is not None
         if isinstance(self.popularity, tuple):

@@ -1,4 +1,4 @@
-"""Direct synthesis: a fixed number of records, allotted down a hierarchy by noisy counts."""
+"""Direct synthesis: a fixed number of records, distributed down a hierarchy by noisy counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def centred(
     children: Int[np.ndarray, " nodes"],
     words: Int[np.ndarray, " nodes"],
 ) -> Int[np.ndarray, " children"]:
-    """Noisy counts of each node's children, made to add up to what the node has to allot.
+    """Adjust noisy counts of each node's children so that they add up to the node's number of records.
 
     Counts below 0 become 0; then all move by one, in turn from a random child on (`words` modulo
     their number), until the sum is right: up, or down where they are above 0.
@@ -87,7 +87,7 @@ def _centre(
 
 
 class AttributeBoxes(NamedTuple):
-    """Boxes of codes, how often each attribute was split, and the synthetic records of each."""
+    """Boxes of codes, how often each attribute was split, and the synthetic records of each box."""
 
     lo: Int[np.ndarray, "boxes attributes"]
     hi: Int[np.ndarray, "boxes attributes"]
@@ -96,16 +96,18 @@ class AttributeBoxes(NamedTuple):
 
     @classmethod
     def root(cls, tree: Hierarchy, total: int) -> AttributeBoxes:
-        """One box, of everything."""
+        """Return one box with everything."""
         zeros = np.zeros((1, len(tree.shape)), np.int64)
         return cls(zeros, np.array([tree.shape], np.int64), zeros, np.array([total]))
 
     def where(self, rows: Bool[np.ndarray, " boxes"]) -> AttributeBoxes:
-        """Some of them."""
+        """Return some of the boxes."""
         return AttributeBoxes(*(array[rows] for array in self))
 
     def parts(self, tree: Hierarchy) -> Int[np.ndarray, "attributes boxes"]:
-        """Into how many parts each attribute would split each box; 1 where it has no finer codes."""
+        """Return the number of parts into which each attribute would split each box, 1 if it has no finer
+        codes.
+        """
         radices = [np.array([*axis, 1]) for axis in tree.axes]
         return np.stack([r[self.splits[:, axis]] for axis, r in enumerate(radices)])
 
@@ -115,7 +117,7 @@ class AttributeBoxes(NamedTuple):
         children: Int[np.ndarray, " boxes"],
         allotted: Int[np.ndarray, " children"],
     ) -> AttributeBoxes:
-        """The equal parts of each box along its chosen attribute, in order."""
+        """Return the equal parts of each box along its chosen attribute, in order."""
         box = np.repeat(np.arange(len(children)), children)
         first = np.cumsum(children) - children
         row = np.arange(len(box))
@@ -131,7 +133,7 @@ class AttributeBoxes(NamedTuple):
 
 
 class LocatedRecords(NamedTuple):
-    """Records with the box that each lies in; `alike` says how many are."""
+    """Records with the box of each. `alike` gives the number of equal records."""
 
     box: Int[np.ndarray, " n"]
     codes: Int[np.ndarray, "attributes n"]
@@ -139,7 +141,7 @@ class LocatedRecords(NamedTuple):
 
     @classmethod
     def root(cls, records: Records) -> LocatedRecords:
-        """All records, in one box."""
+        """Return all records, in one box."""
         count = records.counts
         if count is None:
             count = np.ones(len(records), np.int64)
@@ -147,7 +149,7 @@ class LocatedRecords(NamedTuple):
         return cls(box, records.hierarchy.corners(records.keys), count)
 
     def within(self, boxes: Bool[np.ndarray, " boxes"]) -> LocatedRecords:
-        """The records of boxes that stay, which are numbered anew."""
+        """Return the records of boxes that stay, which get new numbers."""
         stays = boxes[self.box]
         number = np.cumsum(boxes) - 1
         return LocatedRecords(number[self.box[stays]], self.codes[:, stays], self.alike[stays])
@@ -155,14 +157,14 @@ class LocatedRecords(NamedTuple):
     def digits(
         self, boxes: AttributeBoxes, parts: Int[np.ndarray, "attributes boxes"]
     ) -> Int[np.ndarray, "attributes n"]:
-        """In which part each record lies, were its box split by each attribute."""
+        """Return the part that each record would be in if each attribute split its box."""
         widths = (boxes.hi - boxes.lo).T // parts
         return (self.codes - boxes.lo.T[:, self.box]) // widths[:, self.box]
 
     def largest_parts(
         self, digits: Int[np.ndarray, "attributes n"], boxes: int
     ) -> Int[np.ndarray, "boxes attributes"]:
-        """How many records the largest part of each box holds, by each attribute."""
+        """Return the number of records in the largest part of each box, for each attribute."""
         largest = [self._largest_part(digit, boxes) for digit in digits]
         return np.stack(largest, axis=1)
 
@@ -186,13 +188,13 @@ class LocatedRecords(NamedTuple):
         chosen: Int[np.ndarray, " boxes"],
         children: Int[np.ndarray, " boxes"],
     ) -> LocatedRecords:
-        """The same records, each in a part of its box along the chosen attribute."""
+        """Return the same records, each in a part of its box along the chosen attribute."""
         first = np.cumsum(children) - children
         digit = digits[chosen[self.box], np.arange(len(self.box))]
         return self._replace(box=first[self.box] + digit)
 
     def totals(self, boxes: int) -> Int[np.ndarray, " boxes"]:
-        """How many records lie in each box."""
+        """Return the number of records in each box."""
         return np.bincount(self.box, self.alike, boxes).astype(np.int64)
 
 
@@ -203,7 +205,9 @@ _MAX_CHILDREN = 2**33  # and in all, at a level
 
 
 class _Budgets(NamedTuple):
-    """ε of the total, if it is bought, of each level's choices, if any, and of its counts."""
+    """ε of the total, if it is bought, of the choices on each level, if any, and of the counts on each
+    level.
+    """
 
     total: float | None
     choices: list[float]
@@ -211,7 +215,7 @@ class _Budgets(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """Nodes of a level: the places of their records, and how many synthetic ones they get."""
+    """Nodes of a level: the places of their records, and their numbers of synthetic records."""
 
     keys: UInt64[np.ndarray, "words n"]
     start: Int[np.ndarray, " n"]
@@ -219,14 +223,14 @@ class _Nodes(NamedTuple):
     allotted: Int[np.ndarray, " n"]
 
     def where(self, rows: Bool[np.ndarray, " n"] | slice) -> _Nodes:
-        """Some of them."""
+        """Return some of the nodes."""
         return _Nodes(
             self.keys[:, rows], self.start[rows], self.stop[rows], self.allotted[rows]
         )
 
     @classmethod
     def joined(cls, portions: list[_Nodes]) -> _Nodes:
-        """All of several portions."""
+        """Join the nodes of several portions."""
         return cls(*(np.concatenate(arrays, axis=-1) for arrays in zip(*portions, strict=True)))
 
 
@@ -277,7 +281,7 @@ class DirectSynthesis(Mechanism):
     series = "direct synthesis"
 
     def budgets(self) -> _Budgets:
-        """ε of the total, if it is bought, of each level's choices, if any, and of its counts."""
+        """Return ε of the total, if it is bought, of the choices on each level, if any, and of its counts."""
         levels = self.depth + (self.records is None)
         totals: list[Any] = [Fraction(1, levels)] if self.records is None else []
         if self.split is None:
@@ -294,7 +298,7 @@ class DirectSynthesis(Mechanism):
         )
 
     def _least_refined(self, l1: float) -> float:
-        """A node with fewer records to allot than this is not refined."""
+        """Return the number of records below which a node is not refined."""
         return 2 if self.stop is None else max(2, l1 / self.budgets().counts[0])
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
@@ -325,7 +329,7 @@ class DirectSynthesis(Mechanism):
         return Release(estimate, (*paid, *ledger), self, bound)
 
     def _refuse_large(self, tree: Hierarchy, total: int) -> None:
-        """A ValueError, from public quantities alone, if noise would be put on too many children."""
+        """Raise a ValueError, from public quantities only, if too many children would get noise."""
         radices = [*tree.digits.radices[: self.depth]]
         if self.split:
             radices = sorted(tree.digits.radices)[-self.depth :]
@@ -342,7 +346,7 @@ class DirectSynthesis(Mechanism):
     def _refine_levels(
         self, records: Records, total: int, l1: float, rng: np.random.Generator | None
     ) -> tuple[Leaves, list[Receipt]]:
-        """Every node is split into all children that its hierarchy gives it."""
+        """Split every node into all children that its hierarchy gives it."""
         tree = records.hierarchy
         ends = records.ends()
         none = np.zeros(1, np.int64)
@@ -380,7 +384,7 @@ class DirectSynthesis(Mechanism):
     def _refine_attributes(
         self, records: Records, total: int, l1: float, rng: np.random.Generator | None
     ) -> tuple[Partition, list[Receipt]]:
-        """The exponential mechanism chooses the attribute that a node is split by."""
+        """Split every node by an attribute that the exponential mechanism chooses."""
         tree = records.hierarchy
         budgets = self.budgets()
         depths = np.array([len(axis) for axis in tree.axes])
@@ -420,12 +424,12 @@ class DirectSynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Three levels, and a bought total."""
+        """Return an example with three levels and a bought total."""
         return cls(budget, depth=3)
 
 
 def _portions(children: Int[np.ndarray, " n"]) -> list[slice]:
-    """Runs of nodes whose children are not too many to hold at once; at least one run."""
+    """Yield runs of nodes whose children are few enough to hold at once, at least one run."""
     whole = np.cumsum(children) // _PORTION
     cuts = np.flatnonzero(np.diff(whole)) + 1
     return [slice(a, b) for a, b in zip([0, *cuts], [*cuts, len(children)], strict=True)]
@@ -440,7 +444,7 @@ def _allot_children(
     add_noise: Callable[..., Any],
     rng: np.random.Generator | None,
 ) -> _Nodes:
-    """The children of some nodes that are allotted anything."""
+    """Return the children of some nodes that get any records."""
     below = records.occupied_children(level, nodes.keys, nodes.start, nodes.stop, ends)
     parent, digit, start, stop = below
     first = np.cumsum(children) - children

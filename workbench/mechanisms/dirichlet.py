@@ -32,7 +32,7 @@ def tail_bounds(
     a: Float[np.ndarray, " n"] | float,
     b: Float[np.ndarray, " n"] | float,
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Bounds from below and above, but for rounding, on Pr[z > cut], z ~ BetaBinomial(m, a, b).
+    """Return bounds from below and above, up to rounding, on Pr[z > cut] for z ~ BetaBinomial(m, a, b).
 
     The first terms are summed. Their ratios (m−z)(a+z) / ((z+1)(b+m−z−1)) stay from there on below
     r = max(1, (a+z)/(z+1)) · (m−z)/(b+m−z−1), as long as b >= 1, so that the rest is at most
@@ -63,7 +63,7 @@ def log_mass(
     a: Float[np.ndarray, "..."] | float,
     b: Float[np.ndarray, "..."] | float,
 ) -> Float[np.ndarray, " n"]:
-    """ln Pr[z] of BetaBinomial(m, a, b), without the cancellation of its nine ln Γ, each up to 1e16.
+    """Return ln Pr[z] of BetaBinomial(m, a, b), without cancellation among its nine ln Γ of up to 1e16.
 
     With ln Γ(x) = x·ln x − x + s(x), the large parts are x·ln(x/e) over the table ((a, z), (b, m−z)),
     its margins and its sum: minus the G statistic of independence, in which nothing cancels.
@@ -242,17 +242,13 @@ class DirichletSynthesis(Mechanism):
 
 
 def _excess(epsilon: float) -> float:
-    """c = e^ε − 1; that of a smaller ε where floats end."""
+    """Return c = e^ε − 1, with a smaller ε where floats would overflow."""
     return expm1(min(epsilon, 600))
 
 
 @lru_cache(1024)  # a table a work place, many times over
 def _smallest_alpha(mechanism: DirichletSynthesis, k: int) -> float:
-    """The smallest α for which `failure` stays within δ, else the pure one.
-
-    Only α = j/c are tried, j whole: the tails of x <= 1 grow in between, as their cut is then ⌊cα⌋.
-    Bisection may miss a smaller α where `failure` is not monotone, but what it returns is proven.
-    """
+    """Return the smallest α for which `failure` stays within δ, or else the pure one."""
     c = _excess(mechanism.budget.epsilon)
     m = mechanism.records
     delta = mechanism.budget.delta
@@ -268,19 +264,16 @@ def _smallest_alpha(mechanism: DirichletSynthesis, k: int) -> float:
 
 
 class _FailureBounds(NamedTuple):
-    """By `notion`: of any cell's tail, over all cells together; of the cell that a record leaves."""
+    """Bounds by `notion`: on the tail of any cell, over all cells together, and of the cell that a record
+    leaves.
+    """
 
     probabilistic: float
     approximate: float
 
 
 def _failure_bounds(epsilon: float, k: int, n: int, m: int, alpha: float) -> _FailureBounds:
-    """The bounds of `failure`, in a few thousand blocks of counts instead of all x up to n.
-
-    For a <= x <= b the tail T(x) is at most that of the count b above the cut of the count a: the cut
-    rises with x, and so does z in law, as its p ~ Beta(α+x, (k−1)α + n−x) does. The last lines cover
-    rounding (relative errors of the tails are below 1e-7) and underflow.
-    """
+    """Return the bounds of `failure`, in a few thousand blocks of counts instead of all x up to n."""
     c = _excess(epsilon) * (1 - 1e-12)  # cuts are rounded down
     others = (k - 1) * alpha
     least, most = tail_bounds(np.array([c * alpha]), m, alpha, others + n)

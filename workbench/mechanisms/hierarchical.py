@@ -94,7 +94,7 @@ class HierarchicalHistogram(Mechanism):
         settle_noise(self)
 
     def branching_factor(self, m: int) -> int:
-        """k over m cells: as given, or "optimal", about the least average variance of a range.
+        """Return k for m cells: the given one or, with "optimal", about the least average variance of a range.
 
         That is the least (k − 1)·h³ − 2(k + 1)·h²/3, where h = ⌈log_k m⌉ (Qardaji et al., equation 3),
         who do not measure the root; over fewer than about a hundred cells it says one level. Of ρ, where
@@ -114,7 +114,7 @@ class HierarchicalHistogram(Mechanism):
     def variance(
         self, domain: Domain, workload: Recipe, l1: Bound | float
     ) -> Float[np.ndarray, " queries"]:
-        """The exact variance of consistent answers to ranges, over a complete tree and before zeroing.
+        """Return the exact variance of consistent answers to ranges, over a complete tree and before zeroing.
 
         `l1` is how far a unit moves the table, or, of a ρ, its whole bound.
 
@@ -175,7 +175,7 @@ class HierarchicalHistogram(Mechanism):
     def _estimate(
         self, domain: Domain, k: int, noisy: Float[np.ndarray, " nodes"], variance: float
     ) -> HierarchicalSums | Histogram:
-        """What is made of the noisy tree."""
+        """Return the estimate that is made from the noisy tree."""
         if not self.consistent:
             return HierarchicalSums(domain, k, sealed(noisy), variance)
         sums = tree_least_squares(noisy, k)
@@ -189,7 +189,7 @@ class HierarchicalHistogram(Mechanism):
 
 
 def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
-    """How far one unit moves all nodes in the l2 norm, squared: a node of a level adds up k^j cells."""
+    """Return the squared l2 distance by which one unit moves all nodes. A node of level j adds up k^j cells."""
     levels = range(len(level_sizes(m, k)))
     return sum((bound.merged(k**j).l2_squared for j in levels), Fraction(0))
 

@@ -35,7 +35,7 @@ BYTES_PER_CELL = 24  # a key, a count and its noisy value
 
 
 class FullTable(Mechanism):
-    """A release of every node; a subclass says what noise goes on a block of them."""
+    """Base of mechanisms that release every node. A subclass chooses the noise on a block of nodes."""
 
     fixed_price = True
     transform: Any

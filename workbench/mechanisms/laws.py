@@ -1,4 +1,4 @@
-"""The laws that every mechanism obeys, as checks that anybody can run."""
+"""The laws that every mechanism obeys, as checks that anyone can run."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ CELLS = Ranges(np.arange(48), np.arange(1, 49))
 
 
 class Broken(AssertionError):
-    """A law that does not hold, in words."""
+    """A mechanism breaks a law. The message says how."""
 
 
 def demand(holds: Any, says: str) -> None:
-    """Broken, unless it holds."""
+    """Raise Broken unless the condition holds."""
     if not holds:
         raise Broken(says)
 
 
 def seeded(seed: int = 0) -> np.random.Generator:
-    """Noise that can be replayed."""
+    """Return a seeded generator, for noise that can be replayed."""
     return np.random.default_rng(seed)
 
 
 class Subject:
-    """A class of mechanisms: its example at some ε, on tables turned into what it takes.
+    """A class of mechanisms to check, with its example at some ε and tables in the form that it takes.
 
     Parameters
     ----------
@@ -65,17 +65,17 @@ class Subject:
         self.relation = getattr(cls, "relation", ADD_REMOVE)
 
     def budget(self, epsilon: float = 1.0) -> DP | ZCDP:
-        """Budget with a δ where the class spends one. A ρ is ε²/8."""
+        """Return a budget, with a δ if the class spends one. A ρ is ε²/8."""
         delta = 1e-6 if getattr(self.cls, "spends_delta", False) else 0.0
         return ZCDP(epsilon**2 / 8, delta) if self.zcdp else DP(epsilon, delta)
 
     def table(self, counts: Any, bound: Bound | Public | None = None) -> SparseTable:
-        """A table of every fifth cell."""
+        """Return a table of every fifth cell."""
         keys = np.arange(0, 5 * len(counts), 5)
         return SparseTable.from_keys(DOMAIN, keys, counts, bound or Bound())
 
     def given(self, table: SparseTable) -> Any:
-        """The table as what the mechanism takes."""
+        """Return the table in the form that the mechanism takes."""
         if self.cls.takes is Records:
             keys = table.keys.astype(np.uint64)
             return Records(Quadtree(2, 3), keys, table.counts, table.bound)
@@ -128,7 +128,7 @@ class Subject:
         return table.ranked() if getattr(self.cls, "ranked", False) else self.given(table)
 
     def example(self, table: SparseTable, epsilon: float = 1.0) -> Mechanism:
-        """The example, for as many units as the table has, where that is public."""
+        """Return the example, for as many units as the table has, where that number is public."""
         example = self.cls.example(self.budget(epsilon))
         if self.relation == REPLACE:
             example = replace(example, total=table.total)
@@ -140,7 +140,7 @@ class Subject:
         rng: np.random.Generator | None = None,
         epsilon: float = 1.0,
     ) -> Release:
-        """The example's release of the table."""
+        """Return the release of the table by the example."""
         return self.example(table, epsilon)(self.given(table), rng)
 
     def rebuilt(self, **changed: Any) -> Any:
@@ -161,7 +161,7 @@ def answers(release: Release) -> np.ndarray:
 
 
 def frozen_value(subject: Subject) -> None:
-    """Check that it is a frozen value: equal to its like, hashable, and unchanged by copying."""
+    """Check that a mechanism is a frozen value: equal to its like, hashable, and unchanged by copying."""
     mechanism = subject.cls.example(subject.budget())
     same = subject.cls.example(subject.budget())
     demand(mechanism == same and hash(mechanism) == hash(same), "two examples differ")
@@ -176,7 +176,7 @@ def frozen_value(subject: Subject) -> None:
 
 
 def refuses_budgets(subject: Subject) -> None:
-    """Check that it refuses budgets that cannot be spent: an ε of 0 or ∞, or a δ that it cannot use."""
+    """Check that it refuses budgets that it cannot spend: an ε of 0 or ∞, or a δ that it cannot use."""
     delta = subject.budget().delta
     wrong: list[DP | ZCDP] = [ZCDP(1.0, 0.0 if delta else 1e-6)]
     if not subject.zcdp:
@@ -190,7 +190,7 @@ def refuses_budgets(subject: Subject) -> None:
 
 
 def refuses_numbers(subject: Subject) -> None:
-    """Numbers out of the range of a field are refused by its name and range."""
+    """Check that it refuses numbers outside the range of a field, and names the field and range."""
     for f in fields(subject.cls):
         if "low" not in f.metadata or f.metadata["check"]:
             continue
@@ -199,7 +199,7 @@ def refuses_numbers(subject: Subject) -> None:
 
 
 def states_promises(subject: Subject) -> None:
-    """Its docstring says Guarantee, Assumes, Source, Differs and Cost."""
+    """Check that its docstring has Guarantee, Assumes, Source, Differs and Cost."""
     doc = inspect.getdoc(subject.cls) or ""
     for word in ("Guarantee", "Assumes", "Source", "Differs", "Cost"):
         demand(re.search(rf"^{word}\s+\S", doc, re.M), f"its docstring states no {word}")
@@ -221,7 +221,7 @@ COUNTS = (9, 1, 4, 400, 7)
 
 
 def costs_its_budget(subject: Subject) -> None:
-    """The ledger costs the budget and no more."""
+    """Check that the ledger costs the budget and no more."""
     release = subject.release(subject.table([9, 1, 4]), seeded())
     demand(release.ledger, "it wrote no receipt")
     demand(subject.budget().covers(release.privacy), f"it costs {release.privacy}")
@@ -245,7 +245,7 @@ def randomness_is_the_rngs(subject: Subject) -> None:
 
 
 def fit_to_publish(subject: Subject) -> None:
-    """Without `rng` it is fit to publish, and never repeats (by chance once in 10⁹ runs)."""
+    """Check that a release without `rng` may be published and never repeats (by chance once in 10⁹ runs)."""
     table = subject.table([900, 800, 700, 600, 500])  # all far above any cut
     one, other = (subject.release(table, epsilon=0.05) for _ in range(2))
     demand(not one.simulated, "a release without rng says that it is simulated")
@@ -253,7 +253,7 @@ def fit_to_publish(subject: Subject) -> None:
 
 
 def estimate_is_public(subject: Subject) -> None:
-    """The estimate is on the domain it declares, finite, and holds no bound."""
+    """Check that the estimate is on the declared domain, is finite, and holds no bound."""
     table = subject.table([9, 1, 4])
     release = subject.release(table, seeded())
     estimate = release.estimate
@@ -309,14 +309,14 @@ def _demand_saved_is_loaded(release: Release, name: str) -> None:
 
 
 def empty_tables_are_tables(subject: Subject) -> None:
-    """An empty table is released, and one of one cell."""
+    """Check that it releases an empty table, and a table of one cell."""
     for counts in ([], [3]):
         release = subject.release(subject.table(counts), seeded())
         demand(np.isfinite(answers(release)).all(), f"counts {counts} have no finite answers")
 
 
 def recipes_are_their_queries(subject: Subject) -> None:
-    """A recipe of random queries is answered as the queries that it draws."""
+    """Check that a recipe of random queries gets the same answers as the queries that it draws."""
     release = subject.release(subject.table([9, 1, 4]), seeded())
     recipe = RandomRanges(4, 5)
     drawn = recipe.on(release.estimate.domain)
@@ -324,7 +324,7 @@ def recipes_are_their_queries(subject: Subject) -> None:
 
 
 def public_tables_are_refused(subject: Subject) -> None:
-    """A public table cannot be spent on."""
+    """Check that it refuses a public table, for which there is nothing to pay."""
     table = subject.table([1], PUBLIC)
     try:
         subject.release(table)
@@ -335,7 +335,7 @@ def public_tables_are_refused(subject: Subject) -> None:
 
 
 def error_vanishes(subject: Subject) -> None:
-    """The error vanishes as ε grows, unless the class says `converges = False`."""
+    """Check that the error vanishes as ε grows, unless the class says `converges = False`."""
     if not getattr(subject.cls, "converges", True):
         return
     table = subject.table([2, 3, 5, 8, 13, 21, 34, 55, 89])
@@ -361,7 +361,7 @@ def price_is_fixed(subject: Subject) -> None:
 
 
 def receipts_are_kept(subject: Subject) -> None:
-    """Every receipt that was written is in the ledger, unless a theorem prices them together."""
+    """Check that every receipt is in the ledger, unless a theorem prices several together."""
     written: list[Receipt] = []
     write = Source._signed
 
@@ -378,7 +378,7 @@ def receipts_are_kept(subject: Subject) -> None:
 def neighbours_are_alike(
     subject: Subject, bound: Bound | None = None, runs: int = 2000
 ) -> None:
-    """Neighbours are hard to tell apart: Pr[A | D] ≤ e^ε Pr[A | D′] + δ of events about what moves.
+    """Check that neighbours are hard to distinguish: Pr[A | D] ≤ e^ε Pr[A | D′] + δ for events A.
 
     Seeded, so that chance never fails it; it sees a probability above by more than five standard errors of
     both, at 2000 runs and ε = 1 some 0.2 for the likeliest events: noise of half its scale at 500 runs, on
@@ -436,7 +436,7 @@ def excess_probability(
 
 
 def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
-    """Find what a neighbour changes that no noise hides, by recording one run and replaying it on the other.
+    """Find differences on a neighbour that no noise hides, by recording one run and replaying it.
 
     Parameters
     ----------
@@ -468,7 +468,7 @@ def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
 
 
 def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
-    """All that a release of the next run shows; or, as text, why there is none."""
+    """Return everything that a release of the next run shows or, as text, why there is none."""
     replay.again()
     try:
         release = mechanism(data, replay)
@@ -482,7 +482,7 @@ def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
 
 
 def reads_what_it_pays_for(subject: Subject) -> None:
-    """Under the same noise a neighbour gives the same release, and moves what draws read as far as paid.
+    """Check that a neighbour gives the same release under the same noise, and that draws read what is paid.
 
     It is recorded on one table of some thousand cells or users, and replayed on its neighbour.
     """
@@ -496,7 +496,7 @@ def reads_what_it_pays_for(subject: Subject) -> None:
 
 
 def error_bars_fit(subject: Subject) -> None:
-    """Error bars are as wide as the errors, within 30 %, or not given (seeded).
+    """Check that error bars are as wide as the errors, within 30 %, or are not given (seeded).
 
     Squared errors of Laplace noise that are twice the squared bars get by all 700 releases 4 times in 10⁴.
     It stops after half of them where both are within 15 %, by which they get 3 times in 10⁴, and squared

@@ -39,7 +39,7 @@ class RetentionReplacement(Mechanism):
     relation = LOCAL
 
     def retention_probabilities(self, domain: Domain) -> tuple[float, ...]:
-        """p of each attribute, the chance to be kept: (γ − 1)/(γ − 1 + |A|), γ = e^(ε/d).
+        """Return the probability p to keep each attribute: (γ − 1)/(γ − 1 + |A|), with γ = e^(ε/d).
 
         A value is reported as itself with p + (1 − p)/|A| and as another with (1 − p)/|A|: γ apart.
         """
@@ -85,7 +85,7 @@ class Flipping(Mechanism):
     relation = LOCAL
 
     def flip_probability(self, domain: Domain) -> float:
-        """f = 1/(1 + e^(ε/2d)), the chance of each bit: then ((1 − f)/f)^2d = e^ε."""
+        """Probability f = 1/(1 + e^(ε/2d)) to flip each bit, for which ((1 − f)/f)^2d = e^ε."""
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))
 

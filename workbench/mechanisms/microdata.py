@@ -1,4 +1,4 @@
-"""Maximum-entropy synthesis: microdata with about the noisy marginals that were bought."""
+"""Maximum-entropy synthesis: microdata that match noisy marginals approximately."""
 
 import warnings
 from fractions import Fraction
@@ -78,7 +78,7 @@ class MaximumEntropySynthesis(Mechanism):
     converges = False  # records are drawn, and what no marginal says is not learnt
 
     def budgets(self) -> tuple[float, float]:
-        """ε of the number of records, 0 where it is public, and of the marginals."""
+        """Return ε of the number of records (0 if it is public), and of the marginals."""
         if self.rows is not None:
             return 0.0, self.budget.epsilon
         share = Fraction(self.total_share)
@@ -104,7 +104,7 @@ class MaximumEntropySynthesis(Mechanism):
         return Release(model.synthetic(rows), (*paid, *bought.ledger), self, bound)
 
     def _fit(self, rows: int, bought: NoisyAnswers) -> Model:
-        """The model of so many records: the box of each count's weight is α·rows/scale wide."""
+        """Fit the model of so many records. The box for the weight of each count is α·rows/scale wide."""
         alpha = self.weight * float(bought.scales.max()) / rows
         return MaximumEntropy(alpha, rows, limit=_EXACT_CELLS, tolerance=_GAP)(bought)
 

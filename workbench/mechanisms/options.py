@@ -1,7 +1,4 @@
-"""How values of fields are typed: every printer and its parser, for the command line and for panels.
-
-What a command prints can be pasted back: each function that prints stands beside the one that reads.
-"""
+"""Text forms of field values, with a printer and a parser for each, for the command line and panels."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ RENAMED = {"luck": "seed", "draws": "seeds"}  # settings of a panel
 
 
 def parse_number(name: str, text: str) -> int | float:
-    """A number as it is typed; a ValueError names what it is for."""
+    """Parse a typed number. A ValueError names what the number is for."""
     for kind in (int, float):
         try:
             if "_" not in text:  # which Python reads over, and nobody types but by mistake
@@ -35,7 +32,7 @@ def parse_number(name: str, text: str) -> int | float:
 
 
 def with_point(text: str) -> str:
-    """How a number is written whose decimals stand behind a comma.
+    """Say how to write a number that was typed with a decimal comma.
 
     >>> with_point("0,5"), with_point("x")
     (', with a point: 0.5', '')
@@ -45,7 +42,7 @@ def with_point(text: str) -> str:
 
 
 def numbers_text(numbers: Iterable[float]) -> str:
-    """Numbers as they are typed.
+    """Return numbers as they are typed.
 
     >>> numbers_text([1, 2.5]), parse_numbers("--queries", "1, 2.5")
     ('1,2.5', [1, 2.5])
@@ -54,17 +51,17 @@ def numbers_text(numbers: Iterable[float]) -> str:
 
 
 def parse_numbers(name: str, text: str) -> list[int | float]:
-    """The numbers that a comma parts."""
+    """Parse numbers that are separated by commas."""
     return [parse_number(name, part.strip()) for part in text.split(",")]
 
 
 def bound_text(bound: Bound) -> str:
-    """A bound as it is typed: L0,LINF,L1."""
+    """Return a bound as it is typed: L0,LINF,L1."""
     return numbers_text((bound.l0, bound.linf, bound.l1))
 
 
 def parse_bound(text: str) -> Bound:
-    """L0,LINF or L0,LINF,L1."""
+    """Parse a bound, typed as L0,LINF or L0,LINF,L1."""
     from workbench.data import Bound
 
     if text.count(",") not in (1, 2):
@@ -74,7 +71,7 @@ def parse_bound(text: str) -> Bound:
 
 
 def parse_box(text: str) -> dict[str, tuple[float, float]]:
-    """The sides of a box, both ends included.
+    """Parse the sides of a box, with both ends included.
 
     >>> parse_box("x=0..10,y=-1.5..2")
     {'x': (0, 10), 'y': (-1.5, 2)}
@@ -95,7 +92,7 @@ def parse_box(text: str) -> dict[str, tuple[float, float]]:
 
 
 def choice_text(choice: Any) -> str:
-    """A choice as it is typed.
+    """Return a choice as it is typed.
 
     >>> from workbench.queries import Dyadic
     >>> choice_text(Dyadic()), choice_text(None), choice_text("count sketch")
@@ -105,20 +102,20 @@ def choice_text(choice: Any) -> str:
 
 
 def parse_choice(choices: Iterable[Any], text: str) -> Any:
-    """The choice that is meant, capitals and spaces aside; the text itself if it is none of them."""
+    """Return the meant choice, ignoring capitals and spaces, or the text itself if it is none of them."""
     typed = choice_text(text)
     return next((x for x in choices if typed in (choice_text(x), choice_text(repr(x)))), text)
 
 
 def parse_switch(name: str, text: str) -> bool:
-    """What `on` and `off` mean."""
+    """Parse `on` and `off`."""
     if text not in _SWITCH:
         raise ValueError(f"{name} = {text!r} is not allowed: need on or off")
     return _SWITCH[text]
 
 
 def setting_text(x: Any) -> str:
-    """A setting of a panel as it is typed.
+    """Return a setting of a panel as it is typed.
 
     >>> setting_text(True), setting_text(0.1), setting_text("count sketch")
     ('on', '0.1', "'count sketch'")
@@ -129,7 +126,7 @@ def setting_text(x: Any) -> str:
 
 
 def refuse_renamed(name: str) -> None:
-    """A ValueError for a setting that had another name."""
+    """Raise a ValueError for a setting that had another name before."""
     if name in RENAMED:
         raise ValueError(f"{name!r} is not allowed: it is called {RENAMED[name]!r}")
 
@@ -138,12 +135,12 @@ def refuse_renamed(name: str) -> None:
 
 
 def option_name(f: Field[Any]) -> str:
-    """`--popularity-share`."""
+    """Return the name of an option, for example `--popularity-share`."""
     return f"--{f.name.replace('_', '-')}"
 
 
 def option_help(f: Field[Any]) -> str:
-    """What an option takes, and what it is where it is not given."""
+    """Return the values that an option takes, and its default."""
     need = option_need(f)
     if f.default is MISSING:
         return f"{need}, required"
@@ -151,7 +148,7 @@ def option_help(f: Field[Any]) -> str:
 
 
 def option_need(f: Field[Any]) -> str:
-    """What an option takes."""
+    """Return the values that an option takes."""
     declared = f.metadata
     if declared["choices"]:
         need = " or ".join(map(choice_text, declared["choices"]))
@@ -169,12 +166,12 @@ def option_need(f: Field[Any]) -> str:
 
 
 def option_text(f: Field[Any], x: Any) -> str:
-    """An option and its value, as they are typed."""
+    """Return an option and its value, as they are typed."""
     return f"{option_name(f)} {quote(str(x).removesuffix('()'))}"
 
 
 def parse_option(name: str, f: Field[Any], text: str) -> Any:
-    """The value of an option; what only its class can judge stays text."""
+    """Parse the value of an option. Values that only the class of the option can judge stay text."""
     if f.metadata["choices"]:
         return parse_choice(f.metadata["choices"], text)
     if f.metadata["check"] and "," in text:
@@ -188,7 +185,7 @@ def parse_option(name: str, f: Field[Any], text: str) -> Any:
 
 
 def parameter_text(x: Any, between: str = ",") -> str:
-    """The value of a parameter as it is typed; a list's members with `between` between them.
+    """Return the value of a parameter as it is typed, with `between` between the members of a list.
 
     A member that holds a comma is quoted where commas separate members.
 
@@ -208,7 +205,7 @@ def parameter_text(x: Any, between: str = ",") -> str:
 
 
 def parse_parameter(f: Field[Any], x: Any) -> Any:
-    """The value that is meant: of its own type already, or text as it is typed.
+    """Parse the value of a parameter. A value that has the right type stays as it is.
 
     A list may stand in brackets, and an integer may have been typed as 1e5. `none` is None where the
     default is None, and for effort, whose None is the profile's own.
@@ -239,7 +236,7 @@ def _parse_member(f: Field[Any], x: Any) -> Any:
 
 
 def parameter_help(f: Field[Any]) -> str:
-    """What a parameter is and what it may be, in one line."""
+    """Describe a parameter and its values, in one line."""
     choices = f.metadata["choices"]
     need = ", ".join(map(repr, choices)) if choices else option_need(f)
     article = "an" if need.startswith("integer") else "a"
@@ -250,14 +247,14 @@ def parameter_help(f: Field[Any]) -> str:
 
 
 def release_options(mechanism: Any) -> str:
-    """How to ask `workbench release` for it; nothing where it takes no table, or is never saved."""
+    """Return the options that ask `workbench release` for a mechanism, or none if it cannot release a table."""
     from workbench.data import SparseTable
 
     return mechanism_options(mechanism) if mechanism.takes is SparseTable else ""
 
 
 def mechanism_options(mechanism: Any) -> str:
-    """How to ask for a mechanism, whatever it takes; nothing where it is never saved.
+    """Return the options that ask for a mechanism, whatever it takes, or none if it is never saved.
 
     >>> from workbench import DP, Marginals
     >>> from workbench.mechanisms import LaplaceQueries
@@ -294,5 +291,5 @@ def mechanism_options(mechanism: Any) -> str:
 
 
 def mechanism_fields(cls: type) -> list[Field[Any]]:
-    """The fields that have an option of their name."""
+    """Return the fields that have an option of their name."""
     return [f for f in fields(cls) if f.name != "budget"]

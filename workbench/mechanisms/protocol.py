@@ -1,7 +1,4 @@
-"""The protocol of mechanisms and everything that the author of one imports.
-
-`mechanisms/laplace_histogram.py` is the shortest to copy.
-"""
+"""Protocol of mechanisms, and everything that the author of one imports."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 
 def private_bound(table: Any) -> Bound:
-    """The bound of a private table.
+    """Return the bound of a private table.
 
     Parameters
     ----------
@@ -61,7 +58,7 @@ def sensitivity(table: Any) -> float:
 
 
 def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
-    """ε divided among measurements, rounded so that together they are never more.
+    """Divide ε among measurements, rounded so that together they never cost more.
 
     Parameters
     ----------
@@ -82,7 +79,7 @@ def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
 
 
 def amount(budget: DP | ZCDP) -> float:
-    """ε, or ρ: what is split among measurements.
+    """Return ε or ρ, whichever is split among measurements.
 
     Parameters
     ----------
@@ -112,7 +109,7 @@ def inverse_scale(budget: DP | ZCDP) -> float:
 
 
 def part_of(budget: DP | ZCDP, share: float) -> DP | ZCDP:
-    """A budget of the same kind, of that ε or ρ, and no δ.
+    """Return a budget of the same kind, with that ε or ρ and no δ.
 
     Parameters
     ----------
@@ -137,7 +134,7 @@ def add_noise(
     law: str = "geometric",
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Noise on integers, of the kind that the budget pays for.
+    """Add noise to integers, of the kind that the budget pays for.
 
     Parameters
     ----------
@@ -160,7 +157,7 @@ def add_noise(
 
 
 def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
-    """The law of the noise that a ρ buys.
+    """Return the distribution of the noise that a ρ buys.
 
     Parameters
     ----------
@@ -218,7 +215,7 @@ def blocks_within(
 
 
 def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
-    """The law of the noise of a whole release in a basis, of which each part has its share.
+    """Return the noise distribution of a whole release in a basis, in which each part has its share.
 
     Parameters
     ----------
@@ -257,7 +254,7 @@ def noise_blocks(
 def pure_budget(
     *, zcdp: bool = False, refused: str = "its guarantee is not proven for it"
 ) -> Any:
-    """The budget field of a mechanism that spends no δ.
+    """Return the budget field of a mechanism that spends no δ.
 
     Parameters
     ----------
@@ -285,7 +282,7 @@ def approximate_budget(
     zcdp: bool = False,
     refused: str = "its guarantee is not proven for it",
 ) -> Any:
-    """The budget field of a mechanism that spends δ.
+    """Return the budget field of a mechanism that spends δ.
 
     Parameters
     ----------
@@ -331,7 +328,7 @@ def _no_finite_budget(x: Any) -> str | None:
 
 
 def gaussian_budget() -> Any:
-    """The budget field of a mechanism whose noise is Gaussian.
+    """Return the budget field of a mechanism with Gaussian noise.
 
     Returns
     -------
@@ -348,14 +345,14 @@ def gaussian_budget() -> Any:
 
 
 class _Unstated(str):
-    """A default that is told from the same text where somebody states it."""
+    """Default that can be distinguished from the same text if somebody states it."""
 
 
 _LAPLACE = _Unstated("laplace")
 
 
 def noise_law_field(*, zcdp: bool = False) -> Any:
-    """The field of a mechanism that adds one of two kinds of noise.
+    """Return the field of a mechanism that adds one of two kinds of noise.
 
     Parameters
     ----------
@@ -383,7 +380,7 @@ def noise_law_field(*, zcdp: bool = False) -> Any:
 
 
 def settle_noise(mechanism: Any) -> None:
-    """Hold the field `noise` against the kind of the budget: a ρ buys Gaussian noise, an ε the others.
+    """Check the field `noise` against the kind of budget: ρ buys Gaussian noise, and ε buys the others.
 
     Parameters
     ----------
@@ -407,7 +404,7 @@ def settle_noise(mechanism: Any) -> None:
 
 
 def memory_field() -> Any:
-    """The field of a mechanism that holds every cell of its domain."""
+    """Return the field of a mechanism that holds every cell of its domain."""
     return parameter(
         2**32,
         1,
@@ -418,14 +415,14 @@ def memory_field() -> Any:
 
 
 def transform_field() -> Any:
-    """The field of a mechanism that can work in another basis."""
+    """Return the field of a mechanism that can work in another basis."""
     return parameter(
         None, choices=(None, *TRANSFORMS), doc="transform of the table before noise is added"
     )
 
 
 def consistent_field() -> Any:
-    """The field of a mechanism that can drop nodes below absent ones."""
+    """Return the field of a mechanism that can drop nodes below absent ones."""
     return parameter(
         False, choices=(False, True), doc="drop nodes below absent nodes (dyadic transform)"
     )
@@ -437,7 +434,7 @@ _MAKERS = ("read", "from_frame", "from_table", "from_values")
 
 
 class Mechanism(Protocol):
-    """A frozen value: fields are the paper's parameters, calling it spends the budget.
+    """A frozen value whose fields are the paper's parameters. Calling it spends the budget.
 
     House rules, held by tests/laws/test_laws.py for every class in `workbench.mechanisms`: the ledger stays
     within the budget; all randomness comes from `rng`, or from the operating system when it is None;
@@ -478,7 +475,7 @@ class Mechanism(Protocol):
     idealised: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuse data of another class when it is called."""
+        """Make the mechanism refuse data of another class when it is called."""
         super().__init_subclass__(**kwargs)
         if "__call__" in vars(cls):
             type.__setattr__(cls, "__call__", _refusing_other_data(vars(cls)["__call__"]))
@@ -507,12 +504,12 @@ class Mechanism(Protocol):
         return make(budget)
 
     def dense_counts(self, table: SparseTable, each: int = 40) -> np.ndarray:
-        """Every count of the domain, int64[cells], unless `refuse_dense`."""
+        """Return every count of the domain, int64[cells], unless `refuse_dense` refuses."""
         self.refuse_dense(table.domain.size, each)
         return table.dense().ravel()
 
     def refuse_dense(self: Any, cells: int, each: int = 40) -> None:
-        """A ValueError if the cells, of `each` bytes, exceed `memory`.
+        """Raise a ValueError if the cells, of `each` bytes, exceed `memory`.
 
         A cell is a count, a noisy count, and what is made of them.
         """
@@ -524,12 +521,12 @@ class Mechanism(Protocol):
             )
 
     def refuse_size_above(self: Any, cells: int) -> None:
-        """A ValueError if `size` asks for more cells than there are."""
+        """Raise a ValueError if `size` asks for more cells than there are."""
         if self.size > cells:
             raise not_allowed(self, "size", f"need at most {cells}, all that there are")
 
     def refuse_several_tuples_per_unit(self, table: SparseTable) -> None:
-        """A ValueError for a table of which a unit may have more than one tuple."""
+        """Raise a ValueError for a table in which a unit may have more than one tuple."""
         if sensitivity(table) != 1:
             raise ValueError(
                 f"a table of bound {table.bound!r} is not allowed: {type(self).__name__} protects "
@@ -555,7 +552,7 @@ def refuse_other_data(mechanism: Any, data: Any) -> None:
 
 
 def _refusing_other_data(call: Callable[..., Release]) -> Callable[..., Release]:
-    """The call of a mechanism, which first checks the class of its data."""
+    """Wrap the call of a mechanism, to check the class of its data first."""
 
     @wraps(call)
     def checked(self: Any, data: Any, *args: Any, **kwargs: Any) -> Release:

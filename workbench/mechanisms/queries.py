@@ -46,7 +46,7 @@ class _NoisyValues(NamedTuple):
 
 
 def check_workload(workload: Any) -> str | None:
-    """What is wrong with the field of the queries."""
+    """Return what is wrong with the field of the queries, or None."""
     return None if hasattr(workload, "on") else "need a workload or a recipe of one"
 
 
@@ -84,7 +84,7 @@ class LaplaceQueries(Mechanism):
         return workload_sensitivity(self.workload, domain)
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
-        """The scale b of the noise on each answer, where a unit moves the table by l1."""
+        """Return the scale b of the noise on each answer, if a unit moves the table by l1."""
         return self.query_sensitivity(domain) * l1 / self.budget.epsilon
 
     def __call__(
@@ -130,7 +130,7 @@ class LaplaceQueries(Mechanism):
         l1: float,
         rng: np.random.Generator | None,
     ) -> _NoisyValues:
-        """In steps of the grid, to which each term is rounded: by half a step more at most."""
+        """Return answers in steps of the grid. Rounding moves each term by at most half a step more."""
         epsilon = self.budget.epsilon
         step = grid_step(moved * l1 / epsilon, workload.max_term)
         exact = table.grid_units(workload, step)
@@ -145,17 +145,17 @@ class LaplaceQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Ask all counts of two attributes."""
+        """Return an example that asks for all counts of two attributes."""
         return cls(budget, Marginals(2))
 
 
 def grid_step(scale: float, largest: float) -> float:
-    """A power of two, about 2⁻²⁹ of the scale, that no term of a query exceeds 2²⁷ times."""
+    """Return a power of two near 2⁻²⁹ of the scale, that no term of a query exceeds 2²⁷ times."""
     return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
 
 
 def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
-    """How many terms of each query are rounded, each by half a step at most."""
+    """Return how many terms of each query are rounded, each by at most half a step."""
     if isinstance(workload, Together):
         return np.concatenate([terms_of_queries(part) for part in workload.parts])
     if isinstance(workload, Products):
@@ -195,7 +195,7 @@ class GaussianQueries(Mechanism):
         return sqrt(workload_l2_squared(self.workload, domain))
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
-        """σ of the noise on each answer, where a unit moves the table by l1."""
+        """Return σ of the noise on each answer, if a unit moves the table by l1."""
         return self.query_sensitivity(domain) * l1 / sqrt(2 * self.budget.rho)
 
     def __call__(
@@ -224,5 +224,5 @@ class GaussianQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: ZCDP) -> Self:
-        """Ask all counts of two attributes."""
+        """Return an example that asks for all counts of two attributes."""
         return cls(budget, Marginals(2))

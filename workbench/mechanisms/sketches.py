@@ -78,7 +78,7 @@ class CountSketch(Mechanism):
         return (others / self.width + self._law(self.depth * l1).variance) / self.depth
 
     def _law(self, moved: float) -> Law:
-        """Of the noise on a bucket, where a unit moves all rows by so much in all."""
+        """Return the noise distribution for a bucket, if a unit moves all rows by so much in all."""
         if isinstance(self.budget, ZCDP):
             return gaussian_law(Fraction(moved) ** 2 / self.depth, self.budget)
         return Law("geometric", self.budget.epsilon / moved)
@@ -106,7 +106,7 @@ class CountSketch(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Three rows of a hundred buckets."""
+        """Return an example with three rows of a hundred buckets."""
         return cls(budget, width=100, depth=3)
 
 
@@ -155,16 +155,16 @@ class ALP(Mechanism):
     converges = False  # at any ε large counts are cut and bits collide
 
     def levels(self, l1: float) -> int:
-        """m = ⌈largest·ε/(α·l1)⌉, the bits of one cell."""
+        """Number of bits per cell, m = ⌈largest·ε/(α·l1)⌉."""
         return ceil(self.largest * self._levels_per_count(l1))
 
     def bits(self, l1: float) -> int:
-        """The array's size: size_factor·total·ε/(α·l1), rounded up to a power of two >= 64."""
+        """Size of the array: size_factor·total·ε/(α·l1), rounded up to a power of two >= 64."""
         least = ceil(Fraction(self.size_factor) * self.total * self._levels_per_count(l1))
         return max(64, 1 << (least - 1).bit_length())
 
     def _levels_per_count(self, l1: float) -> Fraction:
-        """ε/(α·l1)."""
+        """Levels per count, ε/(α·l1)."""
         return noise.decay(l1, self.budget.epsilon) / Fraction(self.alpha)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
@@ -200,5 +200,5 @@ class ALP(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """A hundred units, no more than fifty a cell."""
+        """Return an example for a hundred units, with at most fifty in a cell."""
         return cls(budget, largest=50, total=100)

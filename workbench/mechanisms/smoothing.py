@@ -26,7 +26,7 @@ from workbench.value import Float, Int, not_allowed, parameter, sealed, value
 
 
 def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Coordinates in the orthonormal basis 1/√n, √(2/n)·cos(2πft/n), √(2/n)·sin(2πft/n) for f = 1, 2, …
+    """Return coordinates in the orthonormal basis 1/√n, √(2/n)·cos(2πft/n), √(2/n)·sin(2πft/n), f = 1, 2, …
 
     in this order; last cos(πt)/√n if n is even.
 
@@ -48,7 +48,7 @@ def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 
 def inverse(coordinates: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """The values that have these coordinates."""
+    """Return the values with these coordinates."""
     from scipy import fft
 
     n = len(coordinates)
@@ -196,7 +196,7 @@ class FPA(contributions.Contributions):
         share: float,
         rng: np.random.Generator | None,
     ) -> tuple[np.ndarray, float, Receipt]:
-        """Coefficients with noise, its variance, and its receipt."""
+        """Return coefficients with noise, the variance of the noise, and its receipt."""
         k = len(exact)
         rounded = 2 * self.rounding_error(n)
         if isinstance(self.budget, ZCDP):
@@ -248,13 +248,13 @@ class FPA(contributions.Contributions):
         return int(candidates[chosen[0]]), receipt
 
     def _grid(self, moved: float, k: int, n: int, scale: float) -> float:
-        """A power of two so small that nobody feels it, and that 2^52 steps take anywhere."""
+        """Return a power of two that is too small to matter, and for which 2^52 steps reach any value."""
         fine = floor(log2(min(moved / (1024 * k), scale / 16)))
         return 2.0 ** max(fine, ceil(log2(self.largest * n)) - 52, ceil(log2(scale)) - 30)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """A user has at most three records."""
+        """Return an example in which a user has at most three records."""
         return cls(budget, bound=3)
 
 
@@ -264,7 +264,7 @@ _TOTAL_SHARE = Fraction(0.1)  # of the order's ε: what the scale of a sample of
 
 
 class _Sample(NamedTuple):
-    """Noisy counts of a sample; `factor` is how many records each record of it stands for."""
+    """Noisy counts of a sample. Each record of it stands for `factor` records."""
 
     counts: Int[np.ndarray, " n"]
     variance: float
@@ -337,7 +337,7 @@ class GS(contributions.Contributions):
         return bounded
 
     def amplified_epsilon(self, epsilon: float) -> float:
-        """ε' = ln(1 + (e^ε − 1)/β): ε'-DP on a sample of rate β costs ε. Rounded down."""
+        """Return ε' = ln(1 + (e^ε − 1)/β), rounded down: ε'-DP on a sample of rate β costs ε."""
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon
         return max(epsilon, log1p(expm1(epsilon) / self.beta) * (1 - 2.0**-48))
@@ -358,7 +358,7 @@ class GS(contributions.Contributions):
         l1: float,
         epsilon: float,
     ) -> int:
-        """The width of least estimated error a count, out of public numbers: noisy counts of a sample.
+        """Return the width with the least estimated error per count, from public numbers.
 
         The error is what grouping loses, factor²·Σ_G Σ (s_j − mean)²/n over runs of sorted counts less
         the noise's own part, variance·(1 − 1/|G|) a count, but not below 0; and 2·(l1/(w·ε))² of noise.
@@ -390,7 +390,7 @@ class GS(contributions.Contributions):
         epsilon: float,
         rng: np.random.Generator | None,
     ) -> tuple[Float[np.ndarray, " n"], GroupNoise, list[Receipt]]:
-        """One table's values: an order, then a noisy sum for every group of it.
+        """Smooth one table: choose an order, then add noise to the sum of every group.
 
         The order is public once it is paid for, so that groups are fixed sets of counts. A record lies
         in one group, hence a user with t_G records in group G moves the sums by Σ t_G <= M in all,
@@ -430,7 +430,7 @@ class GS(contributions.Contributions):
         epsilon: float,
         rng: np.random.Generator | None,
     ) -> _Sample:
-        """Noisy counts of the sample that `grouping` asks for."""
+        """Return noisy counts of the sample that `grouping` asks for."""
         n = len(counts)
         if self.grouping == "onesample":
             return self._one_each(data, counts, epsilon, rng)
@@ -516,6 +516,6 @@ class GS(contributions.Contributions):
 
 
 def _counts(data: Interactions, n: int) -> Int[np.ndarray, " n"]:
-    """Of items or of edges, whichever are n; the same where there is one context."""
+    """Return the counts of items or edges, whichever has length n. With one context they are the same."""
     counts = data.edge_counts()
     return counts.ravel() if counts.size == n else counts.sum(axis=1)

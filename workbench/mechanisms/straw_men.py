@@ -97,7 +97,7 @@ class Laborious(Mechanism):
 
     @property
     def series(self) -> str:
-        """Its name in figures."""
+        """Name of the mechanism in figures."""
         return f"laborious {series_name(self.mechanism)}"
 
     @property

@@ -39,27 +39,27 @@ from workbench.value import not_allowed, parameter, value
 
 
 def sides_field() -> Any:
-    """The field that says which noisy values a filter compares with θ."""
+    """Return the field that says which noisy values a filter compares with θ."""
     return parameter(
         2, choices=(1, 2), doc="2 also keeps large negative counts, 1 keeps positive ones only"
     )
 
 
 def filter_field() -> Any:
-    """The field θ of a sample that is drawn of what passes a filter."""
+    """Return the field θ of a sample that is drawn from the values that pass a filter."""
     return parameter(
         0, 0, 2**50, unit="counts", doc="threshold of the filter before sampling; 0 for none"
     )
 
 
 def threshold_size_field(symbol: str) -> Any:
-    """The field `size` from which a threshold is chosen."""
+    """Return the field `size` from which a threshold is chosen."""
     doc = f"chooses {symbol}: expected survivors of an empty table"
     return parameter(None, 1, integer=True, unit="cells", doc=doc)
 
 
 def summary_name(name: str, sides: int, theta: float = 0) -> str:
-    """What figures call a summary: whether a filter comes before a sample, and on how many sides.
+    """Return the name of a summary in figures, with the filter before a sample and its number of sides.
 
     >>> summary_name("filter", 1), summary_name("priority", 2, theta=40)
     ('one-sided filter', 'filter-priority')
@@ -70,7 +70,7 @@ def summary_name(name: str, sides: int, theta: float = 0) -> str:
 
 
 class SparseSummary(Mechanism):
-    """A release of few out of all noisy nodes.
+    """Base of mechanisms that release a few of all noisy nodes.
 
     It is drawn in time of what is released, or, in two steps, out of noisy nodes among which are all
     that reach θ (`summarise`). A subclass says at which thresholds, and how the second step is done.
@@ -84,7 +84,7 @@ class SparseSummary(Mechanism):
     consistent: bool
 
     def refuse_inconsistent(self, theta: float | None) -> None:
-        """A ValueError if `consistent` is asked for where it means nothing."""
+        """Raise a ValueError if `consistent` is set where it has no meaning."""
         if self.consistent and not isinstance(self.transform, Dyadic):
             given = f" with transform = {self.transform!r}"
             raise not_allowed(
@@ -95,19 +95,19 @@ class SparseSummary(Mechanism):
             raise not_allowed(self, "theta", why, " with consistent = True")
 
     def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
-        """θ of the filter and τ of the sampling, 0 where it is not public beforehand."""
+        """Return θ of the filter and τ of the sampling, 0 if it is not public beforehand."""
         raise NotImplementedError
 
     def _select(
         self, noisy: Summary, theta: float, tau: float, rng: np.random.Generator | None
     ) -> Summary:
-        """The second step."""
+        """Choose the nodes of the second step."""
         raise NotImplementedError
 
     def _draw(
         self, table: SparseTable, basis: Basis, blocks: list[Any], tau: float, **how: Any
     ) -> tuple[np.ndarray, np.ndarray, float, tuple[Receipt, ...]]:
-        """Keys, noisy values, τ and receipts of both steps at once."""
+        """Return keys, noisy values, τ and receipts of both steps at once."""
         keys, values, ledger = _measured(
             noise.threshold_sample, table, basis, blocks, tau=tau, **how
         )
@@ -118,14 +118,14 @@ class SparseSummary(Mechanism):
         return blocks_within(basis, as_bound(bound), self.budget)
 
     def _consistent(self, noisy: Summary, theta: float) -> Summary:
-        """The nodes that reach θ, and all of whose ancestors do."""
+        """Return the nodes that reach θ together with all of their ancestors."""
         passes = noise.threshold_sample_public(noisy.values, theta=theta, sides=self.sides)
         return consistent(noisy.where(passes, theta=theta, sides=self.sides))
 
     def summarise(
         self, noisy: Summary, l1: Bound | float, rng: np.random.Generator | None = None
     ) -> Summary:
-        """The second step, on noisy cells among which are all that pass.
+        """Run the second step on noisy cells, which include all that pass.
 
         `l1` is how far a unit moves the table, or, of a ρ, its whole bound.
         """
@@ -155,7 +155,7 @@ class SparseSummary(Mechanism):
 def _measured(
     draw: Callable[..., Any], table: SparseTable, basis: Basis, blocks: list[Any], **how: Any
 ) -> Any:
-    """What a draw of `noise` keeps of all noisy nodes; a table that is counted in parts draws them there."""
+    """Return what a draw of `noise` keeps of all noisy nodes. A table counted in parts draws them there."""
     if hasattr(table, "measured"):
         return table.measured(basis, blocks, **how)
     return draw(*basis.forward(table.keys, table.counts), blocks, **how)
@@ -199,11 +199,11 @@ class HighPassFilter(SparseSummary):
 
     @property
     def series(self) -> str:
-        """Its name in figures."""
+        """Name of the mechanism in figures."""
         return summary_name("filter", self.sides)
 
     def survival(self, alpha: float, theta: float | None = None) -> float:
-        """p_θ, the probability that an empty cell passes, α = exp(−ε/Δ).
+        """Return p_θ, the probability that an empty cell passes, with α = exp(−ε/Δ).
 
         Σ over passing x of (1−α)/(1+α)·α^|x| = sides·α^⌈θ⌉/(1+α); two-sided at θ = 0 everything passes.
         """
@@ -213,7 +213,7 @@ class HighPassFilter(SparseSummary):
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """θ in counts: as given, or the smallest integer >= 1 with Σ m·p_θ <= size.
+        """Return θ in counts: the given one, or the smallest integer >= 1 with Σ m·p_θ <= size.
 
         One block of m cells: sides·m·α^θ/(1+α) = size, solved for θ; several blocks: bisection between
         the θ that suffices for each alone with its share. n does not enter, so θ reveals nothing. Of a
@@ -260,7 +260,7 @@ class HighPassFilter(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """A cut of four noise scales."""
+        """Return an example with a threshold of four noise scales."""
         return cls(budget, theta=ceil(4 / inverse_scale(budget)))
 
 
@@ -310,11 +310,12 @@ class ThresholdSampling(SparseSummary):
 
     @property
     def series(self) -> str:
-        """Its name in figures."""
+        """Name of the mechanism in figures."""
         return summary_name("threshold", self.sides, self.theta)
 
     def survival(self, decay: Law | float, tau: float | None = None) -> float:
-        """p_θτ, the probability that an empty cell is released, at noise of that law, or decay ε/Δ.
+        """Return p_θτ, the probability that an empty cell is released, for noise of that distribution or
+        decay ε/Δ.
 
         Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1), for real θ and τ (see `noise.empty_cells`).
         """
@@ -323,7 +324,8 @@ class ThresholdSampling(SparseSummary):
         return noise.empty_cell(law, self.theta, self.sides, tau).chance
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """τ in counts: as given, or where Σ m·p_θτ = size, or 0 if the filter alone suffices.
+        """Return τ in counts: the given one, or the one with Σ m·p_θτ = size, or 0 if the filter alone
+        suffices.
 
         Of a ρ `l1` is the whole bound of a unit.
         """
@@ -351,13 +353,13 @@ class ThresholdSampling(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Cells of ten noise scales are kept for sure."""
+        """Return an example that certainly keeps cells of ten noise scales."""
         return cls(budget, tau=10 / inverse_scale(budget))
 
 
 @lru_cache(maxsize=256)  # a sweep asks once a seed, of what depends on no data
 def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], ...]) -> float:
-    """τ where as many empty cells survive as `mechanism.size`, of blocks of (law, cells)."""
+    """Return the τ at which `mechanism.size` empty cells survive on average, over blocks of (law, cells)."""
 
     def too_many(tau: float) -> bool:
         survivors = sum(cells * mechanism.survival(law, tau) for law, cells in blocks)
@@ -416,7 +418,7 @@ class PrioritySampling(SparseSummary):
 
     @property
     def series(self) -> str:
-        """Its name in figures."""
+        """Name of the mechanism in figures."""
         return summary_name("priority", self.sides, self.theta)
 
     def _thresholds(self, blocks: list[Any]) -> tuple[float, float]:
@@ -443,7 +445,7 @@ class PrioritySampling(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Ten cells out of those above two noise scales."""
+        """Return an example with ten of the cells above two noise scales."""
         return cls(budget, size=10, theta=ceil(2 / inverse_scale(budget)))
 
 
@@ -475,7 +477,7 @@ class StabilityHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
-        """T, the smallest integer >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
+        """Return T, the smallest integer >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
 
         The product is over cells that one unit newly fills with c_j counts, at its largest within the
         bound. Where one unit fills one cell with one count, T = 1 + ln(1/(δ(1+α)))/ε, rounded up.
@@ -485,12 +487,12 @@ class StabilityHistogram(Mechanism):
 
     @property
     def price(self) -> dict[str, float]:
-        """Budget that `noise` may spend."""
+        """Return the budget that `noise` may spend."""
         kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
         return {kind: amount(self.budget), "delta": self.budget.delta}
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the cells that reach the cut."""
+        """Release the cells that reach the threshold."""
         bound = private_bound(table)
         if hasattr(table, "stable_cells"):  # of a table that is counted in parts
             keys, noisy, theta, receipt = table.stable_cells(**self.price, rng=rng)
