@@ -1,4 +1,7 @@
-"""Public in, better public out: nothing here can hold private data, so nothing here costs anything."""
+"""Post-processing of public data.
+
+Nothing in this package can hold private data, so nothing here spends budget.
+"""
 
 from workbench.inference.as_printed import MaximumEntropyAsPrinted
 from workbench.inference.consistency import (

@@ -1,17 +1,17 @@
-"""The answer bank: what paid answers say of further questions, at no cost, and how far off that may be.
+"""The answer bank: answers to further questions from paid answers, free of charge, with error bars.
 
 Rule
-    Where a junction tree of few cells holds all answers, the network of most entropy that agrees with them
-    answers. Elsewhere kernel PCA does, with the product of the bank's own marginals as prior, at the α of
-    the least unbiased estimate of its squared error. What is asked and which answers there are is public.
+    If a junction tree with few cells holds all answers, the network with maximum entropy that agrees with them
+    gives the answer. Otherwise kernel PCA does, with the product of the bank's own marginals as prior, at the α
+    with the least unbiased estimate of the squared error. Questions and answers are public.
 
 Error bars
-    They add what the paid noise does to a method, by a posterior or by fits to answers with new noise, and
-    what the method is off by itself: the part of a question that the past ones do not make up, times what
-    makes nineteen of twenty held-out answers lie within ±2. Whole sets of attributes are held out, in five
-    folds, because new questions are mostly about attributes that were never bought together.
+    They add the effect of the paid noise, by a posterior or by fits to answers with new noise, to the error
+    of the method itself. The latter is the part of a question that past questions do not cover, times the
+    factor for which nineteen of twenty held-out answers are within ±2. Whole sets of attributes are held
+    out, in five folds, because new questions are mostly about attributes that were never bought together.
 
-Source     Chen, Zhou & Bhowmick, EDBT 2012, for kernel PCA, and its Theorem 4 for held-out answers; McKenna,
+Source     Chen, Zhou & Bhowmick, EDBT 2012, for kernel PCA, and Theorem 4 there for held-out answers; McKenna,
            Sheldon & Miklau, ICML 2019, for the network; Vovk, Gammerman & Shafer 2005 for bars from held-out
            answers.
 """
@@ -55,21 +55,22 @@ _LEAST_WEIGHT = 1e-100  # so that weights of hopeless answers have a sum
 
 @dataclass(frozen=True, eq=False)
 class Recalled:
-    """Answers for nothing. It unpacks to two: `values, errors = session.recall(…)`.
+    """Answers from the bank. They unpack to two values: `values, errors = session.recall(…)`.
 
     Parameters
     ----------
     values : float64[queries]
-        In counts.
+        Estimates, in counts.
     errors : float64[queries] or None
-        In counts, for ±2 of them to hold the truth; inf where the bank cannot tell. None if not wanted.
+        Error bars, in counts, such that ±2 bars should contain the truth. inf if the bank cannot tell. None if
+        they were not requested.
     by : str
-        The method.
+        Name of the method.
     why : str
-        Why this one, and what the bars are made of.
+        Reason for the method, and what the bars contain.
     noise_only : bool
-        Whether answers were too few, or too many, to learn how far the method is off beside the noise: then
-        nothing is known of how often ±2 bars hold the truth.
+        Whether there were too few or too many answers to learn the error of the method itself. Then it is not
+        known how often ±2 bars contain the truth.
     """
 
     values: Float[np.ndarray, " queries"]
@@ -89,19 +90,19 @@ class Recalled:
 
 
 class AnswerBank:
-    """Noisy answers, and what they say of further questions, at no cost.
+    """Noisy answers that answer further questions free of charge.
 
-    Each fit is made when it is first needed. Which answers are held out, and which noise is added for the
-    bars, is the same each time.
+    Each fit is made when it is first needed. The held-out answers and the noise added for the bars are the
+    same each time.
 
     Parameters
     ----------
     history : NoisyAnswers
-        All that was bought, with independent noise.
+        Everything that was bought, with independent noise.
     total : float, optional
-        How many tuples there are, where that is public.
+        Number of tuples, if it is public.
     prior : tuple, optional
-        Weights of codes for each attribute; by default what the bank's own complete tables say.
+        Weights of codes for each attribute. By default they come from the bank's own complete tables.
     """
 
     most_answers = 6_000  # whose matrices take 4 GB: 110 bytes × answers², as was measured
@@ -121,26 +122,26 @@ class AnswerBank:
         self._stopped = 0  # fits for the bars that stopped before they were near
 
     def recall(self, workload: Recipe, by: str | None = None, error: bool = True) -> Recalled:
-        """Answers, at no cost.
+        """Answer questions from the bank, free of charge.
 
         Parameters
         ----------
         workload : Workload
             Questions that are sums of cells with weights.
         by : str, optional
-            A method, in place of the rule: "kernel PCA" or "junction tree".
+            Method that overrules the rule: "kernel PCA" or "junction tree".
         error : bool
-            Whether error bars are wanted.
+            Whether to compute error bars.
 
         Returns
         -------
         Recalled
-            Values, errors, the method, and why.
+            Values, errors, the method, and the reason for it.
 
         Raises
         ------
         ValueError
-            For a workload that does not fit, or a method that is not known or not possible.
+            If the workload does not fit the domain, or the method is unknown or not possible.
         """
         queries = linear_queries(workload, self.domain)
         by, why = self.choose(by)
@@ -155,12 +156,12 @@ class AnswerBank:
         return Recalled(values, errors, by, f"{why}; {parts}", noise_only)
 
     def choose(self, by: str | None = None) -> tuple[str, str]:
-        """The method, and why this one.
+        """Return the method, and the reason for it.
 
         Parameters
         ----------
         by : str, optional
-            A method that is to be taken.
+            Method to use.
 
         Returns
         -------
@@ -169,7 +170,7 @@ class AnswerBank:
         Raises
         ------
         ValueError
-            For a method that is not known, or that this bank does not allow.
+            If the method is unknown, or not possible for this bank.
         """
         if by not in (None, *METHODS):
             raise ValueError(f"by = {by!r} is not allowed: need one of {', '.join(METHODS)}")
@@ -191,7 +192,7 @@ class AnswerBank:
         return TREE, "a junction tree holds all answers"
 
     def doubts(self, by: str = KERNEL) -> list[str]:
-        """What is wrong with the answers themselves, and with a method's fit to them, in words."""
+        """Return what is wrong with the answers themselves, and with the fit of a method to them, in words."""
         said = [self.marginals.complaint] if self.marginals.complaint else []
         if by == TREE and not self.tree.converged:
             residual = self.tree.residual
@@ -203,20 +204,20 @@ class AnswerBank:
 
     @property
     def _is_many(self) -> bool:
-        """Whether answers are more than a matrix holds."""
+        """Whether there are more answers than a matrix can hold."""
         return len(self.history) > self.most_answers
 
     # Kernel PCA
 
     @cached_property
     def eigen(self) -> Eigenqueries:
-        """The history's eigenqueries: one decomposition; a ValueError where answers are too many."""
+        """Eigenqueries of the history, from one decomposition. Too many answers raise a ValueError."""
         self.refuse_many(len(self.history))
         return Eigenqueries.of(self.history, self.total, self.prior)
 
     @classmethod
     def refuse_many(cls, count: int) -> None:
-        """A ValueError where so many answers make no matrix."""
+        """Raise a ValueError if there are too many answers for a matrix."""
         if count > cls.most_answers:
             raise ValueError(
                 f"{KERNEL} is not allowed for this bank: it has {count} answers, and at most "
@@ -225,7 +226,7 @@ class AnswerBank:
 
     @cached_property
     def alpha(self) -> float:
-        """That of the least error, as answers estimate it; of very few answers the total, or ∞."""
+        """α with the least error as answers estimate it. With very few answers it is the total, or ∞."""
         if not self.folds or not len(self.eigen):
             return self.total or inf
         deviations = np.sqrt(self.history.variances)
@@ -236,12 +237,14 @@ class AnswerBank:
         return float(alphas[np.argmin(self._held_out.unbiased_risks(alphas))])
 
     def posterior(self, alpha: float | None = None) -> Posterior:
-        """What kernel PCA says, at the bank's own α if none is given."""
+        """Return the posterior of kernel PCA, at the bank's own α if none is given."""
         return Posterior(self.eigen, self.alpha if alpha is None else alpha)
 
     @property
     def cautious_alpha(self) -> float:
-        """At which kernel PCA's own errors are about as wide as the bars, for what further answers cost."""
+        """α at which kernel PCA's own errors are about as wide as the bars, to predict the cost of more
+        answers.
+        """
         if self._sets is None or not np.isfinite(self._scale(KERNEL)):
             return self.total or inf
         return float(np.clip(self.alpha * self._scale(KERNEL), 1e-99, 1e99))
@@ -250,7 +253,7 @@ class AnswerBank:
 
     @cached_property
     def network(self) -> NetworkProblem | None:
-        """What the tree fits; None where no total is known, or no set of attributes is small enough."""
+        """Fit of the tree, or None if no total is known or no set of attributes is small enough."""
         if self.marginals.total is None:
             return None
         try:
@@ -262,7 +265,7 @@ class AnswerBank:
 
     @cached_property
     def tree(self) -> NetworkFit:
-        """The junction tree that agrees with what was bought, as far as its noise lets it."""
+        """Junction tree that agrees with the bought answers as far as their noise allows."""
         self.choose(TREE)  # which says why there is none
         assert self.network is not None
         return self.network.fit(_STRENGTH)
@@ -272,7 +275,7 @@ class AnswerBank:
         values: Float[np.ndarray, " queries"] | None = None,
         used: Bool[np.ndarray, " queries"] | None = None,
     ) -> NetworkFit:
-        """A tree of other answers, or of fewer, for the bars."""
+        """Fit a tree to other answers, or to fewer, for the bars."""
         network = self.tree.problem
         rows = None if used is None else used[network.rows]
         fitted = network.fit(_STRENGTH, self.tree.weights, values, rows, _NEAR_IN_TRIALS)
@@ -288,7 +291,7 @@ class AnswerBank:
 
     @cached_property
     def _tree_of_more(self) -> NetworkFit | None:
-        """The tree if there were one standard error of the total more tuples; None of a declared one."""
+        """Tree for a total that is one standard error larger, or None if the total is declared."""
         if self.total is not None:
             return None
         assert self.marginals.total is not None
@@ -303,7 +306,7 @@ class AnswerBank:
 
     @cached_property
     def _sets(self) -> list[Int[np.ndarray, " held_out"]] | None:
-        """The answers of each set of attributes that no other set holds; None if these are few."""
+        """Answers of each maximal set of attributes, or None if there are few."""
         number = largest_sets(self._used)
         sets = [np.flatnonzero(number == i) for i in np.unique(number[number >= 0])]
         sets = [rows for rows in sets if self._used[rows[0]].sum() > 1]
@@ -311,7 +314,7 @@ class AnswerBank:
 
     @cached_property
     def folds(self) -> list[Int[np.ndarray, " held_out"]]:
-        """Five parts of what is held out; none of a bank of very few answers."""
+        """Five parts to hold out, or none if the bank has very few answers."""
         units = self._sets
         if units is None:
             units = [np.array([i]) for i in range(len(self.history))]
@@ -328,10 +331,11 @@ class AnswerBank:
 
     @cached_property
     def _reliabilities(self) -> Float[np.ndarray, " queries"]:
-        """What each answer weighs where errors are judged: little where its noise hides any of them.
+        """Weights of answers where errors are judged, small if the noise of an answer hides any error.
 
-        (a − a')² − σ² has a variance of 5σ⁴ for Laplace noise, and the largest error is N²·Var(q), as
-        far as tuples of the prior are apart: else answers at a tiny ε hide all that others tell.
+        (a − a')² − σ² has variance 5σ⁴ for Laplace noise, and the largest error is N²·Var(q), the largest
+        distance between tuples of the prior. Without weights, answers at a tiny ε would hide what all
+        others say.
         """
         prior = prior_vectors(self.prior, self.domain)
         queries = self.history.workload
@@ -343,7 +347,7 @@ class AnswerBank:
         return np.maximum(1 / (1 + 5 * hidden**2), _LEAST_WEIGHT)
 
     def _missed(self, by: str) -> Float[np.ndarray, " queries"]:
-        """Held-out answers, less what the others say of them; NaN for those never held out."""
+        """Return held-out answers minus their prediction from the others, NaN for those never held out."""
         if by == KERNEL:
             residuals = self._held_out.missed(self.alpha, self.folds).residuals
             return residuals * np.sqrt(self.history.variances)
@@ -356,10 +360,10 @@ class AnswerBank:
         return missed
 
     def _scale(self, by: str) -> float:
-        """What the unknown part is multiplied by so that ±2 holds nineteen of twenty held-out answers.
+        """Return the factor on the unknown part for which ±2 bars hold nineteen of twenty held-out answers.
 
-        At least so much as their noise could hide: the mean of missed² − σ² has a variance of 5σ⁴/n for
-        Laplace noise. NaN where answers are too few, or too many, to tell.
+        It is at least as large as noise could hide: the mean of missed² − σ² has variance 5σ⁴/n for Laplace
+        noise. It is NaN if there are too few or too many answers.
         """
         if by in self._scales:
             return self._scales[by]
@@ -381,7 +385,7 @@ class AnswerBank:
         return self._scales[by]
 
     def _bars(self, by: str, queries: Linear) -> tuple[Float[np.ndarray, " queries"], str]:
-        """Error bars, and what they are made of."""
+        """Return error bars, and what they contain."""
         noise = self._noise_of_tree(queries) if by == TREE else np.zeros(len(queries))
         words = "bars: noise only"
         if self._is_many:
@@ -414,7 +418,9 @@ class AnswerBank:
         return errors, words
 
     def _noise_of_tree(self, queries: Linear) -> Float[np.ndarray, " queries"]:
-        """What new noise of the paid size does to the answers, and to the total that they estimate."""
+        """Return the effect of new noise of the paid size on the answers, and on the total that they
+        estimate.
+        """
         first = self.tree.model.answer(queries)
         squares = np.zeros(len(first))
         for fitted in self._noisy_trees:
@@ -425,7 +431,7 @@ class AnswerBank:
 
 
 def _limits(queries: Linear, total: float | None) -> tuple[Any, Any]:
-    """What counts of at least 0, and of this total, could make of each query, at least and at most."""
+    """Return the least and the largest value of each query for counts of at least 0 with this total."""
     if not isinstance(queries, Products):
         return -inf, inf
     low, high = term_ends(queries)

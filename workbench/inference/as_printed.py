@@ -1,6 +1,6 @@
-"""Maximum entropy as Chen, Zhou & Bhowmick fit it: one chain, and a step of the weights a tuple.
+"""Maximum entropy as Chen, Zhou & Bhowmick fit it: one chain, with a step of the weights after each tuple.
 
-Source     EDBT 2012, section 4.2. `MaximumEntropy` says what is better, and why.
+Source     EDBT 2012, section 4.2. `MaximumEntropy` explains what is better, and why.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SWEEPS = 40
 
 
 class _Layout(NamedTuple):
-    """Where the cells of all sets' tables stand in one vector.
+    """Places of the cells of all tables in one vector.
 
-    The table of set i starts at starts[i]; a code of attribute k moves by strides[i, k]. The sets of
+    The table of set i starts at starts[i], and a code of attribute k moves by strides[i, k]. The sets of
     attribute k are `sets` from first[k] to first[k + 1].
     """
 
@@ -39,10 +39,10 @@ class _Layout(NamedTuple):
 
 @value
 class MaximumEntropyAsPrinted:
-    """The paper's own fit: one chain, Metropolis steps, steps of `gamma`, no averaging. As printed.
+    """Fit maximum entropy as printed: one chain, Metropolis steps, steps of `gamma`, no averaging.
 
-    A weight moves up by at most gamma·steps·π: that of a cell of one tuple in a thousand by 0.1, far
-    from converged, which acts as an unreported regulariser. Of cells of marginals only.
+    A weight moves up by at most gamma·steps·π. For a cell with one tuple in a thousand this is 0.1, far from
+    convergence, so the fit acts as an unreported regulariser. It takes cells of marginals only.
     """
 
     alpha: float = likelihood_weight()
@@ -57,22 +57,22 @@ class MaximumEntropyAsPrinted:
         object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> Model:
-        """The model at the last weights.
+        """Fit the model at the last weights.
 
         Parameters
         ----------
         history : NoisyAnswers, or several
-            Of different cells of marginals, all over one domain.
+            Answers for different cells of marginals, all over one domain.
 
         Returns
         -------
         Model
-            With the duality gap that is left, which is large.
+            Model with the remaining duality gap, which is large.
 
         Raises
         ------
         ValueError
-            For other queries, an empty history, a prior that does not fit it, or no total.
+            If there are other queries, no answers or no total, or if the prior does not fit the history.
         """
         problem = DualProblem.of(history, self.total, self.alpha, self.prior, False)
         if any(part.cells is None for part in problem.terms):
@@ -132,7 +132,7 @@ def _layout(problem: DualProblem) -> _Layout:
 def _walk(
     w, pi, box, t, shape, prior, begin, touching, first, starts, strides, gamma, steps, rng
 ):
-    """Section 4.2 as printed; weights drift up between two looks, and a look brings them up to date."""
+    """Run section 4.2 as printed. Weights drift up between two visits, and a visit brings them up to date."""
     last = np.zeros(w.size, np.int64)
     places = starts[:-1].copy()  # of the tuple, in the table of each set
     for i in range(places.size):
@@ -175,7 +175,7 @@ def _settled_margins(
     rng: np.random.Generator,
     sweeps: int,
 ) -> list[np.ndarray]:
-    """What the chains expect at weights that stay, after half as many sweeps."""
+    """Return the chains' expectations at fixed weights, after half as many sweeps."""
     for _ in range(sweeps // 2):
         chains.step(states, rng)
     sums = chains.sums()

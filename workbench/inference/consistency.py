@@ -59,22 +59,22 @@ from workbench.value import Float, Int, Num, finite_array, number_array, sealed,
 
 
 def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """The ascending sequence with the least squared distance from a noisy one.
+    """Return the ascending sequence with the least squared distance from a noisy one.
 
     Parameters
     ----------
     noisy : float[n]
-        Numbers in the order that their exact values have.
+        Noisy numbers, whose exact values are ascending.
 
     Returns
     -------
     float64[n]
-        In the units of `noisy`.
+        Ascending sequence, in the units of `noisy`.
 
     Raises
     ------
     ValueError
-        For anything but a plain sequence of finite numbers.
+        If `noisy` is not a sequence of finite numbers.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 
 def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """The nearest integers that are not negative.
+    """Round to the nearest integers that are not negative.
 
     Parameters
     ----------
@@ -98,12 +98,12 @@ def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     Returns
     -------
     float64[...]
-        Of the same shape.
+        Integers >= 0, of the same shape.
 
     Raises
     ------
     ValueError
-        For anything but finite numbers.
+        If a number is not finite.
     """
     return np.maximum(np.rint(finite_array("values", values)), 0)
 
@@ -112,19 +112,19 @@ def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 
 def consistent(tree: Summary) -> Summary:
-    """The released nodes all of whose ancestors are released too.
+    """Return the released nodes whose ancestors were all released too.
 
-    Of a filter's output only: in a sample, ancestors are absent by chance and say nothing.
+    This requires the output of a filter. In a sample, ancestors are absent by chance, which means nothing.
 
     Parameters
     ----------
     tree : TransformedSummary
-        By a `Dyadic()` transform, filtered at theta >= 1 and not sampled.
+        Release with a `Dyadic()` transform that was filtered at theta >= 1 and not sampled.
 
     Returns
     -------
     TransformedSummary
-        A smaller one.
+        Release with fewer nodes.
 
     Raises
     ------
@@ -154,27 +154,27 @@ def consistent(tree: Summary) -> Summary:
 
 
 def refilter(summary: Summary, theta: float) -> Summary:
-    """The released cells whose noisy value is still large enough.
+    """Return the released cells whose noisy value reaches a higher threshold.
 
-    What a filter at θ released is then, in law, what a filter at `theta` would have; drawing again
-    until the size suits would cost twice the budget instead.
+    The result has the same distribution as the output of a filter at `theta`. Drawing again
+    until the size is right would cost twice the budget.
 
     Parameters
     ----------
     summary : Summary
         The output of a filter.
     theta : float
-        The new cut of |noisy value|, in counts, no lower than the old one.
+        New threshold for |noisy value|, in counts, at least the old one.
 
     Returns
     -------
     Summary
-        A smaller one, of the same class.
+        Summary with fewer cells, of the same class.
 
     Raises
     ------
     ValueError
-        For another estimate, or a lower cut.
+        If the estimate is of another kind, or the threshold is lower.
     """
     if not isinstance(summary, Summary):
         raise ValueError(
@@ -191,25 +191,25 @@ def refilter(summary: Summary, theta: float) -> Summary:
 
 
 def project_to_simplex(leaves: Leaves) -> Leaves:
-    """The whole counts >= 0 closest to the noisy ones among those of the same sum (0 if that is below).
+    """Return the integer counts >= 0 nearest to the noisy ones with the same sum (0 if that is negative).
 
-    Negative counts that are set to 0 leave too many records: half the noise of every empty leaf. All
-    counts then lose alike, down to 0, until the sum is right.
+    Setting negative counts to 0 leaves too many records, half the noise of every empty leaf. All
+    counts then lose the same amount, down to 0, until the sum is right.
 
     Parameters
     ----------
     leaves : Leaves
-        Released ones.
+        Released leaves.
 
     Returns
     -------
     Leaves
-        The same nodes; standard errors have no closed form any more.
+        The same nodes. Their standard errors have no closed form.
 
     Raises
     ------
     ValueError
-        For another estimate.
+        If the estimate is of another kind.
     """
     if not isinstance(leaves, Leaves):
         raise ValueError(f"{leaves!r} has no leaves to balance: need Leaves")
@@ -222,7 +222,7 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
 
 
 def _largest_loss(counts: np.ndarray, total: int) -> int:
-    """The most that all counts can lose, down to 0, so that they still sum to the total at least."""
+    """Return the most that all counts can lose, down to 0, without their sum falling below the total."""
 
     def too_much(loss: int) -> bool:
         return np.maximum(counts - loss, 0).sum() < total
@@ -237,7 +237,7 @@ _BLOCK = 2**13  # leaves that are worked on at a time
 
 
 def sizes_of_levels(nodes: int, branching: int) -> list[int]:
-    """The level sizes of the tree with so many nodes; a ValueError that names the nearest if none."""
+    """Return the level sizes of the tree with so many nodes. If there is none, the error names the nearest."""
     if nodes < 1:
         raise ValueError("noisy has no nodes: need at least one, the root")
 
@@ -256,7 +256,7 @@ def sizes_of_levels(nodes: int, branching: int) -> list[int]:
 
 
 def tree_sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
-    """The whole tree over some leaves, level by level from the root down."""
+    """Return the whole tree over some leaves, level by level from the root down."""
     levels = [np.asarray(leaves, float)]
     while levels[-1].size > 1:
         first_children = np.arange(0, levels[-1].size, branching)
@@ -269,28 +269,28 @@ def tree_least_squares(
     branching: int = 2,
     variances: Num[np.ndarray, "..."] | None = None,
 ) -> Float[np.ndarray, " nodes"]:
-    """The tree nearest to `noisy` in which every node is the sum of its children.
+    """Return the tree nearest to `noisy` in which every node is the sum of its children.
 
-    The result is linear in `noisy`, unbiased, and of the least variance among such (Theorem 4).
+    The result is linear in `noisy`, unbiased, and has the least variance among such trees (Theorem 4).
 
     Parameters
     ----------
     noisy : float[nodes]
         Noisy sums, level by level from the root down.
     branching : int
-        The children of a node; the last of a level may have fewer.
+        Children per node. The last node of a level may have fewer.
     variances : float[levels] or float[nodes], optional
-        Those of the nodes' noise, if they are not equal; the distance is weighted by their inverses.
+        Variances of the nodes' noise, if they differ. The distance is weighted by their inverses.
 
     Returns
     -------
     float64[nodes]
-        In the units of `noisy`.
+        Consistent tree, in the units of `noisy`.
 
     Raises
     ------
     ValueError
-        For a number of nodes that no such tree has, or variances that do not fit.
+        If no such tree has this number of nodes, or the variances do not fit.
 
     Examples
     --------
@@ -332,7 +332,7 @@ def tree_least_squares(
 
 
 def _level_of_blocks(levels: int, branching: int) -> int:
-    """The highest level, above the leaves, of whose nodes each has few enough leaves for a cache."""
+    """Return the highest level above the leaves whose nodes have few enough leaves for a cache."""
     level = max(0, levels - 2)
     while level and branching ** (levels - level) <= _BLOCK:
         level -= 1
@@ -340,21 +340,21 @@ def _level_of_blocks(levels: int, branching: int) -> int:
 
 
 class _SubtreeVariances(NamedTuple):
-    """Of a level's estimates from their subtrees: all nodes but the last have a full one."""
+    """Variances of a level's estimates from their subtrees. All nodes but the last have a full subtree."""
 
     full: float
     last: float
 
 
 def _last_children(sizes: list[int], depth: int, branching: int) -> int:
-    """The children of a level's last node."""
+    """Return the number of children of a level's last node."""
     return sizes[depth + 1] - branching * (sizes[depth] - 1)
 
 
 def _subtree_variances(
     variances: Float[np.ndarray, "..."], sizes: list[int], branching: int
 ) -> list[_SubtreeVariances]:
-    """Those of each level, the root's first."""
+    """Return the subtree variances of each level, the root's first."""
     subtrees = [_SubtreeVariances(variances[-1], variances[-1])]
     for depth in range(len(sizes) - 2, -1, -1):
         below = subtrees[-1]
@@ -370,7 +370,7 @@ def _subtree_variances(
 def _shares(
     subtrees: list[_SubtreeVariances], sizes: list[int], branching: int
 ) -> Iterator[tuple[float, float]]:
-    """What the children of each level's last node get of what is missing: each, and the last of them."""
+    """Return the shares of a difference that the children of each level's last node get: each, and the last."""
     for depth, below in enumerate(subtrees[1:]):
         siblings = (_last_children(sizes, depth, branching) - 1) * below.full + below.last
         yield below.full / siblings, below.last / siblings
@@ -379,7 +379,7 @@ def _shares(
 def _relative_variances(
     variances: Float[np.ndarray, "..."] | None, sizes: list[int], nodes: int
 ) -> Float[np.ndarray, "..."]:
-    """One a level or one a node, as parts of the largest."""
+    """Return variances, one per level or one per node, as parts of the largest."""
     if variances is None:
         return np.ones(len(sizes))
     variances = finite_array("variances", variances)
@@ -397,10 +397,10 @@ def _relative_variances(
 
 @njit(cache=True, nogil=True)
 def _average(noisy, values, starts, branching, weights, levels, first, stop):
-    """values = weight · noisy + (1 − weight) · Σ children: the better of two estimates of one sum.
+    """Compute values = weight · noisy + (1 − weight) · Σ children, the better of two estimates of one sum.
 
-    On `levels`, from the last one up to the first, below the nodes `first` … `stop` − 1 of that: one after
-    the other, as a cache holds what lies below each. Leaves are copied.
+    This covers `levels`, from the last one up to the first, below the nodes `first` … `stop` − 1 of that level.
+    They are taken one after the other, because a cache holds everything below each. Leaves are copied.
     """
     top, bottom = levels
     for block in range(first, stop):
@@ -424,7 +424,7 @@ def _average(noisy, values, starts, branching, weights, levels, first, stop):
 
 @njit(cache=True, nogil=True)
 def _average_nodes(values, noisy, low, high, child, children, w):
-    """The nodes from `low` to `high`, of so many children each, which begin at `child`."""
+    """Average the nodes from `low` to `high`, each with so many children, which begin at `child`."""
     if children == 2:
         for i in range(low, high):
             values[i] = w * noisy[i] + (1 - w) * (0.0 + values[child] + values[child + 1])
@@ -440,9 +440,9 @@ def _average_nodes(values, noisy, low, high, child, children, w):
 
 @njit(cache=True, nogil=True)
 def _distribute(values, starts, branching, shares, levels, first, stop):
-    """Children get what is missing to their parent, each by its share of their variance.
+    """Give children the difference to their parent, each in proportion to its share of their variance.
 
-    `levels` are the parents', from the first down; the rest is as in `_average`.
+    `levels` are those of the parents, from the first down. The other arguments are those of `_average`.
     """
     top, bottom = levels
     for block in range(first, stop):
@@ -465,7 +465,7 @@ def _distribute(values, starts, branching, shares, levels, first, stop):
 
 @njit(cache=True, nogil=True)
 def _distribute_nodes(values, low, high, child, children, share):
-    """From the nodes from `low` to `high` to so many children each, which begin at `child`."""
+    """Distribute from the nodes `low` to `high` to so many children each, which begin at `child`."""
     if children == 2:
         for i in range(low, high):
             each = (values[i] - (0.0 + values[child] + values[child + 1])) * share
@@ -490,7 +490,7 @@ def average_upwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """`_average` with a variance a node; `below` becomes that of each subtree's estimate."""
+    """Compute `_average` with a variance per node. `below` becomes the variance of each subtree's estimate."""
     for depth in range(len(starts) - 3, -1, -1):
         start, end = starts[depth], starts[depth + 1]
         for i in range(start, end):
@@ -511,7 +511,7 @@ def distribute_downwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """`_distribute` with a variance a node."""
+    """Compute `_distribute` with a variance per node."""
     for depth in range(len(starts) - 2):
         start, end = starts[depth], starts[depth + 1]
         for i in range(start, end):
@@ -535,26 +535,26 @@ _PATIENCE = 3  # exchanges of all wrong leaves that may not help
 def zero_negative_subtrees(
     consistent: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """The paper's heuristic: where a node is not positive, it and all below it become 0.
+    """Apply the paper's heuristic: if a node is not positive, it and everything below it become 0.
 
-    Nodes that remain are left as they are, so that parents of zeroed nodes exceed their children's sum.
+    The other nodes stay as they are, so parents of zeroed nodes exceed the sum of their children.
 
     Parameters
     ----------
     consistent : float[nodes]
-        A tree of sums, level by level from the root down.
+        Tree of sums, level by level from the root down.
     branching : int
-        The children of a node; the last of a level may have fewer.
+        Children per node. The last node of a level may have fewer.
 
     Returns
     -------
     float64[nodes]
-        In the units of `consistent`, none below 0.
+        Tree in the units of `consistent`, with no value below 0.
 
     Raises
     ------
     ValueError
-        For a number of nodes that no such tree has.
+        If no such tree has this number of nodes.
     """
     values = finite_array("consistent", consistent, 1).copy()
     starts = accumulate(sizes_of_levels(values.size, branching), initial=0)
@@ -569,28 +569,28 @@ def zero_negative_subtrees(
 def nonnegative_least_squares(
     noisy: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """The nearest tree in which every node is the sum of its children and no leaf is negative.
+    """Return the nearest tree in which every node is the sum of its children and no leaf is negative.
 
-    Exact, by block principal pivoting: leaves are guessed to be 0 or free, and all that turn out wrong
-    change sides, one at a time where that goes in circles. A guess costs two passes over the tree, and
-    there are some ten.
+    The solution is exact, by block principal pivoting. Leaves are guessed to be 0 or free, and all wrong
+    guesses change, one at a time if they would cycle. A guess costs two passes over the tree, and
+    about ten are needed.
 
     Parameters
     ----------
     noisy : float[nodes]
         Noisy sums of equal variance, level by level from the root down.
     branching : int
-        The children of a node; the last of a level may have fewer.
+        Children per node. The last node of a level may have fewer.
 
     Returns
     -------
     float64[nodes]
-        In the units of `noisy`, none below 0.
+        Tree in the units of `noisy`, with no value below 0.
 
     Raises
     ------
     ValueError
-        For a number of nodes that no such tree has.
+        If no such tree has this number of nodes.
     """
     noisy = finite_array("noisy", noisy, 1)
     sizes = sizes_of_levels(noisy.size, branching)
@@ -624,7 +624,7 @@ def nonnegative_least_squares(
 def _sums_to_leaves(
     nodes: Float[np.ndarray, " nodes"], sizes: list[int], branching: int
 ) -> Float[np.ndarray, " leaves"]:
-    """For every leaf, the sum of its ancestors and itself."""
+    """Return, for every leaf, the sum of its ancestors and itself."""
     sums = nodes[:1]
     start = 1
     for size in sizes[1:]:
@@ -637,28 +637,28 @@ def _sums_to_leaves(
 class Zeroed:
     """Least squares on a released tree, then `zero_negative_subtrees`.
 
-    Ranges are answered from the fewest nodes. Zeroing leaves parents above the sum of their children, so
-    that a range's nodes and its leaves give different answers: the nodes had their errors cancel, the
-    leaves have lost the negative ones.
+    Ranges are answered from the fewest nodes. Because zeroing leaves parents above the sum of their children,
+    the nodes of a range and its leaves give different answers. Errors cancel among the nodes, while the leaves
+    have lost the negative ones.
     """
 
     def __call__(self, released: HierarchicalSums) -> HierarchicalSums:
-        """Post-process a released tree, at no cost.
+        """Post-process a released tree, free of charge.
 
         Parameters
         ----------
         released : HierarchicalSums
-            With independent noise of one variance.
+            Tree with independent noise of equal variance.
 
         Returns
         -------
         HierarchicalSums
-            Its nodes are not independent any more, and so of no known variance.
+            Tree whose nodes are correlated, so no variance is known.
 
         Raises
         ------
         ValueError
-            For another estimate.
+            If the estimate is of another kind.
         """
         _refuse_others(released)
         k = released.branching
@@ -668,25 +668,27 @@ class Zeroed:
 
 @value
 class NonnegativeLeastSquares:
-    """`nonnegative_least_squares` on a released tree: a histogram in place of the paper's heuristic."""
+    """`nonnegative_least_squares` on a released tree, which gives a histogram instead of the paper's
+    heuristic.
+    """
 
     def __call__(self, released: HierarchicalSums) -> Histogram:
-        """Post-process a released tree, at no cost.
+        """Post-process a released tree, free of charge.
 
         Parameters
         ----------
         released : HierarchicalSums
-            With independent noise of one variance.
+            Tree with independent noise of equal variance.
 
         Returns
         -------
         Histogram
-            The leaves, which are consistent, so that a range is their sum.
+            Leaves, which are consistent, so a range is their sum.
 
         Raises
         ------
         ValueError
-            For another estimate.
+            If the estimate is of another kind.
         """
         _refuse_others(released)
         values = nonnegative_least_squares(released.values, released.branching)

@@ -1,24 +1,24 @@
 """Cross-validation of the trade-off α on the noisy answers themselves.
 
 Held out.
-With the smoother H of all answers, in units of the noise, those of a fold F miss (I − H_FF)⁻¹(r − Hr)_F
-of its answers when F is held out, and the diagonal of (I − H_FF)⁻¹ is the variance of what they miss.
-Folds of one answer need the diagonal of H alone: a product of m × m and m × α numbers serves all α.
+Let H be the smoother of all answers, in units of the noise. If a fold F is held out, its answers miss
+(I − H_FF)⁻¹(r − Hr)_F, and the diagonal of (I − H_FF)⁻¹ is the variance of these errors. Folds of one
+answer need only the diagonal of H: a product of m × m and m × α numbers serves all α.
 Source     Cook & Weisberg, Residuals and Influence in Regression, 1982, for the identity.
 
-Cross validation:
+Cross validation.
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4: the mean of (a − a')² − σ² over answers a that
-           are held out, a' predicted from the others, is an unbiased estimate of the squared error.
-Differs    the paper searches in three parts, which needs one minimum: here a grid first, then a golden
-           section between its neighbours. The total stays known in every fold. The least of many
-           estimates is optimistic, so that the error reported is of another, fresh split at the α chosen.
-           Both hold folds out of the history, so that errors are those of fewer past queries. What a
-           fold's answers lack when it is held out follows from the smoother H of all answers,
-           (I − H_FF)⁻¹(r − Hr)_F: one decomposition serves all folds, all α, and the fit.
-Cost       that of `kernel_ridge` for each α and fold, where sets of attributes share little; else one
-           eigendecomposition of the past queries, and O(m³/folds) of multiplications for each α. With
-           `hard`, or an α beyond 10⁴/λ₁, a decomposition for each fold.
+           are held out, with a' predicted from the others, is an unbiased estimate of the squared error.
+Differs    the paper searches in three parts, which needs a unique minimum. We use a grid first, then a golden
+           section between its neighbours. The total stays known in every fold. The least of many estimates
+           is optimistic, so the reported error comes from a fresh split at the chosen α. Both hold folds
+           out of the history, so the errors are those for fewer past queries. The errors of a held-out fold
+           follow from the smoother H of all answers, (I − H_FF)⁻¹(r − Hr)_F, so one decomposition serves
+           all folds, all α, and the fit.
+Cost       that of `kernel_ridge` for each α and fold, if sets of attributes share little. Otherwise one
+           eigendecomposition of the past queries, and O(m³/folds) multiplications for each α. With
+           `hard`, or an α beyond 10⁴/λ₁, one decomposition for each fold.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _HELD_OUT_CANCELS = 1e8  # α²λ² from which I − H is lost to rounding
 
 
 class Missed(NamedTuple):
-    """By row of the history: what its fold's others miss of it, and the variance of that, as α believes.
+    """By row of the history, the prediction error when its fold is held out, and its variance according to α.
 
-    Both in units of the row's noise, which is part of the variance. NaN for rows in no fold.
+    Both are in units of the row's noise, which is part of the variance. They are NaN for rows in no fold.
     """
 
     residuals: Float[np.ndarray, " queries"]
@@ -65,9 +65,12 @@ class HeldOut:
 
     Parameters
     ----------
-    eigen : of all answers.
-    values, variances : the answers, and their noise's.
-    reliabilities : what each weighs where errors are averaged; all the same if not given.
+    eigen : Eigenqueries
+        Eigenqueries of all answers.
+    values, variances : float64[answers]
+        Answers, and the variances of their noise.
+    reliabilities : float64[answers], optional
+        Weights where errors are averaged. By default all are equal.
     """
 
     def __init__(
@@ -87,12 +90,12 @@ class HeldOut:
 
     @property
     def largest_alpha(self) -> float:
-        """Above it rounding decides; what an α beyond says is nearly unbiased all the same."""
+        """α above which rounding dominates. A larger α is nearly unbiased, with the same answers."""
         squares = self.eigen.squares
         return (_HELD_OUT_CANCELS / squares[0]) ** 0.5 if len(squares) else np.inf
 
     def missed(self, alpha: float, folds: Sequence[Int[np.ndarray, " held_out"]]) -> Missed:
-        """With each fold held out in turn."""
+        """Return the prediction errors with each fold held out in turn."""
         residuals = np.full(len(self.whitened), np.nan)
         variances = residuals.copy()
         eigen = self.eigen
@@ -109,10 +112,10 @@ class HeldOut:
         return Missed(residuals, variances)
 
     def unbiased_risks(self, alphas: Float[np.ndarray, " alphas"]) -> np.ndarray:
-        """The mean squared error at the past queries themselves, for each α, from answers alone.
+        """Estimate the mean squared error at the past queries themselves, for each α, from the answers alone.
 
-        By `reliabilities`.
-        Σ (a − â)² − Σ σ² + 2 Σ σ² H_ii is unbiased for any noise, as â is linear.
+        The mean is weighted by `reliabilities`. Σ (a − â)² − Σ σ² + 2 Σ σ² H_ii is unbiased for any noise,
+        because â is linear.
         """
         leverage, fitted = self._smoothed(alphas)
         left = (self.whitened[:, None] - fitted) ** 2 - 1 + 2 * leverage
@@ -126,7 +129,7 @@ class HeldOut:
         return self.eigen.basis[rows] * self.deviations[rows, None]
 
     def _smoothed(self, alphas: Float[np.ndarray, " alphas"]) -> tuple[np.ndarray, np.ndarray]:
-        """The smoother's diagonal, and what it makes of the answers, for each α; in blocks of answers."""
+        """Return the smoother's diagonal, and the smoothed answers, for each α, in blocks of answers."""
         squares = self.eigen.squares
         smoothers = squares[:, None] * np.stack([shrinkage(squares, a) for a in alphas], axis=1)
         coefficients = self.eigen.answers[:, None] * smoothers
@@ -148,10 +151,10 @@ _CANCELS = 1e8  # α²λ² from which I − H is computed from the other folds
 
 @dataclass(frozen=True, eq=False)
 class SelectedAlpha:
-    """An α, the mean squared error that a fresh split estimates for it, and the curve it is from.
+    """An α, the mean squared error that a fresh split estimates for it, and the curve that it comes from.
 
-    Estimates may be negative: noise is subtracted. All errors are in squared answers. `past` is what the
-    history says at all α of the curve.
+    Estimates may be negative, because noise is subtracted. All errors are in squared answers. `past` has the
+    history's fit at all α of the curve.
     """
 
     alpha: float
@@ -163,12 +166,12 @@ class SelectedAlpha:
 
     @property
     def rmse(self) -> float:
-        """The root of the error, 0 if the estimate is negative."""
+        """Root of the error, or 0 if the estimate is negative."""
         return sqrt(max(0.0, self.error))
 
     @cached_property
     def posterior(self) -> Posterior:
-        """What the whole history says at this α, with errors; decomposed when it is first asked for."""
+        """Posterior from the whole history at this α, with errors, computed on first use."""
         past = self.past
         eigen = past.eigenqueries() if isinstance(past, KernelRidge) else past
         return Posterior(eigen, self.alpha, self.hard)
@@ -176,24 +179,24 @@ class SelectedAlpha:
     def answer(
         self, workload: Recipe, alpha: float | None = None
     ) -> Float[np.ndarray, " queries"]:
-        """Answers at this α or another, without a decomposition where none is needed.
+        """Answer queries at this α or another, without a decomposition if none is needed.
 
         Parameters
         ----------
         workload : Workload
             Linear queries over the domain.
         alpha : float, optional
-            In tuples; by default the one selected, and inf is unbiased.
+            Trade-off in tuples. Default the selected one. inf is unbiased.
 
         Returns
         -------
         float64[queries]
-            In tuples.
+            Answers in tuples.
 
         Raises
         ------
         ValueError
-            If `alpha` is not above 0, or for queries that are not linear.
+            If `alpha` is not above 0, or the queries are not linear.
         """
         alpha = self.alpha if alpha is None else alpha
         if isinstance(self.past, KernelRidge) and alpha <= self.past.largest_alpha:
@@ -214,35 +217,35 @@ def select_alpha(
     refine: int = 8,
     seed: int = 0,
 ) -> SelectedAlpha:
-    """The α with the least cross-validated error, on a grid and then between its neighbours.
+    """Find the α with the least cross-validated error, on a grid and then between its neighbours.
 
     Parameters
     ----------
     history : NoisyAnswers, or several
-        Past answers; their noise must be independent from answer to answer.
+        Past answers with independent noise.
     folds : int
-        Parts of the past answers, each of which is held out once.
+        Number of parts of the past answers. Each is held out once.
     total, prior, hard
-        As in `KernelPCA`.
+        The same as for `KernelPCA`.
     low, high : float, optional
-        The ends of the grid, in tuples: by default a thousandth of the least noise, and the total (the
-        largest answer, if it is not known).
+        Ends of the grid, in tuples. Default a thousandth of the least noise, and the total (the
+        largest answer if it is unknown).
     points : int
-        Values of α on a logarithmic grid, at least 3.
+        Number of values of α on a logarithmic grid, at least 3.
     refine : int
-        Steps of golden section that follow.
+        Number of golden section steps that follow.
     seed : int
-        Of the folds.
+        Seed of the folds.
 
     Returns
     -------
     SelectedAlpha
-        With the whole curve, and the posterior at its minimum.
+        α with the whole curve, and the posterior at its minimum.
 
     Raises
     ------
     ValueError
-        For an empty history, or folds, points, ends, a total or a prior that are not allowed.
+        If the history is empty, or folds, points, ends, total or prior are not allowed.
     """
     history = NoisyAnswers.history(history)
     m = len(history)
@@ -288,28 +291,29 @@ def cross_validated_errors(
     folds: int = 5,
     seed: int = 0,
 ) -> Float[np.ndarray, " estimates"]:
-    """Theorem 4's estimate of the squared error at several α: the least says which to take.
+    """Estimate the squared error at several α by Theorem 4. The least error shows which α to take.
 
     Parameters
     ----------
     history : NoisyAnswers, or several
-        Past answers; their noise must be independent from answer to answer.
+        Past answers with independent noise.
     fit : callable
-        Takes a history and returns an estimate for each α, as `[MaximumEntropy(a)(history) for a in …]`.
+        Function of a history that returns an estimate for each α, for example one that returns
+        `[MaximumEntropy(a)(history) for a in alphas]`.
     folds : int
-        Parts of the past answers, each of which is held out once.
+        Number of parts of the past answers. Each is held out once.
     seed : int
-        Of the folds, which are those of `select_alpha`.
+        Seed of the folds, which are the same as in `select_alpha`.
 
     Returns
     -------
     float64[estimates]
-        In squared answers; noise is subtracted, so that they may be negative.
+        Errors in squared answers. They may be negative, because noise is subtracted.
 
     Raises
     ------
     ValueError
-        For an empty history, or folds that are not allowed.
+        If the history is empty, or the folds are not allowed.
     """
     history = NoisyAnswers.history(history)
     _check_folds(folds, len(history))
@@ -330,7 +334,7 @@ def _check_folds(folds: int, m: int) -> None:
 def _search(
     error: Callable[[float], float], grid: list[float], refine: int
 ) -> dict[float, float]:
-    """The error of each α tried: the grid's, and those of golden section around the best of them."""
+    """Return the error of each α tried, on the grid and by golden section around the best of them."""
     errors = {alpha: error(alpha) for alpha in grid}
     best = min(range(len(grid)), key=lambda i: errors[grid[i]])
 
@@ -357,13 +361,13 @@ def _search(
 
 
 class _RidgeResiduals:
-    """What past answers miss when some are held out: the sum of squares, less the noise in them."""
+    """Sum of squared prediction errors of held-out answers, minus the noise in them."""
 
     def __init__(self, ridge: KernelRidge):
         self.ridge = ridge
 
     def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
-        """Theorem 4's mean, as a function of α, over a split of the past answers."""
+        """Return the mean in Theorem 4 for α, over a split of the past answers."""
         variances = self.ridge.history.variances
         return lambda alpha: float(
             ((self.ridge.missed(alpha, parts) ** 2 - 1) * variances).mean()
@@ -371,7 +375,7 @@ class _RidgeResiduals:
 
 
 class _Residuals:
-    """The same, from eigenqueries."""
+    """Sum of squared prediction errors of held-out answers, minus the noise in them, from eigenqueries."""
 
     def __init__(self, history: NoisyAnswers, eigen: Eigenqueries, hard: bool):
         self.history = history
@@ -381,13 +385,13 @@ class _Residuals:
         self.whitened = (history.values - (eigen.total or 0.0) * eigen.means) / self.deviations
 
     def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
-        """Theorem 4's mean, as a function of α, over a split of the past answers."""
+        """Return the mean in Theorem 4 for α, over a split of the past answers."""
         folds = [_Fold(self, part) for part in parts]
         return lambda alpha: sum(fold.error(alpha) for fold in folds) / len(self.history)
 
     @cached_property
     def gram(self) -> Float[np.ndarray, "queries queries"]:
-        """Inner products in units of the noise, made when they are first needed."""
+        """Inner products in units of the noise, computed on first use."""
         prior = prior_vectors(self.eigen.prior, self.history.domain)
         gram = centred_gram(self.history, prior, self.eigen.total is not None).products
         gram /= self.deviations
@@ -396,7 +400,7 @@ class _Residuals:
 
 
 class _WithoutFold(NamedTuple):
-    """The other folds' eigenvalues and answers, and what a fold is made of."""
+    """Eigenvalues and answers of the other folds, and the fold in terms of them."""
 
     squares: Float[np.ndarray, " eigenqueries"]
     coefficients: Float[np.ndarray, "held_out eigenqueries"]
@@ -404,7 +408,7 @@ class _WithoutFold(NamedTuple):
 
 
 class _Fold:
-    """One part held out."""
+    """One part that is held out."""
 
     def __init__(self, residuals: _Residuals, part: Int[np.ndarray, " held_out"]):
         self.residuals = residuals
@@ -414,7 +418,7 @@ class _Fold:
         self.vectors = residuals.eigen.basis[part] * self.deviations[:, None]  # orthonormal
 
     def error(self, alpha: float) -> float:
-        """Theorem 4's sum."""
+        """Return the sum in Theorem 4."""
         squares = self.residuals.eigen.squares
         cancels = len(squares) and alpha**2 * squares[0] > _CANCELS
         if self.residuals.hard or cancels:
@@ -424,7 +428,7 @@ class _Fold:
         return float(((missed**2 - 1) * self.deviations**2).sum())
 
     def _missed_by_smoother(self, alpha: float) -> Float[np.ndarray, " held_out"]:
-        """(I − H_FF)⁻¹(r − Hr)_F, in units of the noise."""
+        """Return (I − H_FF)⁻¹(r − Hr)_F, in units of the noise."""
         from scipy.linalg import solve
 
         eigen = self.residuals.eigen
@@ -436,7 +440,7 @@ class _Fold:
         return solve(rest, residual, assume_a="pos", overwrite_a=True, check_finite=False)
 
     def _missed_by_others(self, alpha: float) -> Float[np.ndarray, " held_out"]:
-        """The same from the others' own eigenqueries."""
+        """Return the same errors from the eigenqueries of the other folds."""
         others = self._others
         weights = shrinkage(others.squares, alpha, self.residuals.hard)
         return self.whitened - others.coefficients @ (others.answers * weights)

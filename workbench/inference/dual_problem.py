@@ -51,10 +51,10 @@ _ROUNDING = 1e-14  # of the largest value, squared: what sums leave of no varian
 
 @dataclass(frozen=True, eq=False)
 class DualProblem:
-    """Shares π, boxes β, and queries by the set of axes that their terms are about.
+    """Dual of maximum entropy: shares π, boxes β, and queries by the set of axes of their terms.
 
-    `constants` is what queries are worth at every tuple, `peak` the largest |f| of each query, and
-    `fixed` holds weights that are optimal whatever the others are, or NaN.
+    `constants` has the parts of queries that are equal at every tuple, `peak` the largest |f| of each query,
+    and `fixed` the weights that are optimal whatever the others are, or NaN.
     """
 
     domain: Domain
@@ -77,7 +77,7 @@ class DualProblem:
         prior: tuple[Any, ...] | None,
         consistent: bool,
     ) -> DualProblem:
-        """From noisy answers; a ValueError names what does not fit."""
+        """Make the problem from noisy answers, or raise a ValueError that names what does not fit."""
         answers = NoisyAnswers.history(history)
         domain = answers.domain
         if total is None:
@@ -104,27 +104,27 @@ class DualProblem:
 
     @property
     def modelled_axes(self) -> tuple[int, ...]:
-        """The axes that any query is about."""
+        """Axes that any query uses."""
         return tuple(sorted({k for axes in self.sets for k in axes}))
 
     @cached_property
     def shapes(self) -> list[list[int]]:
-        """Of the table of each set."""
+        """Shapes of the tables of all sets."""
         return [[self.domain.shape[k] for k in axes] for axes in self.sets]
 
     @cached_property
     def first_cells(self) -> Int[np.ndarray, " ends"]:
-        """Where the table of each set begins, one after another, and where the last one ends."""
+        """First cell of the table of each set, one after another, and the end of the last one."""
         return np.cumsum([0, *map(prod, self.shapes)])
 
     @cached_property
     def set_of_terms(self) -> list[int]:
-        """Which set each part of the terms is about."""
+        """Set that each part of the terms belongs to."""
         return [self.sets.index(part.axes) for part in self.terms]
 
     @cached_property
     def _parts(self) -> tuple[Rectangles, list[tuple[int, QueryTerms]]]:
-        """The terms that are rectangles; and the others, by set."""
+        """Terms that are rectangles, and the other terms by set."""
         rectangles: list[tuple[int, QueryTerms]] = []
         others: list[tuple[int, QueryTerms]] = []
         for s, part in zip(self.set_of_terms, self.terms, strict=True):
@@ -142,15 +142,15 @@ class DualProblem:
         return bool(binary and not self.constants.any() and count.max(initial=0) <= 1)
 
     def with_fixed(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """The weights, but those that are fixed."""
+        """Return the weights, with the fixed ones at their values."""
         return np.where(np.isnan(self.fixed), w, self.fixed)
 
     def potentials(self, w: Float[np.ndarray, " queries"]) -> list[Float[np.ndarray, "..."]]:
-        """Σ w_i f_i, a table for each set."""
+        """Return Σ w_i f_i as a table for each set."""
         return self.by_set(self.cells_of(w))
 
     def cells_of(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " cells"]:
-        """The same on the cells of all tables."""
+        """Return Σ w_i f_i on the cells of all tables."""
         rectangles, others = self._parts
         cells = rectangles.weighted_sum(w)
         for s, part in others:
@@ -159,7 +159,7 @@ class DualProblem:
         return cells
 
     def by_set(self, cells: Float[np.ndarray, " cells"]) -> list[Float[np.ndarray, "..."]]:
-        """The cells of all tables, as a table for each set."""
+        """Split the cells of all tables into a table for each set."""
         return [self._of_set(s, cells).reshape(shape) for s, shape in enumerate(self.shapes)]
 
     def _of_set(self, s: int, cells: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " own"]:
@@ -168,13 +168,13 @@ class DualProblem:
     def means(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """p[f_i] from the expected tables."""
+        """Return p[f_i] from the expected tables."""
         return self.means_of_cells(flattened(margins))
 
     def means_of_cells(
         self, cells: Float[np.ndarray, " cells"]
     ) -> Float[np.ndarray, " queries"]:
-        """The same from the cells of all tables."""
+        """Return p[f_i] from the cells of all tables."""
         means = self.constants.copy()
         rectangles, others = self._parts
         rectangles.add_means(cells, means)
@@ -185,20 +185,20 @@ class DualProblem:
     def mean_squares(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """The sums over terms of p[f²]."""
+        """Return the sums over terms of p[f²]."""
         squares = self.constants**2
         for i, part in zip(self.set_of_terms, self.terms, strict=True):
             np.add.at(squares, part.query, part.mean_squares(margins[i]))
         return squares
 
     def prior_margins(self) -> list[Float[np.ndarray, "..."]]:
-        """The tables that the prior expects."""
+        """Tables that the prior expects."""
         return [outer_product([self.prior[k] for k in axes]) for axes in self.sets]
 
     def margins_of_joint(
         self, joint: Float[np.ndarray, "..."]
     ) -> list[Float[np.ndarray, "..."]]:
-        """The tables that a distribution over all cells of the modelled axes expects."""
+        """Return the tables that a distribution over all cells of the modelled axes expects."""
         return [
             joint.sum(axis=tuple(i for i, k in enumerate(self.modelled_axes) if k not in axes))
             for axes in self.sets
@@ -207,7 +207,7 @@ class DualProblem:
     def variances(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Those of the queries, from the expected tables."""
+        """Return the variances of the queries, from the expected tables."""
         means = self.means(margins)
         squares = means if self.binary else self.mean_squares(margins)
         variances = squares - means**2
@@ -216,7 +216,7 @@ class DualProblem:
     def variances_or_residuals(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Residuals where these are larger: variance then says nothing yet."""
+        """Return variances, or residuals if they are larger, because a variance is meaningless then."""
         residual = np.abs(self.pi - self.means(margins))
         larger = np.maximum(self.variances(margins), residual * self.peak)
         return np.maximum(larger, _LEAST_VARIANCE)
@@ -227,20 +227,20 @@ class DualProblem:
         margins: Sequence[Float[np.ndarray, "..."]],
         step: Float[np.ndarray, " queries"],
     ) -> Float[np.ndarray, " queries"]:
-        """A step up the gradient, of its own length and one nat at most for each weight, within the box."""
+        """Step up the gradient within the box, by its own length and at most one nat per weight."""
         change = np.clip(step * (self.pi - self.means(margins)), -1.0, 1.0)
         return self.within(w + change)
 
     def within(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """The nearest weights within the box."""
+        """Return the nearest weights within the box."""
         return self.with_fixed(np.clip(w, -self.box, self.box))
 
     def gap(
         self, w: Float[np.ndarray, " queries"], margins: Sequence[Float[np.ndarray, "..."]]
     ) -> float:
-        """Σ (β_i |r_i| − w_i r_i) of r = π − p[f].
+        """Return Σ (β_i |r_i| − w_i r_i) for r = π − p[f].
 
-        Of drawn tuples, noise in r makes it larger on average: an estimate from above.
+        If tuples are drawn, noise in r makes it larger on average, so the estimate is from above.
         """
         residual = self.pi - self.means(margins)
         return float((self.box * np.abs(residual) - w * residual).sum())
@@ -254,7 +254,7 @@ class DualProblem:
         steps: int,
         lacks: float = np.inf,
     ) -> Model:
-        """The model of these potentials, which expects these tables."""
+        """Return the model with these potentials, which expects these tables."""
         return Model(
             self.domain,
             self.total,
@@ -278,7 +278,7 @@ _POWER_STEPS = 12  # of the power iteration for the steepness
 
 
 class SampledCovariance:
-    """Products of the queries' covariance with vectors, under tuples."""
+    """Products of the covariance of the queries, estimated from tuples, with vectors."""
 
     def __init__(self, problem: DualProblem, tuples: Int[np.ndarray, "tuples attributes"]):
         self.problem = problem
@@ -291,13 +291,13 @@ class SampledCovariance:
             self.cells[:, s] = first + np.ravel_multi_index(codes, problem.shapes[s])
 
     def __matmul__(self, v: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """C v."""
+        """Return C v."""
         sums = _sums_of_cells(self.problem.cells_of(v), self.cells)
         sums -= np.mean(sums)
         return self.problem.means_of_cells(self._mean_cells(sums)) - self.problem.constants
 
     def steepness(self, rng: np.random.Generator) -> float:
-        """The largest eigenvalue of the queries' correlations, by powers; 1 at least."""
+        """Return the largest eigenvalue of the queries' correlations, by power iteration, at least 1."""
         margins = self.problem.by_set(self._mean_cells(np.ones(len(self.cells))))
         variance = self.problem.variances(margins)
         deviation = np.sqrt(np.maximum(variance, 0))
@@ -311,14 +311,14 @@ class SampledCovariance:
         return max(1.0, eigenvalue)
 
     def _mean_cells(self, weights: Float[np.ndarray, " tuples"]) -> Float[np.ndarray, " cells"]:
-        """What tuples weigh on average in each cell of all tables."""
+        """Return the average weight of tuples in each cell of all tables."""
         sums = _sums_of_tuples(weights, self.cells, self.problem.first_cells[-1])
         return sums / len(self.cells)
 
 
 @njit(cache=True, nogil=True)
 def _sums_of_cells(tables, cells):
-    """For each tuple what its cells hold, together."""
+    """Return, for each tuple, the sum over its cells."""
     sums = np.empty(len(cells))
     for t in range(len(cells)):
         x = 0.0
@@ -330,7 +330,7 @@ def _sums_of_cells(tables, cells):
 
 @njit(cache=True, nogil=True)
 def _sums_of_tuples(weights, cells, size):
-    """For each cell what its tuples weigh, together."""
+    """Return, for each cell, the sum of the weights of its tuples."""
     sums = np.zeros(size)
     for t in range(len(cells)):
         for s in range(cells.shape[1]):
@@ -352,7 +352,9 @@ def quadratic_step(
     covariance: SampledCovariance,
     damping: float,
 ) -> Float[np.ndarray, " queries"]:
-    """Weights in the box, at the model's top, or on the way to it as far as the model holds."""
+    """Return weights in the box, at the top of the quadratic model or on the way to it as far as the model
+    holds.
+    """
     from scipy.optimize import minimize
 
     gradient = problem.pi - problem.means(margins)

@@ -1,7 +1,7 @@
-"""Eigenqueries: past queries in orthonormal combinations, under product priors.
+"""Eigenqueries: orthonormal combinations of past queries under a product prior.
 
-Inner products are those of `workload.inner`, averaged over a product prior. Where the total is known,
-everything is meant orthogonally to the universal query, whose answer it is.
+Inner products come from `queries.inner`, averaged over a product prior. If the total is known, everything is
+orthogonal to the universal query, whose answer it is.
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
 """
 
@@ -25,14 +25,14 @@ from workbench.value import Float, parameter, sealed
 
 
 def prior_field() -> Any:
-    """The field of a value that takes a product prior; `normalised_prior` checks it."""
+    """Return the field with a product prior. `normalised_prior` checks it."""
     return parameter(
         None, check=lambda x: None, doc="weights of codes, a vector for each attribute"
     )
 
 
 def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
-    """A vector of weights > 0 for each attribute, as probabilities; a ValueError for anything else."""
+    """Return a vector of probabilities for each attribute from weights > 0, or raise a ValueError."""
     if prior is None:
         return None
     try:
@@ -51,7 +51,7 @@ def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
 def prior_vectors(
     prior: tuple[Any, ...] | None, domain: Domain
 ) -> tuple[Float[np.ndarray, " values"], ...]:
-    """The prior's vectors, uniform ones if None; a ValueError if they do not fit the domain."""
+    """Return the vectors of the prior, uniform ones if it is None. A misfit raises a ValueError."""
     if prior is None:
         return uniform_prior(domain)
     sizes = tuple(len(p) for p in prior)
@@ -65,25 +65,25 @@ def prior_vectors(
 def product_prior(
     answers: NoisyAnswers, floor: float | None = None
 ) -> tuple[tuple[float, ...], ...]:
-    """Weights of codes from noisy counts of every attribute's codes, as `Marginals(1)` asks them.
+    """Compute weights of codes from noisy counts of every attribute's codes, as `Marginals(1)` gives them.
 
     Parameters
     ----------
     answers : NoisyAnswers
-        They hold the count of each code of each attribute of more than one code.
+        Answers with the count of each code of each attribute that has more than one code.
     floor : float, optional
-        Counts below it become it, in tuples: a prior of 0 would rule a code out because of noise. By
-        default the standard deviation of the noise, or 1 if this is less.
+        Smallest count, in tuples, because a prior of 0 would rule a code out because of noise. By
+        default the standard deviation of the noise, but at least 1.
 
     Returns
     -------
     tuple of tuples of float
-        A vector for each attribute, which sums to 1: the `prior` of `KernelPCA` and `MaximumEntropy`.
+        A vector with sum 1 for each attribute, as `prior` of `KernelPCA` and `MaximumEntropy`.
 
     Raises
     ------
     ValueError
-        If a count was never bought, or for a floor that is not above 0.
+        If a count was never bought, or the floor is not above 0.
     """
     if floor is not None and not (isfinite(floor) and floor > 0):
         raise ValueError(f"floor = {floor!r} is not allowed: need a number > 0")
@@ -118,7 +118,7 @@ _ROUNDING = 1e-14  # of a query's squared norm: what rounding leaves of nothing
 
 
 class CentredGram(NamedTuple):
-    """Inner products of queries, without the universal one if the total is known; and their means."""
+    """Inner products of queries, without the universal query if the total is known, and their means."""
 
     products: Float[np.ndarray, "queries queries"]
     means: Float[np.ndarray, " queries"]
@@ -126,10 +126,10 @@ class CentredGram(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Eigenqueries:
-    """Combinations of past queries that are orthonormal, with answers of independent errors.
+    """Orthonormal combinations of past queries, with answers whose errors are independent.
 
-    `squares` are the λ² (their answers have standard error 1/λ), descending; `basis` (queries ×
-    eigenqueries) makes an eigenquery times λ of past ones, and `answers` are theirs, times λ.
+    `squares` has the λ² in descending order (answers have standard error 1/λ). `basis` (queries ×
+    eigenqueries) makes an eigenquery times λ from past ones. `answers` are answers to eigenqueries, times λ.
     """
 
     domain: Domain
@@ -148,7 +148,7 @@ class Eigenqueries:
         total: float | None = None,
         prior: tuple[Any, ...] | None = None,
     ) -> Eigenqueries:
-        """From past answers: one eigendecomposition."""
+        """Make eigenqueries from past answers by one eigendecomposition."""
         gram = centred_gram(history, prior_vectors(prior, history.domain), total is not None)
         residuals = history.values - (total or 0.0) * gram.means
         deviations = np.sqrt(history.variances)
@@ -168,7 +168,7 @@ class Eigenqueries:
         return f"<{len(self):,} eigenqueries of {len(self.workload):,} past ones>"
 
     def project(self, workload: Recipe) -> ProjectedQueries:
-        """How some queries are made of the eigenqueries: all that is needed for any α."""
+        """Express queries in eigenqueries, which is all that is needed for any α."""
         queries = linear_queries(workload, self.domain)
         prior = prior_vectors(self.prior, self.domain)
         mean = means(queries, self.domain, prior)
@@ -183,14 +183,14 @@ class Eigenqueries:
     def answer_at(
         self, workload: Recipe, alphas: Iterable[float]
     ) -> Float[np.ndarray, "alphas queries"]:
-        """Answers to any linear queries, a row an α; in tuples."""
+        """Answer any linear queries, with one row per α, in tuples."""
         projected = self.project(workload)
         return np.stack([projected.values(alpha) for alpha in alphas])
 
     def kernel(
         self, queries: Linear, mean: Float[np.ndarray, " queries"]
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Inner products with the past queries, orthogonally to the universal one, in blocks."""
+        """Yield inner products with the past queries, orthogonal to the universal query, in blocks."""
         prior = prior_vectors(self.prior, self.domain)
         step = _rows_at_once(len(self.workload))
         for start in range(0, len(queries), step):
@@ -205,9 +205,9 @@ class Eigenqueries:
 
 @dataclass(frozen=True, eq=False)
 class ProjectedQueries:
-    """Queries as combinations of eigenqueries: O(m) for each query and α.
+    """Queries as combinations of eigenqueries. Answers take O(m) per query and α.
 
-    `means` are ⟨q, u⟩, `squares` the squared norms ‖q‖² (of what the total does not know), and
+    `means` has ⟨q, u⟩, `squares` the squared norms ‖q‖² (without the part that the total determines), and
     `coefficients` (queries × eigenqueries) the inner products with each eigenquery, times λ.
     """
 
@@ -217,14 +217,14 @@ class ProjectedQueries:
     coefficients: Float[np.ndarray, "queries eigenqueries"]
 
     def values(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """The answers."""
+        """Return the answers."""
         from_total = (self.eigen.total or 0.0) * self.means
         weights = shrinkage(self.eigen.squares, alpha, hard)
         return from_total + self.coefficients @ (self.eigen.answers * weights)
 
     @property
     def bias_share(self) -> Float[np.ndarray, " queries"]:
-        """The inherent bias, a share of ‖q‖²: 0 if past queries make up q, 1 if nothing is known."""
+        """Return the inherent bias as a share of ‖q‖²: 0 if past queries determine q, 1 if nothing is known."""
         reached = (self.coefficients**2) @ (1 / self.eigen.squares)
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.clip(1 - reached / self.squares, 0, 1)
@@ -232,9 +232,9 @@ class ProjectedQueries:
         return np.where(from_total | (share < _NO_BIAS), 0.0, share)
 
     def errors(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """Finite α: a posterior standard deviation, bias included as α believes it, no confidence.
+        """Return errors. For finite α it is a posterior standard deviation, with the bias that α assumes.
 
-        α = ∞: the standard error of sampling, NaN for queries that past ones do not make up.
+        For α = ∞ it is the standard error from the noise, and NaN for queries that past ones do not determine.
         """
         squares = self.eigen.squares
         bias_share = self.bias_share
@@ -249,13 +249,13 @@ class ProjectedQueries:
         return np.sqrt(bias + (self.coefficients**2) @ variances)
 
     def sampling(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """The standard deviation that the noise of the past answers gives these answers, bias aside."""
+        """Return the standard deviation of these answers from the noise of the past answers, without bias."""
         weights = shrinkage(self.eigen.squares, alpha, hard)
         return np.sqrt((self.coefficients**2) @ weights**2)
 
 
 def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> CentredGram:
-    """Those of past queries."""
+    """Return the centred inner products of past queries."""
     products = inner_products(history.workload, history.workload, history.domain, prior)
     mean = means(history.workload, history.domain, prior)
     if total_known:
@@ -269,7 +269,7 @@ def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> Cent
 def eigendecomposition(
     gram: Float[np.ndarray, "queries queries"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues above what rounding makes of zero, and their vectors; overwrites."""
+    """Return eigenvalues above rounding error, and their vectors. The matrix is overwritten."""
     from scipy.linalg import eigh
 
     squares, vectors = eigh(gram.T, driver="evd", overwrite_a=True, check_finite=False)
@@ -281,7 +281,7 @@ def eigendecomposition(
 def shrinkage(
     squares: Float[np.ndarray, " eigenqueries"], alpha: float, hard: bool = False
 ) -> Float[np.ndarray, " eigenqueries"]:
-    """What multiplies each eigenquery's answer: α²/(α² + 1/λ²), over λ²."""
+    """Return the factor on each eigenquery's answer: α²/(α² + 1/λ²), over λ²."""
     if hard and isfinite(alpha):
         return np.where(squares > alpha**-2.0, 1 / squares, 0.0)
     return 1 / (squares + (0.0 if alpha == inf else alpha**-2.0))

@@ -1,12 +1,12 @@
-"""Markov chains over a product of potentials, and the tree of attributes that they start from.
+"""Markov chains over a product of potentials, and the tree of attributes from which they start.
 
-Chow liu:
+The tree is that of Chow and Liu.
 
 Source: Chow & Liu, IEEE Transactions on Information Theory 1968.
 
-Gibbs: A sweep draws each attribute of each chain anew from its exact conditional, in time of the tables'
-rows, whatever the size of the domain. Every conditional is averaged as a whole (Rao-Blackwell), so that
-a chain contributes a row to each table, and not a cell.
+The chains are Gibbs chains. A sweep draws each attribute of each chain from its exact conditional. The time
+grows with the rows of the tables, whatever the size of the domain. Every conditional is averaged as a whole
+(Rao-Blackwell), so a chain contributes a row to each table, and not a cell.
 Source: Geman & Geman, IEEE PAMI 1984; Gelfand & Smith, JASA 1990; Hastings, Biometrika 1970.
 """
 
@@ -31,10 +31,10 @@ _LEAST_MASS = 1e-9  # of a table, spread over its cells
 
 
 class AttributeTree(NamedTuple):
-    """Attributes in the order in which they are drawn, each given its parent (−1: none).
+    """Attributes in the order in which they are drawn, each given its parent (−1 for none).
 
-    The tables, parent's code × own code, stand one after another from `starts` on: their cumulative
-    sums along the own codes, and their logarithms.
+    The tables (parent's code × own code) follow one another from `starts` on. They hold cumulative sums along
+    the own codes, and their logarithms.
     """
 
     order: Int[np.ndarray, " attributes"]
@@ -49,7 +49,7 @@ def attribute_tree(
     sets: Sequence[tuple[int, ...]],
     margins: Sequence[Float[np.ndarray, "..."]],
 ) -> AttributeTree:
-    """The tree of the largest mutual information, of pairs of attributes that any set holds."""
+    """Return the tree with the largest mutual information, among pairs of attributes that any set holds."""
     pairs = _pair_tables(sets, margins)
     singles = _single_tables(prior, sets, margins)
     information = {pair: _mutual_information(table) for pair, table in pairs.items()}
@@ -78,7 +78,7 @@ def attribute_tree(
 
 
 def _pair_tables(sets: Any, margins: Any) -> dict[tuple[int, int], np.ndarray]:
-    """The table of each pair that any set holds, from the smallest set that does."""
+    """Return the table of each pair that any set holds, from the smallest such set."""
     pairs = {}
     by_size = sorted(zip(sets, margins, strict=True), key=lambda x: -x[1].size)
     for axes, table in by_size:
@@ -89,7 +89,7 @@ def _pair_tables(sets: Any, margins: Any) -> dict[tuple[int, int], np.ndarray]:
 
 
 def _single_tables(prior: Any, sets: Any, margins: Any) -> list[np.ndarray]:
-    """The table of each attribute, the prior's where no set holds it."""
+    """Return the table of each attribute, from the prior if no set holds it."""
     singles = [p / p.sum() for p in prior]
     for axes, table in zip(sets, margins, strict=True):
         for i, k in enumerate(axes):
@@ -100,7 +100,10 @@ def _single_tables(prior: Any, sets: Any, margins: Any) -> list[np.ndarray]:
 def _strongest_edge(
     information: Mapping[tuple[int, int], float], order: list[int], attributes: int
 ) -> tuple[int, int]:
-    """The (parent, child) of the most information that leads to a new attribute; parent −1 if none."""
+    """Return the (parent, child) with the most information and a new child.
+
+    The parent is −1 if there is none.
+    """
     edges = []
     for (a, b), bits in information.items():
         if (a in order) != (b in order):
@@ -111,7 +114,7 @@ def _strongest_edge(
 
 
 def _mutual_information(joint: Float[np.ndarray, "a b"]) -> float:
-    """Of one attribute about the other, in nats."""
+    """Return the information of one attribute about the other, in nats."""
     independent = np.multiply.outer(joint.sum(axis=1), joint.sum(axis=0))
     positive = joint > 0
     ratios = joint[positive] / independent[positive]
@@ -127,7 +130,7 @@ _PARTS_OF_SUMS = 2  # of single precision, whose last bits follow from the parts
 
 
 class _Copy(NamedTuple):
-    """A set's table with the values of one of its axes last: where it stands in `Chains.rows`."""
+    """A set's table with the values of one axis last, and its place in `Chains.rows`."""
 
     set_index: int
     axis: int
@@ -137,7 +140,9 @@ class _Copy(NamedTuple):
 
 
 class Chains:
-    """Potentials laid out for drawing: of a table on S a copy for each k in S, with k's values last."""
+    """Chains over potentials that are laid out for drawing: a table on S has a copy for each k in S, with
+    k last.
+    """
 
     def __init__(
         self,
@@ -153,7 +158,7 @@ class Chains:
         self._lay_out_tables()
 
     def _lay_out_copies(self) -> None:
-        """For each copy: its first cell, and the axes and strides that say which of its rows is meant."""
+        """Compute, for each copy, its first cell, and the axes and strides that determine its rows."""
         width = max((len(axes) for axes in self.sets), default=1) or 1
         bases: list[int] = []
         others: list[list[int]] = []
@@ -189,7 +194,7 @@ class Chains:
         self.rows = np.ones(cells, np.float32)
 
     def _lay_out_tables(self) -> None:
-        """For each set: the first cell of its table, and the axes and strides of its cells."""
+        """Compute, for each set, the first cell of its table, and the axes and strides of its cells."""
         width = max((len(axes) for axes in self.sets), default=1) or 1
         self.axes = np.zeros((len(self.sets), width), np.int64)
         self.steps = np.zeros((len(self.sets), width), np.int64)
@@ -203,7 +208,7 @@ class Chains:
         self.flat = np.zeros(sum(sizes))
 
     def set_potentials(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Draw from these potentials from now on: one table for each set, in nats."""
+        """Set the potentials to draw from: one table for each set, in nats."""
         for copy in self.copies:
             table = potentials[copy.set_index].transpose(copy.axis_last)
             self.logs[copy.cells] = (table - table.max(axis=-1, keepdims=True)).ravel()
@@ -211,14 +216,14 @@ class Chains:
         self.flat = np.concatenate([np.empty(0), *(table.ravel() for table in potentials)])
 
     def set_proposal(self, margins: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Propose whole tuples from now on as a tree of attributes with these margins has them."""
+        """Propose whole tuples from a tree of attributes with these margins from now on."""
         prior = np.split(self.prior, self.start[1:-1])
         self.proposal = attribute_tree(prior, self.sets, margins)
 
     def propose(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "chains attributes"]:
-        """Tuples of the proposal's tree itself."""
+        """Return tuples drawn from the tree of the proposal."""
         states = np.zeros((count, len(self.shape)), np.int32)
         self.jump(states, rng, always=True)
         return states
@@ -229,9 +234,9 @@ class Chains:
         rng: np.random.Generator,
         always: bool = False,
     ) -> int:
-        """Propose a whole tuple to every chain, by Metropolis and Hastings; returns how many moved.
+        """Propose a whole tuple to every chain, by Metropolis and Hastings, and return how many moved.
 
-        Draws of single attributes may never connect modes; whole tuples do. `always` accepts them all.
+        Draws of single attributes may never connect modes, but whole tuples do. `always` accepts all of them.
         """
         moved = 0
         for part in _blocks(states):
@@ -245,7 +250,7 @@ class Chains:
     def draw_from_prior(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "chains attributes"]:
-        """Tuples of independent attributes."""
+        """Draw tuples of independent attributes."""
         states = np.empty((count, len(self.shape)), np.int32)
         for k, start in enumerate(self.start[:-1]):
             cumulative = np.cumsum(self.prior[start : self.start[k + 1]])
@@ -260,10 +265,10 @@ class Chains:
         sums: Float[np.ndarray, " rows"] | None = None,
         workers: int | None = None,
     ) -> None:
-        """Draw every attribute of every chain anew, in place; conditionals add up in `sums`.
+        """Draw every attribute of every chain again, in place, and add the conditionals to `sums`.
 
-        Uniform numbers are drawn beforehand, and sums have always as many parts, so that the outcome does
-        not depend on how many threads there are.
+        Uniform numbers are drawn beforehand, and sums always have the same number of parts, so the result does
+        not depend on the number of threads.
         """
         workers = thread_count(workers)
         parts = workers if sums is None else _PARTS_OF_SUMS
@@ -298,16 +303,16 @@ class Chains:
         rng: np.random.Generator,
         sums: Float[np.ndarray, " rows"] | None = None,
     ) -> None:
-        """A jump, then a sweep: modes may be such that no draw of a single attribute connects them."""
+        """Jump, then sweep, because single attributes alone may not connect the modes."""
         self.jump(states, rng)
         self.sweep(states, rng, sums)
 
     def sums(self) -> Float[np.ndarray, " rows"]:
-        """An empty sum of conditionals."""
+        """Return an empty sum of conditionals."""
         return np.zeros(self.rows.size)
 
     def margins(self, sums: Float[np.ndarray, " rows"]) -> list[Float[np.ndarray, "..."]]:
-        """The expected table of each set, from sums of conditionals: the mean over its attributes."""
+        """Return the expected table of each set from sums of conditionals, as the mean over its attributes."""
         tables = [np.zeros([self.shape[k] for k in axes]) for axes in self.sets]
         for copy in self.copies:
             shape = [self.shape[k] for k in self.sets[copy.set_index]]
@@ -318,7 +323,7 @@ class Chains:
 
 
 def _row_major(shape: Sequence[int]) -> list[int]:
-    """How many cells a step along each axis is."""
+    """Return the number of cells that a step along each axis moves."""
     return [prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
@@ -370,7 +375,7 @@ def _jump(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract", "arcp"})
 def _sweep(states, drawn, rows, logs, prior, start, first, base, others, strides, sums):
-    """One draw from each conditional; float32 throughout, right to 10⁻⁶ of each."""
+    """Draw once from each conditional, in float32, with a relative error of 10⁻⁶."""
     d, keep = states.shape[1], sums.size > 0
     widest = 0
     for k in range(d):

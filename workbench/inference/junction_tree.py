@@ -1,8 +1,8 @@
-"""Junction trees: exact sums over a product of potentials whose attributes hang together loosely.
+"""Junction trees: exact sums over a product of potentials whose attributes are loosely connected.
 
-p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)). Attributes are eliminated so that few are filled in;
-the cliques that this leaves make a tree, and two passes of messages give every clique its exact margin,
-in time of the cliques' cells.
+p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)). Attributes are eliminated in an order with little
+fill-in. The resulting cliques form a tree, and two passes of messages give every clique its exact margin.
+The time grows with the cells of the cliques.
 Source     Lauritzen & Spiegelhalter, JRSS B 1988; Kjærulff 1990 for the order (least fill-in first).
 """
 
@@ -26,7 +26,9 @@ _LEAST = 1e-300  # so that logarithms stay finite
 def cliques_of(
     sets: Iterable[Iterable[int]], shape: Sequence[int], most: float = np.inf
 ) -> list[tuple[int, ...]] | None:
-    """The maximal cliques of a triangulation that holds each set; None if their cells are more."""
+    """Return the maximal cliques of a triangulation that holds each set, or None if they have too many
+    cells.
+    """
     neighbours: dict[int, set[int]] = {}
     for axes in sets:
         for k in axes:
@@ -51,7 +53,7 @@ def cliques_of(
 
 
 def _cost(k: int, neighbours: dict[int, set[int]], shape: Sequence[int]) -> tuple[Any, ...]:
-    """How many pairs eliminating an attribute joins, and how many cells its clique has."""
+    """Return how many pairs the elimination of an attribute joins, and how many cells its clique has."""
     around = neighbours[k]
     joined = sum(j not in neighbours[i] for i, j in combinations(around, 2))
     return joined, prod(shape[j] for j in around) * shape[k], k
@@ -59,7 +61,7 @@ def _cost(k: int, neighbours: dict[int, set[int]], shape: Sequence[int]) -> tupl
 
 @dataclass(frozen=True)
 class _Edge:
-    """A clique's place in the tree: its parent (−1 for a root), and the axes that they share."""
+    """Place of a clique in the tree: its parent (−1 for a root), and the axes that they share."""
 
     parent: int
     shared: tuple[int, ...]
@@ -70,9 +72,12 @@ class JunctionTree:
 
     Parameters
     ----------
-    shape : of the domain.
-    prior : weights > 0 of the codes of each attribute, which sum to 1.
-    sets : of axes, which potentials are about.
+    shape : tuple of int
+        Shape of the domain.
+    prior : sequence of float64[codes]
+        Weights > 0 of the codes of each attribute, with sum 1.
+    sets : sequence of tuple of int
+        Sets of axes that potentials use.
     """
 
     def __init__(
@@ -95,18 +100,18 @@ class JunctionTree:
 
     @cached_property
     def axes(self) -> tuple[int, ...]:
-        """Those that any set is about."""
+        """Axes that any set uses."""
         return tuple(sorted({k for clique in self.cliques for k in clique}))
 
     def _smallest_with(self, axes: Iterable[int]) -> int:
-        """The clique of least cells that holds some axes, −1 if none does."""
+        """Return the clique with the fewest cells that holds some axes, or −1."""
         found = [i for i, clique in enumerate(self.cliques) if set(axes) <= set(clique)]
         return min(
             found, key=lambda i: prod(self.shape[k] for k in self.cliques[i]), default=-1
         )
 
     def _lay_out_edges(self) -> None:
-        """A spanning forest of the largest shared sets, parents before children."""
+        """Compute a spanning forest of the largest shared sets, parents before children."""
         count = len(self.cliques)
         self.order: list[int] = []
         self.edges: list[_Edge] = [_Edge(-1, ())] * count
@@ -125,7 +130,7 @@ class JunctionTree:
                     best[j] = (common, i)
 
     def calibrate(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> CalibratedTree:
-        """The margins of all cliques at these potentials, a table of nats for each set."""
+        """Return the margins of all cliques for these potentials, a table of nats for each set."""
         logs = [table.copy() for table in self._log_prior]
         for i, axes, table in zip(self._home, self.sets, potentials, strict=True):
             if axes:
@@ -154,7 +159,7 @@ class JunctionTree:
     def _log_sum(
         self, table: Float[np.ndarray, "..."], i: int, axes: tuple[int, ...]
     ) -> np.ndarray:
-        """ln Σ exp over a clique's axes that are not among some."""
+        """Return ln Σ exp over the axes of a clique that are not among some."""
         clique = self.cliques[i]
         outside = tuple(n for n, k in enumerate(clique) if k not in axes)
         largest = table.max(axis=outside, keepdims=True)
@@ -164,14 +169,14 @@ class JunctionTree:
 
 @dataclass(frozen=True)
 class CalibratedTree:
-    """Margins of a tree's cliques, and ln Z = ln p0[exp(Σ potentials)], in nats."""
+    """Margins of the cliques of a tree, and ln Z = ln p0[exp(Σ potentials)], in nats."""
 
     tree: JunctionTree
     cliques: list[Float[np.ndarray, "..."]]
     log_normaliser: float
 
     def of_sets(self) -> list[Float[np.ndarray, "..."]]:
-        """The margin of each set."""
+        """Return the margin of each set."""
         return [
             _summed(self.cliques[i], self.tree.cliques[i], axes) if axes else np.ones(())
             for i, axes in zip(self.tree._home, self.tree.sets, strict=True)
@@ -179,7 +184,7 @@ class CalibratedTree:
 
     @cached_property
     def _shared_inverses(self) -> dict[int, Float[np.ndarray, "..."]]:
-        """One over what a clique and its parent share, for each that has one."""
+        """Inverse of what a clique and its parent share, for each clique with a parent."""
         tree = self.tree
         return {
             i: 1 / np.maximum(_summed(self.cliques[i], clique, edge.shared), _LEAST)
@@ -190,9 +195,9 @@ class CalibratedTree:
     def derivatives(
         self, directions: Sequence[Float[np.ndarray, "..."]]
     ) -> list[Float[np.ndarray, "..."]]:
-        """How fast the margin of each set changes as potentials move in some direction.
+        """Return how fast the margin of each set changes if potentials move in some direction.
 
-        The covariance of the sets' cells times a vector: both passes of `calibrate`, differentiated.
+        This is the covariance of the sets' cells times a vector: both passes of `calibrate`, differentiated.
         """
         tree = self.tree
         logs = [np.zeros(table.shape) for table in self.cliques]
@@ -222,7 +227,7 @@ class CalibratedTree:
         ]
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """That on any axes, in their order; None if it, or what makes it, has too many cells."""
+        """Return the margin on any axes, in their order, or None if it takes too many cells."""
         axes = tuple(axes)
         shape = self.tree.shape
         if prod(shape[k] for k in axes) > _MAX_TABLE:
@@ -244,7 +249,7 @@ class CalibratedTree:
         return table.transpose([places.index(k) for k in axes])
 
     def _joined(self, asked: list[int]) -> Float[np.ndarray, "..."] | None:
-        """A margin whose axes stand in several cliques, by elimination from the leaves."""
+        """Return a margin whose axes are in several cliques, by elimination from the leaves."""
         tree = self.tree
         wanted = set(asked)
         tables: dict[int, list[tuple[tuple[int, ...], np.ndarray]]] = {}
@@ -273,7 +278,7 @@ class CalibratedTree:
     def draw(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "tuples attributes"]:
-        """Independent tuples."""
+        """Draw independent tuples."""
         tree = self.tree
         codes = np.zeros((count, len(tree.shape)), np.int64)
         for k in set(range(len(tree.shape))) - set(tree.axes):
@@ -301,7 +306,7 @@ class CalibratedTree:
 def _spread(
     table: Float[np.ndarray, "..."], axes: Sequence[int], onto: Sequence[int]
 ) -> np.ndarray:
-    """A table on some axes, as one that fits a table on more, whose axes ascend."""
+    """Return a table on some axes in a shape that fits a table on more axes, which ascend."""
     ascending = sorted(range(len(axes)), key=axes.__getitem__)
     ordered = table.transpose(ascending)
     sizes = dict(zip(sorted(axes), ordered.shape, strict=True))
@@ -311,7 +316,7 @@ def _spread(
 def _summed(
     table: Float[np.ndarray, "..."], own: Sequence[int], axes: Sequence[int]
 ) -> np.ndarray:
-    """A table on its own axes, summed down to some, in their order."""
+    """Sum a table on its own axes down to some of them, in their order."""
     inner = table.sum(axis=tuple(n for n, k in enumerate(own) if k not in axes))
     rest = [k for k in own if k in axes]
     return inner.transpose([rest.index(k) for k in axes])
@@ -320,7 +325,7 @@ def _summed(
 def _product(
     tables: Sequence[tuple[tuple[int, ...], np.ndarray]], left: tuple[int, ...]
 ) -> np.ndarray:
-    """The product of tables, summed down to some axes, in their order."""
+    """Return the product of tables, summed down to some axes, in their order."""
     numbers = {k: n for n, k in enumerate(sorted({k for axes, _ in tables for k in axes}))}
     operands: list[Any] = []
     for axes, table in tables:

@@ -1,24 +1,24 @@
-"""Kernel PCA: past noisy answers to linear queries answer further ones.
+"""Kernel PCA (principal component analysis): past noisy answers to linear queries answer further ones.
 
-Kernel answers: An inner product of two queries depends on the attributes that both use alone. So of an answer
-Σ_j c_j·⟨q, q_j⟩ all past queries on one set add up to one table first; and the inner products of the
-questions on a set T with all past queries are a product of few columns (the codes of what T shares with
-past sets, or the past queries on T itself) with rows that are made once a set. A QR decomposition
-of these rows leaves an error as the length of a short vector.
+Kernel answers. The inner product of two queries depends only on the attributes that both use. In an answer
+Σ_j c_j·⟨q, q_j⟩, all past queries on one set of attributes can therefore be added to one table first. The inner
+products of questions on a set T with all past queries are a product of few columns (the codes that T shares
+with past sets, or the past queries on T itself) with rows that are made once per set. After a QR
+decomposition of these rows, an error is the length of a short vector.
 Cost       values: cells of the sets, and of the questions' own; errors: for a set T of r columns
-           O(m·r² + m·m_T·r), and O(r²) a question. Memory: a set's rows, r × m.
+           O(m·r² + m·m_T·r), and O(r²) per question. Memory: the rows of a set, r × m.
 
-Kernel pca.
-Each query is answered by the linear combination of past answers that is best when bias is held against
-variance: α²·‖q − q'‖² + Var(q'). This is ridge regression, q̂ = k_qᵀ(K + Σ/α²)⁻¹a, with the inner
-products of `workload.inner`; the domain is never laid out.
+Kernel PCA.
+Each query is answered by the linear combination of past answers that balances bias and variance best:
+α²·‖q − q'‖² + Var(q'). This is ridge regression, q̂ = k_qᵀ(K + Σ/α²)⁻¹a, with the inner products of
+`queries.inner`. The domain is never laid out.
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
-Differs    the ridge form, which their eigenqueries come down to; a known total enters exactly, by a
-           projection, where theirs is a virtual query with tiny variance, whose safe window depends on
-           α. Bias enters Equation 17 as α²·‖q_bias‖². α is that of inner products averaged over the
-           prior: with sums over N cells it would be α/√N.
-Cost       O(m²) memory and one eigendecomposition of the m past queries, O(m³); from then on O(m) for
-           each query and α.
+Differs    the ridge form, which is equivalent to their eigenqueries. A known total enters exactly, by a
+           projection. Theirs is a virtual query with tiny variance, whose safe window depends on α. Bias
+           enters Equation 17 as α²·‖q_bias‖². α refers to inner products averaged over the prior. With
+           sums over N cells it would be α/√N.
+Cost       O(m²) memory and one eigendecomposition of the m past queries, O(m³). After that, O(m) per
+           query and α.
 """
 
 from __future__ import annotations
@@ -62,8 +62,10 @@ _FEW_SHARED = 64  # questions on a set, below which rows are not worth making
 
 @dataclass(frozen=True, eq=False)
 class KernelAnswers:
-    """Answers, and the parts of their errors: `noise` is what the paid noise does to them, `model` what
-    the past queries do not say, as α believes it; NaN where at α = ∞ nothing is said.
+    """Answers, and the parts of their errors.
+
+    `noise` is the effect of the paid noise. `model` is what the past queries do not determine, according to
+    α. It is NaN if α = ∞ and they say nothing.
     """
 
     values: Float[np.ndarray, " queries"]
@@ -77,7 +79,7 @@ _Columns = tuple[
 
 
 class SetTables:
-    """Past queries as tables by the set of attributes that they are about; each is about one."""
+    """Past queries as tables, by the set of attributes that each uses."""
 
     def __init__(self, workload: Linear, domain: Domain, prior: Prior):
         self.domain = domain
@@ -99,7 +101,9 @@ class SetTables:
         self.one_term_each = bool((terms + (self.constants != 0) <= 1).all())
 
     def margin(self, part: QueryTerms, shared: tuple[int, ...]) -> np.ndarray:
-        """Of each past query on a set, the mean given the shared attributes, times their probability."""
+        """Return, for each past query on a set, the mean given the shared attributes, times their
+        probability.
+        """
         shape = [self.domain.shape[k] for k in part.axes]
         weights = np.ones(())
         for k in part.axes:
@@ -118,7 +122,7 @@ class SetTables:
         return tables.sum(axis=outside).reshape(len(part.rows), cells)
 
     def sums(self, coefficients: Float[np.ndarray, " queries"]) -> _WeighedSum:
-        """Σ_j c_j·q_j, as tables."""
+        """Return Σ_j c_j·q_j as tables."""
         tables = []
         for part in self.terms:
             shape = [self.domain.shape[k] for k in part.axes]
@@ -130,7 +134,7 @@ class SetTables:
 
 
 class _WeighedSum(Margins):
-    """A function of tuples, weighed by the prior, where workloads look for the sums of a table."""
+    """A function of tuples, weighted by the prior, in place of the sums of a table."""
 
     def __init__(
         self,
@@ -145,7 +149,7 @@ class _WeighedSum(Margins):
         self.constant = constant
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Σ over all other attributes."""
+        """Return Σ over all other attributes."""
         shape = [self.domain.shape[k] for k in axes]
         total = np.full(shape, self.constant)
         for own, table in self.tables:
@@ -163,12 +167,14 @@ class _WeighedSum(Margins):
 
 
 class KernelBlocks:
-    """Answers at one α, set by set where questions and past queries allow it, else query by query.
+    """Answers at one α, set by set if questions and past queries allow it, and otherwise query by query.
 
     Parameters
     ----------
-    eigen : of the past queries.
-    alpha : the trade-off.
+    eigen : Eigenqueries
+        Eigenqueries of the past queries.
+    alpha : float
+        Trade-off.
     """
 
     def __init__(self, eigen: Eigenqueries, alpha: float):
@@ -177,7 +183,7 @@ class KernelBlocks:
 
     @cached_property
     def tables(self) -> SetTables | None:
-        """None where a set of past queries has too many cells to lay out."""
+        """Tables by set, or None if a set of past queries has too many cells."""
         try:
             prior = prior_vectors(self.eigen.prior, self.eigen.domain)
             return SetTables(self.eigen.workload, self.eigen.domain, prior)
@@ -185,7 +191,7 @@ class KernelBlocks:
             return None
 
     def values(self, queries: Linear, weights: np.ndarray) -> np.ndarray:
-        """Answers, with each eigenquery's answer times `weights`."""
+        """Return answers, with each eigenquery's answer times `weights`."""
         eigen = self.eigen
         mean = means(queries, eigen.domain, prior_vectors(eigen.prior, eigen.domain))
         coefficients = eigen.basis @ (eigen.answers * weights)
@@ -204,7 +210,7 @@ class KernelBlocks:
         return all(prod(shape[k] for k in axes) <= _MOST_CELLS for axes, _ in queries.sets)
 
     def with_errors(self, queries: Linear) -> KernelAnswers:
-        """Answers and both parts of their errors."""
+        """Return answers and both parts of their errors."""
         parts = [np.zeros(len(queries)) for _ in range(3)]
         for rows, found in self._blocks(queries):
             for part, own in zip(parts, found, strict=True):
@@ -214,7 +220,7 @@ class KernelBlocks:
     def _blocks(
         self, queries: Linear
     ) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-        """Rows of the questions, with values, noise and model."""
+        """Yield rows of the questions, with values, noise and model."""
         left = np.ones(len(queries), bool)
         tables = self.tables
         if (
@@ -240,7 +246,7 @@ class KernelBlocks:
             yield chosen, _of_projected(self.eigen.project(queries[chosen]), self.alpha)
 
     def _rows_of_set(self, axes: tuple[int, ...], tables: SetTables) -> _SetRows | None:
-        """What all questions on a set share; None where it would be larger than the questions."""
+        """Return what all questions on a set share, or None if it would be larger than the questions."""
         eigen = self.eigen
         columns: list[_Columns] = []
         rows = []
@@ -272,7 +278,7 @@ class KernelBlocks:
 
 
 class _SetRows:
-    """Rows that make the inner products with all eigenqueries, for the questions on one set."""
+    """Rows that give the inner products of the questions on one set with all eigenqueries."""
 
     def __init__(
         self,
@@ -295,7 +301,7 @@ class _SetRows:
         self.bias = _root(matrix * weights * np.sqrt(ratio / squares))
 
     def answers(self, queries: Products) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values, noise and model of some questions on the set."""
+        """Return values, noise and model of some questions on the set."""
         eigen = self.eigen
         domain = eigen.domain
         mean = queries.means(domain, self.prior)
@@ -319,14 +325,14 @@ class _SetRows:
 
 
 def _root(rows: Float[np.ndarray, "r m"]) -> Float[np.ndarray, "r k"]:
-    """R with R·Rᵀ = rows·rowsᵀ, no wider than the rows."""
+    """Return R with R·Rᵀ = rows·rowsᵀ, no wider than the rows."""
     if rows.shape[0] >= rows.shape[1]:
         return rows
     return np.transpose(np.linalg.qr(rows.T, mode="r"))
 
 
 def _mean_given(queries: Products, shared: tuple[int, ...], prior: Prior) -> np.ndarray:
-    """Each query's mean given the shared attributes, on their cells; each has one term."""
+    """Return the mean of each query given the shared attributes, on their cells. Each query has one term."""
     values = queries.times[:, None]
     for k, factor in enumerate(queries.factors):
         which = queries.which[:, k]
@@ -344,7 +350,7 @@ def _model_part(
     within: Float[np.ndarray, " queries"],
     alpha: float,
 ) -> np.ndarray:
-    """What α believes of the part that past queries do not reach, and of what shrinking costs."""
+    """Return the error, according to α, from what past queries do not determine and from shrinkage."""
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.clip(1 - reached / norms, 0, 1)
     nothing = norms <= 1e-14 * (norms + mean**2)
@@ -372,7 +378,7 @@ def _by_kernel(
     mean: Float[np.ndarray, " queries"],
     coefficients: Float[np.ndarray, " queries"],
 ) -> np.ndarray:
-    """Σ_j c_j·⟨q, q_j⟩, in blocks of queries."""
+    """Return Σ_j c_j·⟨q, q_j⟩, in blocks of queries."""
     answers = np.empty(len(queries))
     for rows, kernel in eigen.kernel(queries, mean):
         answers[rows] = kernel @ coefficients
@@ -383,7 +389,7 @@ def _by_kernel(
 
 
 def check_alpha(x: Any) -> str | None:
-    """What is wrong with a trade-off α, if anything."""
+    """Return what is wrong with a trade-off α, or None."""
     good = isinstance(x, int | float) and not isinstance(x, bool)
     good = good and (x == inf or 1e-100 <= x <= 1e100)
     return None if good else "need a number > 0, from 1e-100 to 1e100, or inf: unbiased"
@@ -391,12 +397,13 @@ def check_alpha(x: Any) -> str | None:
 
 @value
 class KernelPCA:
-    """Estimator of any linear queries from past noisy answers, at one trade-off of bias and variance.
+    """Estimator of any linear queries from past noisy answers, at one trade-off between bias and variance.
 
-    `alpha` says how far the truth is believed to lie from total × prior, in tuples: small values trust
-    the prior, infinite ones give unbiased least squares. `total`, the number of tuples, is public or
-    was bought; without it, it is not known. `prior` is a vector of weights for each attribute of the
-    domain. `hard` drops the eigenqueries whose standard error exceeds α instead of shrinking all.
+    KernelPCA is kernel principal component analysis. `alpha` is the distance, in tuples, at which the truth is
+    believed to be from total × prior. Small values trust the prior, and an infinite one gives unbiased least
+    squares. `total`, the number of tuples, is public or was bought. Without it, it is unknown. `prior` is a
+    vector of weights for each attribute of the domain. `hard` drops the eigenqueries whose standard error
+    exceeds α, instead of shrinking all.
     """
 
     alpha: float = parameter(check=check_alpha, unit="tuples", doc="bias held against variance")
@@ -414,22 +421,22 @@ class KernelPCA:
         self,
         history: NoisyAnswers | Iterable[NoisyAnswers],
     ) -> Posterior:
-        """What the history says, at no cost.
+        """Fit past answers, free of charge.
 
         Parameters
         ----------
         history : NoisyAnswers, or several
-            All over one domain.
+            Past answers, all over one domain.
 
         Returns
         -------
         Posterior
-            Answers any linear queries over the domain.
+            Estimate that answers any linear queries over the domain.
 
         Raises
         ------
         ValueError
-            For an empty history, or a prior that does not fit it.
+            If the history is empty, or the prior does not fit it.
         """
         history = NoisyAnswers.history(history)
         eigen = Eigenqueries.of(history, self.total, self.prior)
@@ -438,7 +445,7 @@ class KernelPCA:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What a history says about any linear queries over its domain, at one trade-off α."""
+    """Posterior for any linear queries over the domain of a history, at one trade-off α."""
 
     eigen: Eigenqueries
     alpha: float
@@ -446,7 +453,7 @@ class Posterior:
 
     @property
     def domain(self) -> Domain:
-        """The history's."""
+        """Domain of the history."""
         return self.eigen.domain
 
     def __len__(self) -> int:
@@ -456,17 +463,17 @@ class Posterior:
         return f"<Posterior of {self.eigen!r}, alpha={self.alpha!r}>"
 
     def with_alpha(self, alpha: float) -> Posterior:
-        """The same at another trade-off, without another decomposition.
+        """Return the posterior at another trade-off, without another decomposition.
 
         Parameters
         ----------
         alpha : float
-            In tuples; inf is unbiased.
+            Trade-off in tuples. inf is unbiased.
 
         Returns
         -------
         Posterior
-            Of the same history.
+            Posterior from the same history.
 
         Raises
         ------
@@ -479,27 +486,27 @@ class Posterior:
         return replace(self, alpha=alpha)
 
     def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated answers, and how far they may be off.
+        """Return estimated answers and, if requested, their errors.
 
         Parameters
         ----------
         workload : Workload
             Linear queries over the domain.
         weights : "unbiased" or "raw"
-            Both mean the same, as nothing is sampled.
+            Both mean the same here, because nothing is sampled.
         error : bool
-            Whether error bars are wanted too.
+            Whether to compute error bars.
 
         Returns
         -------
         float64[queries], or a pair of them
-            Answers in tuples; with `error` also a posterior standard deviation of each, or at infinite
+            Answers in tuples. With `error` also the posterior standard deviation of each, or at infinite
             α its standard error.
 
         Raises
         ------
         ValueError
-            For other weights, or queries that are not linear.
+            If there are other weights, or the queries are not linear.
         """
         check_weights(weights)
         if not error:
@@ -510,7 +517,7 @@ class Posterior:
         return projected.values(self.alpha, self.hard), projected.errors(self.alpha, self.hard)
 
     def errors_in_parts(self, workload: Recipe) -> KernelAnswers:
-        """Answers, what noise does to them, and what past queries do not say; many at once.
+        """Return many answers, with the errors from noise and from what past queries do not determine.
 
         Parameters
         ----------
@@ -520,7 +527,7 @@ class Posterior:
         Returns
         -------
         KernelAnswers
-            Without `hard`.
+            Answers and parts of their errors. `hard` is not allowed.
         """
         queries = linear_queries(workload, self.domain)
         return KernelBlocks(self.eigen, self.alpha).with_errors(queries)

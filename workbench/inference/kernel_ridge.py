@@ -39,7 +39,7 @@ _ROWS_AT_ONCE = 512
 
 @dataclass(frozen=True, eq=False)
 class _Set:
-    """The past queries on a set of attributes: their block of B, and their part of U."""
+    """Past queries on a set of attributes: their block of B, and their part of U."""
 
     rows: Int[np.ndarray, " queries"]
     within: Float[np.ndarray, "queries queries"]
@@ -49,10 +49,10 @@ class _Set:
 
 @dataclass(frozen=True, eq=False)
 class KernelRidge:
-    """What past answers say at any α up to `largest_alpha`, by the sets of attributes they are about.
+    """Fit of past answers at any α up to `largest_alpha`, by the sets of attributes that they use.
 
-    `vectors` are the prior's, `means` the past queries' under it, `residuals` their answers in units
-    of the noise, without what the total says, and `width` is how many columns U has.
+    `vectors` are those of the prior, `means` the means of past queries under it, `residuals` their answers in
+    units of the noise, without the part that the total determines. `width` is the number of columns of U.
     """
 
     history: NoisyAnswers
@@ -68,7 +68,9 @@ class KernelRidge:
     def of(
         cls, history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None
     ) -> KernelRidge | None:
-        """Of past answers; None where their sets share more, or it would take longer."""
+        """Make the fit from past answers, or return None if their sets share more or if it would take
+        longer.
+        """
         domain = history.domain
         width = sum(domain.shape) + (total is None)
         if len(history) < _QUERIES_A_CODE * width:
@@ -107,14 +109,14 @@ class KernelRidge:
 
     @cached_property
     def largest_alpha(self) -> float:
-        """Above it rounding decides."""
+        """α above which rounding dominates."""
         trace = sum(np.trace(s.within) + (s.shared**2).sum() for s in self.sets)
         return float((_LARGEST / max(trace, 1e-300)) ** 0.5)
 
     def weights(
         self, alpha: float, left_out: Int[np.ndarray, " held_out"] | None = None
     ) -> Float[np.ndarray, " queries"]:
-        """(K + α⁻²)⁻¹a of all past answers but some, whose weight is 0."""
+        """Return (K + α⁻²)⁻¹a of all past answers except some, whose weight is 0."""
         from scipy.linalg import cho_factor, cho_solve, solve
 
         if not 1e-100 <= alpha <= self.largest_alpha:
@@ -149,14 +151,14 @@ class KernelRidge:
     def missed(
         self, alpha: float, folds: Sequence[Int[np.ndarray, " held_out"]]
     ) -> Float[np.ndarray, " queries"]:
-        """What the others miss of each fold's answers when it is held out, in units of the noise."""
+        """Return the prediction errors of each fold's answers when it is held out, in units of the noise."""
         missed = np.full(len(self.residuals), np.nan)
         for fold in folds:
             missed[fold] = (self.residuals - self._fitted(self.weights(alpha, fold)))[fold]
         return missed
 
     def _fitted(self, weights: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """K times weights."""
+        """Return K times weights."""
         common = np.zeros(self.width)
         for s in self.sets:
             common[s.columns] += s.shared.T @ weights[s.rows]
@@ -168,7 +170,7 @@ class KernelRidge:
     def answer_at(
         self, workload: Recipe, alphas: Iterable[float]
     ) -> Float[np.ndarray, "alphas queries"]:
-        """Answers to any linear queries, a row an α; in tuples."""
+        """Answer any linear queries, with one row per α, in tuples."""
         domain = self.history.domain
         queries = linear_queries(workload, domain)
         mean = means(queries, domain, self.vectors)
@@ -185,28 +187,28 @@ class KernelRidge:
         return answers.T
 
     def eigenqueries(self) -> Eigenqueries:
-        """The same past answers, decomposed."""
+        """Return the eigenqueries of the same past answers."""
         return Eigenqueries.of(self.history, self.total, self.prior)
 
 
 def ridge_or_eigenqueries(
     history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None, largest: float
 ) -> KernelRidge | Eigenqueries:
-    """What past answers say at any α up to the largest: by sets if possible, else decomposed.
+    """Fit past answers for any α up to the largest: by sets if possible, and otherwise by eigenqueries.
 
     Parameters
     ----------
     history : NoisyAnswers
-        Of independent noise.
+        Past answers with independent noise.
     total, prior
-        As in `KernelPCA`.
+        The same as for `KernelPCA`.
     largest : float
-        In tuples.
+        Largest α, in tuples.
 
     Returns
     -------
     KernelRidge or Eigenqueries
-        Both `answer_at` several α.
+        Fit whose `answer_at` takes several α.
     """
     ridge = KernelRidge.of(history, total, prior)
     if ridge is not None and largest <= ridge.largest_alpha:
@@ -221,7 +223,7 @@ def _given_one(
     mean: Float[np.ndarray, " queries"],
     with_means: bool,
 ) -> tuple[Int[np.ndarray, " columns"], Float[np.ndarray, "queries columns"]]:
-    """Columns of U, and what queries on a set are there: √p(v)·(E[q | v] − E[q]), or E[q] in the last."""
+    """Return columns of U for queries on a set: √p(v)·(E[q | v] − E[q]), and E[q] in the last."""
     first = np.cumsum([0, *tables.domain.shape])
     columns = [np.arange(first[k], first[k + 1]) for k in axes]
     shared = []

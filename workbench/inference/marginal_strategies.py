@@ -33,24 +33,25 @@ L2 = "l2"
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """Queries to ask in place of a workload, and what that is expected to give.
+    """Queries to ask instead of a workload, with their expected error.
 
     Parameters
     ----------
     queries : Workload
-        What is asked; `kind` says in words what it is.
+        Queries to ask.
     kind : str
+        Description of the queries.
     squared_error : float
-        The mean over the workload's queries of their expected squared error, for noise of variance 1 at
-        sensitivity 1: multiply by the variance that noise of sensitivity 1 has.
+        Mean over the workload's queries of the expected squared error, for noise of variance 1 at sensitivity
+        1. Multiply it by the variance that noise of sensitivity 1 has.
     plain : float
         The same for the workload as it is.
     per_noise : float
         The same for noise of variance 1 on each of the strategy's own queries.
     bound : float
-        What no strategy is below (the singular-value bound), NaN where it is not computed.
+        Lower bound for any strategy (the singular-value bound), NaN if it is not computed.
     line : int, optional
-        The attribute of whose codes a tree is asked, which tells of each code.
+        Attribute over whose codes a tree is asked, which determines each code.
     """
 
     queries: Any
@@ -63,7 +64,7 @@ class Strategy:
 
     @property
     def share(self) -> float:
-        """The bound over the error: 1 where nothing better is possible."""
+        """Ratio of the bound to the error: 1 if nothing better is possible."""
         return self.bound / self.squared_error
 
     def __str__(self) -> str:
@@ -74,7 +75,10 @@ class Strategy:
 
 
 def sum_of_singular_values(gram: Float[np.ndarray, "n n"]) -> float:
-    """Of W, from WᵀW or WWᵀ: its square, over cells and queries, bounds what any strategy reaches."""
+    """Return the sum of the singular values of W, from WᵀW or WWᵀ.
+
+    Its square, over the numbers of cells and queries, bounds the error of any strategy.
+    """
     return float(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum())
 
 
@@ -85,7 +89,7 @@ MOST_SETS = 2**12
 
 
 def marginals_of(queries: Linear, domain: Domain) -> list[tuple[int, ...]] | None:
-    """The sets of attributes all of whose cells are asked, if nothing else is."""
+    """Return the sets of attributes whose cells are all asked, if nothing else is asked."""
     try:
         terms = [*terms_by_axes(queries, domain, np.zeros(len(queries)))]
     except ValueError:
@@ -97,7 +101,7 @@ def marginals_of(queries: Linear, domain: Domain) -> list[tuple[int, ...]] | Non
 
 
 def closure_of(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """All subsets of the sets, from small to large."""
+    """Return all subsets of the sets, from small to large."""
     every: set[tuple[int, ...]] = set()
     for axes in sets:
         for size in range(len(axes) + 1):
@@ -109,7 +113,7 @@ def closure_of(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """The parts of the space: their sets, dimensions, and WᵀW on each, over the domain's size."""
+    """Parts of the space: their sets, dimensions, and WᵀW on each, over the domain's size."""
 
     domain: Domain
     sets: list[tuple[int, ...]]
@@ -130,7 +134,7 @@ class _Parts:
         return cls(domain, closure, dimensions[use], squares)
 
     def acted_on(self) -> Float[np.ndarray, "sets parts"]:
-        """AᵀA of each set's cells on each part, over the domain's size."""
+        """Return AᵀA of each set's cells on each part, over the domain's size."""
         shape = self.domain.shape
         return np.array(
             [
@@ -147,7 +151,7 @@ class _Parts:
 def of_marginals(
     queries: Linear, domain: Domain, sets: list[tuple[int, ...]], norm: str
 ) -> Strategy:
-    """Of all cells of some sets of attributes."""
+    """Return the best strategy for all cells of some sets of attributes."""
     parts = _Parts.of(domain, sets)
     count = len(queries)
     weighed = parts.dimensions * np.sqrt(parts.squares)
@@ -180,7 +184,7 @@ def of_marginals(
 
 
 def _weighed_marginals(parts: _Parts, count: int) -> tuple[float, np.ndarray]:
-    """The least error of weights whose sum is 1, from several starts."""
+    """Return the least error of weights with sum 1, from several starts."""
     from scipy.optimize import minimize
 
     acted = parts.acted_on()
@@ -217,7 +221,7 @@ def _weighed_marginals(parts: _Parts, count: int) -> tuple[float, np.ndarray]:
 def _cells(
     domain: Domain, sets: Sequence[tuple[int, ...]], weights: Float[np.ndarray, " sets"]
 ) -> Products:
-    """All cells of each set that has a weight, times it."""
+    """Return all cells of each set with a weight, times this weight."""
     which = []
     times = []
     for axes, weight in zip(sets, weights, strict=True):
@@ -231,7 +235,7 @@ def _cells(
 def _contrasts(
     domain: Domain, sets: Sequence[tuple[int, ...]], scales: Float[np.ndarray, " sets"]
 ) -> Products:
-    """All products of contrasts of each set, times its scale; orthonormal but for that."""
+    """Return all products of contrasts of each set, times its scale. They are orthonormal otherwise."""
     factors = _factors(domain, sets, _orthonormal_contrasts)
     which = []
     times = []
@@ -244,7 +248,7 @@ def _contrasts(
 def _factors(
     domain: Domain, sets: Sequence[tuple[int, ...]], rows_of: Callable[[int], np.ndarray]
 ) -> tuple[Float[np.ndarray, "rows values"], ...]:
-    """A row of ones an attribute, and below it the rows of those that any set is about."""
+    """Return a row of ones per attribute, and below it the rows of those that any set uses."""
     factors = [np.ones((1, n)) for n in domain.shape]
     for k in {k for axes in sets for k in axes}:
         factors[k] = np.concatenate([factors[k], rows_of(domain.shape[k])])
@@ -252,7 +256,7 @@ def _factors(
 
 
 def _orthonormal_contrasts(n: int) -> Float[np.ndarray, "contrasts codes"]:
-    """Rows orthonormal and orthogonal to the constant, all of whose columns are of one length."""
+    """Return rows that are orthonormal and orthogonal to the constant, with columns of equal length."""
     contrasts = np.zeros((n - 1, n))
     for i in range(1, n):
         contrasts[i - 1, :i] = 1

@@ -1,12 +1,12 @@
-"""Marginals of a bank of answers: noisy tables that agree.
+"""Marginals of an answer bank: noisy tables that are made to agree.
 
-Reconciliation:
+Reconciliation.
 
 Source     Qardaji, Yang & Li, SIGMOD 2014, section 4.4.
-Differs    the tables' noise may differ; negative cells stay.
+Differs    the noise of the tables may differ; negative cells stay.
 
 Bank marginals.
-Complete tables are made to agree, and each attribute's margin is read off the least noisy of them.
+Complete tables are made to agree, and the margin of each attribute comes from the least noisy of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workbench.value import Bool, Float, Int
 
 
 class CompleteTable(NamedTuple):
-    """All cells of a set of attributes: the query of each, its noisy share, and the noise's variance."""
+    """All cells of a set of attributes: the query of each, its noisy share, and the variance of the noise."""
 
     axes: tuple[int, ...]
     query: Int[np.ndarray, " cells"]
@@ -41,7 +41,7 @@ class CompleteTable(NamedTuple):
     variance: float
 
     def outside(self, common: Sequence[int]) -> tuple[int, ...]:
-        """The places of the axes that are not among the common ones."""
+        """Return the places of the axes that are not among the common ones."""
         return tuple(i for i, k in enumerate(self.axes) if k not in common)
 
 
@@ -51,11 +51,11 @@ def reconciled_shares(
     shares: Float[np.ndarray, " queries"],
     variances: Float[np.ndarray, " queries"],
 ) -> Float[np.ndarray, " queries"]:
-    """Shares in which all complete tables sum to 1, and agree wherever they share attributes.
+    """Return shares for which all complete tables sum to 1 and agree wherever they share attributes.
 
-    From few shared attributes to many, each margin becomes the mean of all tables' say, weighted
-    inversely to its variance, and what a table lacks is spread evenly over its cells: which leaves the
-    margins on fewer attributes as they are. An unweighted part of least squares; negative cells stay.
+    From few shared attributes to many, each margin becomes the mean over all tables, weighted by inverse
+    variance. The change of a table is spread evenly over its cells, which leaves the margins on fewer
+    attributes unchanged. This is the unweighted part of least squares. Negative cells stay.
     """
     tables = complete_tables(domain, terms, shares, variances)
     for common in sorted(_intersections(table.axes for table in tables), key=len):
@@ -72,7 +72,7 @@ def complete_tables(
     shares: Float[np.ndarray, " queries"],
     variances: Float[np.ndarray, " queries"],
 ) -> list[CompleteTable]:
-    """The sets of which every cell is asked once; their shares are copies."""
+    """Return the sets for which every cell is asked once. Their shares are copies."""
     tables = []
     for part in terms:
         shape = [domain.shape[k] for k in part.axes]
@@ -87,7 +87,7 @@ def complete_tables(
 
 
 def _intersections(sets: Iterable[tuple[int, ...]]) -> set[tuple[int, ...]]:
-    """All sets, what any of them have in common, and the empty set."""
+    """Return all sets, their intersections, and the empty set."""
     closed = set(sets)
     while True:
         pairs = combinations(closed, 2)
@@ -121,12 +121,14 @@ _UNLIKELY = 6.0  # standard errors between a declared total and what tables sum 
 
 
 class BankMarginals:
-    """The tables of a bank that hold every cell of some attributes.
+    """Tables of a bank that hold every cell of some attributes.
 
     Parameters
     ----------
-    history : the bank's answers.
-    total : how many tuples there are, if it is known.
+    history : NoisyAnswers
+        Answers of the bank.
+    total : float, optional
+        Number of tuples, if it is known.
     """
 
     def __init__(self, history: NoisyAnswers, total: float | None = None):
@@ -149,7 +151,7 @@ class BankMarginals:
 
     @property
     def complaint(self) -> str:
-        """What is impossible about the total, in words; "" if nothing is."""
+        """Return what is impossible about the total, in words, or ""."""
         if self.summed is None:
             return ""
         if self.declared is None:
@@ -169,10 +171,10 @@ class BankMarginals:
         )
 
     def prior(self) -> tuple[tuple[float, ...], ...] | None:
-        """Weights of codes, even ones where no table tells; None without any table or total.
+        """Return weights of codes, even ones if no table determines them, or None without any table or total.
 
-        Shares below what the noise of their count may be are raised to it: a prior of 0 would rule a
-        code out.
+        Shares below the possible noise of their count are raised to it, because a prior of 0 would rule a code
+        out.
         """
         if self.total is None:
             return None
@@ -195,7 +197,7 @@ class BankMarginals:
 
 
 def used_attributes(workload: Linear, domain: Domain) -> Bool[np.ndarray, "queries attributes"]:
-    """Which attributes each query is about."""
+    """Return which attributes each query uses."""
     used = np.zeros((len(workload), len(domain.shape)), bool)
     if isinstance(workload, Together):
         parts = [used_attributes(part, domain) for part in workload.parts]
@@ -211,7 +213,9 @@ def used_attributes(workload: Linear, domain: Domain) -> Bool[np.ndarray, "queri
 
 
 def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarray, " queries"]:
-    """The number of each query's set of attributes, −1 where another query's set holds it and more."""
+    """Return the number of each query's set of attributes, or −1 if the set of another query holds it and
+    more.
+    """
     sets, place = np.unique(used, axis=0, return_inverse=True)
     inside = [
         any((row <= other).all() and (row != other).any() for other in sets) for row in sets
@@ -222,7 +226,7 @@ def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarr
 def is_held(
     used: Bool[np.ndarray, "queries attributes"], bought: Bool[np.ndarray, "b attributes"]
 ) -> Bool[np.ndarray, " queries"]:
-    """Whether some bought query is about all attributes of each query."""
+    """Return whether some bought query uses all attributes of each query."""
     sets = np.unique(bought, axis=0)
     own, place = np.unique(used, axis=0, return_inverse=True)
     held = [bool((row <= sets).all(axis=1).any()) for row in own]

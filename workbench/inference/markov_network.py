@@ -56,7 +56,7 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Weights of queries, the dual there, its gradient, and the largest of that in units of the noise."""
+    """Weights of queries, the dual there, its gradient, and the largest gradient in units of the noise."""
 
     weights: Float[np.ndarray, " queries"]
     value: float
@@ -68,10 +68,10 @@ class Point:
 
 @dataclass(eq=False)
 class Descent:
-    """The dual ln p0[exp(w·f)] − w·π + κ Σ noise_i w_i²/2, of the queries that are `used`.
+    """The dual ln p0[exp(w·f)] − w·π + κ Σ noise_i w_i²/2 over the queries that are `used`.
 
-    `noise` is the variance of shares, `unit` what residuals are told in, and `products` how many of the
-    Hessian with a vector are left.
+    `noise` is the variance of shares, `unit` the unit of residuals, and `products` the number of products of
+    the Hessian with a vector that are left.
     """
 
     dual: DualProblem
@@ -85,7 +85,9 @@ class Descent:
     def minimum(
         self, strength: float, start: Float[np.ndarray, " queries"] | None, near: float
     ) -> tuple[Point, int]:
-        """Where residuals are at most `near`, or as near to it as steps came; and how many these were."""
+        """Return a point with residuals of at most `near`, or the nearest one reached, and how many were
+        reached.
+        """
         steps = 0
         if start is not None:
             weights = np.where(self.used, start, 0.0)
@@ -102,7 +104,7 @@ class Descent:
     def _along(
         self, strength: float, near: float, weaker: float, on_the_way: float, stop: bool
     ) -> tuple[Point, int]:
-        """The end of a path of priors, or the first point of it that is not near, where it may stop."""
+        """Return the end of a path of priors, or its first point that is not near, where it may stop."""
         weights = np.zeros(len(self.pi))
         steps = 0
         for prior in _path(strength, weaker):
@@ -115,7 +117,7 @@ class Descent:
         return found, steps
 
     def at(self, weights: Float[np.ndarray, " queries"], strength: float) -> Point:
-        """The dual at some weights."""
+        """Return the dual at some weights."""
         calibrated = self.tree.calibrate(self.dual.potentials(weights))
         expected = self.dual.means(calibrated.of_sets()) - self.dual.constants
         penalty = strength * self.noise * weights
@@ -131,7 +133,7 @@ class Descent:
         near: float,
         shortest: float = _SHORTEST,
     ) -> tuple[Point, int]:
-        """Damped steps, at least one, until residuals are near or no step lowers the dual enough."""
+        """Take damped steps, at least one, until residuals are near or no step lowers the dual enough."""
         point = self.at(weights, strength)
         for steps in range(1, _STEPS + 1):
             following = self._step(point, strength, near, shortest)
@@ -164,7 +166,9 @@ class Descent:
     def _direction(
         self, point: Point, strength: float, near: float
     ) -> Float[np.ndarray, " queries"]:
-        """Newton's, by conjugate gradients, until what is left is well below what is near enough."""
+        """Return Newton's direction, by conjugate gradients, until the remainder is well below what is
+        near enough.
+        """
         dual = self.dual
         margins = point.calibrated.of_sets()
         penalty = strength * self.noise
@@ -190,7 +194,7 @@ class Descent:
 
 
 def _path(strength: float, weaker: float) -> Iterator[float]:
-    """Priors from a strong one to this one, each a few times weaker than the last."""
+    """Return priors from a strong one to this one, each a few times weaker than the last."""
     steps = int(np.ceil(np.log(max(1.0, _STRONG / strength)) / np.log(weaker)))
     for i in range(steps, 0, -1):
         yield strength * (_STRONG / strength) ** (i / steps)
@@ -210,9 +214,10 @@ _FEWEST_PRODUCTS = 100
 
 @dataclass(frozen=True, eq=False)
 class NetworkFit:
-    """Weights of queries, and how near the optimum they are: `residual` is in deviations of the noise.
+    """Weights of queries, and their distance from the optimum: `residual` is in standard deviations of the
+    noise.
 
-    Where the noise is very little, in a thousandth of the total instead.
+    If there is very little noise, it is in thousandths of the total instead.
     """
 
     problem: NetworkProblem
@@ -227,7 +232,7 @@ class NetworkFit:
 
     @cached_property
     def model(self) -> TreeModel:
-        """The network of these weights."""
+        """Return the network with these weights."""
         dual = self.problem.dual
         codes = self.problem.codes
         prior = self.problem.prior
@@ -254,9 +259,9 @@ class NetworkFit:
 
 @dataclass(frozen=True, eq=False)
 class NetworkProblem:
-    """Answers that a junction tree of few cells holds: `rows` of those that were given.
+    """Answers that a junction tree with few cells holds: `rows` of the given ones.
 
-    `dual` and `tree` are over the runs of `codes` that these answers tell apart, `prior` is over codes.
+    `dual` and `tree` are over the runs of `codes` that these answers distinguish. `prior` is over codes.
     """
 
     codes: MergedCodes
@@ -274,7 +279,9 @@ class NetworkProblem:
         prior: tuple[Any, ...] | None,
         limit: int,
     ) -> NetworkProblem:
-        """Of the answers about the sets of attributes that tell most, as far as the tree stays small."""
+        """Make the problem from answers about the most informative sets of attributes that keep the tree
+        small.
+        """
         shape = answers.domain.shape
         prior = prior_vectors(prior, answers.domain)
         codes = MergedCodes.of(answers.workload, answers.domain)
@@ -305,7 +312,7 @@ class NetworkProblem:
         return cls(codes, whole, dual, tree, rows, len(answers) - len(rows))
 
     def at(self, total: float) -> NetworkProblem:
-        """The same answers, taken for those of another number of tuples."""
+        """Return the same answers for another number of tuples."""
         ratio = self.dual.total / total
         dual = replace(
             self.dual, total=total, pi=self.dual.pi * ratio, box=self.dual.box * ratio**2
@@ -314,7 +321,7 @@ class NetworkProblem:
 
     @property
     def _products(self) -> int:
-        """How many products a fit may take."""
+        """Number of products that a fit may take."""
         entries = self.tree.cells + sum(p.left.size + p.right.size for p in self.dual.terms)
         return int(np.clip(_MOST_NUMBERS / entries, _FEWEST_PRODUCTS, _MOST_PRODUCTS))
 
@@ -326,9 +333,9 @@ class NetworkProblem:
         used: np.ndarray | None = None,
         near: float = NEAR,
     ) -> NetworkFit:
-        """At one strength of the prior, from `start`, until residuals are at most `near`.
+        """Fit at one strength of the prior, from `start`, until residuals are at most `near`.
 
-        Other answers may stand in for the given ones, and only those be used that are said.
+        Other answers may replace the given ones, and the fit may be restricted to some of them.
         """
         dual = self.dual
         noise = dual.box
@@ -341,7 +348,7 @@ class NetworkProblem:
 
 
 def _rows_of_sets(dual: DualProblem, sets: set[tuple[int, ...]]) -> Int[np.ndarray, " queries"]:
-    """The queries all of whose terms are about some of the sets."""
+    """Return the queries whose terms all use some of the sets."""
     outside = np.zeros(len(dual.pi), bool)
     for part in dual.terms:
         if part.axes not in sets:
@@ -355,7 +362,7 @@ def _sets_that_fit(
     shape: Sequence[int],
     limit: int,
 ) -> set[tuple[int, ...]]:
-    """Sets by what they tell beyond the prior, each that leaves the tree small enough."""
+    """Return sets by their information beyond the prior, each of which keeps the tree small enough."""
     expected = dual.means(dual.prior_margins())
     noise = variances / dual.total**2
     told = (dual.pi - expected) ** 2 - noise

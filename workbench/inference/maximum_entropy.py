@@ -1,25 +1,25 @@
 """Maximum entropy: the model nearest to a prior that noisy answers allow.
 
 Chain ascent.
-Chains draw tuples at the present weights; whole conditionals are averaged. Stages go up the gradient: steps
-are divided by each query's variance, long stages go on by a part of the last move, and iterates are
-averaged. The variances are those at the stage's start: were they the same draws' own, steps would not be 0
-on average at the optimum. Where tuples are many beside the queries, further stages draw at weights that
-stay, and go to the top of the dual's quadratic model.
+Chains draw tuples at the present weights, and whole conditionals are averaged. Stages follow the gradient.
+Steps are divided by the variance of each query, long stages continue by a part of the last move, and
+iterates are averaged. The variances are those at the start of the stage: variances from the same draws
+would make steps differ from 0 on average at the optimum. If there are many more tuples than queries,
+further stages draw at fixed weights and go to the top of the quadratic model of the dual.
 
-Maximum entropy:
+Maximum entropy.
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4. Consistency of noisy tables: Qardaji, Yang & Li,
            SIGMOD 2014, section 4.4.
-Differs    Few cells: the dual exactly, by L-BFGS-B. Many: thousands of chains in place of one, whole
-           conditionals averaged, steps divided by each query's variance, iterates averaged; then steps to
-           the top of the dual's quadratic model, with covariances of the tuples drawn. Complete
-           noisy tables are first made to agree with the total and each other: otherwise weights drift
-           to the box along directions in which p does not change. `MaximumEntropyAsPrinted` is theirs.
-           A fit says how near the optimum it came: a duality gap, of which `dual_problem` says why it
-           bounds the answers, and a warning above `tolerance`; and an estimate of what is left, from the
-           moves of its stages: `Model.lacks`.
-Cost       a step is a sweep of all chains: some µs a chain, whatever the domain's size.
+Differs    Few cells: the exact dual, by L-BFGS-B. Many cells: thousands of chains instead of one, averages of
+           whole conditionals, steps divided by the variance of each query, averaged iterates, and then steps
+           to the top of the quadratic model of the dual, with covariances of the drawn tuples. Complete noisy
+           tables are first made to agree with the total and each other. Otherwise weights would drift to the
+           box along directions in which p does not change. `MaximumEntropyAsPrinted` is the paper's method.
+           A fit reports its distance from the optimum: a duality gap (`dual_problem` shows why it bounds the
+           answers), with a warning above `tolerance`, and an estimate of the rest from the moves of its
+           stages, `Model.lacks`.
+Cost       a step is a sweep of all chains: a few µs per chain, whatever the size of the domain.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _LEAST_MOVE = 1e-300
 
 
 class _Seen(NamedTuple):
-    """Weights, their potentials, and what tuples drawn at them tell."""
+    """Weights, their potentials, and statistics of tuples drawn at them."""
 
     w: Float[np.ndarray, " queries"]
     potentials: list[Float[np.ndarray, "..."]]
@@ -80,11 +80,11 @@ class _Seen(NamedTuple):
 def ascend_dual(
     problem: DualProblem, count: int, steps: int, tolerance: float, rng: np.random.Generator
 ) -> Model:
-    """The model at weights whose gap is small, or that are reached when the steps are done.
+    """Return the model at weights with a small gap, or at those reached when the steps are used up.
 
-    A step is a sweep of all chains. Stages up the gradient have twice as many steps as the one before,
-    shorter by √2. Where tuples are many beside the queries, quadratic steps follow after two of them, and
-    after each further one that is needed because the first such step leads astray.
+    A step is a sweep of all chains. Each stage up the gradient has twice as many steps as the one before,
+    each shorter by √2. If there are many more tuples than queries, quadratic steps follow after two stages,
+    and after each further stage that is needed because the first such step leads astray.
     """
     ascent = _Ascent(problem, count, rng)
     quadratic = len(problem.pi) * _TUPLES_A_QUERY <= ascent.most_tuples
@@ -118,7 +118,7 @@ def ascend_dual(
 
 
 class _Reached(NamedTuple):
-    """What is reached, in how many steps, and the last moves."""
+    """Weights that were reached, the number of steps, and the last moves."""
 
     at: _Seen
     done: int
@@ -128,11 +128,11 @@ class _Reached(NamedTuple):
 def _by_quadratic_steps(
     ascent: _Ascent, at: _Seen, done: int, steps: int, tolerance: float, bar: tqdm
 ) -> _Reached:
-    """As far as quadratic steps lead: nowhere, if the gap is much larger after the first.
+    """Follow quadratic steps as far as they lead: nowhere, if the gap is much larger after the first.
 
-    From a stage to the next there are 1.6 times as many steps, and a quarter of the damping. A later stage
-    after which the gap is much larger is gone back on, and tried with more damping. Moves count where
-    damping is least: damped ones are small, however far the top is.
+    From stage to stage there are 1.6 times as many steps and a quarter of the damping. A later stage with a
+    much larger gap is undone and repeated with more damping. Moves count where damping is least, because
+    damped ones are small however far the top is.
     """
     start = at
     moves: list[float] = []
@@ -167,7 +167,7 @@ def _move(at: _Seen, seen: _Seen) -> float:
 
 
 class _Ascent:
-    """Chains, and where they stand."""
+    """Chains, and their present state."""
 
     def __init__(self, problem: DualProblem, count: int, rng: np.random.Generator):
         self.problem = problem
@@ -182,7 +182,7 @@ class _Ascent:
     def up_the_gradient(
         self, w: Float[np.ndarray, " queries"], length: int, bar: tqdm
     ) -> Float[np.ndarray, " queries"]:
-        """The mean of the weights of the second half of so many steps."""
+        """Return the mean of the weights over the second half of so many steps."""
         problem = self.problem
         steepness = SampledCovariance(problem, self.states).steepness(self.rng)
         longer = length / _FIRST_STAGE
@@ -207,7 +207,7 @@ class _Ascent:
     def look(
         self, w: Float[np.ndarray, " queries"], sweeps: int, bar: tqdm | None = None
     ) -> _Seen:
-        """What so many sweeps tell of weights; the first ones are not counted."""
+        """Return statistics of weights after so many sweeps. The first sweeps do not count."""
         problem = self.problem
         potentials = problem.potentials(w)
         self.chains.set_potentials(potentials)
@@ -238,16 +238,18 @@ def divergence(
     other_potentials: Sequence[Float[np.ndarray, "..."]],
     other_margins: Sequence[Float[np.ndarray, "..."]],
 ) -> float:
-    """KL of two models both ways, which needs no normaliser; drawn margins add little, and on no side."""
+    """Return KL of two models in both directions, which needs no normaliser and to which drawn margins add
+    little.
+    """
     tables = zip(potentials, margins, other_potentials, other_margins, strict=True)
     return max(0.0, float(sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)))
 
 
 def estimate_left(moves: list[float]) -> float:
-    """KL to where the model goes if its stages' moves go on shrinking as the last did, or by √½ if faster.
+    """Estimate the KL to the limit of the model if the moves of its stages shrink by the last ratio or by √½.
 
-    Noise that twice the steps average shrinks by √½, slow progress less. Moves are divergences, so squares
-    of distances, and add up at most along a line. Two say nothing where the last was the longer one.
+    Noise averaged over twice the steps shrinks by √½, and slow progress by less. Moves are divergences, squares
+    of distances, and add up at most along a line. Two moves say nothing if the last one was longer.
     """
     if len(moves) < 2:
         return inf
@@ -256,7 +258,7 @@ def estimate_left(moves: list[float]) -> float:
 
 
 def _progress_bar(steps: int) -> tqdm:
-    """For people who watch."""
+    """Return a progress bar."""
     from tqdm.auto import tqdm
 
     return tqdm(
@@ -268,19 +270,19 @@ def _progress_bar(steps: int) -> tqdm:
 
 
 class NotConverged(UserWarning):
-    """A fit stopped above the duality gap that was asked for."""
+    """A fit stopped above the requested duality gap."""
 
 
 _OPTIONS = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-10}
 
 
 def likelihood_weight() -> Any:
-    """The field of a fit that weighs the likelihood against the entropy."""
+    """Return the field that weights the likelihood against the entropy."""
     return parameter(check=check_alpha, doc="weight of the likelihood against the entropy")
 
 
 def total_field() -> Any:
-    """The field of a fit that needs the number of tuples."""
+    """Return the field with the number of tuples."""
     return parameter(
         None, 0, strict=True, unit="tuples", doc="public, or bought; never counted"
     )
@@ -288,13 +290,13 @@ def total_field() -> Any:
 
 @value
 class MaximumEntropy:
-    """Fit the maximum-entropy model to noisy answers; public in, public out, so it costs nothing.
+    """Fit the maximum-entropy model to noisy answers. All of them are public, so it costs nothing.
 
-    `prior` is a vector of weights for each attribute (uniform if not given). Up to `limit` cells of the
-    attributes that are asked about, the fit is exact. Beyond, `chains` draw tuples, in stages, each of
-    more steps than the one before; a step is a sweep of all chains. It ends when the estimated duality
-    gap is at most `tolerance`, or after `steps`, with the warning `NotConverged`. At tolerance 0 it takes
-    all steps, as asked, without one.
+    `prior` is a vector of weights for each attribute, uniform by default. If the attributes that are asked
+    about have at most `limit` cells, the fit is exact. Otherwise `chains` draw tuples, in stages with a growing
+    number of steps. A step is a sweep of all chains. The fit ends when the estimated duality gap is at most
+    `tolerance`, or after `steps` with the warning `NotConverged`. With tolerance 0 it takes all steps, without
+    a warning.
     """
 
     alpha: float = likelihood_weight()
@@ -312,23 +314,23 @@ class MaximumEntropy:
         object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> Model:
-        """The model that the history allows.
+        """Fit the model to a history.
 
         Parameters
         ----------
         history : NoisyAnswers, or several
-            All over one domain.
+            Past answers, all over one domain.
 
         Returns
         -------
         Model
-            Its answers add up to `total`. `gap` and `steps` say how near the optimum it is, and
-            `distance` what that means for its answers.
+            Model whose answers add up to `total`. `gap` and `steps` describe its distance from the optimum, and
+            `distance` the effect on its answers.
 
         Raises
         ------
         ValueError
-            For an empty history, a prior that does not fit it, or no total.
+            If the history is empty, the prior does not fit it, or there is no total.
 
         Examples
         --------
@@ -359,7 +361,7 @@ class MaximumEntropy:
 
 
 def _exact(problem: DualProblem) -> Model:
-    """The optimum of the dual over all cells."""
+    """Return the optimum of the dual over all cells."""
     from scipy.optimize import minimize
 
     def distribution(potentials: Sequence[Float[np.ndarray, "..."]]) -> CellProbabilities:

@@ -1,4 +1,4 @@
-"""Models of the tuples: a product prior tilted by tables, by chains or by an exact tree."""
+"""Models of tuples: a product prior tilted by tables, sampled by chains or computed by an exact tree."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Model(Estimate):
-    """p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)), and `total` tuples of it.
+    """Distribution p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)), and `total` tuples from it.
 
-    `sets` holds axes, `potentials` a table of nats for each, `margins` what the model expects there
-    (shares). `explicit` says that all cells of the attributes in `sets` are few, so that every answer
-    is exact; else those that no stored margin gives are the means of 2¹⁷ tuples, always the same.
-    `gap` is the duality gap that the fit reached in `steps` steps, in nats: 0 at the optimum, and an
-    estimate from above where tuples are drawn; `distance` is what follows from it. `lacks` estimates
-    KL(p* ‖ p), p* the optimum, in nats, from the moves of the last stages: no bound. `sweeps` is how
-    often each attribute is drawn anew before a chain's tuple counts. Any linear queries are answered,
-    consistently; standard errors are NaN: how far a model is from the truth it cannot know.
+    `sets` holds axes, `potentials` a table of nats for each set, and `margins` the expected shares there.
+    `explicit` means that all attributes in `sets` together have few cells, so every answer is exact. Otherwise,
+    answers that no stored margin gives are means over 2¹⁷ tuples, always the same ones. `gap` is the duality
+    gap that the fit reached in `steps` steps, in nats. It is 0 at the optimum, and an estimate from above if
+    tuples are drawn. `distance` follows from it. `lacks` estimates KL(p* ‖ p), where p* is the optimum, in
+    nats, from the moves of the last stages. It is not a bound. `sweeps` is how often each attribute is
+    drawn again before a tuple of a chain counts. A model answers any linear queries, consistently. Standard
+    errors are NaN, because a model cannot know its distance from the truth.
     """
 
     domain: Domain
@@ -82,17 +82,17 @@ class Model(Estimate):
         return queries.sums_of_margins(_ExpectedMargins(self)) * self.total
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """What the model expects on some attributes, if that needs no drawn tuples.
+        """Return the expected margin on some attributes, if no tuples have to be drawn for it.
 
         Parameters
         ----------
         axes : sequence of int
-            Attributes by number; an axis of the result each.
+            Numbers of attributes, one per axis of the result.
 
         Returns
         -------
         float64[...] or None
-            Shares, which sum to 1.
+            Shares with sum 1.
         """
         axes = tuple(axes)
         if prod(self.domain.shape[k] for k in axes) > _MAX_MARGIN_CELLS:
@@ -116,21 +116,21 @@ class Model(Estimate):
 
     @property
     def distance(self) -> float:
-        """How far the model is from the optimum at most: √gap, in Σ|p − p*|, which is 2 at most.
+        """Largest distance from the optimum: √gap, in Σ|p − p*|, which is at most 2.
 
-        An answer to a query of values from 0 to 1 is half of that off, times the total. It bounds what
-        the fit lacks, not what the tuples drawn for an answer add.
+        The answer to a query with values from 0 to 1 has an error of at most half of it, times the total.
+        It bounds the error of the fit, and not the error from drawing tuples for an answer.
         """
         return float(np.minimum(2.0, np.sqrt(np.maximum(self.gap, 0.0))))
 
     @cached_property
     def modelled_axes(self) -> tuple[int, ...]:
-        """The axes that any table is about."""
+        """Axes that any table uses."""
         return tuple(sorted({k for axes in self.sets for k in axes}))
 
     @cached_property
     def joint(self) -> Float[np.ndarray, "..."]:
-        """The shares of all cells of the modelled axes; only where they are few."""
+        """Return the shares of all cells of the modelled axes, if there are few."""
         distribution = cell_probabilities(
             self.domain.shape, self.prior, self.sets, self.potentials
         )
@@ -141,22 +141,22 @@ class Model(Estimate):
         return self.synthetic(_ANSWERING_TUPLES)
 
     def synthetic(self, size: int, seed: int = 0) -> Microdata:
-        """Independent tuples of the model, each from a chain of its own unless a tree gives them exactly.
+        """Draw independent tuples from the model, one per chain unless a tree gives them exactly.
 
-        Chains start at tuples of the tree of attributes with the model's margins; `sweeps` times they
-        may jump to another of these, and then draw every attribute anew.
+        Chains start at tuples from the tree of attributes with the margins of the model. `sweeps` times they
+        may jump to another such tuple, and then draw every attribute again.
 
         Parameters
         ----------
         size : int
-            How many tuples.
+            Number of tuples.
         seed : int
-            Of the chains, which tell nothing.
+            Seed of the chains, which reveals nothing.
 
         Returns
         -------
         Microdata
-            The tuples, public.
+            Public tuples.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class Model(Estimate):
         return Microdata(self.domain, np.sort(self.domain.keys(codes)), self.gap, self.lacks)
 
     def _draw(self, size: int, rng: np.random.Generator) -> Int[np.ndarray, "size attributes"]:
-        """The codes of so many tuples."""
+        """Draw the codes of so many tuples."""
         chains = Chains(self.domain.shape, self.prior, self.sets)
         chains.set_potentials(self.potentials)
         chains.set_proposal(self.margins)
@@ -180,16 +180,16 @@ class Model(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """A model says nothing of its distance from the truth."""
+        """Say that a model does not know its distance from the truth."""
         return "how far a model of what was released lies from the truth, only the truth tells"
 
     def to_frame(self) -> pd.DataFrame:
-        """All potentials as a table.
+        """Return all potentials as a table.
 
         Returns
         -------
         pandas.DataFrame
-            One row a potential: the attributes, their codes (`cell`), the `potential` in nats, and the
+            One row per potential: the attributes, their codes (`cell`), the `potential` in nats, and the
             expected count (`noisy`).
         """
         columns = ["attributes", "cell", "potential", "noisy"]
@@ -205,7 +205,7 @@ class Model(Estimate):
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
     def _columns(self) -> dict[str, Any]:
-        """One row a potential, table after table."""
+        """Return one row per potential, table after table."""
         return {"potential": flattened(self.potentials), "share": flattened(self.margins)}
 
     @classmethod
@@ -223,7 +223,7 @@ class Model(Estimate):
 
 
 class _ExpectedMargins(Margins):
-    """What a model expects, in shares, where workloads look for the sums of a table."""
+    """Expected shares of a model, in place of the sums of a table."""
 
     def __init__(self, model: Model):
         self.model = model
@@ -243,7 +243,7 @@ class _ExpectedMargins(Margins):
 
 
 class CellProbabilities(NamedTuple):
-    """The probability of every cell, and ln Z = ln p0[exp(Σ potentials)], in nats."""
+    """Probability of every cell, and ln Z = ln p0[exp(Σ potentials)], in nats."""
 
     probabilities: Float[np.ndarray, "..."]
     log_normaliser: float
@@ -255,7 +255,7 @@ def cell_probabilities(
     sets: Sequence[tuple[int, ...]],
     potentials: Sequence[Float[np.ndarray, "..."]],
 ) -> CellProbabilities:
-    """The model's distribution over all cells of the axes in `sets`."""
+    """Return the distribution of the model over all cells of the axes in `sets`."""
     modelled = sorted({k for axes in sets for k in axes})
     with np.errstate(divide="ignore"):
         log_priors = [((k,), np.log(prior[k])) for k in modelled]
@@ -276,7 +276,7 @@ def _shapes(domain: Domain, sets: Sequence[Sequence[int]]) -> list[tuple[int, ..
 
 
 def flattened(tables: Sequence[np.ndarray]) -> Float[np.ndarray, " cells"]:
-    """All cells of all tables, one after another."""
+    """Return all cells of all tables, one after another."""
     return np.concatenate([np.empty(0), *(table.ravel() for table in tables)])
 
 
@@ -288,14 +288,14 @@ def _unflattened(values: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> tuple
 def _summed_to(
     table: Float[np.ndarray, "..."], table_axes: Sequence[int], axes: Sequence[int]
 ) -> Float[np.ndarray, "..."]:
-    """A table on `table_axes`, summed down to `axes`, in that order."""
+    """Sum a table on `table_axes` down to `axes`, in that order."""
     inner = table.sum(axis=tuple(i for i, k in enumerate(table_axes) if k not in axes))
     remaining = [k for k in table_axes if k in axes]
     return inner.transpose([remaining.index(k) for k in axes])
 
 
 def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """The table of independent attributes."""
+    """Return the table of independent attributes."""
     return reduce(np.multiply.outer, vectors, np.ones(()))
 
 
@@ -304,16 +304,19 @@ def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class TreeModel(Model):
-    """A `Model` over a junction tree: every margin of few cells is exact, and tuples are independent."""
+    """A `Model` over a junction tree. Every margin with few cells is exact, and tuples are independent."""
 
     @cached_property
     def tree(self) -> CalibratedTree:
-        """Its cliques' margins."""
+        """Tree with the margins of its cliques."""
         tree = JunctionTree(self.domain.shape, self.prior, self.sets)
         return tree.calibrate(self.potentials)
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """As `Model.margin`; None only for attributes that have too many cells together."""
+        """Return the same as `Model.margin`.
+
+        It is None only for attributes that have too many cells together.
+        """
         return self.tree.margin(axes)
 
     def _draw(self, size: int, rng: np.random.Generator) -> Int[np.ndarray, "size attributes"]:

@@ -30,8 +30,8 @@ _MAX_ENTRIES = 2**26  # of queries that are no single cells: 512 MiB
 class QueryTerms:
     """Terms on one set of axes: single cells of its table, or weights of all its cells.
 
-    The weights of a term are the outer product of its rows of `left`, of the first axes, and of `right`,
-    of the rest: they are never laid out but in `rows`.
+    The weights of a term are the outer product of its rows of `left`, for the first axes, and of `right`, for
+    the rest. Only `rows` lays them out.
     """
 
     axes: tuple[int, ...]
@@ -47,12 +47,12 @@ class QueryTerms:
         query: Int[np.ndarray, " terms"],
         cells: Int[np.ndarray, " terms"],
     ) -> QueryTerms:
-        """Terms of a single cell each."""
+        """Make terms that are single cells."""
         return cls(axes, query, cells, np.ones((len(cells), 0)), np.ones((len(cells), 0)))
 
     @cached_property
     def rows(self) -> Float[np.ndarray, "terms cells"]:
-        """The weights of all cells; a ValueError where they are too many to be laid out."""
+        """Return the weights of all cells, or raise a ValueError if there are too many."""
         _refuse_large(self.left.size * self.right.shape[1])
         return outer_rows(self.left, self.right)
 
@@ -62,7 +62,7 @@ class QueryTerms:
         return all(bool(((half == 0) | (half == 1)).all()) for half in (self.left, self.right))
 
     def bounds(self) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
-        """The least and the largest weight of each term; of a single cell 0 and 1."""
+        """Return the smallest and the largest weight of each term, which are 0 and 1 for a single cell."""
         if self.cells is not None:
             return np.zeros(len(self.query)), np.ones(len(self.query))
         ends = [
@@ -75,17 +75,17 @@ class QueryTerms:
     def weighted_sum(
         self, weights: Float[np.ndarray, " terms"], size: int
     ) -> Float[np.ndarray, " cells"]:
-        """The sum of the terms, each times its weight, in a table of so many cells."""
+        """Return the sum of the terms, each times its weight, in a table with so many cells."""
         if self.cells is not None:
             return np.bincount(self.cells, weights, size)
         return (self.left.T @ (weights[:, None] * self.right)).ravel()
 
     def means(self, table: Float[np.ndarray, "..."]) -> Float[np.ndarray, " terms"]:
-        """What each term is worth on average over a table of probabilities."""
+        """Return the mean of each term over a table of probabilities."""
         return self._sums(table, self.left, self.right)
 
     def mean_squares(self, table: Float[np.ndarray, "..."]) -> Float[np.ndarray, " terms"]:
-        """The average of its square."""
+        """Return the mean of the square of each term."""
         return self.means(table) if self.binary else self._sums(table, *self._squares)
 
     @cached_property
@@ -110,7 +110,7 @@ def terms_by_axes(
     constants: Float[np.ndarray, " queries"],
     first: int = 0,
 ) -> Iterator[QueryTerms]:
-    """The terms of all queries, numbered from `first` on; what is constant is added to `constants`."""
+    """Return the terms of all queries, numbered from `first` on. Constant parts are added to `constants`."""
     if isinstance(workload, Together):
         for part in workload.parts:
             yield from terms_by_axes(part, domain, constants, first)
@@ -165,7 +165,7 @@ def _terms_of_products(
 def _products(
     workload: Products, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
 ) -> Float[np.ndarray, "terms cells"]:
-    """The product of the terms' factors of some attributes, on all cells of these."""
+    """Return the product of the terms' factors for some attributes, on all cells of these."""
     _refuse_large(len(terms) * prod(workload.factors[k].shape[1] for k in axes))
     rows = np.ones((len(terms), 1))
     for k in axes:
@@ -174,7 +174,7 @@ def _products(
 
 
 def _one_code(factor: Float[np.ndarray, "rows values"]) -> np.ndarray:
-    """Which rows are 1 at one code and 0 elsewhere."""
+    """Return which rows are 1 at one code and 0 elsewhere."""
     zeros = (factor == 0).sum(1)
     ones = (factor == 1).sum(1)
     return (zeros + ones == factor.shape[1]) & (factor.sum(1) == 1)
@@ -191,7 +191,7 @@ def _refuse_large(entries: int) -> None:
 def rows_of_cells(
     queries: Linear, domain: Domain, axes: tuple[int, ...]
 ) -> Float[np.ndarray, "queries cells"]:
-    """Each query's weight of each cell of some attributes, beside which it uses none."""
+    """Return the weight of each cell of some attributes in each query, which uses no others."""
     cells = prod(domain.shape[k] for k in axes)
     if isinstance(queries, Together):
         parts = [rows_of_cells(part, domain, axes) for part in queries.parts]
@@ -217,11 +217,11 @@ def rows_of_cells(
 
 @dataclass(frozen=True, eq=False)
 class Rectangles:
-    """Rectangles of tables that stand one after another.
+    """Rectangles of tables that follow one another.
 
-    `shapes` are the tables' rows and columns, `first` where each begins, and where the last one ends.
-    `query` says whose term each rectangle is, `table` in which one it lies, and `ends` where: its first
-    row, the row after its last, and the same of its columns.
+    `shapes` are the rows and columns of the tables, and `first` is where each begins and the last one ends.
+    `query` has the query of each rectangle, `table` its table, and `ends` its first row, the row after its
+    last, and the same for columns.
     """
 
     shapes: Int[np.ndarray, "tables 2"]
@@ -237,7 +237,9 @@ class Rectangles:
         shapes: Sequence[Sequence[int]],
         first: Int[np.ndarray, " ends"],
     ) -> Rectangles:
-        """Of parts that are `rectangular`, each with the number of its table, of all tables' shapes."""
+        """Make rectangles from parts that are `rectangular`, each with the number of its table, and all
+        shapes.
+        """
         flat = np.array([_rows_and_columns(shape) for shape in shapes], np.int64).reshape(-1, 2)
         numbers = [np.full(len(part.query), s, np.int64) for s, part in parts]
         nothing = np.empty(0, np.int64)
@@ -252,18 +254,18 @@ class Rectangles:
     def weighted_sum(
         self, weights: Float[np.ndarray, " queries"]
     ) -> Float[np.ndarray, " cells"]:
-        """The sum of the terms, each times its query's weight, on the cells of all tables."""
+        """Return the sum of the terms, each times the weight of its query, on the cells of all tables."""
         return _sums(self.shapes, self.first, self.table, self.ends, weights[self.query])
 
     def add_means(
         self, cells: Float[np.ndarray, " cells"], means: Float[np.ndarray, " queries"]
     ) -> None:
-        """Add to queries what their terms are worth on average over tables of probabilities."""
+        """Add to queries the means of their terms over tables of probabilities."""
         _add_means(self.shapes, self.first, self.query, self.table, self.ends, cells, means)
 
 
 def rectangular(part: QueryTerms, shape: Sequence[int]) -> bool:
-    """Whether each term is 1 on one run of a table's rows and one of its columns, and 0 elsewhere."""
+    """Return whether each term is 1 on one run of rows and one run of columns of a table, and 0 elsewhere."""
     if part.cells is not None:
         return True
     laid_out = (part.left.shape[1], part.right.shape[1]) == _rows_and_columns(shape)
@@ -271,7 +273,7 @@ def rectangular(part: QueryTerms, shape: Sequence[int]) -> bool:
 
 
 def _rows_and_columns(shape: Sequence[int]) -> tuple[int, int]:
-    """Of a table laid out flat, as terms lay it out: the first half of its axes, and the rest."""
+    """Return the rows (first half of the axes) and columns (the rest) of a table that is laid out flat."""
     half = len(shape) - len(shape) // 2
     return prod(shape[:half]), prod(shape[half:])
 
@@ -284,7 +286,9 @@ def _ends(part: QueryTerms, columns: int) -> Int[np.ndarray, "terms 4"]:
 
 
 def _runs(rows: Float[np.ndarray, "terms n"]) -> tuple[np.ndarray, np.ndarray]:
-    """The first place that is not 0 in each row, and the one after the last; twice 0 if there is none."""
+    """Return the first place that is not 0 in each row, and the one after the last, or 0 twice if there is
+    none.
+    """
     low = rows.argmax(axis=1)
     high = rows.shape[1] - rows[:, ::-1].argmax(axis=1)
     return low, np.where(rows.any(axis=1), high, 0)
@@ -297,7 +301,7 @@ def _in_runs(rows: Float[np.ndarray, "terms n"]) -> bool:
 
 @njit(cache=True, nogil=True)
 def _sums(shapes, first, table, ends, weights):
-    """Each corner's weight in its cell; then running sums along rows, each row on top of the one before."""
+    """Put the weight of each corner in its cell, and compute running sums along rows and then down them."""
     sums = np.zeros(first[-1])
     for t in range(table.size):
         n, m = shapes[table[t]]
@@ -315,7 +319,7 @@ def _sums(shapes, first, table, ends, weights):
 
 @njit(cache=True, nogil=True)
 def _add_means(shapes, first, query, table, ends, cells, means):
-    """Differences of running sums."""
+    """Add differences of running sums."""
     sums = cells.copy()
     _run_on(shapes, first, sums)
     for t in range(table.size):
@@ -334,7 +338,7 @@ def _add_means(shapes, first, query, table, ends, cells, means):
 
 @njit(cache=True, nogil=True)
 def _run_on(shapes, first, cells):
-    """Running sums of each table, in place."""
+    """Compute running sums of each table, in place."""
     for s in range(len(shapes)):
         n, m = shapes[s]
         for i in range(n):
@@ -350,14 +354,14 @@ def _run_on(shapes, first, cells):
 
 @dataclass(frozen=True, eq=False)
 class MergedCodes:
-    """Runs of codes of each attribute: `starts` holds the first code of each, ascending from 0."""
+    """Runs of codes of each attribute. `starts` holds the first code of each run, ascending from 0."""
 
     domain: Domain
     starts: tuple[Int[np.ndarray, " runs"], ...]
 
     @classmethod
     def of(cls, queries: Linear, domain: Domain) -> MergedCodes:
-        """The longest runs on which every query is constant."""
+        """Return the longest runs on which every query is constant."""
         changes = [np.zeros(n, bool) for n in domain.shape]
         for first in changes:
             first[0] = True
@@ -371,11 +375,11 @@ class MergedCodes:
 
     @cached_property
     def small(self) -> Domain:
-        """A domain with a code for each run."""
+        """Return a domain with a code for each run."""
         return Domain(self.domain.attributes, tuple(map(len, self.starts)))
 
     def queries(self, queries: Linear) -> Linear:
-        """Queries that are constant on each run, over the small domain."""
+        """Return queries that are constant on each run, over the small domain."""
         if isinstance(queries, Together):
             return Together(tuple(map(self.queries, queries.parts)))
         if isinstance(queries, TableQueries):
@@ -395,7 +399,7 @@ class MergedCodes:
         )
 
     def prior(self, prior: Prior) -> tuple[Float[np.ndarray, " runs"], ...]:
-        """The weight of each run."""
+        """Return the weight of each run."""
         return tuple(map(np.add.reduceat, prior, self.starts))
 
     def run_of_code(self, axis: int) -> Int[np.ndarray, " codes"]:
@@ -409,9 +413,9 @@ class MergedCodes:
         axes: Sequence[int],
         prior: Prior | None = None,
     ) -> Float[np.ndarray, "..."]:
-        """A table over runs of some attributes as one over codes.
+        """Expand a table over runs of some attributes to one over codes.
 
-        Each code has its run's value, or if a prior is given its share of that.
+        Each code gets the value of its run or, if a prior is given, its share of that value.
         """
         for i, axis in enumerate(axes):
             runs = self.run_of_code(axis)
@@ -425,7 +429,7 @@ class MergedCodes:
 def _mark_changes(
     queries: Linear, domain: Domain, changes: Sequence[Bool[np.ndarray, " codes"]]
 ) -> None:
-    """Set, in place, at which codes of each attribute any query differs from the code before."""
+    """Mark, in place, the codes of each attribute at which any query differs from the code before."""
     if isinstance(queries, Together):
         for part in queries.parts:
             _mark_changes(part, domain, changes)

@@ -50,7 +50,9 @@ _BRANCHINGS = (2, 3, 4, 8, 16)
 
 
 def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
-    """Of queries about one attribute of many codes: the best weighed tree, or the queries themselves."""
+    """Return the best weighted tree for queries about one attribute with many codes, or the queries
+    themselves.
+    """
     rows = _rows_of_line(queries, axis)
     count = len(rows)
     lengths = np.abs(rows) if norm == L1 else rows**2
@@ -72,9 +74,10 @@ def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
 def answers_by_cells(
     answers: NoisyAnswers, queries: Linear, axis: int
 ) -> tuple[Float[np.ndarray, " queries"], Float[np.ndarray, " queries"]]:
-    """Least squares, and standard errors, from answers about one attribute that tell of all its codes.
+    """Return least squares, with standard errors, from answers about one attribute that determine all its
+    codes.
 
-    Both workloads are single terms. It costs a decomposition of codes × codes, however many the answers.
+    Both workloads have single terms. It costs a decomposition of codes × codes, whatever the number of answers.
     """
     from scipy.linalg import solve_triangular
 
@@ -96,7 +99,7 @@ def _rows_of_line(queries: Linear, axis: int) -> Float[np.ndarray, "queries code
 def _weighed_levels(
     rows: Float[np.ndarray, "queries cells"], branching: int, norm: str
 ) -> tuple[float, Float[np.ndarray, " levels"]]:
-    """The mean squared error that a tree is expected to give, and its weights, at sensitivity 1."""
+    """Return the expected mean squared error of a tree, and its weights, at sensitivity 1."""
     from scipy.optimize import minimize
 
     width = 1
@@ -128,7 +131,7 @@ def _weighed_levels(
 
 
 def _nodes(n: int, width: int) -> Int[np.ndarray, "2 nodes"]:
-    """First cells, and those past the last, of all nodes of a width."""
+    """Return first cells, and cells past the last, of all nodes of a width."""
     first = np.arange(0, n, width)
     return np.stack([first, np.minimum(first + width, n)])
 
@@ -139,7 +142,7 @@ def _asked(
     levels: Sequence[Int[np.ndarray, "..."]],
     weights: Float[np.ndarray, " n"],
 ) -> Products:
-    """The nodes of all levels, times the weights of these."""
+    """Return the nodes of all levels, times the weights of the levels."""
     n = domain.shape[axis]
     first, last = np.concatenate(levels, axis=1)
     times = np.repeat(weights, [level.shape[1] for level in levels])
@@ -160,16 +163,16 @@ _MOST_ENTRIES = 2**24
 
 
 def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Strategy:
-    """The best strategy that is known for a workload; the workload itself where none is better.
+    """Return the best known strategy for a workload, or the workload itself if none is better.
 
     Parameters
     ----------
     workload : Workload
         Queries that are sums of cells with weights.
     domain : Domain
-        Where they are asked.
+        Domain where they are asked.
     norm : "l1" or "l2"
-        How sensitivity is measured: for Laplace noise, or for Gaussian.
+        Norm of the sensitivity: "l1" for Laplace noise, "l2" for Gaussian noise.
 
     Returns
     -------
@@ -178,7 +181,7 @@ def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Stra
     Raises
     ------
     ValueError
-        For another norm, or a workload that does not fit.
+        If the norm is another one, or the workload does not fit.
     """
     if norm not in (L1, L2):
         raise ValueError(f"norm = {norm!r} is not allowed: need {L1!r} or {L2!r}")
