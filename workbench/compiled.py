@@ -1,4 +1,4 @@
-"""Code that is loaded, compiled or run in threads when it is first used; plug-ins and the project folder.
+"""Code that is loaded, compiled or run in threads on first use, plug-ins, and the project folder.
 
 A name of ours is ours. Any other is looked for in the modules that `--with` names, then among the entry
 points `workbench.mechanisms`, `workbench.datasets` and `workbench.figures` of installed packages, which
@@ -37,17 +37,17 @@ if sys.prefix != sys.base_prefix:  # numba reads it when imported
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Compiled]:
-    """As `numba.njit`, except that numba is loaded at the first call."""
+    """Replacement for `numba.njit` that loads numba at the first call."""
     return lambda function: Compiled(function, options)
 
 
 def prange(*bounds: int) -> range:
-    """As `numba.prange`, which takes its place before a function that uses it is compiled."""
+    """Replacement for `numba.prange` until a function that uses it is compiled."""
     return range(*bounds)
 
 
 class Compiled:
-    """A function that numba compiles at its first call."""
+    """Function that numba compiles at its first call."""
 
     __wrapped__: Any
 
@@ -61,7 +61,7 @@ class Compiled:
         return self.dispatcher()(*args)
 
     def dispatcher(self) -> Callable[..., Any]:
-        """Numba's function; those that it may call are replaced by numba's too, which it needs."""
+        """Numba's function. Functions that it may call are replaced by numba's too, as numba requires."""
         with _LOCK:
             if self._dispatcher is None:
                 import numba
@@ -100,7 +100,7 @@ def _compile_in_one_process(dispatcher: Any) -> None:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Hold a lock that other processes wait for, where the system has locks."""
+    """Hold a lock that other processes wait for, on systems that have locks."""
     if not _LOCKS:
         yield
         return
@@ -144,7 +144,7 @@ else:
 
 
 def load_nbformat() -> Any:
-    """The library of notebooks, for whoever imports it, papermill or nbconvert next.
+    """Return the library of notebooks, before papermill or nbconvert imports it.
 
     It loads jsonschema, which would take two seconds to compile how links are written; where that
     grammar is not to be had jsonschema does without, and nothing asks it about links.
@@ -173,7 +173,8 @@ _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def thread_count(threads: int | None = None) -> int:
-    """So many threads, or as many as `limited_threads`, WORKBENCH_THREADS or the cores allow.
+    """Return the number of threads: the given one, or that of `limited_threads`, WORKBENCH_THREADS or the
+    cores.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def thread_count(threads: int | None = None) -> int:
 
 @contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """Have what is called inside the block take at most so many threads.
+    """Limit the number of threads of everything called inside the block.
 
     Parameters
     ----------
@@ -229,7 +230,10 @@ def limited_threads(threads: int) -> Iterator[None]:
 def on_threads(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> list[Result]:
-    """The function of each item, in order; compiled loops that release the lock run at once."""
+    """Apply a function to each item on threads, in order.
+
+    Compiled loops that release the lock run in parallel.
+    """
     items = list(items)
     threads = min(threads, len(items))
     if threads <= 1:
@@ -239,7 +243,7 @@ def on_threads(
 
 
 def slices(size: int, parts: int) -> list[slice]:
-    """So many runs of places, as equal as can be, that follow each other.
+    """Return consecutive runs of places, of nearly equal length.
 
     >>> slices(5, 2)
     [slice(0, 2, None), slice(2, 5, None)]
@@ -248,7 +252,7 @@ def slices(size: int, parts: int) -> list[slice]:
 
 
 def in_slices(function: Callable[[slice], object], size: int, least: int | None = None) -> None:
-    """Call the function of all places, or on as many threads as there are of a part of them each.
+    """Call a function for all places or, on several threads, for a part of them each.
 
     Parameters
     ----------
@@ -262,7 +266,7 @@ def in_slices(function: Callable[[slice], object], size: int, least: int | None 
 
 
 def _cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "process_cpu_count"):
         return os.process_cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
@@ -278,7 +282,7 @@ found: list[Any] = []  # what this process has asked for and got
 
 
 def find(kind: str, name: str) -> Any:
-    """What has this name, or None.
+    """Return the object with a name, or None.
 
     Parameters
     ----------
@@ -319,7 +323,7 @@ def _find(kind: str, name: str) -> Any:
 
 
 def other_datasets() -> list[tuple[str, str]]:
-    """Names of datasets that are not ours, and the modules that they are from.
+    """Return names of datasets from other packages, and their modules.
 
     Of the modules that `--with` names the classes that say whether their truth is public; of installed
     packages the entry points, which are not loaded.
@@ -336,7 +340,7 @@ def other_datasets() -> list[tuple[str, str]]:
 
 
 def use_current_folder() -> str:
-    """Let modules of the current folder be found, which a console script leaves out; returns it."""
+    """Make modules of the current folder importable, as a console script does not, and return the folder."""
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -344,7 +348,7 @@ def use_current_folder() -> str:
 
 
 def stated_modules() -> list[ModuleType]:
-    """The modules that `--with` names."""
+    """Return the modules that `--with` names."""
     return [load_module(name) for name in filter(None, os.environ.get(WITH, "").split(","))]
 
 
@@ -364,7 +368,7 @@ def load_module(name: str) -> ModuleType:
 
 
 def project_folder() -> Path:
-    """The current folder or the nearest above it that holds notebooks and specs.
+    """Return the current folder, or the nearest one above it, that holds notebooks and specs.
 
     Where there is none: the checkout that this package stands in, or else the current folder.
     """
@@ -377,6 +381,6 @@ def project_folder() -> Path:
 
 
 def template_folder() -> Path:
-    """What a new project is copied from: a part of the installed package, or the checkout."""
+    """Return the folder that a new project is copied from: part of the installed package, or the checkout."""
     installed = Path(__file__).resolve().parent / "_project"
     return installed if installed.is_dir() else Path(__file__).resolve().parents[1]

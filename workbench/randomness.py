@@ -1,4 +1,4 @@
-"""Random bits of the operating system, of a key or of a seed: the one place that they come from.
+"""Random bits from the operating system, a key or a seed. All randomness comes from here.
 
 `Source` in `workbench.noise` draws from them, and `data` cuts users by a key of them.
 """
@@ -21,7 +21,7 @@ Words = Callable[[int], np.ndarray]  # n -> n independent uniform uint64
 
 
 def word_source(rng: np.random.Generator | bytes | None) -> Words:
-    """A source of uniform 64-bit words: fit to publish if and only if `rng` is None.
+    """Return a source of uniform 64-bit words. Results may be published if and only if `rng` is None.
 
     The system's source is the `Keystream` of a key drawn afresh by the operating system at every call,
     so that forked or copied processes never share noise.
@@ -37,12 +37,12 @@ def word_source(rng: np.random.Generator | bytes | None) -> Words:
 
 
 def system_key() -> bytes:
-    """32 bytes of the operating system, different at every call."""
+    """Return 32 bytes from the operating system, different at every call."""
     return os.urandom(KEY_BYTES)
 
 
 class Keystream:
-    """Words that follow from a secret key alone: whoever draws them again draws the same.
+    """Words that follow from a secret key only, so the same key gives the same words.
 
     They are the AES-256-CTR keystream from block `number`·2^64 on, so that streams of one key with
     different numbers never meet.
@@ -62,13 +62,13 @@ class Keystream:
         self._stream = Cipher(algorithms.AES(key), first_block).encryptor()
 
     def __call__(self, n: int) -> np.ndarray:
-        """n independent uniform uint64."""
+        """Return n independent uniform uint64 words."""
         zeros = _ZEROS[: 8 * n] if 8 * n <= len(_ZEROS) else bytes(8 * n)
         return np.frombuffer(self._stream.update(zeros), np.uint64)
 
 
 class Aligned(np.random.Generator):
-    """A seeded generator under which noise stays with its cell while parameters move.
+    """Seeded generator that keeps the noise of each cell fixed while parameters change.
 
     Every measurement, and every run of cells in it, draws from its own stream, so the number of words that
     another one needs changes nothing. Distributions are the same, and releases are marked as simulated, as
@@ -96,19 +96,19 @@ class Aligned(np.random.Generator):
         self._measurements = count()
 
     def measurement(self) -> Stream:
-        """The words of the next measurement."""
+        """Return the words of the next measurement."""
         return Stream((self._place, next(self._measurements)))
 
     def __reduce__(self) -> Any:
         raise TypeError("Aligned is made anew from its seed, and not copied")
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Refused: what draws in parts draws from `measurement`."""
+        """Raise an error, because code that draws in parts draws from `measurement`."""
         raise ValueError("Aligned is not split: make others, of other seeds")
 
 
 def _stream(place: tuple[Any, ...]) -> np.random.Generator:
-    """A generator of its own for every place, and another than those of plain seeds."""
+    """Return a separate generator for every place, different from those of plain seeds."""
     digest = hashlib.sha256(f"workbench.noise.Aligned {place!r}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest))
 
@@ -125,21 +125,23 @@ class Stream:
         return _stream(self._place)
 
     def __call__(self, n: int) -> np.ndarray:
-        """n independent uniform uint64."""
+        """Return n independent uniform uint64 words."""
         return self._generator.integers(0, 2**64, n, dtype=np.uint64)
 
     def substream(self) -> Stream:
-        """The words of the next place below this one; no two places are the same."""
+        """Return the words of the next place below this one. No two places are the same."""
         return Stream((*self._place, next(self._substreams)))
 
 
 def substream(words: Words) -> Words:
-    """The words of the next part of a measurement: a `Stream` of its own, or else just `words`."""
+    """Return the words of the next part of a measurement: its own `Stream` if there is one, or else `words`."""
     return words.substream() if isinstance(words, Stream) else words
 
 
 def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
-    """`rng`, or one seeded by a key or the system: for laws drawn with floats, never published."""
+    """Return `rng`, or a generator seeded by a key or the system, for draws in floats, which are never
+    published.
+    """
     if rng is None or isinstance(rng, bytes):
         return np.random.default_rng(int.from_bytes(rng or system_key()))
     if not isinstance(rng, np.random.Generator):
@@ -148,7 +150,7 @@ def generator(rng: np.random.Generator | bytes | None) -> np.random.Generator:
 
 
 def uniform_below(n: int, words: Words) -> int:
-    """One uniform integer in [0, n), for n of any size."""
+    """Return one uniform integer in [0, n), for n of any size."""
     bits = (n - 1).bit_length()
     mask = (1 << bits) - 1
     while True:

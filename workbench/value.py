@@ -31,7 +31,7 @@ def parameter(
     many: bool = False,
     kind: str = "setting",
 ) -> Any:
-    """Declare one field of a value: the same words feed validation, widgets, command line and docs.
+    """Declare one field of a value, with words for validation, widgets, command line and docs.
 
     `low` and `high` are inclusive unless `strict` (then `low` itself is refused); `choices` lists
     the only values allowed, or with `check` those that need none; `check` returns what is wrong with
@@ -45,7 +45,7 @@ def parameter(
 
 
 def subset_of(names: Collection[str]) -> Callable[[Any], str | None]:
-    """A check for `parameter`: a tuple of at least one of `names`, each at most once."""
+    """Return a check for `parameter`: a tuple of at least one of `names`, each at most once."""
 
     def wrong(chosen: Any) -> str | None:
         good = isinstance(chosen, tuple) and 0 < len(set(chosen)) == len(chosen)
@@ -94,7 +94,7 @@ def value(cls: type) -> type:
 
 
 def not_allowed(owner: Any, field: str, why: str, given: str = "") -> ValueError:
-    """The error for a field of `owner` that is refused, `given` other fields or data."""
+    """Return the error for a refused field of `owner`, `given` other fields or data."""
     text = (
         f"{type(owner).__name__}.{field} = {shown(getattr(owner, field))} is not allowed{given}"
     )
@@ -102,7 +102,7 @@ def not_allowed(owner: Any, field: str, why: str, given: str = "") -> ValueError
 
 
 def shown(x: Any) -> str:
-    """A value for an error, a long one by its beginning.
+    """Return a value for an error message, shortened if it is long.
 
     >>> shown("Bern"), shown("x" * 200_000)
     ("'Bern'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (200,000 characters)")
@@ -115,7 +115,7 @@ def shown(x: Any) -> str:
 
 
 def plain(text: Any) -> str:
-    """One line of text in which characters that move or colour a terminal are written out.
+    """Return one line of text in which characters that move or colour a terminal are escaped.
 
     >>> plain("a\\x1b[2J\\nb"), plain("zone\\u00a0é")
     ('a\\\\x1b[2J\\\\nb', 'zone\\xa0é')
@@ -124,17 +124,17 @@ def plain(text: Any) -> str:
 
 
 def _harmless(character: str) -> bool:
-    """Whether a terminal only shows it; spaces other than the usual one are also shown."""
+    """Return whether a terminal only shows a character. Spaces of other kinds are harmless, too."""
     return character.isprintable() or category(character) == "Zs"
 
 
 def read_only(array: Any) -> Any:
-    """The array if nobody can change it through this name, else a copy that nobody can change."""
+    """Return the array if nobody can change it through this name, or else a copy that nobody can change."""
     return sealed(array.copy()) if array.flags.writeable else array
 
 
 def sealed(array: Any) -> Any:
-    """The array itself, from now on unchangeable: for those that nobody else holds."""
+    """Make an array unchangeable and return it, for arrays that nobody else holds."""
     array.flags.writeable = False
     return array
 
@@ -150,7 +150,7 @@ def _is_default(self: Any, f: Field[Any]) -> bool:
 
 
 def _wrong(x: Any, rules: Mapping[str, Any]) -> str | None:
-    """What is wrong with `x`, in words; None if nothing is."""
+    """Return what is wrong with `x`, in words, or None."""
     if not rules["many"]:
         return _wrong_one(x, rules)
     if not isinstance(x, tuple) or not x:
@@ -184,7 +184,7 @@ def _wrong_one(x: Any, rules: Mapping[str, Any]) -> str | None:
 
 
 def _need(rules: Mapping[str, Any]) -> str:
-    """What is allowed, in words."""
+    """Return what is allowed, in words."""
     if rules["choices"]:
         return f"need one of {', '.join(map(repr, rules['choices']))}"
     low, high = rules["low"], rules["high"]
@@ -199,7 +199,7 @@ def _need(rules: Mapping[str, Any]) -> str:
 
 
 def _parameters_text(declared: list[Field[Any]]) -> str:
-    """The fields that `parameter` declared, as numpy's docstrings have them."""
+    """Return the fields declared by `parameter` in the form of numpy docstrings."""
     lines = ["Parameters", "----------"]
     for f in declared:
         kind = f.type if isinstance(f.type, str) else formatannotation(f.type)
@@ -225,7 +225,7 @@ _LISTED = 6
 
 
 def number(x: float, digits: int = 6) -> str:
-    """A number with at most so many digits, thousands parted, no binary dust and no exponent on its own.
+    """Return a number with at most so many digits, with commas for thousands and without rounding noise.
 
     >>> number(0.9999999999999999), number(1_000_000), number(0.30000000000000004)
     ('1', '1,000,000', '0.3')
@@ -244,7 +244,7 @@ def number(x: float, digits: int = 6) -> str:
 
 
 def stated(x: float) -> str:
-    """A number of which no digit is dropped but binary dust: a promise is never rounded.
+    """Return a number without rounding noise and with all other digits, because a promise is never rounded.
 
     >>> stated(0.9999999999999999), stated(0.1 + 0.2), stated(0.123456789012), stated(2.0)
     ('1', '0.3', '0.123456789012', '2')
@@ -255,7 +255,8 @@ def stated(x: float) -> str:
 
 
 def stated_at_most(x: float, digits: int = 4) -> str:
-    """The least number of so many digits that is no less: a weaker promise, which is easier to read.
+    """Return the smallest number with so many digits that is not smaller, a weaker promise that is easier
+    to read.
 
     >>> stated_at_most(2.141938928385474), stated_at_most(0.1 + 0.2), stated_at_most(12345.0)
     ('2.142', '0.3', '12350')
@@ -265,7 +266,7 @@ def stated_at_most(x: float, digits: int = 4) -> str:
 
 
 def format_number(x: float) -> str:
-    """Three digits, as sentences have them.
+    """Return a number with three digits, as sentences have them.
 
     >>> format_number(0.01234), format_number(-20749.8), format_number(999.9), format_number(5.38e-52)
     ('0.0123', '−20,700', '1,000', '5.38·10⁻⁵²')
@@ -284,7 +285,7 @@ def _not_finite(x: float) -> str:
 
 
 def power_of_ten(x: float, digits: int = 3) -> str:
-    """A number by its power of ten.
+    """Return a number as a power of ten.
 
     >>> power_of_ten(1e6), power_of_ten(-2.5e-7)
     ('10⁶', '−2.5·10⁻⁷')
@@ -299,7 +300,7 @@ def power_of_ten(x: float, digits: int = 3) -> str:
 
 
 def counted(n: float, one: str, several: str = "") -> str:
-    """How many of a thing, in words, with three digits where it is not an integer.
+    """Return a number of things in words, with three digits if it is not an integer.
 
     >>> counted(1, "count"), counted(2_000, "count"), counted(2, "query", "queries")
     ('1 count', '2,000 counts', '2 queries')
@@ -309,7 +310,7 @@ def counted(n: float, one: str, several: str = "") -> str:
 
 
 def cell(x: Any) -> str:
-    """What a cell of a table says: numbers as people write them, nothing for what is missing."""
+    """Return the text of a table cell: numbers as people write them, and nothing for missing values."""
     if x is None or x != x:
         return ""
     if isinstance(x, bool) or not hasattr(x, "__float__"):
@@ -318,7 +319,7 @@ def cell(x: Any) -> str:
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """The names nearest to one that is none of them, else the first few, to end a sentence with.
+    """Return the end of a sentence with the names nearest to an unknown one, or else the first few.
 
     >>> nearest("Bren", ["Bern", "Genf"]), nearest("x", ["Bern", "Genf"])
     ('the nearest is Bern', 'there are Bern, Genf')
@@ -334,7 +335,7 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """The names nearest to one that does not exist, else all of them, to end a sentence with."""
+    """Return the end of a sentence with the names nearest to an unknown one, or else all of them."""
     names = list(names)
     near = get_close_matches(name, names, n=3, cutoff=0.6)
     if near:
@@ -359,14 +360,14 @@ else:
 def outer_rows(
     left: Num[np.ndarray, "rows m"], right: Num[np.ndarray, "rows n"]
 ) -> Num[np.ndarray, "rows mn"]:
-    """The outer product of each row with the same row of another array, as a row."""
+    """Return the outer product of each row with the same row of another array, as a row."""
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
 def number_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:
-    """The values as floats of so many dimensions, or a ValueError."""
+    """Return the values as floats with so many dimensions, or raise a ValueError."""
     import numpy as np
 
     try:
@@ -383,7 +384,7 @@ def number_array(
 def finite_array(
     name: str, values: Num[np.ndarray, "..."], dimensions: int | None = None
 ) -> Float[np.ndarray, "..."]:
-    """The values as floats, or a ValueError that names the first that is none."""
+    """Return the values as floats, or raise a ValueError that names the first that is not finite."""
     import numpy as np
 
     values = number_array(name, values, dimensions)

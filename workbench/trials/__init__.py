@@ -1,4 +1,4 @@
-"""From a sweep to rows. This room knows protocols; it imports no mechanism and no dataset.
+"""Trials: from a sweep to rows. This package knows protocols only, and imports no mechanism and no dataset.
 
 A trial's `repr` is its whole configuration: paste it and it runs. Its random stream is seeded from
 that text, so trials may be added, removed or reordered freely. Its rows are kept under a name made of

@@ -1,4 +1,4 @@
-"""Inputs that decide rows: sources of values, versions of what they import, content of data files.
+"""Inputs that determine rows: sources of values, versions of their imports, and content of data files.
 
 An input has a name, which is the path of a file, and a state that follows its content. `seen` collects the
 inputs of this process outside the project, so that a batch can tell later whether one has changed.
@@ -39,7 +39,7 @@ seen: dict[str, str] = {}
 
 
 def modules_of(values: Iterable[Any]) -> frozenset[str]:
-    """The modules of all values and of the values in their fields, and those of their base classes.
+    """Return the modules of all values, of the values in their fields, and of their base classes.
 
     Bases and fields of installed packages are left out, unless they are of a value's own package.
     """
@@ -69,50 +69,50 @@ def modules_of(values: Iterable[Any]) -> frozenset[str]:
 
 
 def _class_of(x: Any) -> Any:
-    """A function or class itself, the class of anything else."""
+    """Return a function or class itself, or the class of anything else."""
     return x if hasattr(x, "__qualname__") and x.__module__ else type(x)
 
 
 def _is_near(name: str, top: str) -> bool:
-    """Whether a module is of the package `top`, of the workbench or the user's own."""
+    """Return whether a module belongs to the package `top`, to the workbench, or to the user."""
     other = _top(name)
     return other not in sys.stdlib_module_names and (other == top or not _is_installed(other))
 
 
 @cache
 def sources(modules: frozenset[str]) -> tuple[Path, ...]:
-    """The source files of `modules`, of this package, and of all that they reach by import."""
+    """Return the source files of `modules`, of this package, and of everything that they import."""
     return tuple(path for _, path in sorted(_reached(modules)[0].items()))
 
 
 @cache
 def versions(modules: frozenset[str]) -> tuple[str, ...]:
-    """The distributions, with their versions, that those sources outside the workbench import."""
+    """Return the distributions, with versions, that sources outside the workbench import."""
     names = _reached(modules)[1]
     return tuple(sorted({f"{name} {x}" for name in names for x in [_version(name)] if x}))
 
 
 @cache
 def source_hash(modules: frozenset[str]) -> str:
-    """A hash of those sources."""
+    """Return a hash of those sources."""
     text = "".join(_text(path) for path in sources(modules))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def edited(modules: frozenset[str]) -> str:
-    """The first of those sources that is younger than this process, whose code is then unknown."""
+    """Return the first source that is younger than this process, whose loaded code is then unknown."""
     young = (path.name for path in sources(modules) if _is_young(path))
     return next(young, "")
 
 
 def has_source(name: str) -> bool:
-    """Whether a module is a file."""
+    """Return whether a module is a file."""
     return name != "__main__" and _source(name) is not None
 
 
 @cache
 def note_sources(modules: frozenset[str]) -> None:
-    """Add to `seen` what these modules reach outside the workbench and the project's experiments."""
+    """Add to `seen` what these modules import from outside the workbench and the project's experiments."""
     for name, path in _reached(modules)[0].items():
         if _top(name) not in ("workbench", "experiments"):
             seen[str(path)] = "edited" if _is_young(path) else state(str(path))
@@ -122,7 +122,7 @@ def note_sources(modules: frozenset[str]) -> None:
 
 @cache
 def _reached(modules: frozenset[str]) -> tuple[dict[str, Path], frozenset[str]]:
-    """Source files by module, and the other packages that those outside the workbench import.
+    """Return source files by module, and the packages that modules outside the workbench import.
 
     Imports are followed into the workbench, into the distributions of `modules`, and into every module
     that is not installed: those are the user's own.
@@ -156,7 +156,7 @@ def _reached(modules: frozenset[str]) -> tuple[dict[str, Path], frozenset[str]]:
 
 
 def _same_distribution(tops: set[str]) -> set[str]:
-    """The packages that are installed together with these."""
+    """Return the packages that are installed together with these."""
     installed = {top for top in tops - {"workbench"} if _is_installed(top)}
     if not installed:
         return set()
@@ -167,7 +167,7 @@ def _same_distribution(tops: set[str]) -> set[str]:
 
 @cache
 def _is_installed(top: str) -> bool:
-    """Whether a package is in a folder for installed ones, or is nowhere."""
+    """Return whether a package is in a folder for installed ones, or cannot be found."""
     spec = _spec(top)
     if top in ("workbench", "__main__"):
         return False
@@ -183,7 +183,7 @@ def _top(name: str) -> str:
 
 @cache
 def _version(top: str) -> str:
-    """The version of the distribution that brings a package; nothing where none does."""
+    """Return the version of the distribution that provides a package, or nothing."""
     with suppress(PackageNotFoundError):
         return version(top)
     for name in _distributions().get(top, ()):
@@ -196,7 +196,7 @@ _distributions = cache(packages_distributions)  # it reads every package's files
 
 @cache
 def _imports(path: Path, name: str) -> list[str]:
-    """The names of modules, and of what may be modules, that a source file imports."""
+    """Return the names of modules, and of possible modules, that a source file imports."""
     if path.suffix != ".py":
         return []
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
@@ -216,7 +216,7 @@ def _imports(path: Path, name: str) -> list[str]:
 
 
 def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """All statements, of blocks in blocks too; imports stand nowhere else."""
+    """Yield all statements, also in nested blocks, because imports may be anywhere."""
     for statement in body:
         yield statement
         for block in ("body", "orelse", "finalbody", "handlers", "cases"):
@@ -225,7 +225,7 @@ def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 @cache
 def _source(name: str) -> Path | None:
-    """The file of a module; None if there is none of that name, or it has no file."""
+    """Return the file of a module, or None if there is no such module or file."""
     spec = _spec(name)
     if spec is None or not spec.has_location:
         return None
@@ -233,7 +233,7 @@ def _source(name: str) -> Path | None:
 
 
 def _home(name: str) -> list[str]:
-    """The module that a package of ours loads when a name is asked for: a class's, or one further inside."""
+    """Return the module that one of our packages loads for a name, which may be that of a class."""
     package, _, member = name.rpartition(".")
     if package not in ("workbench", "workbench.mechanisms", "workbench.datasets"):
         return []
@@ -251,7 +251,7 @@ def _spec(name: str) -> Any:
 
 
 def _text(path: Path) -> str:
-    """A source as text; the hash of a compiled module."""
+    """Return a source as text, or the hash of a compiled module."""
     if path.suffix == ".py":
         return path.read_text(encoding="utf-8", errors="replace")
     return _sha256(path)
@@ -265,7 +265,7 @@ def _is_young(path: Path) -> bool:
 
 
 def data_states(dataset: Any, store: Path) -> list[str]:
-    """The content of a dataset's files, by name, or of its data where it names no files.
+    """Return the content of a dataset's files by name, or of its data if it names no files.
 
     A copy of a file with the same name has the same state. A class of another package that has no `files`
     and does not say that it is a twin or a generator is loaded.
@@ -285,7 +285,10 @@ def data_states(dataset: Any, store: Path) -> list[str]:
 
 
 def located(file: Any) -> Path:
-    """Where a dataset's file is, or the archive that holds it; a FileNotFoundError if it is nowhere."""
+    """Return the path of a dataset's file, or of the archive that holds it.
+
+    FileNotFoundError if there is none.
+    """
     path = Path(file.find() if hasattr(file, "find") else file)
     for place in (path, *path.parents):
         if place.is_file():
@@ -294,7 +297,7 @@ def located(file: Any) -> Path:
 
 
 def _file_state(file: Any, store: Path) -> str:
-    """A file's name and the hash of its content; of one in an archive that of the archive."""
+    """Return a file's name and the hash of its content, or of the archive that holds it."""
     name = getattr(file, "name", file)
     try:
         path = str(located(file).resolve())
@@ -305,7 +308,7 @@ def _file_state(file: Any, store: Path) -> str:
 
 
 def state(name: str, store: Path | None = None) -> str:
-    """The state of an input now: the hash of a file, or the version of a distribution.
+    """Return the present state of an input: the hash of a file, or the version of a distribution.
 
     Large files are hashed once for each size and time of change, which `store` keeps.
     """

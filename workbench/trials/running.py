@@ -1,4 +1,4 @@
-"""Running a sweep, and the store that keeps the rows of each trial."""
+"""Runs of a sweep, and the store that keeps the rows of each trial."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _version = cache(version)  # it reads a file, and every trial asks
 def row_file(
     trial: Trial, sweep: Sweep, store: Path, data: Sequence[str] | None = None
 ) -> Path | None:
-    """Where a trial's rows are kept; None if code that is in no module's file decides them.
+    """Return the file for a trial's rows, or None if code outside any module's file determines them.
 
     `data` is what `inputs.data_states` says of the trial's dataset, where it has been asked before.
     """
@@ -66,7 +66,7 @@ def row_file(
 
 
 def read_rows(file: Path | None) -> list[dict[str, Any]]:
-    """Rows kept earlier, since the time that ROWS_SINCE names; none if they cannot be read."""
+    """Return rows kept since the time in ROWS_SINCE, or none if they cannot be read."""
     try:
         if file is None or file.stat().st_mtime < float(os.environ.get(ROWS_SINCE, 0)):
             return []
@@ -76,7 +76,7 @@ def read_rows(file: Path | None) -> list[dict[str, Any]]:
 
 
 def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
-    """Keep rows: all of them or, if the process is killed meanwhile, none."""
+    """Store rows: all of them or, if the process is killed meanwhile, none."""
     _clean(file.parent)
     try:
         with closing(Draft(file, clean=False)) as draft:
@@ -90,7 +90,7 @@ def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
 
 @cache
 def _clean(store: Path) -> None:
-    """Remove what processes that were killed left half-written; once, since a store holds many files."""
+    """Remove what killed processes left half-written, once, because a store holds many files."""
     remove_drafts(store)
 
 
@@ -105,7 +105,7 @@ _tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", defaul
 
 @contextmanager
 def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Have `tell(done, of)` called after each trial that is measured inside the block."""
+    """Call `tell(done, of)` after each trial that is measured inside the block."""
     token = _tell.set(tell)
     try:
         yield
@@ -166,7 +166,10 @@ def run(
 
 @cache
 def _cluster(address: str, insecure: bool) -> Executor:
-    """Of this process, connected once. No name of it stands in an import: a cluster decides no rows."""
+    """Return the cluster of this process, connected once.
+
+    No import names it, because a cluster decides no rows.
+    """
     return import_module("workbench.owner.scale.dask").connect(address, insecure=insecure)
 
 
@@ -204,7 +207,7 @@ def _measure_all(
 def _measure_elsewhere(
     executor: Executor, data: Any, tasks: list[tuple[Trial, Path | None]], sweep: Sweep
 ) -> Iterator[list[dict[str, Any]]]:
-    """The rows of each trial, kept here: a worker needs no folder of ours."""
+    """Return the rows of each trial, which are stored here, so that workers need no folder of ours."""
     if hasattr(executor, "share"):
         data = executor.share(data)
     how = (sweep.metrics, sweep.estimators, None)
@@ -221,7 +224,7 @@ def _measure_elsewhere(
 
 
 def _measure_alone(*arguments: Any) -> list[dict[str, Any]]:
-    """`_measure` in one of several processes, which takes one thread."""
+    """Call `_measure` in one of several processes, with one thread."""
     with limited_threads(1):
         return _measure(*arguments)
 
@@ -233,7 +236,7 @@ def _measure(
     estimators: Sequence[Any],
     file: Path | None,
 ) -> list[dict[str, Any]]:
-    """The rows of one trial, kept in `file` if there is one."""
+    """Return the rows of one trial, and store them in `file` if there is one."""
     start = perf_counter()
     release = trial.release(data)
     seconds = perf_counter() - start
@@ -260,7 +263,7 @@ def _measure(
 
 
 def _own_rows(measured: float | pd.DataFrame) -> list[dict[str, Any]]:
-    """What a metric adds to a trial's columns: a row, or as many as its table has."""
+    """Return what a metric adds to a trial's columns: one row, or one for each row of its table."""
     if hasattr(measured, "to_dict"):
         return measured.to_dict("records")
     return [{"value": measured}]

@@ -1,4 +1,4 @@
-"""Trials, sweeps of them, and mechanisms and metrics as columns of their rows."""
+"""Trials, sweeps of trials, and mechanisms and metrics as columns of their rows."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def mechanism_columns(mechanism: Any) -> dict[str, Any]:
-    """A mechanism as columns: its class, its name in figures, its budget, its fields."""
+    """Return a mechanism as columns: its class, its name in figures, its budget, and its fields."""
     names = {"mechanism": _class_names(mechanism), "mechanism_name": series_name(mechanism)}
     budget = {f.name: getattr(mechanism.budget, f.name) for f in fields(mechanism.budget)}
     return names | budget | _field_columns(mechanism)
 
 
 def _field_columns(x: Any) -> dict[str, Any]:
-    """The fields of a mechanism, and of one that it wraps, as columns: plain ones, or their text."""
+    """Return the fields of a mechanism, and of one that it wraps, as columns with plain values or text."""
     columns: dict[str, Any] = {}
     for f in fields(x):
         value = getattr(x, f.name)
@@ -43,7 +43,7 @@ def _field_columns(x: Any) -> dict[str, Any]:
 
 
 def _class_names(mechanism: Any) -> str:
-    """The class, and the class it wraps."""
+    """Return the class, and the class that it wraps."""
     name = type(mechanism).__name__
     inner = getattr(mechanism, "mechanism", None)
     return name if inner is None else f"{name}({_class_names(inner)})"
@@ -53,7 +53,7 @@ _METRIC_FIELDS = {"of": "of", "direction": "direction", "k": "top"}  # FPA has a
 
 
 def metric_columns(metric: Any) -> dict[str, Any]:
-    """A metric as columns: its name, its weights, what it counts, its workload."""
+    """Return a metric as columns: its name, its weights, what it counts, and its workload."""
     columns = {"metric": type(metric).__name__, "weights": getattr(metric, "weights", None)}
     for name, column in _METRIC_FIELDS.items():
         if hasattr(metric, name):
@@ -74,7 +74,7 @@ class Dataset(Protocol):
     truth_public: bool
 
     def load(self) -> Any:
-        """The private data, with its bound."""
+        """Return the private data, with its bound."""
 
 
 Metric = Callable[[Any, Any], "float | pd.DataFrame"]
@@ -116,7 +116,7 @@ class Trial:
     seed: int
 
     def release(self, data: Any) -> Release:
-        """Run it on the loaded data, on noise that anyone can replay: simulated, not publishable."""
+        """Run the mechanism on loaded data with noise that anyone can replay. The release is simulated."""
         entropy = int(hashlib.sha256(repr(self).encode()).hexdigest()[:32], 16)
         return self.mechanism(data, np.random.default_rng(entropy))
 

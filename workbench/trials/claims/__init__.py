@@ -1,4 +1,4 @@
-"""What a paper says its figure shows, statement by statement, checked on rows, and what was found.
+"""Statements of a paper about its figures, checked on rows, and findings that rest on them.
 
 A statement's words become numbers before the first run: *about, comparable, alike* = within 1.25×;
 *often, generally* = at three quarters of the points; *in all cases* = everywhere; *can* = somewhere;

@@ -1,4 +1,4 @@
-"""Claims of a paper as statements, what checks find, and verdicts."""
+"""Claims of a paper as statements, results of checks, and verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def decide(holds: bool, fails: bool) -> bool | None:
-    """True where it surely holds, False where it surely fails, None where more seeds decide.
+    """Return True if a statement surely holds, False if it surely fails, and None if more seeds are needed.
 
     >>> decide(True, False), decide(False, True), decide(False, False)
     (True, False, None)
@@ -27,7 +27,7 @@ def decide(holds: bool, fails: bool) -> bool | None:
 
 
 def decide_all(parts: Iterable[bool | None]) -> bool | None:
-    """Combine parts: one that fails decides, one that is undecided leaves the whole undecided.
+    """Combine parts: one that fails decides, and one that is undecided leaves the whole undecided.
 
     >>> decide_all([True, True]), decide_all([True, None, False]), decide_all([True, None])
     (True, False, None)
@@ -54,12 +54,12 @@ _OF = {True: HOLDS, False: DIFFERS, None: UNDECIDED}
 
 
 class MissingPoints(ValueError):
-    """Rows lack points that a check is about: a figure need not draw what its paper does not print."""
+    """Rows lack points that a check needs. A figure need not draw what its paper does not print."""
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Outcomes of a statement by the value of a parameter that the paper does not print.
+    """Outcomes of a statement for each value of a parameter that the paper does not print.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Strip:
 
     @property
     def outcomes(self) -> set[bool | None]:
-        """Outcomes at all values."""
+        """Return the outcomes at all values."""
         return {holds for _, holds in self.holds}
 
     def __str__(self) -> str:
@@ -137,7 +137,7 @@ class Finding:
 
     @property
     def outcome(self) -> str:
-        """Outcome of one look at the rows."""
+        """Return the outcome of one look at the rows."""
         if not self.testable:
             return UNTESTABLE
         if self.strip is not None and self.strip.outcomes >= {True, False}:
@@ -197,7 +197,7 @@ class Statement:
             raise ValueError(f"statement {self.id} has a check, and is said to be untestable")
 
     def find(self, looks: Sequence[pd.DataFrame], level: float) -> Finding:
-        """Return the first of several looks that decides the statement, else the last.
+        """Return the first of several looks that decides the statement, or else the last.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Claim:
 
     @classmethod
     def of_one(cls, id: str, says: str, check: Check) -> Claim:
-        """A sentence that is one statement, as a figure of no paper makes it."""
+        """Make a claim with one statement, for a figure that is in no paper."""
         return cls(id, "", says, (Statement(id, says, check),))
 
     def judge(
@@ -252,7 +252,7 @@ class Claim:
         level: float,
         has_file: Callable[[str], bool] = lambda name: True,
     ) -> list[Verdict]:
-        """A verdict on each statement.
+        """Return a verdict on each statement.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class Claim:
         finding: Finding | None = None,
         why: str | Sequence[str] = "",
     ) -> Verdict:
-        """The verdict on one of its statements."""
+        """Return the verdict on one of the statements."""
         finding = finding or Finding(None, "")
         measured = [finding.measured]
         if finding.strip is not None:
@@ -313,12 +313,12 @@ class Claim:
         )
 
     def not_judged(self, why: str) -> list[Verdict]:
-        """The verdicts of a run that is not on the paper's path."""
+        """Return the verdicts of a run with other parameters than the paper's."""
         return [self.verdict(each, NOT_JUDGED, why=why) for each in self.statements]
 
 
 def _round(runs: float) -> int:
-    """Upwards, to two digits."""
+    """Round upwards, to two digits."""
     from math import ceil, floor, log10
 
     step = 10 ** max(0, floor(log10(max(runs, 1))) - 1)
@@ -367,7 +367,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Printed:
-    """A number, or a range of numbers, as a paper prints it: `low` to `high`, reading error included.
+    """Number or range of numbers that a paper prints: `low` to `high`, with the reading error.
 
     `at` is its place on the other axis, a number or a name, or `over` the stretch of that axis that
     it is about (neither: all of it); `value` is the number itself if it is one, `axis` the axis that
@@ -400,7 +400,7 @@ class Printed:
     def approximately(
         cls, says: str, value: float, error: float = 0.0, **place: Any
     ) -> Printed:
-        """ "About `value`": within 1.25× of it, or what rounds to it (± `error`) as printed.
+        """Return "about `value`": within 1.25× of it, or what rounds to it (± `error`) as printed.
 
         >>> Printed.approximately("around 5 %", 0.05, 0.005)
         Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
@@ -410,12 +410,12 @@ class Printed:
         return cls(says, low, high, value=value, **place)
 
     def covers(self, measured: float) -> bool:
-        """Return whether a measured number agrees with it."""
+        """Return whether a measured number agrees with the printed one."""
         return bool(self.low <= measured <= self.high)
 
 
 def left_open(verdict: Verdict, why: str) -> Verdict:
-    """The verdict of a run that shows which way it leans, and cannot decide."""
+    """Return the verdict of a run that shows a tendency and cannot decide."""
     if verdict.outcome not in (HOLDS, DIFFERS, DEPENDS) or verdict.mark:
         return verdict
     whys = "; ".join(filter(None, (why, verdict.why)))
@@ -423,7 +423,7 @@ def left_open(verdict: Verdict, why: str) -> Verdict:
 
 
 def to_frame(verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """Verdicts as a table, a line a statement."""
+    """Return verdicts as a table with one row per statement."""
     import pandas as pd
 
     columns = "id claim says page outcome mark measured why by_value printed".split()
@@ -436,7 +436,7 @@ def verdict_table(
     caption: str = "What the paper says, judged",
     beside: Mapping[str, Sequence[str]] | None = None,
 ) -> Styler:
-    """Verdicts for a notebook, a line a statement: its words and page, its tick, what was measured.
+    """Return verdicts for a notebook, one row per statement: its words and page, its mark, and the number.
 
     Parameters
     ----------
@@ -473,7 +473,7 @@ def verdict_table(
 
 
 def compare_with_paper(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
-    """Printed numbers and ours, side by side: one line each of what it is, the number, the finding."""
+    """Compare printed numbers with ours: one row each with its description, the number and the finding."""
     import pandas as pd
 
     rows = [

@@ -34,7 +34,7 @@ FOLLOWS_FROM_SEED = ("value", "seconds", "released", "by_theorem", "trial")
 def confidence_intervals(
     rows: pd.DataFrame, by: str | list[str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Mean of `value` over seeds at each point, with its t interval: columns mean, low, high, seeds.
+    """Return the mean of `value` over seeds at each point, with its t interval: columns mean, low, high, seeds.
 
     Parameters
     ----------
@@ -62,7 +62,9 @@ def confidence_intervals(
 
 
 def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
-    """A ValueError where a mean would be over more than seeds: it names what else rows differ in."""
+    """Raise a ValueError that names other columns in which rows differ, if a mean would be over more than
+    seeds.
+    """
     run = [*by, "seed"] if "seed" in rows else by
     again = rows.duplicated(run, keep=False)
     if not again.any():
@@ -84,7 +86,7 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
 
 
 def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -> pd.DataFrame:
-    """The `confidence_intervals` over `by` of the rows whose columns equal what `where` says."""
+    """Return the `confidence_intervals` over `by` of the rows whose columns equal the values in `where`."""
     for column, x in where.items():
         rows = rows[rows[column] == x]
     if rows.empty:
@@ -114,7 +116,7 @@ def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
 def interpolate_log_log(
     x: Sequence[float], y: Sequence[float]
 ) -> Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]]:
-    """The function through the points (x, y): straight on logarithmic axes, NaN beyond the ends.
+    """Return the function through the points (x, y), straight on logarithmic axes and NaN beyond the ends.
 
     `x` must increase; where a `y` is 0, so is the function up to its neighbours. The function can be
     pickled.
@@ -149,7 +151,7 @@ SAME = 1e-12  # numbers that differ by less, relatively, differ by rounding
 
 @dataclass(frozen=True)
 class Intervals:
-    """A number at each point, known as well as repetitions tell.
+    """Numbers at points, with confidence intervals from repetitions.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ class Intervals:
         object.__setattr__(self, "at", cache(self.at))  # checks ask for a level again
 
     def __len__(self) -> int:
-        """How many points."""
+        """Return the number of points."""
         return len(self.at(0.5))
 
     def over(self, law: pd.Series | float) -> Intervals:
@@ -207,7 +209,7 @@ def paired_ratios(
 
 
 def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
-    """The rows whose columns equal what `where` says.
+    """Return the rows whose columns equal the values in `where`.
 
     Parameters
     ----------
@@ -249,7 +251,7 @@ def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals
 
 
 def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
-    """Numbers that are computed and not measured, by point: known exactly."""
+    """Return numbers by point that are computed and not measured, so they are known exactly."""
     if numbers.empty:
         raise MissingPoints("there are no points")
     values = numbers.to_numpy()
@@ -274,7 +276,7 @@ def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
 
 
 def _by_seed(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> pd.DataFrame:
-    """The values of a series: a line a point, a column a seed, NaN where one was not run."""
+    """Return the values of a series: one row per point, one column per seed, NaN if a seed was not run."""
     import pandas as pd
 
     by = [by] if isinstance(by, str) else [*by]
@@ -308,14 +310,17 @@ def _by_seed(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> pd.Dat
 
 
 def _log_ratio(ours: np.ndarray, other: np.ndarray) -> Float[np.ndarray, "points seeds"]:
-    """Of values >= 0, with what the head of this file says of zeros and infinities."""
+    """Return the logarithm of ratios of values >= 0.
+
+    The head of this file says how it treats zeros and infinities.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(ours) - np.log(other)
     return np.where(ours == other, 0.0, logs)
 
 
 def _of_logs(points: pd.Index, logs: np.ndarray) -> Intervals:
-    """The intervals of ratios, of their logarithms by point and seed."""
+    """Return the intervals of ratios from their logarithms by point and seed."""
     if np.isnan(logs).all():
         raise MissingPoints("the two have no point and seed in common")
     return Intervals(partial(_table, points, partial(_student, logs, logs=True), True))
@@ -334,7 +339,7 @@ def _table(
 
 
 def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray, ...]:
-    """Of each line the mean, its interval, and how many runs; where that is not fit, of the median."""
+    """Return the mean of each row, its interval and the number of runs, or the median if t does not apply."""
     from scipy.special import stdtrit  # scipy.stats takes a third of a second
 
     centre, error, runs = _moments(samples)
@@ -348,7 +353,7 @@ def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray,
 
 
 def _moments(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each line the mean, its standard error, NaN where there is none, and the number of runs."""
+    """Return the mean of each row, its standard error (NaN if there is none) and the number of runs."""
     runs = (~np.isnan(samples)).sum(axis=1)
     with np.errstate(all="ignore"):
         centre = np.nansum(samples, axis=1) / runs
@@ -358,7 +363,7 @@ def _moments(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _median(ordered: np.ndarray, level: float) -> tuple[float, float, float]:
-    """The median of ordered samples and its interval, which the sign test gives."""
+    """Return the median of ordered samples, and its interval from the sign test."""
     from scipy.special import bdtr
 
     runs = len(ordered)

@@ -1,4 +1,4 @@
-"""How far a release is from the truth: values that take (truth, estimate) and give a number.
+"""Metrics: values that take (truth, estimate) and return a number for the distance between them.
 
 Both sides answer the same workload. An error against the truth is an exact function of private data,
 so metrics refuse unless the table is public or says `truth_public`.

@@ -17,7 +17,7 @@ from workbench.value import Bool, Float, Int, parameter, value
 
 
 def refuse_private(truth: SparseTable | Interactions | Records) -> None:
-    """A ValueError unless the truth may be shown beside a release."""
+    """Raise a ValueError unless the truth may be shown next to a release."""
     if truth.bound is not PUBLIC and not truth.truth_public:
         raise ValueError(
             "this table does not say truth_public: an error against it is an exact function of private "
@@ -26,7 +26,7 @@ def refuse_private(truth: SparseTable | Interactions | Records) -> None:
 
 
 def refuse_other_domain(truth: SparseTable | Interactions | Records, estimate: Any) -> None:
-    """A ValueError if the estimate is over another domain than the truth."""
+    """Raise a ValueError if the estimate is over another domain than the truth."""
     domain = getattr(estimate, "domain", truth.domain)
     if domain != truth.domain:
         ours = " × ".join(domain.attributes)
@@ -56,7 +56,7 @@ def _answers(
 
 
 def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " queries"]) -> float:
-    """The root of the mean squared error over queries.
+    """Return the root of the mean squared error over queries.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def coverage(
     errors: Float[np.ndarray, " queries"],
     exact: Float[np.ndarray, " queries"],
 ) -> float:
-    """The fraction of queries whose exact answer lies within its error bar.
+    """Return the fraction of queries whose exact answer is within its error bar.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def coverage(
 
 @value
 class _WorkloadMetric:
-    """What metrics of the answers to one workload have in common."""
+    """Base of metrics that compare the answers to one workload."""
 
     workload: Recipe
     weights: str = parameter("unbiased", choices=("unbiased", "raw"))
@@ -147,7 +147,7 @@ class MedianRelativeError(_WorkloadMetric):
 
 @value
 class MeanSignedError(_WorkloadMetric):
-    """Mean over queries of estimate − truth, in counts: what is left is bias."""
+    """Mean over queries of estimate − truth, in counts. It measures bias."""
 
     def _mean(self, pair: _AnswerPair) -> float:
         return pair.deviations.mean()
@@ -192,7 +192,7 @@ class SquaredError:
 
 @value
 class HeldCells:
-    """The fraction of the truth's non-empty cells that the release names."""
+    """Fraction of the truth's non-empty cells that the release names."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
         """Compare the cells that are not empty with those that were released.
@@ -225,7 +225,7 @@ class HeldCells:
 
 
 class MatchedStrings(NamedTuple):
-    """The different synthetic strings: how often each appears, and how often in the corpus."""
+    """Different synthetic strings, with their numbers of copies there and in the corpus."""
 
     keys: Keys
     counts: Int[np.ndarray, " strings"]
@@ -233,14 +233,14 @@ class MatchedStrings(NamedTuple):
 
     @property
     def recovered(self) -> Int[np.ndarray, " strings"]:
-        """How many copies of the corpus's are found, each once."""
+        """Return how many copies in the corpus are found, each once."""
         return np.minimum(self.counts, self.corpus_counts)
 
 
 def match_strings(
     truth: Records, estimate: Leaves | Records, prefixes: bool = False
 ) -> MatchedStrings:
-    """The different synthetic strings, and which of them a corpus has.
+    """Return the different synthetic strings, and which of them a corpus has.
 
     A leaf whose string has not ended stands for a beginning, of which nobody knows how it goes on.
 
@@ -288,7 +288,7 @@ def match_strings(
 
 
 def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
-    """Which leaves are whole strings: those that cannot be split."""
+    """Return which leaves are whole strings, because they cannot be split."""
     ended = np.zeros(len(leaves), bool)
     for level in np.unique(leaves.levels):
         at_level = leaves.levels == level
@@ -298,7 +298,7 @@ def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
 
 @value
 class RecoveredFraction:
-    """The fraction of a corpus of strings that is found in synthetic ones, each copy once.
+    """Fraction of a corpus of strings that is found among synthetic ones, each copy once.
 
     It is of those strings that the corpus has `low` to `high` times. `prefixes`: see `match_strings`.
     """

@@ -1,4 +1,4 @@
-"""Errors of released counts of items and edges, by their source."""
+"""Errors of released counts of items and edges, split by their source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CountPair(NamedTuple):
 
 
 def count_pair(truth: Interactions, estimate: Any, of: str) -> CountPair:
-    """The counts of both sides; the estimate is what was released, or records."""
+    """Return the counts of both sides. The estimate is a release, or records."""
     refuse_private(truth)
     refuse_other_domain(truth, estimate)
     return CountPair(_counts(truth, of), _counts(estimate, of))
@@ -39,12 +39,12 @@ def _counts(data: Any, of: str) -> Float[np.ndarray, "..."]:
 
 
 def _of() -> Any:
-    """The field of a metric that is about one of two tables."""
+    """Return the field that says which of two tables a metric compares."""
     return parameter("items", choices=("items", "edges"), doc="counts to compare")
 
 
 class _CountMetric:
-    """What metrics of the counts of items or edges have in common."""
+    """Base of metrics that compare counts of items or edges."""
 
     of: str
 
@@ -130,7 +130,7 @@ def _divergence(p: Float[np.ndarray, "..."], q: Float[np.ndarray, "..."]) -> flo
 
 @value
 class TopPrecision(_CountMetric):
-    """The fraction of the k highest released counts that are among the k highest true ones.
+    """Fraction of the k highest released counts that are among the k highest true ones.
 
     Edges: of the items in each context, averaged over contexts. Where counts tie at the k-th place, on
     either side, the metric is its mean if they were put in random order, independently on both sides.
@@ -152,7 +152,7 @@ class TopPrecision(_CountMetric):
 def _chance_in_top(
     counts: Float[np.ndarray, "items lists"], k: int
 ) -> Float[np.ndarray, "items lists"]:
-    """The chance that an item is among the k highest of its list, ties being in random order."""
+    """Return the probability that an item is among the k highest of its list, with ties in random order."""
     last = np.partition(counts, -k, axis=0)[-k]
     above = counts > last
     tied = counts == last
@@ -169,7 +169,7 @@ class ContextShare:
     context: int = parameter(low=0, integer=True, doc="code of the context")
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """The share of one context; the truth only says whether it may be shown.
+        """Return the share of one context. The truth only says whether it may be shown.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class SampledSize:
     """Fraction of the records that are kept. The estimate is the result of `bounded_data`."""
 
     def __call__(self, truth: Interactions, estimate: Interactions) -> float:
-        """Compare how many records there are.
+        """Compare the numbers of records.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ _BLOCK = 1 << 22  # records
 def weighted_counts(
     truth: Interactions, weights: Float[np.ndarray, " users"], of: str = "items"
 ) -> Float[np.ndarray, " counts"]:
-    """Σ over records of what each of its user weighs, by item or by edge.
+    """Return Σ over records of the weight of each one's user, by item or by edge.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def weighted_counts(
 def sampling_error(
     truth: Interactions, ls: Iterable[float], of: str = "items"
 ) -> Float[np.ndarray, " ls"]:
-    """Mean over items, or edges, of the squared error if l random records of each user are counted.
+    """Return the mean over items or edges of the squared error if l random records per user are counted.
 
     Exact for this data; the variance of noise comes on top. A user with t > l records, a share p of
     them of one item, loses (t − l)·p of it on average, with the variance l·p·(1 − p)·(t − l)/(t − 1) of
@@ -315,7 +315,7 @@ def sampling_error(
 
 
 def _concentration(truth: Interactions, of: str) -> Float[np.ndarray, " users"]:
-    """Of each user, Σ over items (edges) of the squared share of their records that it has."""
+    """Return, for each user, Σ over items (edges) of the squared share of the user's records."""
     sizes = truth.records_per_user()
     if getattr(truth.bound, "linf", None) == 1:
         return 1 / sizes
@@ -420,7 +420,7 @@ def error_parts(
 
 
 def _deciles(data: Interactions) -> Int[np.ndarray, " items"]:
-    """The tenth of each item by true count, 9 for the most popular."""
+    """Return the tenth of each item by true count, 9 for the most popular."""
     items = data.domain.shape[0]
     rank = np.empty(items, np.int64)
     rank[np.argsort(data.item_counts(), kind="stable")] = np.arange(items)
@@ -430,7 +430,7 @@ def _deciles(data: Interactions) -> Int[np.ndarray, " items"]:
 def _squared_errors(
     exact: np.ndarray, kept: np.ndarray, released: np.ndarray
 ) -> dict[str, Float[np.ndarray, "..."]]:
-    """The parts of each count's squared error, and the whole of it."""
+    """Return the parts of each count's squared error, and the whole of it."""
     clipped = np.maximum(released, 0)
     return {
         "dropped": (kept - exact) ** 2,

@@ -32,7 +32,7 @@ class EarthMover:
     seed: int = parameter(0, 0, integer=True, doc="seed that draws the points")
 
     def __call__(self, truth: Records, estimate: Any) -> float:
-        """The sum over all levels.
+        """Return the sum over all levels.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class EarthMover:
         return float(self.levels(truth, estimate).sum())
 
     def levels(self, truth: Records, estimate: Any) -> Float[np.ndarray, " levels"]:
-        """The part of each level, the root's first.
+        """Return the part of each level, the root's first.
 
         Parameters
         ----------
@@ -98,20 +98,20 @@ class EarthMover:
 
 
 def _public_records(data: Any, seed: int = 0) -> Records:
-    """Records that may be compared: the synthetic ones of an estimate, or those that are public."""
+    """Return records that may be compared: the synthetic ones of an estimate, or public ones."""
     records = data if isinstance(data, Records) else data.synthetic(seed)
     refuse_private(records)
     return records
 
 
 def _copies(records: Records) -> Int[np.ndarray, " records"]:
-    """How many copies of each; none where each is one."""
+    """Return the number of copies of each record, or None if each has one."""
     return np.empty(0, np.int64) if records.counts is None else records.counts
 
 
 @njit(cache=True, nogil=True)
 def _add_differences(a, many, b, others, word, width, apart):
-    """One pass over both sides, in the order of keys, with a running sum for the node at each level."""
+    """Pass once over both sides, in the order of keys, with a running sum for the node at each level."""
     i, j, depth = 0, 0, apart.size - 1
     sums, high, low = np.zeros(depth + 1, np.int64), np.uint64(0), np.uint64(0)
     while i < a.shape[1] or j < b.shape[1]:
@@ -153,20 +153,20 @@ _SLACK = 1.001
 
 
 class Commutes(NamedTuple):
-    """Homes and workplaces (latitude, longitude, latitude, longitude) in degrees, and copies of each."""
+    """Homes and workplaces (latitude, longitude, latitude, longitude) in degrees, with copies of each."""
 
     points: Float[np.ndarray, "n 4"]
     counts: Int[np.ndarray, " n"]
 
 
 class _Distances(NamedTuple):
-    """Distances in km, ascending, and how many have each."""
+    """Distances in km, ascending, and how many commutes have each."""
 
     kilometres: Float[np.ndarray, " n"]
     counts: Int[np.ndarray, " n"]
 
     def fraction_within(self, at: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
-        """The fraction of the commutes that are at most so long; NaN if there are none."""
+        """Return the fraction of the commutes that are at most so long, NaN if there are none."""
         if not len(self.counts):
             return np.full(at.shape, np.nan)
         ends = np.append(0, np.cumsum(self.counts))
@@ -179,7 +179,7 @@ def great_circle(
     lat2: Float[np.ndarray, " n"] | float,
     lon2: Float[np.ndarray, " n"] | float,
 ) -> Float[np.ndarray, " n"]:
-    """Distances on the globe, by the haversine formula.
+    """Return distances on the globe, by the haversine formula.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def great_circle(
 
 @value
 class CommuteDistances:
-    """Kolmogorov's distance of commutes from a place: the largest gap of two distribution functions.
+    """Kolmogorov distance of commutes from a place: the largest gap between two distribution functions.
 
     Of records (home latitude, home longitude, work latitude, work longitude, in degrees) those with a
     home within `radius` of the place, and how far away they work, on the globe. `seed` places synthetic
@@ -240,7 +240,7 @@ class CommuteDistances:
         return float(gaps.max())
 
     def cdf(self, data: Any, at: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The distribution function of the commutes of those who live there.
+        """Return the distribution function of the commutes of people who live there.
 
         Parameters
         ----------
