@@ -128,34 +128,28 @@ class Prefixes(Hierarchy):
 @njit(cache=True, nogil=True)
 def _packed(codes, starts, table, radix, depth, split, keys, why):
     inside = 0
-    base = np.uint64(radix)
-    past = table.size - 1
     for i in range(why.size):
         start = starts[i]
         end = starts[i + 1]
-        first = np.uint64(0)
-        second = np.uint64(0)
-        strange = np.uint16(0)
-        used = min(end, start + depth)
-        for at in range(start, min(used, start + split)):
-            digit = table[min(codes[at], past)]
-            strange |= digit
-            first = first * base + np.uint64(digit)
-        for at in range(start + split, used):
-            digit = table[min(codes[at], past)]
-            strange |= digit
-            second = second * base + np.uint64(digit)
-        for at in range(used, end):
-            strange |= table[min(codes[at], past)]
-        why[i] = 2 if strange >> 15 else end > used
-        if why[i]:
-            continue
-        for _ in range(split - (used - start)):
-            first *= base
-        keys[0, inside] = first
-        if keys.shape[0] == 2:
-            for _ in range(depth - max(split, used - start)):
-                second *= base
-            keys[1, inside] = second
-        inside += 1
+        first, strange = _word(codes[start:end], 0, split, table, radix)
+        second, late = _word(codes[start:end], split, depth, table, radix)
+        beyond = _word(codes[start:end], depth, end - start, table, radix)[1]
+        why[i] = 2 if (strange | late | beyond) >> 15 else end - start > depth
+        if not why[i]:
+            keys[0, inside] = first
+            keys[-1, inside] = second if split < depth else first
+            inside += 1
     return inside
+
+
+@njit(cache=True, inline="always")
+def _word(codes, begin, stop, table, radix):
+    word = np.uint64(0)
+    strange = np.uint16(0)
+    for level in range(begin, stop):
+        digit = np.uint16(0)
+        if level < codes.size:
+            digit = table[min(codes[level], table.size - 1)]
+        strange |= digit
+        word = word * np.uint64(radix) + np.uint64(digit)
+    return word, strange

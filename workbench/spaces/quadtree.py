@@ -114,9 +114,13 @@ class Quadtree(Boxed):
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
         """The lowest cell of each node along every dimension, in cells of the finest level."""
-        corners = np.zeros((self.dims, nodes.shape[1]), np.int64)
-        _corners(nodes, self.depth, self.digits.first_word_levels, corners)
-        return corners
+        corners = np.zeros((self.dims, nodes.shape[1]), np.uint64)
+        places = np.arange(self.dims, dtype=np.uint64)[::-1, None]  # of a dimension's bit
+        for level, width in enumerate(self.digits.widths):
+            word = nodes[self.digits.word_of_level(level)]
+            corners <<= np.uint64(1)
+            corners |= word >> places + np.uint64(width.bit_length() - 1) & np.uint64(1)
+        return corners.view(np.int64)
 
     @property
     def axes(self) -> tuple[tuple[int, ...], ...]:
@@ -164,10 +168,7 @@ def _spread(dims: int) -> UInt64[np.ndarray, " 4096"]:
 def _morton(points, low, high, depth, split, apart, keys, why):
     n, dims = points.shape
     scale = 2.0**depth / (high - low)
-    step = np.uint64(_BITS * dims)
-    bits = np.uint64(_BITS)
     late = np.uint64(depth - split)
-    mask = np.uint64(2**_BITS - 1)
     rest = (np.uint64(1) << late) - np.uint64(1)
     last = 2**depth - 1
     inside = 0
@@ -181,22 +182,9 @@ def _morton(points, low, high, depth, split, apart, keys, why):
             cell = np.int64((x - low[j]) * scale[j])  # signed: processors convert it at once
             at = np.uint64(max(min(cell, last), 0))
             shift = np.uint64(dims - 1 - j)
-            head = at >> late
-            first |= apart[head & mask] << shift
-            if not late:
-                while head > mask:
-                    head = head >> bits
-                    shift = shift + step
-                    first |= apart[head & mask] << shift
-                continue
-            tail = at & rest
-            second |= apart[tail & mask] << shift
-            while (head | tail) > mask:
-                head = head >> bits
-                tail = tail >> bits
-                shift = shift + step
-                first |= apart[head & mask] << shift
-                second |= apart[tail & mask] << shift
+            first |= _apart(at >> late, dims, apart) << shift
+            if late:
+                second |= _apart(at & rest, dims, apart) << shift
         why[i] = outside
         if not outside:
             keys[0, inside] = first
@@ -206,14 +194,13 @@ def _morton(points, low, high, depth, split, apart, keys, why):
     return inside
 
 
-@njit(cache=True, nogil=True)
-def _corners(nodes, depth, split, out):
-    dims, n = out.shape
-    for i in range(n):
-        for level in range(depth):
-            word = 0 if level < split else 1
-            end = split if word == 0 else depth
-            digit = nodes[word, i] >> np.uint64((end - 1 - level) * dims)
-            for j in range(dims):
-                bit = np.int64(digit >> np.uint64(dims - 1 - j)) & 1
-                out[j, i] |= bit << (depth - 1 - level)
+@njit(cache=True, inline="always")
+def _apart(bits, dims, apart):
+    mask = np.uint64(2**_BITS - 1)
+    spread = apart[bits & mask]
+    shift = np.uint64(0)
+    while bits > mask:
+        bits = bits >> np.uint64(_BITS)
+        shift += np.uint64(_BITS * dims)
+        spread |= apart[bits & mask] << shift
+    return spread

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -58,11 +57,11 @@ class Taxonomy(Hierarchy):
     def __post_init__(self) -> None:
         rows = tuple((str(c), None if p is None else str(p)) for c, p in self.parents)
         object.__setattr__(self, "parents", rows)
-        twice, count = Counter(code for code, _ in rows).most_common(1)[0] if rows else ("", 0)
-        if count > 1:
-            raise ValueError(f"Taxonomy.parents: {twice!r} stands twice")
+        codes = Counter(code for code, _ in rows)
         reached = {code for path in self._paths for code in path}
         for code, parent in rows:
+            if codes[code] > 1:
+                raise ValueError(f"Taxonomy.parents: {code!r} stands twice")
             if code not in reached:
                 raise ValueError(
                     f"Taxonomy.parents: {code!r} belongs to {parent!r}, which is not in the list, or "
@@ -137,19 +136,16 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def _leaves(self) -> _Leaves:
-        depth = self.digits.depth
-        place: dict[str | None, int] = {}
-        for below in self._below.values():
-            place |= {code: i for i, code in enumerate(below)}
-        keys = np.zeros((self.digits.word_count, len(self._paths)), np.uint64)
-        codes = np.empty((depth + 1, len(self._paths)), object)
-        children = np.zeros(codes.shape, np.int64)
-        for leaf, path in enumerate(self._paths):
-            for level, (above, code) in enumerate(pairwise(path)):
-                step = np.uint64(place[code] * self.digits.widths[level])
-                keys[self.digits.word_of_level(level), leaf] += step
-                children[level, leaf] = len(self._below[above])
-            codes[:, leaf] = ("all", *path[1:], *path[-1:] * (depth + 1 - len(path)))
+        size = self.digits.depth + 1
+        paths = [(*path, *path[-1:] * (size - len(path))) for path in self._paths]
+        codes = np.array(paths, object).T
+        children = np.vectorize(lambda code: len(self._below.get(code, ())), [int])(codes)
+        place = {code: i for below in self._below.values() for i, code in enumerate(below)}
+        keys = np.zeros((self.digits.word_count, len(paths)), np.uint64)
+        for level, above in enumerate(codes[:-1]):
+            digits = np.vectorize(place.get, [int])(codes[level + 1])
+            keys = self.digits.child(level, keys, digits * (codes[level + 1] != above))
+        codes[0] = "all"
         return _Leaves(keys, codes, children)
 
     def _first_leaves(self, nodes: Keys) -> Int[np.ndarray, " n"]:
