@@ -56,15 +56,9 @@ COLUMNS = [
     [
         ('{"a": 2, "a": 3}', "'a' stands twice"),
         ('{"a": {"from": 0, "from": 1, "to": 2}}', "'from' stands twice"),
-        (
-            '{"a": {"from": 0, "to": 9, "step": "x"}}',
-            "a step other than 0.* got .0, 9, 'x'",
-        ),
-        (
-            '{"a": {"from": 0, "to": 9, "step": 0}}',
-            r"step other than 0, if any; got \(0, 9, 0\)",
-        ),
-        ('{"a": {"from": 9, "to": 0}}', "no number from 9 to 0"),
+        ('{"a": {"from": 0, "to": 9, "step": "x"}}', "step other than 0.* from 0 to 9 by 'x'"),
+        ('{"a": {"from": 0, "to": 9, "step": 0}}', "step other than 0.* from 0 to 9 by 0"),
+        ('{"a": {"from": 9, "to": 0}}', "leads from one to the other; got from 9 to 0 by 1"),
         ('{"a": {"from": 0}}', "need from and to"),
         (
             '{"a": {"from": 0.5, "to": 3}}',
@@ -132,15 +126,9 @@ COLUMNS = [
         ('{"a": {"cross": "x"}}', "cross = 'x' .* need a list"),
         ('{"a": {"cross": [1, 2]}}', "each with its column"),
         ('{"a": {"cross": [{"labels": ["x"]}, {"labels": ["y"]}]}}', "each with its column"),
-        (r'{"\udc80": 3}', r"Domain.attributes holds '\\udc80': need valid Unicode"),
-        (r'{"a": ["\udc80"]}', "labels: need valid Unicode"),
-        (r'{"a": {"map": {"\udc80": "x"}}}', "Map.map: need valid Unicode"),
-        (r'{"a": {"map": {"x": "\udc80"}}}', "Map.map: need valid Unicode"),
-        (r'{"a": {"labels": ["x"], "column": "\udc80"}}', "column = .* need valid Unicode"),
-        (
-            r'{"a": {"labels": ["x"], "missing_values": ["\udc80"]}}',
-            "missing_values = .* need valid Unicode",
-        ),
+        (r'{"\udc80": 3}', "surrogates not allowed"),
+        (r'{"a": ["\udc80"]}', "surrogates not allowed"),
+        (r'{"a": {"map": {"x": "\udc80"}}}', "surrogates not allowed"),
         ('{"a": [1e999, 1.0]}', "all finite numbers"),
         ('{"a": "FILL IN"}', "attribute 'a'.*filled in"),
         ('{"a": ["FILL IN"]}', "attribute 'a'.*filled in"),

@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.compiled import pd, pl
 from workbench.spaces.labels import Labels, of_one_kind
-from workbench.spaces.rules import DROPPED, REFUSED, Refusal, Rule, why_no_unicode
+from workbench.spaces.rules import DROPPED, REFUSED, Refusal, Rule
 from workbench.spaces.statements import (
     range_to_dict,
     read_json,
@@ -134,11 +134,10 @@ class Domain:
                 "need a list of names, all different, and a list of integers >= 1 as long"
             )
         for name in names:
-            need = why_no_unicode(name) if isinstance(name, str) else "need text"
-            if name in ("count", "noisy"):
-                need = "need another name, because releases have such a column"
-            if need is not None:
+            if not isinstance(name, str) or name in ("count", "noisy"):
+                need = "need text, and not the name of a column that releases have"
                 raise ValueError(f"Domain.attributes holds {shown(name)}: {need}")
+            name.encode()  # a ValueError for half of a surrogate pair, which no file can hold
         if max(shape) > MAX_CELLS:
             raise ValueError(
                 f"Domain.shape = {shape!r} is not allowed: need sizes up to {MAX_CELLS}"
@@ -213,20 +212,20 @@ class Domain:
         ValueError
             A value that is missing or has no label, where neither is stated.
         """
-        codes, kept = self._row_codes(columns)
-        for refused in self._refusals(columns, codes, kept):
-            found, row = next(iter(refused.examples.items()))
+        codes, kept, refused = self._row_codes(columns)
+        for first in refused:
+            found, row = next(iter(first.examples.items()))
             if refusal is not None:
-                raise refusal(row, refused.column, refused.need)
+                raise refusal(row, first.column, first.need)
             found = "nothing" if found is None else shown(found)
             raise ValueError(
-                f"column {shown(refused.column)}, row {row}: found {found}, need {refused.need}"
+                f"column {shown(first.column)}, row {row}: found {found}, need {first.need}"
             )
-        columns = iter(codes)
+        remaining = iter(codes)
         words = []
         for part in self.parts:
             keys: Any = 0
-            for (_, leaf), own in zip(part._leaves, columns, strict=False):
+            for (_, leaf), own in zip(part._leaves, remaining, strict=False):
                 own = own if kept is None else own[kept]
                 keys = keys * len(leaf.all_labels) + own.astype(np.int64)
             words.append(keys)
@@ -237,27 +236,25 @@ class Domain:
     ) -> tuple[list[Refusal], int]:
         """Return the values that `row_keys` would refuse per column, and the number of rows it would drop.
 
-        For the owner's eyes alone: it tells about the data.
+        Both describe private data, so only the owner may see them.
         """
-        codes, kept = self._row_codes(columns)
-        dropped = 0 if kept is None else int((~kept).sum())
-        return list(self._refusals(columns, codes, kept)), dropped
+        _, kept, refused = self._row_codes(columns)
+        return refused, 0 if kept is None else int((~kept).sum())
 
-    def _row_codes(self, columns: Any) -> tuple[list[np.ndarray], np.ndarray | None]:
-        """Codes of each column, and which rows no rule leaves out (None, if all)."""
+    def _row_codes(
+        self, columns: Any
+    ) -> tuple[list[np.ndarray], np.ndarray | None, list[Refusal]]:
+        """Codes of each column, which rows no rule leaves out (None, if all), and what is refused."""
         codes = [leaf.codes(columns[column]) for column, leaf in self._leaves]
         kept = None
         for own in codes:
             if own.min(initial=0) <= DROPPED:
                 kept = own != DROPPED if kept is None else kept & (own != DROPPED)
-        return codes, kept
-
-    def _refusals(
-        self, columns: Any, codes: list[np.ndarray], kept: np.ndarray | None
-    ) -> Iterator[Refusal]:
+        refused: list[Refusal] = []
         for (column, leaf), own in zip(self._leaves, codes, strict=True):
-            refused = own == REFUSED if kept is None else kept & (own == REFUSED)
-            yield from Refusal.of(column, leaf.need, columns[column], refused)
+            bad = own == REFUSED if kept is None else kept & (own == REFUSED)
+            refused += Refusal.of(column, leaf.need, columns[column], bad)
+        return codes, kept, refused
 
     @property
     def size(self) -> int:

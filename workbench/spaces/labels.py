@@ -23,7 +23,6 @@ from workbench.spaces.rules import (
     only,
     places_in_range,
     some,
-    why_no_unicode,
 )
 from workbench.value import Float, not_allowed, parameter, shown, value
 
@@ -42,8 +41,9 @@ def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
             "false"
         )
     if kinds == {str}:
-        if need := why_no_unicode("".join(labels)):
-            raise ValueError(f"labels: {need}")
+        "".join(
+            labels
+        ).encode()  # a ValueError for half of a surrogate pair, which no file can hold
     return labels
 
 
@@ -83,9 +83,9 @@ class Labels(Rule):
 
     def places(self, values: pl.Series) -> pl.Series:
         """Return the places of labels."""
-        if not isinstance(self.labels, range):
-            return self._texts.places(values)
-        return places_in_range(values, self.labels)
+        if isinstance(self.labels, range):
+            return places_in_range(values, self.labels)
+        return super().places(values)
 
 
 @value
@@ -140,10 +140,6 @@ class Map(Rule):
         assert self.labels is not None  # those that the map leads to, unless others were given
         places = {label: place for place, label in enumerate(self.labels)}
         return Texts({source: places[label] for source, label in self.map})
-
-    def places(self, values: pl.Series) -> pl.Series:
-        """Places of the labels that values lead to."""
-        return self._texts.places(values)
 
 
 @value

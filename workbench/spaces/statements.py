@@ -116,16 +116,14 @@ def _labels(
         return tuple(line.strip() for line in lines if line.strip())
     if labels is not None:
         return range(labels) if type(labels) is int else labels
-    numbers: Any = (ends.get("from"), ends.get("to"), step)
-    if not all(type(x) is int and abs(x) < 2**63 for x in numbers) or step == 0:
-        raise ValueError(
-            "need from and to, the first and the last integer, and a step other than 0, if any; got "
-            f"{shown(numbers)}"
-        )
-    first, last, step = numbers
-    if not (found := range(first, last + (1 if step > 0 else -1), step)):
-        raise ValueError(f"there is no number from {first} to {last} by steps of {step}")
-    return found
+    first, last = numbers = ends.get("from"), ends.get("to")
+    if all(type(x) is int and abs(x) < 2**63 for x in (*numbers, step)) and step:
+        if found := range(first, last + (1 if step > 0 else -1), step):
+            return found
+    raise ValueError(
+        "need from and to, the first and the last integer, and a step other than 0 that leads from one "
+        f"to the other; got from {shown(first)} to {shown(last)} by {shown(step)}"
+    )
 
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
