@@ -208,10 +208,9 @@ def _lglmf() -> pl.DataFrame:
             "place": integers(0, PLACES - 1),
             "count": integers(1, check_ins),
         }
-        places = _file(part).frame(columns)
-        if places["count"].sum() != check_ins:
-            found = f"found {places['count'].sum():,} check-ins, need {check_ins:,}"
-            raise ValueError(f"{_file(part).find()}: {found}")
+        file = _file(part)
+        places = file.frame(columns)
+        file.expect(places["count"].sum(), check_ins, "check-ins")
         each = places[np.repeat(np.arange(len(places)), places["count"])]
         region = pl.lit(regions).gather(pl.col("place"))
         parts.append(each.select(records("user", "place", region)))
@@ -233,7 +232,7 @@ def _regions() -> pl.Series:
         ).then(region)
         for region, (south, north, west, east) in enumerate(REGIONS.values())
     ]
-    places = file.frame(columns, pl.col("place"), pl.coalesce(regions).alias("region"))
-    if len(places) != PLACES or places["place"].n_unique() != PLACES:
-        raise ValueError(f"{file.find()}: need each place from 0 to {PLACES - 1} once")
+    region = pl.coalesce(regions).alias("region")
+    places = file.frame(columns, pl.col("place"), region, rows=PLACES)
+    file.expect(places["place"].n_unique(), PLACES, "different places")
     return places.sort("place")["region"]

@@ -71,10 +71,7 @@ class SnapDegrees(RealFile):
         ids = pl.col(LINE).str.extract_all(r"\d+").list.to_array(2).cast(pl.Array(pl.Int64, 2))
         edges = file.frame({LINE: EDGE}, ids).to_series().to_numpy()
         nodes, ends = np.unique(edges, return_inverse=True)
-        if len(nodes) != domain.size:
-            raise ValueError(
-                f"{file.find()} has edges of {len(nodes)} nodes; need {domain.size}"
-            )
+        file.expect(len(nodes), domain.size, "nodes")
         low, high = np.sort(ends.reshape(-1, 2), axis=1).T
         pairs = np.unique((low * len(nodes) + high)[low < high])
         ends = np.concatenate([pairs // len(nodes), pairs % len(nodes)])

@@ -87,9 +87,13 @@ class File:
         frames = (batch.frame.filter(where) for batch in self.rows(columns))
         parts = [frame.select(expressions or pl.all()) for frame in frames]
         found = sum(map(len, parts))
-        if not found or found != (rows or found):
-            raise ValueError(f"{self.find()}: found {found:,} rows, need {rows or 'some'}")
+        self.expect(found, rows or max(found, 1), "rows")
         return pl.concat(parts)
+
+    def expect(self, found: int, need: int, what: str) -> None:
+        """A ValueError if the file holds another number of something."""
+        if found != need:
+            raise ValueError(f"{self.find()}: found {found:,} {what}, need {need:,}")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Some columns in batches as text, with a progress bar where someone watches."""

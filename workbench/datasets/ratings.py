@@ -2,69 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 from typing import ClassVar
 
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.data.sources import Batch
+from workbench.data.sources import Layout
 from workbench.datasets.kinds import RecordsFile, differences, records
 from workbench.datasets.published import File
-from workbench.datasets.reading import LINE, LINES, TEXT, integers, labels, weekday
+from workbench.datasets.reading import LINE, LINES, integers, labels, matching, weekday
 from workbench.value import parameter, value
 
 # Movielens
 
 BANDS = ("under 25", "25-34", "above 34")
 GROUPS = tuple(f"{gender} {band}" for gender in "FM" for band in BANDS)
-SINCE = 788_918_400  # seconds: 1995, when there were no ratings yet; a number cut short is less
 USERS = 6040
 FILMS = range(1, 3953)
 RATINGS = 1_000_209
 AGES = {"1": 0, "18": 0, "25": 1, "35": 2, "45": 2, "50": 2, "56": 2}  # codes of users.dat
 
-_USER = integers(1, USERS)
-_FILM = integers(FILMS[0], FILMS[-1])
-_COLUMNS = {
-    "ratings.dat": {
-        "userId": _USER,
-        "movieId": _FILM,
-        "rating": integers(1, 5),
-        "timestamp": integers(SINCE, 2**32, "seconds since 1970, in or after 1995"),
-    },
-    "users.dat": {
-        "userId": _USER,
-        "gender": labels(("F", "M")),
-        "age": labels(tuple(AGES)),
-        "occupation": TEXT,
-        "zip": TEXT,
-    },
-    "movies.dat": {"movieId": _FILM, "title": TEXT, "genres": TEXT},
-}
 _HOW = (
     "save https://files.grouplens.org/datasets/movielens/ml-1m.zip in a folder movielens; it need not be "
     "unpacked"
 )
 
 
-class _File(File):
-    """A file whose fields two colons separate."""
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        for batch in super().batches((LINE,)):
-            lines = batch.frame[LINE]
-            others = lines.str.count_matches("::", literal=True) != len(columns) - 1
-            batch.refuse(others, LINE, "::".join(columns))
-            fields = lines.str.split_exact("::", len(columns) - 1)
-            frame = fields.struct.rename_fields([*columns]).struct.unnest()
-            yield batch._replace(frame=frame.select(pl.all().replace("", None)))
+def _file(name: str, *fields: str) -> File:
+    """A file of some fields, between which there are two colons, or of lines that are read whole."""
+    names = tuple(x for field in fields for x in (field, f"after {field}"))[:-1]
+    layout = Layout(names, ":") if fields else LINES
+    layout = layout._replace(encoding="latin-1")
+    return File("movielens", f"ml-1m/{name}", also=(name, "ml-1m"), how=_HOW, layout=layout)
 
 
-def _file(name: str) -> File:
-    layout = LINES._replace(encoding="latin-1")
-    return _File("movielens", f"ml-1m/{name}", also=(name, "ml-1m"), how=_HOW, layout=layout)
+_RATINGS = _file("ratings.dat", "userId", "movieId", "rating", "timestamp")
+_USERS = _file("users.dat", "userId", "gender", "age", "occupation", "zip")
+_FILMS = _file("movies.dat")
 
 
 @value
@@ -88,6 +64,7 @@ class MovieLens(RecordsFile):
     """
 
     cite: ClassVar[str] = "harper2015"
+    schema = (_RATINGS, _USERS, _FILMS)
     papers: ClassVar[tuple[str, ...]] = ("fan2015",)  # that use it
 
     version: str = parameter("1m", choices=("1m",), doc="published file")
@@ -97,14 +74,12 @@ class MovieLens(RecordsFile):
     once = True
     contexts = GROUPS
 
-    def files(self) -> tuple[File, ...]:
-        """Ratings, users with their groups, and the films with their titles."""
-        return tuple(map(_file, _COLUMNS))
-
     def titles(self) -> dict[int, str]:
         """Titles of the films by number."""
-        films = _file("movies.dat").frame(_COLUMNS["movies.dat"])
-        return dict(films.select("movieId", "title").iter_rows())
+        line = matching("^[0-9]+::.*::", "movieId::title::genres")
+        number, title = (pl.col(LINE).str.extract(x) for x in ("^([0-9]+)", "::(.*)::"))
+        films = _FILMS.frame({LINE: line}, number.cast(pl.Int64), title.alias("title"))
+        return dict(films.iter_rows())
 
     def remarks(self) -> tuple[str, ...]:
         """Differences between the file and what is published about it, if any."""
@@ -113,16 +88,18 @@ class MovieLens(RecordsFile):
         return differences(ours, {"users": USERS, "ratings": RATINGS})
 
     def _records(self) -> pl.DataFrame:
-        file = _file("ratings.dat")
-        ratings = file.frame(_COLUMNS["ratings.dat"])
-        users = _file("users.dat").frame(_COLUMNS["users.dat"])
+        user = integers(1, USERS)
+        film = integers(FILMS[0], FILMS[-1])
+        ratings = _RATINGS.frame({"userId": user, "movieId": film, "rating": integers(1, 5)})
+        group = {"gender": labels(("F", "M")), "age": labels(tuple(AGES))}
+        users = _USERS.frame({"userId": user, **group})
         bands = np.array([*AGES.values()])
         groups = np.full(USERS + 1, -1)
         groups[users["userId"]] = len(BANDS) * users["gender"] + bands[users["age"]]
         ratings = ratings.with_columns(group=groups[ratings["userId"]])
         if len(strangers := ratings.filter(pl.col("group") < 0)):
-            user = strangers["userId"][0]
-            raise ValueError(f"{file.find()}: user {user} is not in users.dat")
+            stranger = strangers["userId"][0]
+            raise ValueError(f"{_RATINGS.find()}: user {stranger} is not in users.dat")
         return ratings.select(records("userId", "movieId", pl.col("group")))
 
 
@@ -210,40 +187,36 @@ def _ratings() -> Iterator[pl.DataFrame]:
             for ratings in _ratings_of(*one):
                 size += len(ratings)
                 yield ratings
-        if size != need:
-            found = f"films {first} to {last} have {size:,} ratings; need {need:,}"
-            raise ValueError(f"{file.find()}: {found}")
+        file.expect(size, need, f"ratings of films {first} to {last}")
+
+
+_FORM = "^(?:([0-9]{1,8}):|([0-9]{1,8}),[1-5],([0-9]{4}-[0-9]{2}-[0-9]{2}))$"
 
 
 def _ratings_of(file: File, first: int, last: int) -> Iterator[pl.DataFrame]:
     """A file of these films: each has its number and a colon, then lines customer,rating,date."""
     film = first - 1
     need = (
-        f"customer,rating,date after the film {first} and a colon: a customer from 1 to {CUSTOMERS}, "
-        f"a rating from 1 to 5, a day (YYYY-MM-DD) from {FIRST_DAY} to {LAST_DAY}"
+        f"films {first} to {last}, each once and in order: its number and a colon, then lines "
+        f"customer,rating,date with a customer from 1 to {CUSTOMERS}, a rating from 1 to 5, a day "
+        f"(YYYY-MM-DD) from {FIRST_DAY} to {LAST_DAY}"
     )
     for batch in file.batches((LINE,)):
-        lines = batch.frame[LINE]
-        number = lines.str.extract("^([0-9]{1,8}):$").cast(pl.Int64)
-        is_rating = number.is_null()
-        films = film + (~is_rating).cum_sum().cast(pl.Int64)
-        wrong = ~is_rating & ((number != films) | (films > last))
-        batch.refuse(wrong, LINE, f"films {first} to {last}, each once and in order")
-        film = int(films[-1])
-        batch = batch.where(is_rating)
-        form = "^([0-9]{1,8}),[1-5],([0-9]{4}-[0-9]{2}-[0-9]{2})$"
-        parts = batch.frame[LINE].str.extract_groups(form).struct.unnest()
-        ratings = parts.select(
-            customer=pl.col("1").cast(pl.Int64),
-            film=films.filter(is_rating),
-            day=pl.col("2").str.to_date("%Y-%m-%d", strict=False),
+        rows = batch.frame[LINE].str.extract_groups(_FORM).struct.unnest()
+        rows = rows.select(
+            number=pl.col("1").cast(pl.Int64),
+            film=film + pl.col("1").is_not_null().cum_sum(),
+            customer=pl.col("2").cast(pl.Int64),
+            day=pl.col("3").str.to_date("%Y-%m-%d", strict=False),
         )
-        good = ratings.select(
+        film = rows["film"][-1]
+        is_film = (pl.col("number") == pl.col("film")) & (pl.col("film") <= last)
+        is_rating = (
             pl.col("customer").is_between(1, CUSTOMERS)
             & pl.col("day").is_between(FIRST_DAY, LAST_DAY)
             & (pl.col("film") >= first)
         )
-        batch.refuse(~good.to_series(), LINE, need)
+        batch.refuse(~rows.select(is_film | is_rating).to_series(), LINE, need)
+        ratings = rows.filter(pl.col("number").is_null())
         yield ratings.select(records("customer", "film", weekday(pl.col("day"))))
-    if film != last:
-        raise ValueError(f"{file.find()} ends before film {film + 1} of {last}")
+    file.expect(film, last, "as its last film")

@@ -96,7 +96,7 @@ class OnlineRetail(RecordsFile):
     """406,829 lines of invoices in the year to December 2011: customer, stock code, day of the week.
 
     All 541,909 lines are read, cancellations among them; 135,080 name no customer and are left
-    out, because no bound could hold for whom they belong to (`without_customer()` counts them).
+    out, because no bound could hold for them.
     The others are of 4,372 customers, from 1 to 7,983 lines each. The day is that of the shop's
     own time, without a zone (it is in the UK); nothing was ever ordered on a Saturday, which
     stays in the list of days all the same.
@@ -114,10 +114,6 @@ class OnlineRetail(RecordsFile):
 
     cite: ClassVar[str] = "onlineretail2015"
     schema = (RETAIL,)
-
-    def without_customer(self) -> int:
-        """Number of lines without a customer, which are left out."""
-        return self._kept["user"].null_count()
 
     def _records(self) -> pl.DataFrame:
         columns = {

@@ -272,8 +272,7 @@ class Surnames(RealFile):
     def load(self) -> SparseTable:
         """Load the table. Raises ValueError for a bad count or a list that is too short."""
         first = _names()["count"].sort(descending=True)[: self.n].to_numpy()
-        if len(first) < self.n:
-            raise ValueError(f"{FILE.find()} ends after {len(first):,} names; need {self.n:,}")
+        FILE.expect(len(first), self.n, "names")
         return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
 
     def strings(self, depth: int = 15) -> SurnameStrings:
