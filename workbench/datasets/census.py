@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,10 +13,37 @@ from workbench.datasets.kinds import RealFile
 from workbench.datasets.published import File
 from workbench.datasets.reading import table
 from workbench.spaces import Domain
-from workbench.spaces.labels import Labels
+from workbench.spaces.labels import Labels, Map
 from workbench.value import parameter, subset_of, value
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
+
+
+class _Survey(RealFile):
+    """People of a survey, one row each, by some of the attributes that it asks for."""
+
+    attributes: tuple[str, ...]
+
+    def _rule(self, attribute: str) -> Labels | Map:
+        raise NotImplementedError
+
+    @property
+    def domain(self) -> Domain:
+        """The chosen attributes with the publisher's lists of values."""
+        labels: Any = tuple(self._rule(a).labels for a in self.attributes)
+        return Domain(self.attributes, tuple(map(len, labels)), labels)
+
+    def load(self) -> SparseTable:
+        """Load the table. Raises ValueError for a value that is not in the lists."""
+        rules = replace(self.domain, preparation=tuple(map(self._rule, self.attributes)))
+        rows = [batch for file in self.files() for batch in file.batches(self.attributes)]
+        keys = (rules.row_keys(batch.frame, batch.refusal)[0] for batch in rows)
+        counted = table(self.domain, ((own, None) for own in keys), Bound())
+        people = sum(len(batch.frame) for batch in rows)
+        if dropped := people - counted.total:
+            warnings.warn(f"{self} left out {dropped} of {people} people", stacklevel=2)
+        return counted
+
 
 # Adult
 
@@ -42,7 +71,7 @@ FILES = tuple(
 
 
 @value
-class Adult(RealFile):
+class Adult(_Survey):
     """48,842 adults of the US census survey of 1994: `adult.data` (32,561) and `adult.test`.
 
     One unit is one person, in one cell. By default the seven attributes of the sparse-data
@@ -65,39 +94,18 @@ class Adult(RealFile):
         "both", choices=("both", "training"), doc="files: both, or `adult.data` alone"
     )
 
-    @property
-    def domain(self) -> Domain:
-        """The chosen attributes with the publisher's lists of values."""
-        labels: Any = ADULT.project(self.attributes).labels
-        if self.missing == "drop":
-            labels = tuple(
-                x if "?" not in x else tuple(y for y in x if y != "?") for x in labels
-            )
-        return Domain(self.attributes, tuple(map(len, labels)), labels)
-
     def files(self) -> tuple[File, ...]:
         """The two parts, as UCI publishes them, or the first."""
         return FILES if self.part == "both" else FILES[:1]
 
-    def load(self) -> SparseTable:
-        """Load the table. Raises ValueError for a value that is not in the lists."""
-        domain = self.domain
-        labels: Any = domain.labels
-        missing: Any = {}
-        if self.missing == "drop":
-            missing = dict(missing="drop", missing_values=("?",))
-        rules = tuple(Labels(x, **missing) for x in labels)
-        known = Domain(domain.attributes, domain.shape, labels, rules)
-        rows = [batch for file in self.files() for batch in file.batches(self.attributes)]
-        keys = (known.row_keys(batch.frame, batch.refusal)[0] for batch in rows)
-        adults = table(domain, ((own, None) for own in keys), Bound())
-        people = sum(len(batch.frame) for batch in rows)
-        if people > adults.total:
-            import warnings
-
-            dropped = people - adults.total
-            warnings.warn(f"{self} left out {dropped} of {people} people", stacklevel=2)
-        return adults
+    def _rule(self, attribute: str) -> Labels:
+        rule: Any = ADULT.rules[attribute]
+        if self.missing == "keep":
+            return rule
+        labels = (
+            tuple(x for x in rule.labels if x != "?") if "?" in rule.labels else rule.labels
+        )
+        return Labels(labels, missing="drop", missing_values=("?",))
 
 
 # Census income
@@ -125,7 +133,7 @@ FILE = File(
 
 
 @value
-class CensusIncome(RealFile):
+class CensusIncome(_Survey):
     """199,523 people of the US Current Population Survey of 1994 and 1995 (the training part).
 
     One unit is one person as sampled, in one cell; survey weights are not used. By default the
@@ -148,25 +156,10 @@ class CensusIncome(RealFile):
     )
     age_band: int = parameter(1, choices=(1, 5), unit="years", doc="years per code of age")
 
-    @property
-    def domain(self) -> Domain:
-        """The chosen attributes with the publisher's lists of values."""
-        starts = range(0, 90, self.age_band)
-        bands = (*(f"{a}-{a + self.age_band - 1}" for a in starts), "90+")
-        labels: Any = dict(zip(CENSUS.attributes, CENSUS.labels or (), strict=True))
-        if self.age_band > 1:
-            labels["Age"] = bands
-        chosen = tuple(labels[a] for a in self.attributes)
-        return Domain(self.attributes, tuple(map(len, chosen)), chosen)
-
-    def load(self) -> SparseTable:
-        """Load the table. Raises ValueError for a value that is not in the lists."""
-        domain = self.domain
-        by_year = CENSUS.project(self.attributes)
-        years = [self.age_band if a == "Age" else 1 for a in self.attributes]
-        keys = (
-            by_year.row_keys(batch.frame, batch.refusal)[0]
-            for batch in FILE.batches(self.attributes)
-        )
-        cells = (by_year.codes(own) // years for own in keys)
-        return table(domain, ((domain.keys(own), None) for own in cells), Bound())
+    def _rule(self, attribute: str) -> Labels | Map:
+        rule: Any = CENSUS.rules[attribute]
+        if attribute == "Age" and self.age_band > 1:
+            starts = range(0, 90, self.age_band)
+            bands = (*(f"{a}-{a + self.age_band - 1}" for a in starts), "90+")
+            return Map({str(age): bands[age // self.age_band] for age in rule.labels})
+        return rule
