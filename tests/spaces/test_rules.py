@@ -146,7 +146,7 @@ def test_labels_of_bins_say_which_edge_is_in(words, labels):
         ({"edges": [0, True]}, "numbers"),
         ({"edges": ["0", "1"]}, "numbers"),
         ({"edges": 5}, "list"),
-        ({"edges": [0, 1], "low": 0}, "not both"),
+        ({"edges": [0, 1], "low": 0}, "edges alone"),
         ({"low": 0, "high": 1}, "width or bins"),
         ({"low": 0, "high": 1, "width": 0.5, "bins": 2}, "width or bins"),
         ({"low": 1, "high": 1, "bins": 2}, "ascending order: 1 and 1"),

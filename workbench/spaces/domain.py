@@ -34,9 +34,7 @@ _MISSING_USER = "missing_user"
 def read_domain_file(path: Path) -> tuple[dict[str, Any], bool]:
     """The attributes of a domain's file, and whether the truth is stated to be public."""
     content = read_json(path)
-    if not isinstance(content, dict):
-        raise ValueError(f"{path}: a domain is an object of attributes, got {shown(content)}")
-    public = content.pop(_TRUTH_PUBLIC, False)
+    public = content.pop(_TRUTH_PUBLIC, False) if isinstance(content, dict) else False
     if not isinstance(public, bool):
         raise ValueError(
             f"{path}: {_TRUTH_PUBLIC} = {str(public)[:40]!r} is not allowed: need true (exact counts may "

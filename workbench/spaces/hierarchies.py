@@ -131,17 +131,17 @@ class Digits:
     @cached_property
     def widths(self) -> tuple[int, ...]:
         """Step of a level's word when its digit grows by one, for each level."""
-        levels = range(self.depth)
-        return tuple(self._spans[self.word_of_level(level)][level + 1] for level in levels)
+        words = map(self.word_of_level, range(self.depth))
+        return tuple(int(self._last[word, i + 1]) + 1 for i, word in enumerate(words))
 
     @cached_property
-    def _spans(self) -> list[list[int]]:
-        """How many values each word takes below a node, by the node's level."""
+    def _last(self) -> UInt64[np.ndarray, "words levels"]:
+        """The largest value that each word takes below the first node of each level."""
         split = self.first_word_levels
         levels = range(self.depth + 1)
-        first = [prod(self.radices[level:split]) for level in levels]
-        second = [prod(self.radices[max(level, split) :]) for level in levels]
-        return [first, second][: self.word_count]
+        first = [prod(self.radices[level:split]) - 1 for level in levels]
+        second = [prod(self.radices[max(level, split) :]) - 1 for level in levels]
+        return np.array([first, second][: self.word_count], np.uint64)
 
     def word_of_level(self, level: int) -> int:
         """Return which word holds the digit that splits a node at `level`."""
@@ -166,25 +166,16 @@ class Digits:
 
     def highest_keys(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Keys:
         """The highest key of each node."""
-        ends = nodes.copy()
-        for word, spans in zip(ends, self._spans, strict=True):
-            word += np.array([n - 1 for n in spans], np.uint64)[levels]
-        return ends
+        return nodes + self._last[:, levels]
 
     def contains(self, keys: Keys) -> bool:
         """Return whether no key is above the highest one."""
-        highest = self.highest_keys(np.zeros(1, np.int64), self.root())
-        words = zip(keys, highest, strict=True)
-        return all(word.max(initial=0) <= high[0] for word, high in words)
+        return bool((keys <= self._last[:, :1]).all())
 
     def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
         """The nodes of these levels, or of one, that the keys lie in."""
-        nodes = keys.copy()
-        for word, spans in zip(nodes, self._spans, strict=True):
-            whole = np.array([n == WORD for n in spans])[levels]
-            width = np.array([n % WORD or 1 for n in spans], np.uint64)[levels]
-            word[:] = np.where(whole, 0, word - word % width)
-        return nodes
+        sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 0 is 2⁶⁴, the whole word
+        return np.where(sizes == 0, np.uint64(0), keys - keys % np.maximum(sizes, np.uint64(1)))
 
     def fraction_below(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False

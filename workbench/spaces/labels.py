@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import isfinite, prod
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -252,18 +252,17 @@ class Bins(Rule):
 
     @cached_property
     def _edges(self) -> Float[np.ndarray, " edges"]:
-        stated = [getattr(self, name) is not None for name in ("low", "high", "width", "bins")]
-        if self.edges is not None:
-            if any(stated):
-                raise not_allowed(self, "edges", "need edges, or low and high: not both")
+        ends = sum(x is not None for x in (self.low, self.high))
+        steps = sum(x is not None for x in (self.width, self.bins))
+        if (ends, steps) != ((2, 1) if self.edges is None else (0, 0)):
+            raise ValueError("Bins needs edges alone, or low and high with width or bins")
+        if self.edges is None:
+            edges = self._even_edges()
+        else:
             kinds = {type(x) for x in self.edges}
             if not kinds <= {int, float} or not all(abs(x) <= _LARGEST for x in self.edges):
                 raise ValueError("Bins.edges must be finite numbers")
             edges = np.array(self.edges, float)
-        elif stated[:2] != [True, True] or stated[2] == stated[3]:
-            raise ValueError("Bins needs edges, or low and high with width or bins")
-        else:
-            edges = self._even_edges()
         falls = np.flatnonzero(np.diff(edges) <= 0)[:1]
         at = " and ".join(f"{x:.17g}" for i in falls for x in edges[i : i + 2])
         if len(edges) < 2 or at:
@@ -311,12 +310,12 @@ class Bins(Rule):
                 f"column {shown(values.name)} holds {values.dtype}: bins need numbers"
             )
         x = values.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        side: Literal["left", "right"] = "right" if self.closed == "left" else "left"
-        places = np.searchsorted(self._edges, x, side=side) - 1
-        last = len(self._edges) - 2
-        if self.below == "clamp":
-            places = np.maximum(places, 0)
-        if self.above == "clamp":
-            places = np.minimum(places, last)
-        inside = (places >= 0) & (places <= last) & ~np.isnan(x)
-        return only(pl.Series(places), pl.Series(inside))
+        low, *inner, high = self._edges
+        left = self.closed == "left"
+        places = np.searchsorted(inner, x, side="right" if left else "left")
+        outside = np.isnan(x)
+        if self.below == "other":
+            outside |= x < low if left else x <= low
+        if self.above == "other":
+            outside |= x >= high if left else x > high
+        return only(pl.Series(places), pl.Series(~outside))

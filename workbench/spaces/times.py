@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, time
 from functools import cached_property
 from typing import Any
@@ -29,13 +30,11 @@ _DIRECTIVES = "%Y %y %m %d %b %B %j %H %I %M %S %f %p %z"
 
 
 def _is_zone(x: Any) -> str | None:
-    need = is_text(x)
-    try:
-        if need is None:
+    with suppress(ValueError, pl.exceptions.PolarsError):
+        if isinstance(x, str) and x:
             pl.Series([0]).cast(pl.Datetime("us", x)).dt.hour()
-    except pl.exceptions.PolarsError:
-        return "need a name of the Time Zone Database, as Europe/Zurich"
-    return need
+            return None
+    return "need a name of the Time Zone Database, for example Europe/Zurich"
 
 
 @value
