@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.compiled import pl
 from workbench.data import Bound, SparseTable
-from workbench.datasets.kinds import RealFile, Twin, differences, seed_field
+from workbench.datasets.kinds import RealFile, Twin, differences, root, seed_field
 from workbench.datasets.published import File
 from workbench.datasets.reading import LINE, LINES, counts, matching, table
 from workbench.spaces import Domain
@@ -376,14 +376,7 @@ def _sizes(total: int, largest: int, law: Law) -> Int[np.ndarray, " n"]:
     def sizes(x: float) -> Int[np.ndarray, " n"]:
         return np.maximum(1, largest * law(x)).astype(np.int64)
 
-    low = 1e-3
-    high = 1e9
-    while (middle := (low * high) ** 0.5) not in (low, high):
-        if sizes(middle).sum() <= total:
-            low = middle
-        else:
-            high = middle
-    counts = sizes(low)
+    counts = sizes(root(lambda x: sizes(x).sum() <= total, 1e-3, 1e9)[0])
     counts[len(counts) // 2 + np.arange(total - counts.sum())] += 1
     return -np.sort(-counts)
 

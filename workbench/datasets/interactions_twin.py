@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.compiled import njit
 from workbench.data import Bound, Interactions
-from workbench.datasets.kinds import Twin, seed_field
+from workbench.datasets.kinds import Twin, root, seed_field
 from workbench.datasets.ratings import GROUPS, HOW
 from workbench.datasets.reading import WEEKDAYS
 from workbench.spaces import Domain
@@ -50,6 +50,13 @@ def alias_tables(weights):
     return keep, other
 
 
+@njit(cache=True, inline="always")
+def _drawn(rng, keep, other):
+    x = rng.random() * keep.size
+    i = int(x)
+    return i if x - i < keep[i] else other[i]
+
+
 @njit(cache=True, nogil=True)
 def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep, other, items):
     """Items of every user: the planted ones, the rest by weight and none of them twice."""
@@ -64,10 +71,7 @@ def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep,
             p += 1
         if 8 * (stop - at) <= m:
             while at < stop:
-                x = rng.random() * m
-                i = int(x)
-                if x - i >= keep[g, i]:
-                    i = other[g, i]
+                i = _drawn(rng, keep[g], other[g])
                 if mark[i] != u:
                     mark[i] = u
                     items[at] = i
@@ -85,7 +89,7 @@ def draw_distinct_items(rng, starts, groups, planted_at, planted, weights, keep,
 @njit(cache=True, nogil=True)
 def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other, items):
     """Items of every user: planted, or one of their own before, or by weight."""
-    m, p = keep.shape[1], 0
+    p = 0
     for u in range(starts.size - 1):
         start, stop, g = starts[u], starts[u + 1], groups[u]
         for at in range(start, stop):
@@ -95,9 +99,7 @@ def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other,
             elif at > start and rng.random() < returning:
                 items[at] = items[start + int(rng.random() * (at - start))]
             else:
-                x = rng.random() * m
-                i = int(x)
-                items[at] = i if x - i < keep[g, i] else other[g, i]
+                items[at] = _drawn(rng, keep[g], other[g])
 
 
 @njit(cache=True, nogil=True)
@@ -326,12 +328,4 @@ class InteractionsTwin(Twin):
         def law(log_q: float) -> np.ndarray:  # 1 + q is exp(log_q)
             return span * (1 + (ranks - 1) * np.exp(-log_q)) ** -self.exponent
 
-        low = -600.0
-        high = 600.0
-        for _ in range(80):
-            middle = (low + high) / 2
-            if law(middle).sum() < total:
-                low = middle
-            else:
-                high = middle
-        return law(high)
+        return law(root(lambda log_q: law(log_q).sum() < total, -600.0, 600.0)[1])

@@ -6,7 +6,7 @@ the marks of `Twin.invented`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -184,3 +184,13 @@ def remarks_on(dataset: Any) -> tuple[str, ...]:
 def seed_field() -> Any:
     """The field that makes a generator replayable."""
     return parameter(0, 0, integer=True, doc="seed of the generator")
+
+
+def root(is_below: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """The two neighbouring floats between which something begins to be false."""
+    while (middle := (low + high) / 2) not in (low, high):
+        if is_below(middle):
+            low = middle
+        else:
+            high = middle
+    return low, high

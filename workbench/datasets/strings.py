@@ -12,7 +12,7 @@ import numpy as np
 
 from workbench.compiled import pl
 from workbench.data import Bound, Records, SparseTable
-from workbench.datasets.kinds import RealFile, Twin, seed_field
+from workbench.datasets.kinds import RealFile, Twin, root, seed_field
 from workbench.datasets.published import File
 from workbench.datasets.reading import Column, counts
 from workbench.spaces import Domain, OverHierarchy, Prefixes
@@ -210,14 +210,7 @@ def _zipf(total: int, n: int) -> Int[np.ndarray, " n"]:
     def counts(largest: float) -> Int[np.ndarray, " n"]:
         return np.maximum(1, largest * law).astype(np.int64)
 
-    low = 0.0
-    high = float(total)
-    while (middle := (low + high) / 2) not in (low, high):
-        if counts(middle).sum() <= total:
-            low = middle
-        else:
-            high = middle
-    zipf = counts(low)
+    zipf = counts(root(lambda largest: counts(largest).sum() <= total, 0.0, total)[0])
     zipf[: total - zipf.sum()] += 1
     return zipf
 

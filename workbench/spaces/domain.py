@@ -123,23 +123,20 @@ class Domain:
             raise not_allowed(self, _MISSING_USER, "need 'refuse' or 'drop'")
         try:
             names, shape = tuple(self.attributes), tuple(map(index, self.shape))
-            is_domain = 0 < len(set(names)) == len(names) == len(shape) and min(shape) > 0
+            is_domain = 0 < len(set(names)) == len(names) == len(shape)
+            is_domain &= all(0 < n <= MAX_CELLS for n in shape)
         except TypeError:
             is_domain = False
         if not is_domain:
             raise ValueError(
                 f"Domain(attributes={shown(self.attributes)}, shape={shown(self.shape)}) is not allowed: "
-                "need a list of names, all different, and a list of integers >= 1 as long"
+                f"need a list of names, all different, and a size from 1 to {MAX_CELLS} for each"
             )
         for name in names:
             if not isinstance(name, str) or name in ("count", "noisy"):
                 need = "need text, and not the name of a column that releases have"
                 raise ValueError(f"Domain.attributes holds {shown(name)}: {need}")
             name.encode()  # a ValueError for half of a surrogate pair, which no file can hold
-        if max(shape) > MAX_CELLS:
-            raise ValueError(
-                f"Domain.shape = {shape!r} is not allowed: need sizes up to {MAX_CELLS}"
-            )
         none = (None,) * len(names)
         labels = self.labels or none
         rules = tuple(self.preparation or none)
