@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -130,23 +130,35 @@ class OnTheMap(RealFile):
     @cached_property
     def crosswalks(self) -> dict[str, Crosswalk]:
         """The publisher's lists of blocks, by state."""
-        crosswalks = {state: _read_crosswalk(state) for state in self.states}
-        first, *others = crosswalks.values()
-        for other in others:
-            if other.field != first.field:
-                raise ValueError(f"{other}, and {first}: need one version")
+        crosswalks = {state: Crosswalk(state) for state in self.states}
+        if len({crosswalk.field for crosswalk in crosswalks.values()}) > 1:
+            found = ", ".join(map(str, crosswalks.values()))
+            raise ValueError(f"{found}: need one version")
         return crosswalks
 
 
-class Crosswalk(NamedTuple):
-    """The blocks that a state's crosswalk lists, sorted; `field` is the one that names them."""
+class Crosswalk:
+    """The public list of a state's blocks. Its `field` of blocks says which version it is of."""
 
-    file: File
-    field: str
-    blocks: list[str]
+    def __init__(self, state: str):
+        self.code = FIPS[state]
+        self.file = _file(state, "xwalk")
+        self.path = self.file.find()
+        names = TextFile(self.file, self.path).names
+        self.field = next((field for field in BLOCKS if field in names), "")
+        if not self.field:
+            raise ValueError(
+                f"{self.path}, line 1: no field {' or '.join(BLOCKS)} among {names}"
+            )
 
     def __str__(self) -> str:
-        return f"{self.file.find().name}, which is of LODES {BLOCKS[self.field]} ({self.field})"
+        return f"{self.path.name}, which is of LODES {BLOCKS[self.field]} ({self.field})"
+
+    @cached_property
+    def blocks(self) -> list[str]:
+        """Blocks in ascending order."""
+        own = matching(rf"^{self.code}\d{{13}}$", f"15 digits that begin with {self.code}")
+        return self.file.frame({self.field: own})[self.field].unique().sort().to_list()
 
 
 def _file(state: str, what: str, version: int = 7) -> File:
@@ -158,41 +170,20 @@ def _file(state: str, what: str, version: int = 7) -> File:
     return File("onthemap", name, url, sha256, layout=Layout(encoding="latin-1"))
 
 
-def _block_field(file: File) -> str:
-    """The field of a crosswalk that names its blocks, and so says which version it is of."""
-    path = file.find()
-    names = TextFile(file, path).names
-    field = next((field for field in BLOCKS if field in names), "")
-    if not field:
-        raise ValueError(f"{path}, line 1: no field {' or '.join(BLOCKS)} among {names}")
-    return field
-
-
 def _version_to_fetch(state: str, year: int) -> int:
-    """That of the crosswalk, if it is at hand; else version 7, which has fewer years."""
+    """Return the version of the crosswalk that was found, else the first that has the year."""
     with suppress(FileNotFoundError, ValueError):
-        return BLOCKS[_block_field(_file(state, "xwalk"))]
+        return BLOCKS[Crosswalk(state).field]
     return 7 if year <= _LAST_YEAR else 8
-
-
-def _read_crosswalk(state: str) -> Crosswalk:
-    file = _file(state, "xwalk")
-    field = _block_field(file)
-    own = FIPS[state]
-    block = matching(rf"^{own}\d{{13}}$", f"15 digits that begin with {own}")
-    blocks = file.frame({field: block})[field]
-    return Crosswalk(file, field, blocks.unique().sort().to_list())
 
 
 def _home_state(own: str) -> Column:
     """Codes of the states that the homes of an aux file lie in: any but its own."""
     codes = {state: code for code, state in enumerate(STATES) if state != own}
-
-    def read(homes: pl.Series) -> pl.Series:
-        states = homes.str.extract(r"^(\d\d)\d{13}$")
-        return states.replace_strict(codes, default=None)
-
-    return Column(f"a 15-digit block outside state {own}", read)
+    return Column(
+        f"a 15-digit block outside state {own}",
+        lambda homes: homes.str.extract(r"^(\d\d)\d{13}$").replace_strict(codes, default=None),
+    )
 
 
 # Commute points
@@ -284,16 +275,13 @@ class CommutePoints(OverHierarchy, RealFile):
             "blklatdd": degrees(90),
             "blklondd": degrees(180),
         }
-        names = ("code", "place", "latitude", "longitude")
-        own = [pl.col(a).alias(b) for a, b in zip(columns, names, strict=True)]
-        frames = [
-            file.frame(
-                {field: Column("a block"), **columns}, pl.col(field).alias("block"), *own
-            )
-            for file, field, _ in self.dataset.crosswalks.values()
-        ]
+        crosswalk = pl.concat(
+            x.file.frame({x.field: Column("a block"), **columns})
+            for x in self.dataset.crosswalks.values()
+        )
+        crosswalk.columns = ["block", "code", "place", "latitude", "longitude"]
+        crosswalk = crosswalk.unique("block", keep="first", maintain_order=True)
         blocks = pl.DataFrame({"block": self.dataset.domain.labels[0]})
-        crosswalk = pl.concat(frames).unique("block", keep="first", maintain_order=True)
         return blocks.join(crosswalk, "block", maintain_order="left")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.data import Bound, Records, SparseTable
+from workbench.datasets.commuting import ATTRIBUTES as COORDINATES
 from workbench.datasets.kinds import Dataset, Twin, seed_field
 from workbench.spaces import Domain, OverHierarchy, Quadtree
 from workbench.value import Float, Int, parameter, sealed, value
@@ -128,9 +129,7 @@ def _split(
         keys = (keys[:, None] * 3 + np.arange(3)).ravel()
         work = np.repeat(work, 3)
         full = counts > 0
-        keys = keys[full]
-        counts = counts[full]
-        work = work[full]
+        keys, counts, work = keys[full], counts[full], work[full]
     return keys, counts
 
 
@@ -185,9 +184,7 @@ class CommuteTwin(OverHierarchy, Twin):
     @property
     def hierarchy(self) -> Quadtree:
         """The box of the contiguous US, home × work, in degrees."""
-        from workbench.datasets.commuting import ATTRIBUTES
-
-        return Quadtree(4, self.depth, LOW * 2, HIGH * 2, ATTRIBUTES)
+        return Quadtree(4, self.depth, LOW * 2, HIGH * 2, COORDINATES)
 
     def places(self) -> pd.DataFrame:
         """The cities, public, the most populous first, as in `CommutePoints.places`.
@@ -195,7 +192,7 @@ class CommuteTwin(OverHierarchy, Twin):
         `population` is how many homes are expected to be of the city, in people.
         """
         latitude, longitude = _cities(np.random.default_rng(self.seed))
-        people = np.rint(self.records * _shares()[:-1]).astype(np.int64)
+        people = np.rint(self.records * _shares(CITIES)[:-1]).astype(np.int64)
         names = [f"city {i + 1}" for i in range(CITIES)]
         return pd.DataFrame(
             dict(place=names, population=people, latitude=latitude, longitude=longitude)
@@ -206,7 +203,7 @@ class CommuteTwin(OverHierarchy, Twin):
         rng = np.random.default_rng(self.seed)
         tree = self.hierarchy
         centres = _cities(rng)
-        homes = rng.multinomial(self.records, _shares())
+        homes = rng.multinomial(self.records, _shares(CITIES))
         cities = np.repeat(np.arange(CITIES + 1, dtype=np.int16), homes)
         keys = np.empty(self.records, np.uint64)
         for start in range(0, self.records, _AT_ONCE):
@@ -223,9 +220,9 @@ def _cities(rng: np.random.Generator) -> Float[np.ndarray, "2 cities"]:
     return rng.uniform(low, high, (CITIES, 2)).T
 
 
-def _shares() -> Float[np.ndarray, " places"]:
-    """Of homes, city by city; the last is the country between them."""
-    shares = 1 / np.arange(1, CITIES + 1)
+def _shares(cities: int) -> Float[np.ndarray, " places"]:
+    """Shares of homes, city by city. The last is the country between them."""
+    shares = 1 / np.arange(1, cities + 1)
     return np.append((1 - RURAL) * shares / shares.sum(), RURAL)
 
 
@@ -264,7 +261,6 @@ def _fold(points: Float[np.ndarray, "2 n"]) -> None:
 # Towns
 
 SIDE = 64.0  # km
-TOWN_RURAL = 0.15  # share of homes
 
 
 @value
@@ -301,9 +297,7 @@ class Towns(OverHierarchy, Dataset):
         """Generate the points. The same parameters give the same points, at any depth."""
         rng = np.random.default_rng(self.seed)
         centres = rng.uniform(0, SIDE, (self.towns, 2))
-        shares = 1 / np.arange(1, self.towns + 1)
-        shares = np.append((1 - TOWN_RURAL) * shares / shares.sum(), TOWN_RURAL)
-        homes = rng.multinomial(self.records, shares)
+        homes = rng.multinomial(self.records, _shares(self.towns))
         points = np.repeat(centres, homes[:-1], axis=0)
         points += self.spread * rng.standard_normal(points.shape)
         points = np.concatenate([points % SIDE, rng.uniform(0, SIDE, (homes[-1], 2))])
