@@ -53,22 +53,19 @@ class Quadtree(Boxed):
     attributes: tuple[str, ...] = None  # type: ignore[assignment]  # filled below
 
     def __post_init__(self) -> None:
-        fix = object.__setattr__
+        names = tuple(f"x{i + 1}" for i in range(self.dims))
+        object.__setattr__(self, "attributes", self.attributes or names)
         for name in ("low", "high", "attributes"):
-            entries = getattr(self, name)
-            if entries is None:
-                continue
-            fix(self, name, tuple(entries))
-            if len(entries) != self.dims:
-                raise ValueError(f"Quadtree.{name} = {entries!r} must have {self.dims} entries")
+            if (entries := getattr(self, name)) is not None:
+                object.__setattr__(self, name, tuple(entries))
+                if len(entries) != self.dims:
+                    need = f"must have {self.dims} entries"
+                    raise ValueError(f"Quadtree.{name} = {entries!r} {need}")
         if not all(_MIN_SIDE < b - a < 1 / _MIN_SIDE for a, b in zip(*self.box, strict=True)):
             raise ValueError(
                 f"Quadtree.low = {self.low!r} must lie below high = {self.high!r}, by {_MIN_SIDE} to "
                 f"{1 / _MIN_SIDE}"
             )
-        names = tuple(f"x{i + 1}" for i in range(self.dims))
-        if self.attributes is None:
-            fix(self, "attributes", names)
         if len(set(self.attributes)) < self.dims:
             raise ValueError(f"Quadtree.attributes = {self.attributes!r} must differ")
         super().__post_init__()

@@ -116,8 +116,9 @@ def _labels(
         return tuple(line.strip() for line in lines if line.strip())
     if labels is not None:
         return range(labels) if type(labels) is int else labels
-    first, last = numbers = ends.get("from"), ends.get("to")
-    if all(type(x) is int and abs(x) < 2**63 for x in (*numbers, step)) and step:
+    first: Any = ends.get("from")
+    last: Any = ends.get("to")
+    if all(type(x) is int and abs(x) < 2**63 for x in (first, last, step)) and step:
         if found := range(first, last + (1 if step > 0 else -1), step):
             return found
     raise ValueError(
