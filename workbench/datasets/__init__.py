@@ -31,16 +31,12 @@ __all__ = sorted([*_FILE_OF, "ALL", "published"])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FILE_OF:
-        value = getattr(import_module(f"{__name__}.{_FILE_OF[name]}"), name)
-    elif name == "ALL":
-        value = tuple(__getattr__(dataset) for dataset in _ALL)
-    elif name == "published":
-        value = import_module(f"{__name__}.published")
-    else:
+    if name == "ALL":
+        return tuple(__getattr__(dataset) for dataset in _ALL)
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    module = import_module(f"{__name__}.{_FILE_OF.get(name, name)}")
+    return getattr(module, name, module)
 
 
 def __dir__() -> list[str]:

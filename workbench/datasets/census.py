@@ -161,5 +161,5 @@ class CensusIncome(_Survey):
         if attribute == "Age" and self.age_band > 1:
             starts = range(0, 90, self.age_band)
             bands = (*(f"{a}-{a + self.age_band - 1}" for a in starts), "90+")
-            return Map({str(age): bands[age // self.age_band] for age in rule.labels})
+            return Map(tuple((str(age), bands[age // self.age_band]) for age in rule.labels))
         return rule
