@@ -32,19 +32,19 @@ _MISSING_USER = "missing_user"
 
 
 def read_domain_file(path: Path) -> tuple[dict[str, Any], bool]:
-    """The attributes of a domain's file, and whether the truth is stated to be public."""
+    """Return the attributes of a domain file, and whether the file states that the truth is public."""
     content = read_json(path)
     public = content.pop(_TRUTH_PUBLIC, False) if isinstance(content, dict) else False
     if not isinstance(public, bool):
         raise ValueError(
             f"{path}: {_TRUTH_PUBLIC} = {str(public)[:40]!r} is not allowed: need true (exact counts may "
-            "be shown) or false; no attribute of a domain's file may be called so"
+            "be shown) or false. No attribute of a domain file may have this name"
         )
     return content, public
 
 
 def files_within(path: Path) -> list[Path]:
-    """The files of labels and of maps that a domain's file names."""
+    """Return the files of labels and maps that a domain file names."""
     files = []
     stated = [read_json(path)]
     for x in stated:  # which grows by what is in it
@@ -58,14 +58,14 @@ def files_within(path: Path) -> list[Path]:
 
 
 def states_public_truth(path: str | Path) -> bool:
-    """Whether a domain's JSON file states that exact counts of the table beside it may be shown.
+    """Return whether a domain file states `"truth_public": true`, so that exact counts may be shown.
 
-    It does by `"truth_public": true`. Without it they may not, and nothing compares with them.
+    Without this statement, the workbench compares nothing with exact counts.
 
     Raises
     ------
     ValueError
-        If what it states is neither true nor false.
+        If the file states something other than true or false.
     """
     return read_domain_file(Path(path))[1]
 
@@ -79,30 +79,31 @@ MAX_CELLS = 2**63 - 1  # keys are int64
 class Domain:
     """Finite product of attributes. It is public knowledge and never learnt from the data.
 
-    A cell is a row of codes, one an attribute; its *key* numbers the cells row by row, the last
-    attribute fastest.
+    A cell is a row of codes, one for each attribute. Its *key* is its number in the list of all cells,
+    in which the code of the last attribute changes fastest.
 
     Parameters
     ----------
     attributes : tuple of str
         Different names, none of them "count" or "noisy".
     shape : tuple of int
-        How many values each attribute has. A domain of more than 2⁶³ − 1 cells in all is *wide*: its
-        cells have no keys, and a `WideTable` holds them.
+        Number of values of each attribute. A domain of more than 2⁶³ − 1 cells is *wide*. Its cells
+        have no keys, and a `WideTable` holds them.
     labels : tuple, optional
         For each attribute a tuple of labels (text, integers, numbers, or true and false), a
         `range` of integers, or None where the codes are the values.
     preparation : tuple, optional
-        For each attribute the rule by which its labels follow from the columns of a row, or None where
-        they stand in the column of its name; `from_dict` makes it.
+        For each attribute, the rule that derives its labels from the columns of a row, or None where
+        the column of the same name holds them. `from_dict` makes the rules.
     missing_user : "refuse" or "drop"
-        What happens to a row that names no user, where rows name users: an error, or it is left out. It
-        is no part of which cells there are, so domains are equal whatever it says.
+        What happens to a row without a user in a table whose rows name users. "refuse" raises an error,
+        and "drop" leaves the row out. Domains that differ only in this field are equal, because they
+        have the same cells.
 
     Raises
     ------
     ValueError
-        If names or labels are not different, or sizes, names and labels do not fit each other.
+        If two names or two labels are equal, or the numbers of names, sizes and labels differ.
 
     Examples
     --------
@@ -172,13 +173,13 @@ class Domain:
 
     @cached_property
     def _leaves(self) -> list[tuple[str, Rule]]:
-        """The columns that are read, one after another, each with its rule. A crossed rule has several."""
+        """Columns in the order of reading, each with its rule. A crossed rule reads several columns."""
         rules = self.rules.items()
         return [(leaf.column or name, leaf) for name, rule in rules for leaf in rule.leaves]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a table that its attributes follow from, each once."""
+        """Columns of a table that the rules read, each once."""
         return tuple(dict.fromkeys(column for column, _ in self._leaves))
 
     def row_keys(
@@ -186,26 +187,27 @@ class Domain:
         columns: Mapping[str, pl.Series] | pl.DataFrame,
         refusal: Callable[[int, str, str], Exception] | None = None,
     ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " rows"] | None]:
-        """Keys of the cells of rows, as the preparation has them.
+        """Return the key of each row's cell, as the rules derive it.
 
         Parameters
         ----------
         columns : polars frame, or mapping from name to Series
-            At least those of `columns`, all of one length.
+            The columns that `columns` names, all of one length, and possibly others.
         refusal : callable, optional
-            Of the number of a row, a column and what is needed: the error that names the row's place.
+            Returns the error for a refused value from the row's number, the column and the need. By
+            default the error names the row by its number.
 
         Returns
         -------
         keys : int64[kept], or int64[parts, kept] of a wide domain
-            Of the rows that are not left out.
+            Keys of the rows that no rule leaves out.
         kept : bool[rows] or None
-            Which rows these are; None, if all.
+            Which rows these are. None stands for all rows.
 
         Raises
         ------
         ValueError
-            A value that is missing or has no label, where neither is stated.
+            If a value is missing or has no label, and its rule says "refuse".
         """
         codes, kept, refused = self._row_codes(columns)
         for first in refused:
@@ -258,7 +260,7 @@ class Domain:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it has too many cells for keys."""
+        """Whether the domain has too many cells for keys."""
         return self.size > MAX_CELLS
 
     @cached_property
@@ -277,7 +279,7 @@ class Domain:
         return tuple(map(self.project, runs))
 
     def refuse_wide(self) -> None:
-        """A ValueError for a wide domain, which says what can be asked of one."""
+        """Raise a ValueError for a wide domain. The message says what to do instead."""
         if self.is_wide:
             raise ValueError(
                 f"the domain has about 10^{log10(self.size):.0f} cells, and only 2^63 can be numbered. Choose "
@@ -348,7 +350,7 @@ class Domain:
         return high % self.shape[axis] if axis else high
 
     def project(self, attributes: Sequence[str]) -> Domain:
-        """The domain of a marginal."""
+        """Return the domain of some attributes, in the order given."""
         axes = [self.axis(a) for a in attributes]
         labels = self.labels and tuple(self.labels[i] for i in axes)
         rules = self.preparation and tuple(self.preparation[i] for i in axes)
@@ -363,14 +365,14 @@ class Domain:
         Parameters
         ----------
         attribute : str
-            Its name.
+            Name of the attribute.
         values : sequence
-            Labels; a pandas Series as well.
+            Labels, for example a list or a pandas Series.
 
         Returns
         -------
         int64[cells]
-            The code of each value; −1 where a value is not in the domain.
+            The code of each value, or −1 for a value that is not in the domain.
         """
         rule = self._own_labels[self.attributes[self.axis(attribute)]]
         values = pd.Series(values)
@@ -390,7 +392,7 @@ class Domain:
         return np.asarray(labels, dtype=object)[codes]
 
     def frame(self, keys: Int[np.ndarray, " cells"]) -> pd.DataFrame:
-        """The cells of `keys`, one labelled column an attribute."""
+        """Return the labels of cells, with one column per attribute."""
         return pd.DataFrame({a: self.decode(a, self.column(keys, a)) for a in self.attributes})
 
     def to_dict(self) -> dict[str, Any]:
@@ -409,29 +411,28 @@ class Domain:
 
     @classmethod
     def from_dict(cls, attributes: dict[str, Any], folder: Path | None = Path()) -> Domain:
-        """A domain from plain values, as JSON has them.
+        """Make a domain from plain values, for example from JSON.
 
         Parameters
         ----------
         attributes : dict
             In the order of keys, each attribute is a number of values (codes 0, 1, …),
-            {"from": a, "to": b} (integers, both ends included; "step" if not 1), a list of
-            labels, {"file": name} (labels, one a line), or a rule of `workbench.spaces`: itself,
-            or an object of its fields. Beside them `"missing_user": "drop"` leaves out rows that name
-            no user.
+            {"from": a, "to": b} (integers with both ends, and "step" if it is not 1), a list of
+            labels, {"file": name} (one label per line), or a rule of `workbench.spaces`, either the
+            rule itself or an object of its fields. `"missing_user": "drop"` leaves out rows without a
+            user.
         folder : Path, optional
-            Where files of labels and maps are: beside the JSON file. None: files are not read, as those
-            that a stranger's file names.
+            Folder of the files of labels and maps. None refuses such files, which is right for
+            untrusted input.
 
         Returns
         -------
         Domain
-            Of these attributes.
 
         Raises
         ------
         ValueError
-            If an attribute is something else.
+            If an attribute is stated in another way.
 
         Examples
         --------
@@ -459,9 +460,9 @@ class Domain:
 
     @classmethod
     def read(cls, path: str | Path) -> Domain:
-        """A domain from a JSON file, as `from_dict` reads it.
+        """Read a domain from a JSON file that states what `from_dict` takes.
 
-        Beside its attributes the file may say `"truth_public"`, which `states_public_truth` reads.
+        The file may also state `"truth_public"`, which `states_public_truth` reads.
         """
         attributes, _ = read_domain_file(Path(path))
         try:
@@ -471,7 +472,7 @@ class Domain:
 
 
 def _checked_labels(name: str, n: int, labels: Any) -> tuple[Any, ...] | range | None:
-    """Labels as Python's own values."""
+    """Return the labels as Python's own values."""
     if labels is None:
         return None
     try:

@@ -159,7 +159,7 @@ class Digits:
         return children
 
     def digit(self, level: int, keys: Keys) -> UInt64[np.ndarray, " n"]:
-        """For each key, the number of the child that it falls into when its node at `level` is split."""
+        """Return the number of the child that holds each key when its node at `level` is split."""
         place = keys[self.word_of_level(level)] // np.uint64(self.widths[level])
         first = level in (0, self.first_word_levels)
         return place if first else place % np.uint64(self.radices[level])
@@ -173,7 +173,7 @@ class Digits:
         return bool((keys <= self._last[:, :1]).all())
 
     def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
-        """The nodes of these levels, or of one, that the keys lie in."""
+        """Return the node that holds each key, at its own level or at one level for all keys."""
         sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 0 is 2⁶⁴, the whole word
         return np.where(sizes == 0, np.uint64(0), keys - keys % np.maximum(sizes, np.uint64(1)))
 
@@ -182,7 +182,8 @@ class Digits:
     ) -> Float[np.ndarray, " n"]:
         """Return the share of each node's keys below a key, or (`after`) below the next one.
 
-        Exactly 0 before the first and 1 after the last key, 1 beyond the node, between them else.
+        The share is exactly 0 before the node's first key, exactly 1 after its last key and beyond the
+        node, and strictly between 0 and 1 elsewhere.
         """
         widths = np.array([1.0 * prod(self.radices[level:]) for level in range(self.depth + 1)])
         distances = [
@@ -312,7 +313,7 @@ def _boxed(low, high, values, lo, hi, sums, cut):
 
 
 class OverHierarchy:
-    """Whatever lies in a hierarchy, which is its domain."""
+    """Mixin for data in a hierarchy: the hierarchy is their domain."""
 
     @property
     def domain(self: Any) -> Hierarchy:

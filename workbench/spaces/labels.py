@@ -30,7 +30,7 @@ from workbench.value import Float, not_allowed, parameter, shown, value
 
 
 def of_one_kind(labels: Sequence[Any]) -> tuple[Any, ...]:
-    """Labels as Python's own values, or a ValueError if they are not all of one kind."""
+    """Return labels as Python's own values. Raise a ValueError unless all are of one kind."""
     labels = tuple(label.item() if hasattr(label, "item") else label for label in labels)
     kinds = {type(label) for label in labels}
     allowed = len(kinds) <= 1 and kinds <= {str, int, float, bool}
@@ -54,8 +54,8 @@ class Labels(Rule):
     Parameters
     ----------
     labels : sequence or range
-        What `Domain.labels` takes. A text is a number if it is a decimal without a plus sign or leading
-        zeros, so "007" is not 7.
+        Labels, as `Domain.labels` takes them. A text is a number if it is a decimal without a plus sign
+        or leading zeros, so "007" is not 7.
     """
 
     labels: tuple[Any, ...] | range = parameter(check=is_list)
@@ -90,14 +90,14 @@ class Labels(Rule):
 
 @value
 class Map(Rule):
-    """Labels that a list gives to values, many to one.
+    """Labels that a list assigns to values. Several values may have the same label.
 
     Parameters
     ----------
     map : mapping, or pairs of value and label
         Values are compared as text, as `Labels` compares them.
     labels : texts, optional
-        The labels in the order of codes; without them as they first occur in the map.
+        Labels in the order of codes. By default the order in which the map first names them.
 
     Examples
     --------
@@ -207,24 +207,25 @@ class Bins(Rule):
     Parameters
     ----------
     edges : numbers, optional
-        Ascending, one more than bins. In its place:
+        Ascending edges, one more than bins. Alternatively give `low`, `high`, and `width` or `bins`.
     low, high : number
-        The first and the last edge. Also give `width` or `bins`.
+        The first and the last edge.
     width : number
-        Width of each bin, which divides the range from low to high.
+        Width of each bin. It must divide the range from `low` to `high`.
     bins : int
         Number of bins of equal width.
     closed : "left" or "right"
         Which edge belongs to a bin: [0, 10) or (0, 10].
     below, above : "other" or "clamp"
-        Numbers before the first and after the last bin are what `other` says, or belong to that bin.
+        Numbers below the first bin or above the last bin are other values ("other"), or belong to that
+        bin ("clamp").
     labels : texts, optional
-        One a bin; without them "0 to under 10", "over 0 to 10" and the like.
+        One label per bin. By default for example "0 to under 10" or "over 0 to 10".
 
     Raises
     ------
     ValueError
-        Edges that do not ascend, are not finite or not stated in one way; more than a million bins.
+        If edges do not ascend, are not finite, or are stated in two ways, or there are over a million bins.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def as_texts(values: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts with places, found in columns of any type by their canonical form."""
+    """Texts and their places. Columns of any type are searched for their canonical forms."""
 
     places_of: Mapping[str, int]
 
@@ -120,7 +120,7 @@ def _replaced(values: pl.Series, places: Mapping[Any, int | None]) -> pl.Series:
 
 
 def _refuse_rounded(values: pl.Series, rounded: pl.Series) -> None:
-    """A ValueError if a float may be one of several integers, so that its label is not known."""
+    """Raise a ValueError if a float may stand for several integers, so that its label is unknown."""
     if rounded.any():
         found = values.filter(rounded.fill_null(False))[0]
         raise ValueError(
@@ -147,7 +147,7 @@ def only(values: pl.Series, kept: pl.Series) -> pl.Series:
 
 
 def whole_numbers(values: pl.Series) -> pl.Series:
-    """Integers, also where they are written 3.0; null where a value is none, or not exact."""
+    """Return integers, also from 3.0. A value that is not an exact integer becomes null."""
     if values.dtype.is_integer():
         return values.cast(pl.Int64, strict=False)
     if values.dtype.is_float():
@@ -189,20 +189,20 @@ def are_texts(x: Any) -> str | None:
 class Rule:
     """Rule that turns one column, row by row, into the codes of one attribute.
 
-    Nothing but the rule and the row decides a code, or that a row is dropped: a unit's rows move
-    what they would move alone, so a bound on the rows of a unit still holds.
+    Only the rule and the row decide a code, and whether the row is dropped. So the rows of a unit change
+    what they would change alone, and a bound on the rows of a unit still holds.
 
     Parameters
     ----------
     column : str, optional
-        The column's name; without it the attribute's.
+        Name of the column. By default the attribute's name.
     other : "refuse", "drop" or "label"
-        What happens to a value that the rule has no label for: an error, the row is left out, or it
-        gets the label `other_label`.
+        What happens to a value without a label. "refuse" raises an error, "drop" leaves the row out,
+        and "label" gives the row the label `other_label`.
     missing : "refuse", "drop" or "label"
-        The same for a value that is missing (null, an empty field, NaN), with `missing_label`.
+        The same for a missing value (null, an empty field, NaN), with `missing_label`.
     missing_values : texts, optional
-        Values that mean missing too, as "NA" or "999", compared as `Labels` compares them.
+        Values that also mean missing, for example "NA" or "999", compared as `Labels` compares them.
     """
 
     _: KW_ONLY
@@ -224,7 +224,7 @@ class Rule:
             """What values become, in the order of codes."""
 
     def _name(self, usual: Any, stated: Any) -> None:
-        """Set the labels to those that are stated, as many as the `usual` ones, or to these."""
+        """Set the labels to the stated ones, which must be as many as the usual ones, or to the usual ones."""
         labels = tuple(usual if stated is None else stated)
         if len(labels) != len(usual):
             raise not_allowed(self, "labels", f"need {len(usual)}")
@@ -232,7 +232,7 @@ class Rule:
 
     @property
     def all_labels(self) -> tuple[Any, ...] | range:
-        """The labels of the attribute: the rule's, then those of other and of missing values."""
+        """Labels of the attribute: of the rule, then of other values and of missing values."""
         labels: tuple[Any, ...] | range = self.labels
         added = [self.other_label] * (self.other == "label")
         added += [self.missing_label] * (self.missing == "label")
@@ -295,7 +295,7 @@ _EXAMPLES = 10  # different values of refused rows
 
 
 def distinct(values: pl.Series) -> tuple[pl.Series, Int[np.ndarray, " rows"]]:
-    """The different values of a column that lists them, as text, and each row's place."""
+    """Return the distinct values of a categorical column, as text, and the place of each row's value."""
     rows = values.to_physical().cast(pl.UInt32)
     none = int(rows.max() or 0) + 1
     numbers = rows.fill_null(none).to_numpy()
