@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,8 +12,8 @@ from workbench.data.sources import Layout
 from workbench.datasets.kinds import RecordsFile, differences, records
 from workbench.datasets.published import File
 from workbench.datasets.reading import (
-    TEXT,
     WEEKDAYS,
+    Column,
     degrees,
     integers,
     matching,
@@ -89,7 +90,7 @@ REGIONS = {  # south, north, west, east; the first that fits
     "Europe and Africa": (-90, 90, -30, 60),
     "Asia and Oceania": (-90, 90, 60, 180),
 }
-AUSTIN = ("2010-06-01", "2010-11-01")  # from, to before
+AUSTIN = datetime(2010, 6, 1), datetime(2010, 11, 1)  # from, to before
 PRINTED = {"users": 12_579, "check-ins": 739_600}  # in Austin, by Fan & Jin
 
 _VISIT = ("user", "place", "count")
@@ -112,6 +113,9 @@ _SHA256 = {
     "test": "c9ec8be54c36b57b20f286c047c37e1fe0986931d84e7fd97bbe70f74745c8b3",
     "poi_coos": "42a78f74f44d06a7861dd302e184b882e44888eff12034c6ca8eaa61008c8b11",
 }
+
+
+_ANYWHERE = Column("", lambda texts: texts.cast(pl.Float64, strict=False).fill_null(np.nan))
 
 
 def _file(part: str) -> File:
@@ -178,24 +182,21 @@ class Gowalla(RecordsFile):
             "time": times("%Y-%m-%dT%H:%M:%SZ", "2010-10-19T23:55:27Z"),
             "user": integers(0, 2**31 - 2),
             "place": integers(0, 2**31 - 2),
-            "latitude": TEXT,
-            "longitude": TEXT,
+            "latitude": _ANYWHERE,
+            "longitude": _ANYWHERE,
         }
+        kept: Any = True
+        if self.version == "austin":
+            kept = _inside(*REGIONS["Austin"])
+            kept &= pl.col("time").is_between(*AUSTIN, closed="left")
         own = records("user", "place", weekday(pl.col("time")))
-        kept = _in_austin() if self.version == "austin" else True
         return _SNAP_FILE.frame(columns, *own, where=kept)
 
 
-def _in_austin() -> pl.Expr:
-    """Which rows are in and around Austin, and in the months of Fan & Jin."""
-    south, north, west, east = REGIONS["Austin"]
-    since, before = (pl.lit(day).str.to_datetime(time_unit="us") for day in AUSTIN)
-    inside = (
-        pl.col("latitude").cast(pl.Float64, strict=False).is_between(south, north)
-        & pl.col("longitude").cast(pl.Float64, strict=False).is_between(west, east)
-        & pl.col("time").is_between(since, before, closed="left")
-    )
-    return inside.fill_null(False)
+def _inside(south: float, north: float, west: float, east: float) -> pl.Expr:
+    """Which rows are in a region."""
+    is_between = pl.col("latitude").is_between(south, north)
+    return is_between & pl.col("longitude").is_between(west, east)
 
 
 def _lglmf() -> pl.DataFrame:
@@ -225,13 +226,8 @@ def _regions() -> pl.Series:
         "latitude": degrees(90),
         "longitude": degrees(180),
     }
-    regions = [
-        pl.when(
-            pl.col("latitude").is_between(south, north),
-            pl.col("longitude").is_between(west, east),
-        ).then(region)
-        for region, (south, north, west, east) in enumerate(REGIONS.values())
-    ]
+    boxes = enumerate(REGIONS.values())
+    regions = [pl.when(_inside(*box)).then(region) for region, box in boxes]
     region = pl.coalesce(regions).alias("region")
     places = file.frame(columns, pl.col("place"), region, rows=PLACES)
     file.expect(places["place"].n_unique(), PLACES, "different places")

@@ -71,19 +71,17 @@ class RetailHours(RealFile):
         return table(domain, [(keys, None)], bound)
 
     def _bounded(self, lines: pl.DataFrame) -> Int[np.ndarray, " lines"]:
-        """The hours of the lines that are kept."""
+        """Return the hours of the lines that are kept."""
+        kept = []
         lines = lines.sort("customer", "bin")  # so that the file's order decides nothing
-        sizes = lines.group_by("customer", maintain_order=True).len()
-        is_drawn = np.ones(len(lines), bool)
-        start = 0
-        for customer, size in sizes.iter_rows():
-            if size > self.most:
+        for (customer,), own in lines.group_by("customer", maintain_order=True):
+            hours = own["bin"].to_numpy()
+            if len(hours) > self.most:
                 name = hashlib.sha256(customer.encode()).digest()
                 rng = np.random.default_rng([self.seed, int.from_bytes(name)])
-                is_drawn[start : start + size] = False
-                is_drawn[start + rng.choice(size, self.most, replace=False)] = True
-            start += size
-        return lines["bin"].to_numpy()[is_drawn]
+                hours = hours[rng.choice(len(hours), self.most, replace=False)]
+            kept.append(hours)
+        return np.concatenate(kept)
 
 
 # Online retail
