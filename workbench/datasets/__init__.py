@@ -1,8 +1,8 @@
-"""Every dataset, a line each: a frozen value with a public `domain` and `load()`, its table.
+"""All datasets by file. Each is a frozen value with a public `domain` and `load()`, which returns its data.
 
-A dataset's file is loaded when its name is asked for. `ALL` are those that need no argument;
-`published` finds, fetches and checks published files. A table of your own is read by `SparseTable.read`,
-records by `Records.read`, and records of users by `Interactions.read`.
+A file is imported when one of its datasets is first used. `ALL` holds the datasets that need no argument.
+`published` finds, fetches and checks published files. To read a table of your own, use `SparseTable.read`,
+`Records.read` for records, or `Interactions.read` for records of users.
 """
 
 from importlib import import_module

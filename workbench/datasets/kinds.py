@@ -1,7 +1,7 @@
 """The kinds of datasets: real files, synthetic stand-ins and generators.
 
-A statement of a paper that rests on what a twin invents cannot be judged on it: checks ask `kind_of`, and
-the marks of `Twin.invented`.
+A twin cannot test a statement of a paper that rests on what the twin invents. So checks ask for `kind_of` a
+dataset and for the marks of `Twin.invented`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ GENERATOR = "generator"  # made up by a law that is stated
 
 
 class Dataset:
-    """What all datasets say of themselves.
+    """Base class of datasets.
 
     Attributes
     ----------
     kind : str
         "real file", "twin" or "generator".
     cite : str
-        The source, as references name it.
+        Key of the source in `references.bib`.
     truth_public : bool
-        Exact counts may be shown beside a release.
+        Whether exact counts may be shown next to a release.
     """
 
     kind: ClassVar[str] = GENERATOR
@@ -50,22 +50,22 @@ class RealFile(Dataset):
     schema: ClassVar[tuple[File, ...]]  # files, how they are written, and their hashes
 
     def files(self) -> tuple[File, ...]:
-        """The files that hold it, as their publisher has them."""
+        """Return the published files of the dataset."""
         return self.schema
 
 
 class RecordsFile(RealFile):
     """A dataset of published records: a user, an item, and the day of the week or another context.
 
-    Items are those that the files name, in their order, unless a class states a range. Users who have
-    no item twice are `once`, which loading enforces: their records are sorted by item.
+    The items are all items that the files name, in ascending order, unless a class states a range. Where
+    `once` is true, no user has an item twice. Loading enforces this and sorts each user's records by item.
     """
 
     contexts: ClassVar[tuple[str, ...]] = WEEKDAYS
     once: ClassVar[bool] = False
 
     def _records(self) -> pl.DataFrame:
-        """Columns `user` (null: left out), `item` and `context`, of which only items are labels."""
+        """Columns `user` (null if the row is left out), `item` (a label) and `context` (a code)."""
         raise NotImplementedError
 
     @cached_property
@@ -84,7 +84,7 @@ class RecordsFile(RealFile):
         return Domain(("item", "context"), shape, (self.items, self.contexts))
 
     def load(self) -> Interactions:
-        """Load the records. Raises ValueError for a bad row or too few rows, with its place."""
+        """Load the records. Raises ValueError for a bad row, with its place, or for too few rows."""
         items = self.items
         if isinstance(items, range):
             frame = self._records()
@@ -111,7 +111,7 @@ class RecordsFile(RealFile):
 
 
 def records(user: str, item: str, context: pl.Expr) -> tuple[pl.Expr, ...]:
-    """The columns of records, in narrow types."""
+    """Return expressions for the columns of records, in narrow types."""
     return (
         pl.col(user).cast(pl.Int32).alias("user"),
         pl.col(item).alias("item"),
@@ -120,14 +120,14 @@ def records(user: str, item: str, context: pl.Expr) -> tuple[pl.Expr, ...]:
 
 
 class Twin(Dataset):
-    """What twins say of themselves: of what they are made, by marks such as "order" or "counts".
+    """Base class of twins, the synthetic stand-ins of data with published statistics.
 
     Attributes
     ----------
     original : str
-        The data that it stands in for, and how to get it, where that can be done.
+        The data that the twin stands in for, and how to get it where that is possible.
     invented : mapping
-        What is ours, and so decides nothing about the paper.
+        What we made up, by marks such as "order" or "counts". It tests nothing about the paper.
     """
 
     if TYPE_CHECKING:  # a field, or a property
@@ -140,19 +140,19 @@ class Twin(Dataset):
 
 
 def unwrapped(dataset: Any) -> Any:
-    """The dataset whose records another one sorts, adds up or moves elsewhere; else itself."""
+    """Return the dataset inside one that sorts, adds up or moves its records. By default the dataset itself."""
     while hasattr(dataset, "dataset"):
         dataset = dataset.dataset
     return dataset
 
 
 def kind_of(dataset: Any) -> str:
-    """What any dataset is, also one of another package that does not say it.
+    """Return the kind of a dataset, also of one from another package that states none.
 
     Parameters
     ----------
     dataset : dataset
-        A value, as figures run on it.
+        A dataset's value.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def kind_of(dataset: Any) -> str:
 
 
 def differences(ours: Mapping[str, int], published: Mapping[str, int]) -> tuple[str, ...]:
-    """Which numbers of a file are others than those that are published of it, in words.
+    """Return in words which numbers of a file differ from the published ones.
 
     >>> differences({"users": 3, "records": 8}, {"users": 6040, "records": 8})
     ('3 users (published: 6,040)',)
@@ -174,7 +174,7 @@ def differences(ours: Mapping[str, int], published: Mapping[str, int]) -> tuple[
 
 
 def remarks_on(dataset: Any) -> tuple[str, ...]:
-    """How a published file differs from what is published of it; of anything else nothing."""
+    """Return how a dataset's file differs from what is published about it, or nothing."""
     return dataset.remarks() if hasattr(dataset, "remarks") else ()
 
 
@@ -182,12 +182,12 @@ def remarks_on(dataset: Any) -> tuple[str, ...]:
 
 
 def seed_field() -> Any:
-    """The field that makes a generator replayable."""
+    """Declare the seed of a generator."""
     return parameter(0, 0, integer=True, doc="seed of the generator")
 
 
 def root(is_below: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """The two neighbouring floats between which something begins to be false."""
+    """Return the two neighbouring floats between which `is_below` changes from true to false."""
     while (middle := (low + high) / 2) not in (low, high):
         if is_below(middle):
             low = middle

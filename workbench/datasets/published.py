@@ -1,9 +1,9 @@
-"""Published files: where they are looked for, how they are read and fetched, whether they are right.
+"""Published files: how the workbench finds, reads, fetches and verifies them.
 
-A file is looked for under the folder that the environment variable WORKBENCH_DATA names, then
-under `data/raw/` of the project; in each, in its dataset's folder or beside it; compressed or
-not, or in the archive that its publisher sends, which is not unpacked. Nothing
-but `fetch` downloads, and it writes nowhere but in `data/raw/`.
+The workbench looks for a file first under the folder that the environment variable WORKBENCH_DATA names,
+then under `data/raw/` of the project. In each it looks in the dataset's folder and next to it. A file may
+be compressed, or stand in its publisher's archive, which need not be unpacked. Only `fetch` downloads
+files, and it writes to `data/raw/` alone.
 """
 
 from __future__ import annotations
@@ -37,14 +37,24 @@ _DAMAGED = (OSError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile
 
 @value
 class File:
-    """A file of a publisher: `name` without compression, in the `folder` of its dataset.
+    """A published file.
 
-    `sha256` lists what is accepted of the file as `url` sends it: hashes of its decompressed
-    content, empty where nobody has recorded one. `also` are other names that the same file goes by,
-    and names of zip archives, without their suffix, that hold it. `renderings` are hashes of other
-    forms of the same data: known, but not what `url` sends. `how` says what to do where `fetch`
-    cannot help, because nobody publishes the file, or not in a form that is read here. `layout`
-    says how its rows are written.
+    Parameters
+    ----------
+    folder, name : str
+        The dataset's folder, and the file's name without a suffix of compression.
+    url : str
+        Address from which `fetch` downloads the file.
+    sha256 : tuple of str
+        Accepted hashes of the decompressed content that `url` sends. Empty if none is recorded.
+    also : tuple of str
+        Other names of the file, and names of zip archives that hold it, without their suffix.
+    renderings : tuple of str
+        Hashes of other forms of the same data, which `url` does not send.
+    how : str
+        What to do if `fetch` cannot download the file.
+    layout : Layout
+        How rows are written.
     """
 
     folder: str
@@ -57,7 +67,7 @@ class File:
     layout: Layout = field(default=CSV, repr=False)
 
     def find(self) -> Path:
-        """The path of the file, or of its archive. A FileNotFoundError says what to do."""
+        """Return the path of the file, or of its archive. A FileNotFoundError says what to do."""
         roots = [raw()]
         if folder := os.environ.get("WORKBENCH_DATA"):
             roots.insert(0, Path(folder).expanduser())
@@ -77,13 +87,13 @@ class File:
         )
 
     def rows(self, columns: Columns) -> Iterator[Batch]:
-        """Rows of the file with these columns. A malformed value is a ValueError."""
+        """Yield rows with typed columns. Raises ValueError for a malformed value."""
         return (typed(batch, columns) for batch in self.batches([*columns]))
 
     def frame(
         self, columns: Columns, *expressions: pl.Expr, where: Any = True, rows: int = 0
     ) -> pl.DataFrame:
-        """All rows, or expressions of some, as one frame. A ValueError if there are none, or not `rows`."""
+        """Return all rows, or expressions of some. Raises ValueError if there are none, or not `rows`."""
         frames = (batch.frame.filter(where) for batch in self.rows(columns))
         parts = [frame.select(expressions or pl.all()) for frame in frames]
         found = sum(map(len, parts))
@@ -91,12 +101,12 @@ class File:
         return pl.concat(parts)
 
     def expect(self, found: int, need: int, what: str) -> None:
-        """A ValueError if the file holds another number of something."""
+        """Raise a ValueError unless the file holds the needed number of something."""
         if found != need:
             raise ValueError(f"{self.find()}: found {found:,} {what}, need {need:,}")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """Some columns in batches as text, with a progress bar where someone watches."""
+        """Yield some columns as text, a batch at a time, with a progress bar on a terminal."""
         from tqdm import tqdm
 
         path = self.find()
@@ -108,7 +118,7 @@ class File:
             )
 
     def unpacked(self, path: Path, stream: Any) -> Any:
-        """The decompressed bytes of this file, found at `path`."""
+        """Return a stream of the decompressed content of this file, found at `path`."""
         if path.suffix != ".zip":
             return _UNPACK.get(path.suffix, lambda plain: plain)(stream)
         archive = zipfile.ZipFile(stream)
@@ -117,7 +127,7 @@ class File:
         return archive.open(member)
 
     def sha256_at(self, path: Path) -> str:
-        """The sha256 of the decompressed content. A ValueError if the file is damaged."""
+        """Return the sha256 of the decompressed content. Raises ValueError if the file is damaged."""
         with refusing_damage(path), path.open("rb") as raw, self.unpacked(path, raw) as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
 
@@ -136,7 +146,7 @@ class File:
 
 @contextmanager
 def refusing_damage(path: Path) -> Iterator[None]:
-    """A ValueError where a packed file cannot be read to its end."""
+    """Turn the errors of libraries for a damaged packed file into one ValueError."""
     try:
         yield
     except _DAMAGED as e:
@@ -170,11 +180,11 @@ class TextFile(CsvFile):
 
 
 class FileStatus(NamedTuple):
-    """One published file: where it is (or None), its size in bytes (or None), and its `state`.
+    """One published file: its path and size in bytes (None if it was not found), and its `state`.
 
-    "ok" has a recorded sha256; "different" has another one, or cannot be read; "unknown" can be
-    read, but nobody has recorded a sha256; "missing" was not found; "by hand" neither, and
-    `fetch` cannot bring it.
+    The state is "ok" if the sha256 is recorded, "different" if it is another one or the file cannot be
+    read, and "unknown" if no sha256 is recorded. A file that was not found is "missing", or "by hand" if
+    `fetch` cannot download it.
     """
 
     dataset: str
@@ -185,86 +195,86 @@ class FileStatus(NamedTuple):
 
 
 def raw() -> Path:
-    """Where `fetch` writes: `data/raw/` of the project."""
+    """Return the folder to which `fetch` writes: `data/raw/` of the project."""
     return project_folder() / "data" / "raw"
 
 
 def path(what: Any) -> tuple[Path, ...]:
-    """Where the files of a dataset are.
+    """Return the paths of a dataset's files.
 
     Parameters
     ----------
     what : str, dataset or File
-        A dataset's name or folder, a value of it, or one file.
+        Name or folder of a dataset, a dataset's value, or one file.
 
     Returns
     -------
     tuple of Path
-        Of those that are there.
+        Paths of the files that were found.
 
     Raises
     ------
     FileNotFoundError
-        There is none at all.
+        If no file was found.
     ValueError
-        No dataset of that name has published files.
+        If no dataset of that name has published files.
     """
     files = _files(what)
     return tuple(found for file in files if (found := _found(file))) or (files[0].find(),)
 
 
 def status() -> list[FileStatus]:
-    """Every published file of every dataset, as `verify` sees it."""
+    """Verify the published files of all datasets."""
     return verify()
 
 
 def verify(what: Any = None) -> list[FileStatus]:
-    """Looks up and hashes the files of a dataset, or of all.
+    """Find and hash the files of a dataset, or of all datasets.
 
     Parameters
     ----------
     what : str, dataset or File, optional
-        As in `path`; without it, every dataset with published files.
+        As in `path`. By default all datasets with published files.
 
     Returns
     -------
     list of FileStatus
-        One a file.
+        One status per file.
 
     Raises
     ------
     ValueError
-        No dataset of that name has published files.
+        If no dataset of that name has published files.
     """
     return [_status(file) for file in _files(what)]
 
 
 def fetch(what: Any, force: bool = False) -> list[Path]:
-    """Brings the files of a dataset from their publisher into `data/raw/`.
+    """Download the files of a dataset from their publisher to `data/raw/`.
 
-    A file is under its final name only when it is whole, can be read, and has a sha256 that is
-    recorded, where one is.
+    A file gets its final name only after it was downloaded whole and read, and its sha256 is a recorded
+    one, if any is recorded.
 
     Parameters
     ----------
     what : str, dataset or File
-        As in `path`; a value such as `OnTheMap(states=("ma",))` has files of its own.
+        As in `path`. A value such as `OnTheMap(states=("ma",))` has its own files.
     force : bool
-        Fetch again what is there already.
+        Download files again that were found.
 
     Returns
     -------
     list of Path
-        Where the files are.
+        Paths of the files.
 
     Raises
     ------
     FileNotFoundError
-        It cannot be fetched: says how else to get it.
+        If a file cannot be downloaded. The message says how else to get it.
     OSError
-        The publisher does not send it, or the download was interrupted; nothing of it is kept.
+        If the publisher does not send a file, or the download is interrupted. No part is kept.
     ValueError
-        What was sent cannot be read, or has another sha256 than is recorded.
+        If the content cannot be read, or its sha256 is not a recorded one.
     """
     return [(not force and _found(file)) or _fetched(file) for file in _files(what)]
 
@@ -332,7 +342,7 @@ def _fetched(file: File) -> Path:
             raise ValueError(f"{file.url} sent something that cannot be read: {e}") from None
         if file.sha256 and sha256 not in file.sha256:
             raise ValueError(
-                f"what {file.url} sent has the content's sha256 {sha256}, none of the recorded "
-                f"{', '.join(file.sha256)}: the publisher's file has changed, or it is not theirs"
+                f"the content that {file.url} sent has sha256 {sha256}, none of the recorded "
+                f"{', '.join(file.sha256)}: the publisher has changed the file, or it is another file"
             )
         return part.replace(folder / part.name)

@@ -23,9 +23,10 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 class Column(NamedTuple):
-    """`read` gives the values of texts, null where there is none: that is refused, and `need` said.
+    """A column of a published file.
 
-    A field of an `optional` column may be empty.
+    `read` turns texts into values, and texts that are refused into nulls. `need` says what is allowed. A
+    field of an `optional` column may be empty.
     """
 
     need: str
@@ -34,11 +35,11 @@ class Column(NamedTuple):
 
 
 Columns = Mapping[str, Column]
-TEXT = Column("", optional=True)  # of any kind, or nothing
+TEXT = Column("", optional=True)  # any text, or an empty field
 
 
 def typed(batch: Batch, columns: Columns) -> Batch:
-    """A batch whose columns hold values in place of texts."""
+    """Return a batch whose columns hold values instead of texts."""
     values = {}
     for name, column in columns.items():
         values[name] = column.read(batch.frame[name])
@@ -67,7 +68,7 @@ def integers(low: int, high: int, need: str = "") -> Column:
 
 
 def counts(low: int = 1) -> Column:
-    """Counts such as a table can hold, at least `low`."""
+    """Counts of at least `low` that a table can hold."""
     return integers(low, 2**53, f"an integer >= {low}")
 
 
@@ -87,7 +88,7 @@ def matching(pattern: str, need: str) -> Column:
 
 
 def times(written: str, example: str, period: tuple[datetime, datetime] = _EVER) -> Column:
-    """Times that are written in one way (a format of strptime), from one to before another."""
+    """Times in one format of strptime, from the first of a period to before its end."""
 
     def read(texts: pl.Series) -> pl.Series:
         found = texts.str.to_datetime(written, time_unit="us", strict=False)
@@ -107,7 +108,7 @@ def weekday(day: pl.Expr) -> pl.Expr:
 
 
 def table(domain: Domain, parts: Iterable[tuple[Any, Any]], bound: Bound) -> SparseTable:
-    """The table of keys and counts (None: each counts one) that come in parts; its truth is public."""
+    """Return the table of keys and counts (None for one each) in parts. Its truth is public."""
     cells = CellCounts()
     for keys, counts in parts:
         cells.add(keys, counts)
