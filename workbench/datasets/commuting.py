@@ -28,15 +28,14 @@ from workbench.datasets.reading import (
 from workbench.spaces import Domain, OverHierarchy, Quadtree
 from workbench.value import parameter, subset_of, value
 
-# Onthemap
+# States
 
-FIPS = dict(
-    al="01", ak="02", az="04", ar="05", ca="06", co="08", ct="09", de="10", dc="11", fl="12",
-    ga="13", hi="15", id="16", il="17", ia="19", ks="20", ky="21", la="22", me="23", md="24",
-    ma="25", mi="26", mn="27", ms="28", mo="29", mt="30", ne="31", nv="32", nh="33", nj="34",
-    nm="35", ny="36", nc="37", nd="38", oh="39", ok="40", pa="42", ri="44", sc="45", sd="46",
-    tn="47", tx="48", ut="49", vt="50", va="51", wa="53", wv="54", wi="55", wy="56", pr="72",
-) | {"in": "18", "or": "41"}  # fmt: skip
+_STATES = [  # each with its postal code, its FIPS code, and those of its counties
+    line.split()
+    for line in Path(__file__).with_name("counties.txt").read_text("utf-8").splitlines()
+    if not line.startswith("#")
+]
+FIPS = {postal: code for postal, code, *_ in _STATES}
 STATES = tuple(sorted(FIPS.values()))
 DIGITS = {"block": 15, "tract": 11, "tract2": 7, "county": 5}  # of the 15 that name a block
 
@@ -372,6 +371,4 @@ class CommutingFlows(RealFile):
 
 def counties() -> tuple[str, ...]:
     """The five-digit FIPS codes of all counties, ascending."""
-    lines = Path(__file__).with_name("counties.txt").read_text(encoding="utf-8").splitlines()
-    states = (line.split() for line in lines if not line.startswith("#"))
-    return tuple(state + county for state, *codes in states for county in codes)
+    return tuple(state + county for _, state, *codes in _STATES for county in codes)

@@ -129,8 +129,7 @@ def _labels(
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
     """What `rule_from_dict` reads; the labels always stand in it."""
-    stated = {f.name: getattr(rule, f.name) for f in fields(rule)}
-    stated = {f.name: stated[f.name] for f in fields(rule) if stated[f.name] != f.default}
+    stated = {f.name: x for f in fields(rule) if (x := getattr(rule, f.name)) != f.default}
     if isinstance(rule, Labels) and isinstance(rule.labels, range):
         stated |= range_to_dict(stated.pop("labels"))
     elif isinstance(rule, Map):
