@@ -82,7 +82,7 @@ class SnapDegrees(RealFile):
 
 
 class Counts(RealFile):
-    """Counts of one attribute, one a line of a file."""
+    """Counts of one attribute in a file with one count per line."""
 
     cite: ClassVar[str] = "hay2010"
     papers: ClassVar[tuple[str, ...]] = ("hay2010",)  # that use it
@@ -98,31 +98,30 @@ class Counts(RealFile):
 
     @property
     def domain(self) -> Domain:
-        """The attribute's codes, in the order of the lines: as many as published, or as the file has."""
+        """Codes of the attribute in the order of lines: as many as the file has, or as published."""
         size = self.size
         with suppress(FileNotFoundError):
             size = len(self._counts())
         return Domain((self.attribute,), (size,))
 
     def files(self) -> tuple[File, ...]:
-        """One count a line."""
+        """Return the file, which has one count per line."""
         what = f"it should be {self.size:,} lines, each the number of {self.holds}"
         how = f"{self.source.format(name=self.name)}; {what}"
         return (File("hay2010", self.name, how=how, layout=LINES),)
 
     def load(self) -> SparseTable:
-        """The table; a bad line is a ValueError, and so is a file of none."""
+        """Load the table. Raises ValueError for a bad line or an empty file."""
         counts = self._counts()
-        domain = Domain((self.attribute,), counts.shape)
-        return SparseTable.from_dense(domain, counts, self.bound, truth_public=True)
+        return SparseTable.from_dense(self.domain, counts, self.bound, truth_public=True)
 
     def is_sorted(self) -> bool:
-        """Whether the lines are sorted by their counts, so that their order says nothing else."""
+        """Return whether the lines are sorted by count, so that their order has no other meaning."""
         steps = np.diff(self._counts())
         return bool((steps >= 0).all() or (steps <= 0).all())
 
     def remarks(self) -> tuple[str, ...]:
-        """How the file differs from what is published of it; nothing if it does not."""
+        """Return how the file differs from what is published about it, or nothing."""
         return differences({"lines": len(self._counts())}, {"lines": self.size})
 
     def _counts(self) -> Int[np.ndarray, " cells"]:
@@ -241,13 +240,13 @@ class _Twin(Twin):
 
     @property
     def original(self) -> str:
-        """The file that it stands in for, and how to get it."""
+        """Name of the dataset that the twin stands in for, and how to get its file."""
         (file,) = self.stands_for().files()
         return f"{self.stands_for.__name__}: {file.how}"
 
     @property
     def domain(self) -> Domain:
-        """That of the data that it stands in for, as published."""
+        """Domain of the data that the twin stands in for, as published."""
         return Domain((self.stands_for.attribute,), (self.stands_for.size,))
 
 
