@@ -311,12 +311,12 @@ class Bins(Rule):
                 f"column {shown(values.name)} holds {values.dtype}: bins need numbers"
             )
         x = values.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        low, *inner, high = self._edges
+        edges = self._edges
         left = self.closed == "left"
-        places = np.searchsorted(inner, x, side="right" if left else "left")
+        places = np.searchsorted(edges[1:-1], x, side="right" if left else "left")
         outside = np.isnan(x)
         if self.below == "other":
-            outside |= x < low if left else x <= low
+            outside |= x < edges[0] if left else x <= edges[0]
         if self.above == "other":
-            outside |= x >= high if left else x > high
+            outside |= x >= edges[-1] if left else x > edges[-1]
         return only(pl.Series(places), pl.Series(~outside))
