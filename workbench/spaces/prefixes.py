@@ -22,22 +22,22 @@ SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789. "  # of adaptive2009
 class Prefixes(Hierarchy):
     """Strings of at most `depth` symbols, refined symbol by symbol. The end of a string is a symbol too.
 
-    A string that is longer, or has a symbol that is not in the alphabet, is not in the space: upper and
-    lower case differ, and nothing is cut or replaced.
+    A longer string, or a string with a symbol that is not in the alphabet, is left out. Upper and lower case
+    differ, and nothing is cut or replaced.
 
     Parameters
     ----------
     alphabet : str
-        The symbols, in the order of keys; by default a–z, 0–9, full stop and space.
+        The symbols, in the order of keys. By default a–z, 0–9, full stop and space.
     depth : int
-        The longest string, in symbols.
+        Length of the longest string, in symbols.
     attribute : str
-        The name of the column.
+        Name of the column.
 
     Raises
     ------
     ValueError
-        If a symbol stands twice, or keys would need more than two words of 64 bits.
+        If a symbol is listed twice, or keys would need more than two words of 64 bits.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Prefixes(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """0 where the string has ended, else the symbol's place from 1."""
+        """The place of the symbol, counted from 1, or 0 after the end of the string."""
         return Digits((len(self.alphabet) + 1,) * self.depth)
 
     @property
@@ -84,7 +84,7 @@ class Prefixes(Hierarchy):
         except (TypeError, pl.exceptions.PolarsError):
             raise ValueError("strings must be text: need a sequence of strings") from None
         if texts.has_nulls():
-            raise ValueError("strings are missing: leave them out before")
+            raise ValueError("some strings are missing. Leave them out first.")
         array = texts.to_arrow()
         _, offsets, data = array.buffers()
         starts = np.frombuffer(offsets, np.int64)[array.offset :][: len(array) + 1]
@@ -106,7 +106,7 @@ class Prefixes(Hierarchy):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """The nodes as they stand: the beginning of a string is a string."""
+        """Return the nodes themselves, because the beginning of a string is a string."""
         return nodes
 
     def texts(self, nodes: Keys) -> list[str]:

@@ -19,19 +19,19 @@ _BITS = 12  # of a coordinate that are spread at a time
 class Quadtree(Boxed):
     """The unit cube, halved along every dimension at every level: 2^dims children.
 
-    Or another box, which is public. A coordinate outside the box, or none at all (NaN), is not in the
-    space; the box's upper faces belong to the last cells.
+    You can also state another public box. Points outside the box or with a missing coordinate (NaN) are left
+    out. The upper faces of the box belong to the last cells.
 
     Parameters
     ----------
     dims : int
-        Dimensions, at most 16.
+        Number of dimensions, at most 16.
     depth : int
-        Levels of halving, at most 52.
+        Number of levels of halving, at most 52.
     low, high : tuple of float, optional
-        The lower and the upper corner of the box, a coordinate a dimension; by default 0 and 1.
+        The lower and the upper corner of the box, with one coordinate per dimension. By default 0 and 1.
     attributes : tuple of str, optional
-        A name a dimension; by default x1, x2, …
+        One name per dimension. By default x1, x2, …
 
     Raises
     ------
@@ -72,7 +72,7 @@ class Quadtree(Boxed):
 
     @cached_property
     def digits(self) -> Digits:
-        """A bit of every coordinate at every level, the first dimension's highest."""
+        """One bit of each coordinate at each level. The bit of the first dimension is the highest."""
         return Digits((2**self.dims,) * self.depth)
 
     @property
@@ -93,7 +93,7 @@ class Quadtree(Boxed):
     def encode(
         self, points: Float[np.ndarray, "n dims"]
     ) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """The finest cells of the points in the box."""
+        """Return the finest cells of the points in the box, and which points are outside."""
         points = np.asarray(points)
         if points.ndim != 2 or points.shape[1] != self.dims or points.dtype.kind not in "fiu":
             raise ValueError(
@@ -144,7 +144,7 @@ class Quadtree(Boxed):
     def points(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Float[np.ndarray, "n dims"]:
-        """A point anywhere in each node, in the units of the box, as near as floats come."""
+        """Draw a uniform point in each node, in the units of the box, up to rounding."""
         low, high = (np.array(x) for x in self.box)
         sides = 2.0 ** -levels.astype(float)
         corners = self.corners(nodes).T / 2.0**self.depth

@@ -26,20 +26,20 @@ from workbench.value import Int, UInt8, shown, value
 class Taxonomy(Hierarchy):
     """List of codes, each with the code that it belongs to. Leaves are values.
 
-    Codes above leaves are not values: records that are on_level no better are not in the space. Children
-    are in the order of the list.
+    Codes above leaves are not values, so records with such a code are left out. Children are in the order
+    of the list.
 
     Parameters
     ----------
     parents : tuple of (str, str or None)
-        Each code and the code that it belongs to; None at the top.
+        Each code and the code above it, or None at the top.
     attribute : str
         The name of the column.
 
     Raises
     ------
     ValueError
-        If a code stands twice, belongs to itself in the end, or to a code that is not in the list.
+        If a code is listed twice, belongs to itself in the end, or to a code that is not in the list.
 
     Examples
     --------
@@ -71,12 +71,12 @@ class Taxonomy(Hierarchy):
 
     @classmethod
     def read(cls, path: str | Path, attribute: str = "code") -> Taxonomy:
-        """From a file of codes.
+        """Read a taxonomy from a file of codes.
 
         Parameters
         ----------
         path : path
-            CSV without a header: in each line a code and the code that it belongs to, nothing at the top.
+            CSV without a header. Each line has a code and the code above it, which is empty at the top.
         attribute : str
             The name of the column.
 
@@ -89,7 +89,7 @@ class Taxonomy(Hierarchy):
         FileNotFoundError
             If there is no such file.
         ValueError
-            If a line is something else, or the list is no taxonomy.
+            If a line is malformed, or the list is no taxonomy.
         """
         rows = read_fields(Path(path))
         for row in rows:
@@ -122,7 +122,7 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Return places among siblings, 0 below a leaf."""
+        """Place of a code among its siblings at each level, and 0 below a leaf."""
         most = Counter[int]()
         for path in self._paths:
             for level, code in enumerate(path[:-1]):
@@ -158,7 +158,7 @@ class Taxonomy(Hierarchy):
         return self._leaves.children[level, self._first_leaves(nodes)]
 
     def encode(self, codes: Sequence[str]) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """The keys of leaves."""
+        """Return the keys of leaves, and which codes are not leaves."""
         column = pd.Series(codes)
         texts = column.astype(str).where(column.notna())
         places = pd.Index(self._leaves.codes[-1]).get_indexer(texts)
@@ -199,15 +199,15 @@ class _Leaves(NamedTuple):
 
 @value
 class Attributes(Boxed):
-    """A table's attributes, one after another in the order of its domain: a level each.
+    """The attributes of a domain, one per level, in their order.
 
-    Keys are those of the domain. Where a mechanism chooses which attribute to refine next, the order
-    does not matter.
+    Keys are the keys of the domain. If a mechanism chooses which attribute to refine next, the order does
+    not matter.
 
     Parameters
     ----------
     domain : Domain
-        Whose attributes they are.
+        Domain of the table.
 
     Raises
     ------
@@ -256,7 +256,7 @@ class Attributes(Boxed):
         """Return the keys of rows in the domain, from one column per attribute."""
         if self.domain.preparation is not None:
             raise ValueError(
-                "the domain says how its labels follow from columns: need SparseTable.from_frame, then "
+                "the domain has rules that prepare columns: use SparseTable.from_frame, then "
                 "Records.from_table"
             )
         missing = [a for a in self.attributes if a not in frame]

@@ -43,36 +43,36 @@ class TimePart(Rule):
 
     Recurring parts are hour (0 … 23), weekday (Monday …), day (1 … 31), ISO week (1 … 53), month (1 … 12)
     and quarter (Q1 … Q4). Year, year-month (2024-03) and date (2024-03-31) need `first` and `last`, because
-    which of them there are is public and never learnt from the data; what lies outside is what `other` says.
+    the span is public and never learnt from the data. Times outside the span are other values.
 
-    Columns of dates and times are taken as they are. Text needs `format`, for example
-    "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. The clock is the one that was written, unless `zone` is
-    stated.
+    Columns of dates and times are used as they are. Text needs `format`, for example
+    "%Y-%m-%d %H:%M:%S" for 2025-03-31 07:30:00. Times stay on the clock on which they were written, unless
+    you state `zone`.
 
     Parameters
     ----------
     time : str
         Which part: "hour", "weekday", "day", "week", "month", "quarter", "year", "year-month" or "date".
     format : str, optional
-        How text is written, as of `datetime.strptime`, of %Y %y %m %d %b %B %j %H %I %M %S %f %p %z.
+        Format of text for `datetime.strptime`, out of %Y %y %m %d %b %B %j %H %I %M %S %f %p %z.
     zone : str, optional
-        A name of the Time Zone Database, as Europe/Zurich: times that name an offset or a zone are
-        turned into this one. Without it they are refused, because their hour is that of another clock.
+        A name of the Time Zone Database, for example Europe/Zurich. Times with an offset or a zone are
+        converted to it. By default they are refused, because their hour belongs to another clock.
     recorded_in : str, optional
-        The zone of times that name none, as UTC; they are turned into `zone`. A date alone stays. An
-        hour that its clock shows twice is the first; one that it leaves out is outside.
+        The zone of times without one, for example UTC. They are converted to `zone`, except dates alone.
+        If the clock shows an hour twice, the first is taken. An hour that it skips is another value.
     first, last : str or int, optional
-        The span of a year, year-month or date, both ends included: 2020, "2020-01" or "2020-01-31".
+        First and last year, year-month or date: for example 2020, "2020-01" or "2020-01-31".
     date_only : bool
-        The column holds dates that were exported as midnight UTC: the date is taken as it is written, in
-        no zone, and another time of the day is outside.
+        Whether the column holds dates that were exported as midnight UTC. The date is used as written, in
+        no zone, and another time of day is another value.
     labels : optional
-        Other names for the values, in their order.
+        Other names for the values, in the same order.
 
     Raises
     ------
     ValueError
-        A format without the part, or a zone that does not exist.
+        If the format does not give the part, or a zone does not exist.
 
     Examples
     --------
