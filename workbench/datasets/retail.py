@@ -36,12 +36,12 @@ _WHEN = times("%Y-%m-%d %H:%M:%S", "2010-12-01 08:26:00", (_START, _END))
 class RetailHours(RealFile):
     """Lines of invoices of an online shop by the hour, 1 December 2010 to 9 December 2011.
 
-    One unit is one customer, with at most `most` lines, drawn without replacement by a generator that
-    `seed` and the customer's number start: a customer more or less moves nobody else's lines, and the
-    bound holds for any seed, also a published one. Of 541,909 lines, cancellations among them, 135,080
-    name no customer and are left out; the others are of 4,372 customers, from 1 to 7,983 lines each, 93
-    on average: `most` = 10 keeps 40,802. The 8,976 hours of the period are public; most are at night or
-    on Saturdays, and empty.
+    One unit is one customer, with at most `most` lines. The workbench draws them without replacement by a
+    generator that depends on `seed` and the customer's number. So adding or removing a customer changes
+    nobody else's lines, and the bound holds for any seed, also for a published one. The file has 541,909
+    lines with cancellations. 135,080 of them name no customer and are left out. The others belong to 4,372
+    customers, who have from 1 to 7,983 lines each, 93 on average. `most=10` keeps 40,802 lines. The 8,976
+    hours of the period are public. Most are at night or on Saturdays, and empty.
 
     Terms: CC BY 4.0. Source: Chen, Online Retail, UCI Machine Learning Repository, 2015,
     doi:10.24432/C5BW33.
@@ -93,18 +93,17 @@ LINES = 541_909
 class OnlineRetail(RecordsFile):
     """406,829 lines of invoices in the year to December 2011: customer, stock code, day of the week.
 
-    All 541,909 lines are read, cancellations among them; 135,080 name no customer and are left
-    out, because no bound could hold for them.
-    The others are of 4,372 customers, from 1 to 7,983 lines each. The day is that of the shop's
-    own time, without a zone (it is in the UK); nothing was ever ordered on a Saturday, which
-    stays in the list of days all the same.
+    The file has 541,909 lines with cancellations. 135,080 of them name no customer and are left out, because
+    no bound could hold for them. The others belong to 4,372 customers, who have from 1 to 7,983 lines each.
+    The day is that of the shop's own time, without a zone (the shop is in the UK). Nothing was ever ordered
+    on a Saturday, which stays in the list of days nevertheless.
 
-    Items are the shop's 4,070 stock codes: its own list, taken as public, which is every code of
-    the file, also of lines without a customer, among them postage, discounts and fees (POST, D,
-    BANK CHARGES); of 3,684 some line names a customer. Customers are the published numbers.
+    Items are the shop's 4,070 stock codes, which we take as public. They are all codes of the file, also of
+    lines without a customer, and include postage, discounts and fees (POST, D, BANK CHARGES). 3,684 of them
+    have a line with a customer. Customers are the published numbers.
 
-    One unit is one customer with all their lines; nothing bounds how many. A customer may order
-    an item again and again.
+    One unit is one customer with all their lines, without a bound on their number. A customer may order an
+    item several times.
 
     Terms: CC BY 4.0. Source: Chen, Online Retail, UCI Machine Learning Repository, 2015,
     doi:10.24432/C5BW33.

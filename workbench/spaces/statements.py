@@ -1,4 +1,4 @@
-"""Rules as JSON has them: the fields of their classes under the same names."""
+"""Rules in JSON: objects whose fields have the names of the fields of the rules."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _WAYS = "from", "to", "step", "file"  # to state labels
 
 
 def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule:
-    """The rule of an attribute.
+    """Return the rule of an attribute.
 
     Parameters
     ----------
     name : str
         The attribute, for errors.
     stated : Rule, list, dict or int
-        As `Domain.from_dict` takes it.
+        The attribute as `Domain.from_dict` takes it.
     folder : Path, optional
-        Where files of labels and maps are; None, if none is to be read.
+        Folder of the files of labels and maps. None refuses such files.
 
     Returns
     -------
@@ -47,7 +47,8 @@ def rule_from_dict(name: str, stated: Any, folder: Path | None = Path()) -> Rule
     Raises
     ------
     ValueError
-        Anything else, or a rule that is refused, with the path of the field as in `$.age.width`.
+        If something else is stated, or the rule is refused. The message names the field, for example
+        `$.age.width`.
     """
     where = f"$.{name}" if name.isidentifier() and len(name) < 60 else f"$[{shown(name)}]"
     try:
@@ -76,7 +77,7 @@ def _rule(stated: Any, name: str, folder: Path | None) -> Rule:
 
 
 def field_in_words(e: msgspec.ValidationError) -> str:
-    """The path of a field below the attribute, and what is expected there."""
+    """Return the path of a field below the attribute, and what is expected there."""
     text, _, path = str(e).partition(" - at `$")
     return plain(f"{path.removesuffix('`')}: {text}")[:300]
 
@@ -108,7 +109,7 @@ def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -
 def _labels(
     folder: Path | None, labels: Any = None, file: Any = None, step: Any = 1, **ends: Any
 ) -> Any:
-    """Labels that are stated in one of the ways."""
+    """Return labels that are stated in one of the four ways."""
     if (labels is not None) + (file is not None) + bool(ends or step != 1) > 1:
         raise ValueError("its labels are stated twice: need labels, from and to, or file")
     if file is not None:
@@ -128,7 +129,7 @@ def _labels(
 
 
 def rule_to_dict(rule: Rule) -> dict[str, Any]:
-    """What `rule_from_dict` reads; the labels always stand in it."""
+    """Return what `rule_from_dict` reads. It always states the labels."""
     stated = {f.name: x for f in fields(rule) if (x := getattr(rule, f.name)) != f.default}
     if isinstance(rule, Labels) and isinstance(rule.labels, range):
         stated |= range_to_dict(stated.pop("labels"))
@@ -140,13 +141,13 @@ def rule_to_dict(rule: Rule) -> dict[str, Any]:
 
 
 def range_to_dict(labels: range) -> dict[str, Any]:
-    """A range as `from_dict` reads it."""
+    """Return a range as `rule_from_dict` reads it."""
     stated = {"from": labels[0], "to": labels[-1]}
     return stated if labels.step == 1 else stated | {"step": labels.step}
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8. A FileNotFoundError for a folder, a device or a pipe."""
+    """Return the text of a file in UTF-8. Raises FileNotFoundError for a folder, a device or a pipe."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     try:
@@ -156,15 +157,15 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """A JSON file of which nothing is read in two ways.
+    """Read a JSON file that can be read in one way only.
 
     Raises
     ------
     FileNotFoundError
-        No such file, or what is none: a folder, a device.
+        If there is no such file, or the path names a folder or a device.
     ValueError
-        Another encoding than UTF-8, a key that stands twice in one object, NaN or Infinity, or lists
-        in lists without end.
+        If the encoding is not UTF-8, an object has a key twice, a number is NaN or infinite, or lists are
+        nested too deeply.
     """
     text = read_text(path)
     try:
@@ -178,7 +179,7 @@ def read_json(path: Path) -> Any:
 
 
 def object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """What `json.loads` takes; a ValueError for a key that stands twice."""
+    """Return the dictionary of an object, for `json.loads`. Raises ValueError for a key that occurs twice."""
     stated: dict[str, Any] = {}
     for key, content in pairs:
         if key in stated:
@@ -188,21 +189,21 @@ def object_of_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(text: str) -> None:
-    """What `json.loads` takes; a ValueError for NaN and Infinity."""
+    """Raise a ValueError for NaN and Infinity, for `json.loads`."""
     raise ValueError(f"{text} is not a number that JSON has")
 
 
 def _beside(folder: Path | None, name: Any) -> Path:
-    """A file of labels, which a file that strangers wrote may not name."""
+    """Return the path of a file of labels. Untrusted files may not name one."""
     if folder is None:
         raise ValueError(f"the file {shown(name)} is not read: need its labels")
     return folder / str(name)
 
 
 def _map(stated: Any, folder: Path | None, column: Any) -> Any:
-    """A map from an object, a JSON file, or lines of value,label.
+    """Return a map from an object, a JSON file, or CSV lines of value,label.
 
-    A first line whose first field is the column's name names the columns.
+    If the first field of the first line is the column's name, this line is a header.
     """
     if not isinstance(stated, str):
         return stated
@@ -214,7 +215,7 @@ def _map(stated: Any, folder: Path | None, column: Any) -> Any:
 
 
 def read_fields(path: Path) -> list[list[str]]:
-    """The fields of lines of CSV that are not blank, without space around them."""
+    """Return the fields of the lines of a CSV file that are not blank, without space around them."""
     try:
         rows = list(csv.reader(read_text(path).splitlines(), strict=True))
     except csv.Error as e:
@@ -223,11 +224,11 @@ def read_fields(path: Path) -> list[list[str]]:
 
 
 def refuse_blanks(attributes: Mapping[str, Any]) -> None:
-    """A ValueError that names the attributes in which `workbench domain new` left something blank."""
+    """Raise a ValueError that names the attributes in which a draft by `workbench domain new` has blanks."""
     names = [shown(name) for name, stated in attributes.items() if repr(BLANK) in repr(stated)]
     if names:
         others = f"; so are {some(names[1:])}" if len(names) > 1 else ""
         raise ValueError(
-            f"attribute {names[0]} of the domain is still to be filled in: say what values there can be, or "
-            f"take it out{others}"
+            f"attribute {names[0]} of the domain is still to be filled in: state which values are possible, "
+            f"or remove it{others}"
         )
