@@ -32,6 +32,14 @@ def test_five_fifths_are_one(run):
     assert "HighPassFilter(theta=20) 0.2 0" in told and "4.parquet released" in told
 
 
+def test_a_counter_that_is_gone_begins_anew_by_an_option(run):
+    run([*NEW, "a user", "--epsilon", "1"])
+    Path("b.sqlite.count").unlink()
+    assert "(workbench budget show FILE --lost)" in run("budget show b.sqlite", 2)
+    assert "Left ε = 1" in run("budget show b.sqlite --lost")
+    assert "Left ε = 1" in run("budget show b.sqlite")
+
+
 def test_what_was_booked_and_did_not_come_out_is_lost(run, monkeypatch):
     run([*NEW, "a user", "--epsilon", "1"])
 

@@ -73,7 +73,7 @@ def new(
 
 
 @app.command()
-def show(file: Path, *, delta: float | None = None) -> None:
+def show(file: Path, *, delta: float | None = None, lost: bool = False) -> None:
     """Show what was spent, on what, and what remains.
 
     Parameters
@@ -82,10 +82,12 @@ def show(file: Path, *, delta: float | None = None) -> None:
         Budget file.
     delta
         Also show a budget of ρ as an ε at this failure probability δ.
+    lost
+        Begin a new counter file. Only if the old one is lost and FILE is surely the latest copy.
     """
     from workbench.privacy.enclosures import round_up
 
-    budget = opened(file)
+    budget = opened(file, lost)
     limit, ledger = budget.limit, budget.ledger
     columns = {budget.price: _sign(limit)} | ({"delta": "δ"} if limit.delta else {})
     spent = [sum(map(Fraction, ledger[name]), Fraction(0)) for name in (budget.price, "delta")]
@@ -130,13 +132,13 @@ def _at(budget: DP | ZCDP, delta: float | None) -> str:
     return f", at δ = {stated(delta)} {DP(float(stated_at_most(cost.epsilon)), cost.delta)}"
 
 
-def opened(file: Path) -> Budget:
+def opened(file: Path, lost: bool = False) -> Budget:
     """The budget in a file."""
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such budget file; workbench budget new begins one")
     from workbench.owner import Budget
 
-    return Budget(file)
+    return Budget(file, lost=lost)
 
 
 def _ledger_row(number: int, row: Any, columns: Iterable[str]) -> list[str]:

@@ -58,12 +58,14 @@ class Counter:
         if named is None:
             raise FileNotFoundError(
                 f"{self.path}: the counter of {self.session} is gone. Put it back; if it is lost, and "
-                "the session's file is surely its latest, open it by Session.open(path, lost=True)"
+                "the session's file is surely its latest, open it with lost=True (workbench budget "
+                "show FILE --lost)"
             )
         if named.id != self.id:
             other = shown(named.session)
             torn = (
-                "; if it is torn, move it away, then Session.open(path, lost=True)"
+                "; if it is torn, move it away, then open the file with lost=True (workbench budget "
+                "show FILE --lost)"
                 if named.id is None
                 else ""
             )
