@@ -23,7 +23,6 @@ from workbench import (
     Subsets,
     noise,
 )
-from workbench.cli import release_text
 from workbench.estimates import Projection, Sketch
 from workbench.estimates.describing import cells_from_nothing
 from workbench.mechanisms import ALP, CountSketch
@@ -328,7 +327,6 @@ def test_a_loaded_sketch_is_read_only_and_shown(mechanism, tmp_path):
     with pytest.raises(ValueError, match="read-only"):
         back.estimate.hash_parameters[0, 0] = 0
     assert cells_from_nothing(back) == ""
-    assert release_text.sizes(back, tmp_path / "x.parquet")
 
 
 @pytest.mark.parametrize("size", [1, 2, 2**62, 2**63 - 1])

@@ -11,7 +11,7 @@ import typer
 
 from workbench.cli import screen
 from workbench.cli.budget import amount
-from workbench.value import cell, format_number, number
+from workbench.value import number
 
 if TYPE_CHECKING:
     from workbench.estimates.release import Release
@@ -30,18 +30,12 @@ def print_release(
 
     Where a δ is named, its price is said as an ε as well.
     """
-    from workbench.estimates.release_files import read_record
-
     screen.say(f"{file}\n")
-    versions = read_record(file).versions
-    rows = [
-        *release.describe(delta),
-        ("File", sizes(release, file)),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
-    ]
-    screen.rows(rows)
-    if top and len(release.estimate):
-        print_largest(release, top)
+    screen.rows(release.describe(delta))
+    columns, largest = release.largest_in_words(top)
+    if largest:
+        of_all = f"The {len(largest)} largest" if len(largest) > 1 else "The largest of the"
+        screen.table(f"{of_all} {release.estimate.contents}", columns, largest, columns[-2:])
 
 
 def again(budget: Budget | None = None) -> str:
@@ -50,34 +44,6 @@ def again(budget: Budget | None = None) -> str:
         return _AGAIN
     left = amount(budget.limit, budget.remaining, budget.remaining_delta)
     return f"{left} of {budget.limit} remain for {budget.people} ({budget.path.name})"
-
-
-def print_largest(release: Release, top: int) -> None:
-    """The largest released cells, each with the standard deviation of its noise."""
-    try:
-        labels, counts, noise = release.largest(top)
-    except ValueError:  # nothing like cells
-        return
-    rows = [
-        (*map(cell, row), number(count), f"± {format_number(deviation)}")
-        for row, count, deviation in zip(
-            labels.itertuples(index=False), counts, noise, strict=True
-        )
-    ]
-    of_all = f"The {len(rows)} largest" if len(rows) > 1 else "The largest of the"
-    title = f"{of_all} {release.estimate.contents}"
-    columns = [*labels.columns, "count", "noise"]
-    screen.table(title, columns, rows, right=["count", "noise"])
-
-
-def sizes(release: Release, file: Path) -> str:
-    """Bytes, against the table with every cell of the domain."""
-    from rich.filesize import decimal
-
-    written = file.stat().st_size
-    dense = 8 * release.estimate.domain.size
-    saved = f"{dense / written:,.3g} times smaller" if written < dense else "no smaller"
-    return f"{decimal(written)}, {saved} than the dense table's {decimal(dense)}"
 
 
 # Show
@@ -93,7 +59,7 @@ def show(
     force: bool = False,
     delta: float | None = None,
 ) -> None:
-    """Show a release: its guarantee, receipts, size and largest cells.
+    """Show a release: its guarantee, receipts and largest cells.
 
     All of it comes from the file alone.
 

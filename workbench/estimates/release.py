@@ -467,39 +467,40 @@ class Release:
         """
         return described(self, delta)
 
-    def _repr_html_(self) -> str:
-        """The same rows, and the largest cells, for notebooks."""
-        texts = [(name, escape(text)) for name, text in self.describe()]
-        rows = "".join(
-            f'<tr><th scope="row" style="text-align: left">{name}</th><td style="text-align: left">'
-            f"{f'<strong>{text}</strong>' if name == 'Caution' else text}</td></tr>"
-            for name, text in texts
-        )
-        caption = f"Release: {escape(str(self.privacy))}"
-        return f"<table><caption>{caption}</caption><tbody>{rows}</tbody></table>{self._largest_as_html()}"
+    def largest_in_words(self, top: int = 10) -> tuple[list[str], list[list[str]]]:
+        """Return the largest released cells as people read them.
 
-    def _largest_as_html(self) -> str:
-        """The five largest cells with one standard deviation of their noise."""
+        Parameters
+        ----------
+        top : int
+            Number of cells. Default 10.
+
+        Returns
+        -------
+        (columns, rows)
+            Names of columns, and texts for each cell: its labels, its count and the standard deviation of
+            its noise. There are no rows if the release holds nothing like cells.
+        """
         try:
-            labels, counts, deviations = self.largest(5)
-        except ValueError:  # nothing like cells
-            return ""
-        heads = [*labels.columns, "count", "noise"]
+            labels, counts, deviations = self.largest(top)
+        except ValueError:
+            return [], []
+        each = zip(labels.itertuples(index=False), counts, deviations, strict=True)
         rows = [
-            (*map(cell, row), number(count), f"± {format_number(deviation)}")
-            for row, count, deviation in zip(
-                labels.itertuples(index=False), counts, deviations, strict=True
-            )
+            [*map(cell, row), number(count), f"± {format_number(deviation)}"]
+            for row, count, deviation in each
         ]
-        head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in heads)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows
-        )
-        caption = f"the largest {escape(self.estimate.contents)}"
-        return (
-            f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-            "</table>"
-        )
+        return [*labels.columns, "count", "noise"], rows
+
+    def _repr_html_(self) -> str:
+        """The rows of `describe`, and the five largest cells, for notebooks."""
+        facts = pd.DataFrame(self.describe()).set_index(0)
+        shown = _html_table(f"Release: {self.privacy}", facts, header=False)
+        columns, rows = self.largest_in_words(5)
+        if not rows:
+            return shown
+        cells = pd.DataFrame(rows, columns=columns)
+        return shown + _html_table(f"the largest {self.estimate.contents}", cells, header=True)
 
     def with_users_cut(
         self, data: Any, epsilon: float, rng: np.random.Generator | None = None
@@ -684,6 +685,15 @@ class Release:
                 f"{path}: not a release that this version of the workbench reads "
                 f"({type(e).__name__}: {str(e)[:80]})"
             ) from None
+
+
+def _html_table(caption: str, frame: pd.DataFrame, header: bool) -> str:
+    """A frame of texts; without a header, its first column names the rows, which are text to the left."""
+    with pd.option_context("display.max_colwidth", None):
+        table = frame.to_html(index=not header, header=header, index_names=False)
+    if not header:
+        table = table.replace("<td>", '<td style="text-align: left">')
+    return table.replace(">", f"><caption>{escape(caption)}</caption>", 1)
 
 
 def _class_of(kind: str) -> Any:
