@@ -451,26 +451,19 @@ def test_reproduce_runs_reports_and_says_what_failed(run, monkeypatch):
     assert "profile = 'full'" in complaint(run(f"reproduce {where} --profile full", code=2))
 
 
-def test_the_screen_shows_a_line_a_notebook():
-    from rich.console import Console
+def test_each_change_of_a_run_is_a_line(capsys):
+    from workbench.cli.reproduce import _announcer
 
-    from workbench.cli.reproduce import _Progress
-
-    progress = _Progress({})
+    announce = _announcer({})
     for stem in ("fig1", "fig2", "fig3", "fig4"):
-        progress.update(NotebookRun(stem))
-    progress.update(NotebookRun("fig2", state="running"))
-    progress.update(NotebookRun("fig3", state="done", seconds=2, verdicts={"holds": 3}))
-    progress.update(NotebookRun("fig4", state="failed", error="KeyError: [x]"))
-    console = Console(width=80, record=True, file=open(os.devnull, "w"))
-    console.print(progress.bars.get_renderable())
-    text = console.export_text().splitlines()
-    assert [line.rsplit(maxsplit=1)[0].strip() for line in text] == [
-        "2 of 4, under a minute left",
-        "fig1: waiting",
+        announce(NotebookRun(stem))
+    announce(NotebookRun("fig2", state="running"))
+    announce(NotebookRun("fig3", state="done", seconds=2, verdicts={"holds": 3}))
+    announce(NotebookRun("fig4", state="failed", error="KeyError: [x]"))
+    assert capsys.readouterr().out.splitlines() == [
         "fig2: running",
-        "fig3: done in 2.0 s (3 holds)",
-        "fig4: failed: KeyError: [x]",
+        "fig3: done in 2.0 s (3 holds) — 1 of 4, under a minute left",
+        "fig4: failed: KeyError: [x] — 2 of 4, under a minute left",
     ]
 
 

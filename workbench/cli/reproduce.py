@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
-from math import inf
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -105,21 +105,19 @@ def reproduce(
             )
     runs: dict[str, NotebookRun] = {}
     try:
-        progress = _Progress(runs)
-        with progress.bars:
-            run_notebooks(
-                figures or (),
-                notebooks=notebooks,
-                results=results,
-                profile=profile,
-                settings=settings,
-                workers=workers,
-                force=force,
-                only_failed=only_failed,
-                changed=changed,
-                timeout=timeout,
-                on_change=progress.update,
-            )
+        run_notebooks(
+            figures or (),
+            notebooks=notebooks,
+            results=results,
+            profile=profile,
+            settings=settings,
+            workers=workers,
+            force=force,
+            only_failed=only_failed,
+            changed=changed,
+            timeout=timeout,
+            on_change=_announcer(runs),
+        )
     except KeyboardInterrupt:
         finished = sum(run.state in ("done", "kept") for run in runs.values())
         screen.complain("stopped")
@@ -155,50 +153,30 @@ def reproduce(
         raise typer.Exit(1)
 
 
-class _Progress:
-    """One line per notebook that changes in place or, without a terminal, one line per change."""
+def _announcer(runs: dict[str, NotebookRun]) -> Callable[[NotebookRun], None]:
+    """What prints a line for each change of a run, from any thread, and keeps the run in `runs`."""
+    begun = monotonic()
 
-    def __init__(self, runs: dict[str, NotebookRun]):
-        from rich import progress
-
-        text = progress.TextColumn("{task.description}", markup=False)
-        self.runs = runs
-        self.bars = progress.Progress(
-            text,
-            progress.TimeElapsedColumn(),
-            speed_estimate_period=inf,
-            disable=not sys.stdout.isatty(),
-        )
-        self.all = self.bars.add_task("", total=None)
-        self.tasks: dict[str, Any] = {}
-
-    def update(self, run: NotebookRun) -> None:
-        """Take a change of state, from any thread."""
-        self.runs[run.stem] = run
+    def announce(run: NotebookRun) -> None:
+        runs[run.stem] = run
+        if run.state in ("waiting", "stopped"):
+            return
         text = f"{run.stem}: {_state(run)}"
-        if run.stem not in self.tasks:
-            self.tasks[run.stem] = self.bars.add_task("", start=False, total=1)
-        if run.state == "running":
-            self.bars.start_task(self.tasks[run.stem])
-        is_over = run.state not in ("waiting", "running")
-        self.bars.update(
-            self.tasks[run.stem], description=screen.plain(text), completed=is_over
-        )
-        over = sum(run.state not in ("waiting", "running") for run in self.runs.values())
-        self.bars.update(self.all, total=len(self.runs), completed=over)
-        self.bars.update(self.all, description=self.how_far())
-        if self.bars.disable and run.state not in ("waiting", "stopped"):
-            screen.say(f"{text} — {self.how_far()}" if is_over else text)
+        if run.state != "running":
+            states = [x.state for x in runs.values()]
+            left = states.count("waiting") + states.count("running")
+            over = len(states) - left
+            text += f" — {over} of {len(states)}"
+            minutes = (monotonic() - begun) / over * left / 60
+            if left:
+                text += (
+                    f", about {minutes:.0f} min left"
+                    if minutes >= 1
+                    else ", under a minute left"
+                )
+        screen.say(text)
 
-    def how_far(self) -> str:
-        """Number of runs that ended, and the estimated time of the others once there is one."""
-        task = self.bars.tasks[self.all]
-        text = f"{task.completed} of {task.total}"
-        if not task.time_remaining:
-            return text
-        minutes = task.time_remaining / 60
-        left = f"about {minutes:.0f} min" if minutes >= 1 else "under a minute"
-        return f"{text}, {left} left"
+    return announce
 
 
 def _state(run: NotebookRun) -> str:
