@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -48,8 +48,8 @@ def advise(
     delta: float = 0.0,
     records: int | None = None,
     cells: int | None = None,
-    density: float | None = None,
-    mean: float | None = None,
+    density: Annotated[float | None, typer.Option(min=0, max=1)] = None,
+    mean: Annotated[float | None, typer.Option(min=1)] = None,
     spread: float | None = None,
     popularity: float = 1.0,
     users: int | None = None,
@@ -243,10 +243,6 @@ def _counts(
                 f"{one} or {other}: {why} is given. Give one of them, from public knowledge. For example, "
                 "--records 400000 --cells 350000, or --density 0.1 --mean 2 --spread 3"
             )
-    if density is not None and not 0 < density <= 1:
-        raise ValueError(f"--density {density:g}: need a share from 0 to 1")
-    if mean is not None and mean < 1:
-        raise ValueError(f"--mean {mean:g}: a cell that is not empty holds at least 1")
     known = max(1, round(density * size)) if density else cells or 0
     return known, (records or 0) if mean is None else mean * known
 

@@ -62,13 +62,13 @@ class Mechanisms(TyperGroup):
             if word.startswith("-") and not equals and word not in flags:
                 rest += islice(words, 1)
         first = rest[places[0]] if places else ""
+        is_known = mechanism_options.find_mechanism(first) is not None
         is_file = Path(first).exists()
-        is_mechanism = first and (not is_file or mechanism_options.find_mechanism(first))
         if len(named) > 1:
             raise ValueError("--mechanism is given twice: need it once")
-        if named and is_mechanism and not is_file and mechanism_options.find_mechanism(first):
+        if named and is_known and not is_file:
             raise ValueError(f"{first} and --mechanism {named[0]}: need one mechanism")
-        if is_mechanism and not named:
+        if first and not named and (is_known or not is_file):
             named.append(rest.pop(places[0]))
         if named or _HELP & {*args}:
             return next(iter(named), None), rest

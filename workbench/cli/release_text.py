@@ -151,23 +151,19 @@ def answer(
 
     release = Release.load(file)
     answers = release.answer(queries, error=error, belief=belief)
-    columns = ["query", "count"]
-    told = [(number(x),) for x in answers] if not error else answers.in_words()
-    notes = [release.counts_what]
-    if error:
-        columns += ["noise", "absent", "which hold"]
-        unknown = release.estimate.why_unknown
-        notes = [
-            "noise: one standard deviation; two of them cover it some 19 times in 20. absent: "
-            f"{release.estimate.contents if release.absent_at_most >= 0 else 'cells'} of the query that "
-            "were not released, which hold no more than is said, together: the true count may be higher "
-            "by it.",
-            *notes,
-            unknown and f"unknown: {unknown}",
-        ]
+    told = answers.in_words() if error else [(number(x),) for x in answers]
+    columns = ["query", "count", "noise", "absent", "which hold"][: 5 if error else 2]
     rows = [(query, *row) for query, row in zip(queries, told, strict=True)]
     screen.table("Answers, in counts", columns, rows, right=columns[1:])
-    for note in filter(None, notes):
-        screen.paragraph(note)
+    if error:
+        absent = release.estimate.contents if release.absent_at_most >= 0 else "cells"
+        screen.paragraph(
+            "noise: one standard deviation. In about 19 of 20 cases the noise is within two of them. "
+            f"absent: {absent} of the query that were not released. Together they hold no more than is "
+            "shown, so the true count may be higher by as much."
+        )
+    screen.paragraph(release.counts_what)
+    if error and release.estimate.why_unknown:
+        screen.paragraph(f"unknown: {release.estimate.why_unknown}")
     if error and answers.belief:
         screen.warn(f"absent: 0 {answers.belief}")

@@ -177,10 +177,12 @@ class Request(StatedSpace):
             if self.bound_text is None and self.user is None:
                 raise ValueError(_BOUND)
             raise ValueError(_DOMAIN)
-        space = {"a space of points, strings or codes": self.has_space}
-        refuse_several({"--domain": self.domain_file} | space)
         refuse_several(
-            {"--domain": self.domain_file, "--domain-from-data": self.domain_from_data}
+            {
+                "--domain": self.domain_file,
+                "--domain-from-data": self.domain_from_data,
+                "a space of points, strings or codes": self.has_space,
+            }
         )
 
         from workbench.data import files_of

@@ -86,8 +86,9 @@ def rows(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def paragraph(text: str) -> None:
-    """Print text that is wrapped to the screen."""
-    console().print(plain(text), markup=False)
+    """Print text that is wrapped to the screen, or nothing if there is none."""
+    if text:
+        console().print(plain(text), markup=False)
 
 
 def console() -> Any:
