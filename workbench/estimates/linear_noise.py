@@ -6,6 +6,7 @@ Each law says by which linear map, known to all, independent noise came onto the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -186,10 +187,7 @@ _KINDS = {cls.kind: cls for cls in (TreeNoise, HaarNoise, FourierNoise, GroupNoi
 
 def noise_to_json(noise: LinearNoise | None) -> Any:
     """What files hold of it."""
-    if noise is None:
-        return None
-    fields = {name: getattr(noise, name) for name in noise.__dataclass_fields__}
-    return {"kind": noise.kind} | fields
+    return noise and {"kind": noise.kind} | asdict(noise)
 
 
 def noise_from_json(stored: Any) -> LinearNoise | None:
