@@ -1,4 +1,4 @@
-"""`workbench …` and `jupyter workbench …`: a file a command; each loads what it needs when it runs."""
+"""`workbench …` and `jupyter workbench …`: a file per group of commands, which loads libraries when it runs."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _UsageError: Any = typer.BadParameter.__base__
 
 
 class _Commands(TyperGroup):
-    """Whatever goes wrong is one line on stderr and an exit code, never a traceback.
+    """Commands that report an error as one line on stderr with an exit code, never as a traceback.
 
-    `--with MODULE` may stand anywhere: what the module defines is known to the command.
+    `--with MODULE` may stand anywhere. The command then knows what the module defines.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -87,7 +87,7 @@ def publish(request: Request, mechanism: Any, private: Any) -> Release:
 
 
 def started_workers(request: Request) -> AbstractContextManager[Executor | None]:
-    """The processes that are asked for, which start at once; none, if none are."""
+    """The processes that `--workers` asks for, which start at once, or None."""
     if request.workers is None:
         return nullcontext()
     from workbench.owner.processes import Workers
@@ -96,7 +96,7 @@ def started_workers(request: Request) -> AbstractContextManager[Executor | None]
 
 
 def publish_in_parts(request: Request, mechanism: Any, started: Executor | None) -> Release:
-    """The same of rows that need not fit in memory: all are read before anything is booked."""
+    """Book, draw and save for rows that need not fit in memory. All are read before anything is booked."""
     from workbench.owner import scale
 
     rows = _rows(request, mechanism)
@@ -189,7 +189,7 @@ def _of_unit(request: Request, release: Release) -> Release:
 
 
 def save(request: Request, release: Release, booking: Booking | None = None) -> None:
-    """Write the release whole, or not at all; of what costs more than was booked, nothing."""
+    """Write the release whole or not at all. A release that costs more than was booked is not written."""
     if booking is not None:
         booking.check(release)
     words = [] if request.seed is None else ["workbench", *given()]

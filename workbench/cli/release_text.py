@@ -26,9 +26,9 @@ _AGAIN = "every release of the same data adds its ε or ρ, also one that replac
 def print_release(
     release: Release, file: Path, top: int = 10, delta: float | None = None
 ) -> None:
-    """All that a release file says of itself, in words; nothing here has seen the table.
+    """Print the description of a release and its largest cells.
 
-    Where a δ is named, its price is said as an ε as well.
+    If a δ is given, a price in ρ is also printed as an ε.
     """
     screen.say(f"{file}\n")
     screen.rows(release.describe(delta))
@@ -39,7 +39,7 @@ def print_release(
 
 
 def again(budget: Budget | None = None) -> str:
-    """What a person has to know who releases again."""
+    """What remains of the budget or, without one, how releases of the same data add up."""
     if budget is None:
         return _AGAIN
     left = amount(budget.limit, budget.remaining, budget.remaining_delta)

@@ -150,7 +150,7 @@ class Request(StatedSpace):
     domain_from_data: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse at once what needs no library, and reads no data, to be refused."""
+        """Refuse what can be refused without libraries and without reading data."""
         super().__post_init__()
         if self.out is None and self.folder is None:
             raise ValueError(
@@ -290,13 +290,13 @@ class Request(StatedSpace):
 
     @property
     def who(self) -> str:
-        """Whom the column of users names, in words."""
+        """The unit that the column of users names, in words."""
         from workbench.data import in_words
 
         return in_words(self._protected or "a user", self.user or "")
 
     def rng(self, purpose: str) -> np.random.Generator | None:
-        """Randomness that can be replayed, other for every purpose; None to publish."""
+        """A generator that can be replayed, with its own stream for each purpose, or None to publish."""
         import numpy as np
 
         if self.seed is None:

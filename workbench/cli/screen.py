@@ -49,7 +49,7 @@ def _print_nothing() -> None:
 
 
 def complain(text: str) -> None:
-    """The first line in red on stderr; what follows it is help."""
+    """Print the first line in red on stderr, and the other lines as help."""
     first, _, rest = plain_lines(text).partition("\n")
     typer.secho(f"Error: {first}" if first != "stopped" else first, fg="red", err=True)
     if rest:
@@ -92,7 +92,7 @@ def paragraph(text: str) -> None:
 
 
 def console() -> Any:
-    """Where tables go; as wide as a screen, or as they need where nobody watches."""
+    """Console for tables: as wide as the terminal, or 160 columns if output is not a terminal."""
     from rich.console import Console
 
     shown: Any = Console(width=None if sys.stdout.isatty() else 160, highlight=False)
@@ -136,7 +136,7 @@ _running: ContextVar[dict[str, Any]] = ContextVar("running")
 
 
 class Command(TyperCommand):
-    """A command that reads what people write, and never one of two things that they say."""
+    """A command that refuses numbers and options that nobody types but by mistake."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse numbers like 1_0, which Python would read as 10, and options that are given twice."""
@@ -158,7 +158,7 @@ class Command(TyperCommand):
 
 
 def given() -> list[str]:
-    """The words of the command that runs, its own name first; `--with` is not among them."""
+    """The words of the running command, with its own name first and without `--with`."""
     return [*_running.get()[GIVEN]]
 
 

@@ -136,7 +136,7 @@ class Estimate:
 
         @property
         def domain(self) -> Any:
-            """Where it lies."""
+            """Domain of the counts."""
 
         @property
         def values(self) -> Any:

@@ -63,14 +63,14 @@ class Draft:
             _lock(self._held)
 
     def link(self, to: Path) -> None:
-        """One more name; a FileExistsError if it is taken."""
+        """Give the file one more name. Raises FileExistsError if the name is taken."""
         if self._hidden:
             os.link(self.path, to)
         else:  # with a descriptor, which an absolute path ignores, it is the file and not its link
             os.link(self.path, to, src_dir_fd=self._held)
 
     def replace(self, to: Path) -> None:
-        """Its only name, whatever had it before."""
+        """Give the file this name only, in place of whatever had it."""
         if not self._hidden:
             self._name()
         os.replace(self._hidden[-1], to)
@@ -88,7 +88,7 @@ class Draft:
             self._held = held
 
     def close(self) -> None:
-        """Gone, but for the names that it was given."""
+        """Remove the draft, except under names that it was given."""
         for hidden in self._hidden:
             hidden.unlink(missing_ok=True)
         if self._held is not None:
@@ -289,7 +289,7 @@ def comment(kind: str, record: dict[str, Any]) -> str:
 
 
 def sidecar(path: Path) -> Path:
-    """Where the record of a CSV file stands."""
+    """Path of the JSON file that holds the record of a CSV file."""
     return path.with_name(f"{path.name}.json")
 
 

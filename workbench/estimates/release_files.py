@@ -122,7 +122,7 @@ def write_release(table: pa.Table, record: dict[str, Any], path: Path, force: bo
 
 
 def for_readers(frame: pd.DataFrame, table: pa.Table) -> pa.Table:
-    """A table as people read it, before the columns from which alone a release is loaded."""
+    """Columns for readers, followed by the columns that a release is loaded from."""
     if (
         len(frame) != table.num_rows
     ):  # synthetic records: the release is what they were drawn from
@@ -136,7 +136,7 @@ def for_readers(frame: pd.DataFrame, table: pa.Table) -> pa.Table:
 
 
 def _write_csv(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
-    """The sidecar first: a CSV file that is there has its guarantee beside it."""
+    """Write the sidecar first, so that no CSV file is without its guarantee."""
     plain = _plain_columns(table)
     with _draft(path) as draft, _draft(sidecar(path)) as beside:
         csv.write_csv(plain, draft.path)
