@@ -282,6 +282,7 @@ NAMED = {
     "release HighPasFilter t.csv": "no mechanism 'HighPasFilter'; did you mean HighPassFilter",
     "release nowhere.csv": "no mechanism 'nowhere.csv'",
     "release HighPassFilter t.csv --mechanism SRA": "HighPassFilter and --mechanism SRA: need one",
+    "release SRA HPA t.csv": "SRA and HPA: need one mechanism",
     "release t.csv --mechanism SRA --mechanism SRA": "--mechanism is given twice",
     "release HighPassFilter t.csv --theta 1 --theta 2": "--theta is given twice",
     "release HighPassFilter t.csv --l 3": "has no option --l; it has --theta",

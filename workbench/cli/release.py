@@ -61,14 +61,15 @@ class Mechanisms(TyperGroup):
             rest.append(word)
             if word.startswith("-") and not equals and word not in flags:
                 rest += islice(words, 1)
-        first = rest[places[0]] if places else ""
-        is_known = mechanism_options.find_mechanism(first) is not None
-        is_file = Path(first).exists()
+        find = mechanism_options.find_mechanism
+        tables = [rest[place] for place in places]
+        known = [x for x in tables[:2] if not Path(x).exists() and find(x)]
         if len(named) > 1:
             raise ValueError("--mechanism is given twice: need it once")
-        if named and is_known and not is_file:
-            raise ValueError(f"{first} and --mechanism {named[0]}: need one mechanism")
-        if first and not named and (is_known or not is_file):
+        if len(known) + len(named) > 1:
+            several = [*known, *(f"--mechanism {x}" for x in named)]
+            raise ValueError(f"{' and '.join(several)}: need one mechanism")
+        if not named and tables and (find(tables[0]) or not Path(tables[0]).exists()):
             named.append(rest.pop(places[0]))
         if named or _HELP & {*args}:
             return next(iter(named), None), rest
