@@ -58,14 +58,12 @@ class Counter:
         if named is None:
             raise FileNotFoundError(
                 f"{self.path}: the counter of {self.session} is gone. Put it back; if it is lost, and "
-                "the session's file is surely its latest, open it with lost=True (workbench budget "
-                "show FILE --lost)"
+                "the file is surely the latest copy, open it with lost=True (workbench budget show --lost)"
             )
         if named.id != self.id:
             other = shown(named.session)
             torn = (
-                "; if it is torn, move it away, then open the file with lost=True (workbench budget "
-                "show FILE --lost)"
+                "; if it is torn, move it away, then open with lost=True (workbench budget show --lost)"
                 if named.id is None
                 else ""
             )
