@@ -6,13 +6,14 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 
 import pandas as pd
 import pytest
 
 from workbench.owner import Budget
 from workbench.owner.publication import alone_in
-from workbench.widgets import publishing
+from workbench.widgets import publishing, publishing_page
 from workbench.widgets.publishing_page import PublishingPage, chances
 
 STEP2 = dict(user="patient", person="patient", people="", row="<i>visit</i>", rows="visits")
@@ -38,6 +39,8 @@ def page(tmp_path):
 
 def send(page, do="", **fields):
     page.handle({"fields": fields, "do": do})
+    while "data-poll" in page.html and page.step == 4:
+        page.handle({})
     return page.html
 
 
@@ -82,6 +85,8 @@ def test_choices_are_on_disk_and_no_value_of_the_table_is_shown(page, tmp_path):
     assert page.state.options["bound"] == f"{best},{best},{best}"
     shown.append(send(page, **STEP4 | {"count": "people"}))
     assert page.state.options["bound"] == "3,1" and page.state.counts_people
+    (belief,) = page.state.about.beliefs  # which readers of the data sheet see
+    assert belief.startswith("the bound leaves out about 16 % of what would be counted")
     for html in shown:
         assert "Q7" not in html and "p39" not in html
         assert "<i>visit" not in html and "<u>" not in html
@@ -127,6 +132,59 @@ def test_a_column_that_this_years_table_lacks_is_named(page, tmp_path):
     pd.DataFrame({"patient": [1], "gender": ["F"]}).to_csv(tmp_path / "visits.csv", index=False)
     assert "no column sex" in send(page, "publish", folder="visits-2025", **WORDS)
     assert not page.state.is_running and len(Budget(tmp_path / "b.sqlite").ledger) == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "tried", "seen"),
+    [
+        ("time year-month", "2016-01, 2016-12, %d.%m.%Y", "31.03.2016", "→ 2016-03"),
+        ("time date", "2016-01-01, 2016-12-31, %Y-%m-%d", "2016-02-29", "→ 2016-02-29"),
+        ("time year", "2015, 2016, %Y-%m-%d", "2014-02-28", "→ the row is left out"),
+        ("time month", "%d.%m.%Y", "31.03.2016", "→ 3"),
+        ("map", "Bern=BE, Thun=BE, Chur=GR", "Thun", "→ BE"),
+        ("map", "towns.csv", "Chur", "→ GR"),
+        ("list weekdays", "", "Friday", "→ Friday"),
+    ],
+)
+def test_rules_are_typed_previewed_and_shown_again(page, tmp_path, rule, text, tried, seen):
+    (tmp_path / "towns.csv").write_text("Bern,BE\nChur,GR\n")
+    send(page, "step 1", table="visits.csv")
+    send(page, "step 2", **STEP2)
+    html = send(page, on1="1", rule1=rule, text1=text, try1=tried)
+    assert seen in html and f'value="{rule}"\nselected' in html
+    assert text in html and publishing.rule_of(*publishing.words_of(page.state.columns["sex"]))
+
+
+def test_a_rule_that_the_page_cannot_say_is_kept(page):
+    for rule in (
+        {"time": "hour", "zone": "Europe/Zurich"},
+        {"edges": [0, 9], "above": "clamp"},
+    ):
+        assert publishing.words_of(rule | {"other": "drop"})[0] == "kept"
+
+
+def test_names_may_be_read_as_text(page, tmp_path):
+    pd.DataFrame({"patient": ["7", "007"], "sex": "F"}).to_csv(tmp_path / "t.csv", index=False)
+    send(page, "step 1", table="t.csv")
+    send(page, "step 2", **STEP2)
+    send(page, **columns())
+    assert "7.0, 1,000" in send(page, "look") or "--user-type text" in page.html
+    page.step = 1
+    send(page, "step 2", **STEP2, text="1")
+    assert page.state.recipe.words(tmp_path)[-2:] == ["--user-type", "text"]
+    assert "2 users" in send(page, "look", **columns())
+
+
+def test_progress_is_shown_until_mechanisms_are_compared(page, monkeypatch):
+    filled(page)
+    slow = Future()
+    monkeypatch.setattr(publishing_page, "simulation", lambda state: slow)
+    monkeypatch.setattr(publishing_page, "progress", [0.25])
+    page.handle({"do": "step 4"})
+    assert 'data-poll="1"><progress max="1" value="0.25"' in page.html
+    slow.set_result(None)
+    page.handle({})
+    assert "Mechanism</h2>" in page.html
 
 
 def test_odds_of_one():

@@ -19,7 +19,7 @@ function render({ model, el }) {
       ?? el.querySelector(`[data-do="${action}"]`))?.focus();
     else { window.scrollTo(0, 0); el.querySelector("h1")?.focus(); }
     clearInterval(timer);
-    if (el.querySelector("[data-poll]")) timer = setInterval(() => send({}), 1000);
+    if (el.querySelector("[data-poll]")) timer = setInterval(() => { if (!typing) send({}); }, 1000);
   };
   el.addEventListener("pointerdown", () => (held = true));
   window.addEventListener("pointerup", () => setTimeout(() => {

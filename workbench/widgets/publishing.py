@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from workbench.owner.publication import (
     read_about,
     refuse_folder,
 )
+from workbench.privacy import DP
 from workbench.spaces import Domain
 from workbench.spaces.statements import BLANK
 from workbench.value import stated
@@ -43,20 +45,33 @@ _CODES = {  # code lists that everybody knows
     "December".split(),
     "hours": [str(hour) for hour in range(24)],
 }
-PARTS = ("hour", "weekday", "day", "month", "quarter")
-RULES = {
-    "labels": "typed labels",
-    "file": "labels from a file of codes",
-    "range": "integers from, to",
-    "edges": "bins of numbers",
-    **{f"time {part}": f"date: {part}" for part in PARTS},
-    **{f"list {name}": f"code list: {name}" for name in _CODES},
+_PARTS = ("hour", "weekday", "day", "month", "quarter")  # that recur
+_SPANS = {
+    "year": "2015, 2016",
+    "year-month": "2016-01, 2016-12",
+    "date": "2016-01-01, 2016-12-31",
+}
+_FORMAT = "%d.%m.%Y %H:%M"
+RULES = {  # of each kind, its words and an example of what is typed for it
+    "labels": ("typed labels", "F, M"),
+    "file": ("labels from a file of codes", "codes.txt"),
+    "map": ("values that share labels", "Bern=BE, Thun=BE, or a file of lines value,label"),
+    "range": ("integers from, to", "0, 17"),
+    "edges": ("bins of numbers", "0, 18, 65"),
+    **{f"time {x}": (f"date: {x}", f"{_FORMAT}, or nothing for dates") for x in _PARTS},
+    **{
+        f"time {x}": (f"date: {x}, from, to", f"{span}, {_FORMAT}")
+        for x, span in _SPANS.items()
+    },
+    **{f"list {name}": (f"code list: {name}", "") for name in _CODES},
 }
 _TEXTS = ("title", "publisher", "contact", "licence", "source", "period", "one_count")
 _WORDS = ("person", "people", "row", "rows")
 BELIEFS = {"users": 10_000, "per_user": 2.0, "spread": 2.0}
+_LEFT_OUT = "the bound leaves out about"  # begins the belief that step 4 writes
 _SIMULATED = 2.0  # seconds
 SHOWN = 8  # labels, cells and mechanisms
+_WORKBENCH = [sys.executable, "-c", "from workbench.cli import main; main()"]
 _PLAIN = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
 MARK = "Not for publication: this is your own look at the table."
 
@@ -244,7 +259,8 @@ def choose_people(state: State, fields: Mapping[str, str]) -> None:
     state.set(**words)
     default = "10,10,10" if user else "1,1"
     bound = state.options.get("bound", default) if user and state.user else default
-    state.set_options(user=user, unit=state.about.unit, bound=bound)
+    kind = "text" if user and fields.get("text") else ""
+    state.set_options(user=user, unit=state.about.unit, bound=bound, **{"user-type": kind})
     state.columns.pop(user, None)
     state.columns.pop("missing_user", None)
     if user:  # the page offers no rule that ends in a message about the data
@@ -272,55 +288,76 @@ def choose_columns(state: State, fields: Mapping[str, str]) -> None:
 def rule_of(kind: str, text: str) -> dict[str, Any]:
     """A rule as the domain file states it, from its kind and what was typed.
 
-    >>> rule_of("edges", "0, 18, 65")
-    {'edges': [0.0, 18.0, 65.0]}
+    >>> rule_of("edges", "0, 18, 65"), rule_of("map", "Bern=BE, Thun=BE")
+    ({'edges': [0.0, 18.0, 65.0]}, {'map': {'Bern': 'BE', 'Thun': 'BE'}})
     """
     kind, _, part = kind.partition(" ")
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    try:
-        match kind:
-            case "edges":
-                return {"edges": [float(word) for word in words]}
-            case "range":
+    words = [word.strip() for word in text.split(",") if word.strip() not in ("", BLANK)]
+    match kind:
+        case "edges" | "range":
+            try:
+                if kind == "edges":
+                    return {"edges": [float(word) for word in words]}
                 first, last = map(int, words) if words else (BLANK, BLANK)
-                return {"from": first, "to": last}
-    except ValueError:
-        raise ValueError(
-            f"{text!r}: need numbers in ascending order, for example 0, 18, 65"
-        ) from None
-    if kind == "time":
-        return {"time": part} | ({"format": text.strip()} if text.strip() else {})
-    if kind == "file":
-        return {"file": text.strip()}
+            except ValueError:
+                raise ValueError(
+                    f"{text!r}: need numbers in ascending order, for example {RULES[kind][1]}"
+                ) from None
+            return {"from": first, "to": last}
+        case "time":
+            ends = words[:2] if part in _SPANS else []
+            written = ", ".join(words[len(ends) :])
+            stated = dict(zip(("first", "last"), ends, strict=False)) | {"format": written}
+            return {"time": part} | {name: x for name, x in stated.items() if x}
+        case "map" if "=" in text:
+            pairs = [word.partition("=") for word in words]
+            return {"map": {value.strip(): label.strip() for value, _, label in pairs}}
+        case "map" | "file":
+            return {kind: text.strip() or BLANK}
     return {"labels": _CODES[part] if kind == "list" else words}
 
 
 def words_of(rule: Any) -> tuple[str, str]:
     """The kind of a rule, and what is typed for it; "kept" for one that the page cannot edit."""
-    match rule:
+    stated = rule
+    if isinstance(rule, dict):
+        stated = {n: x for n, x in rule.items() if n not in ("other", "missing", "column")}
+    kind, words = "labels", []
+    match stated:
         case {"edges": edges}:
-            return "edges", ", ".join(f"{x:g}" for x in edges)
+            kind, words = "edges", [f"{x:g}" for x in edges]
         case {"from": first, "to": last}:
-            return "range", f"{first}, {last}"
-        case {"time": part} if part in PARTS:
-            return f"time {part}", rule.get("format", "")
-        case {"file": name}:
-            return "file", name
+            kind, words = "range", [first, last]
+        case {"time": part}:
+            kind, words = f"time {part}", [*stated.values()][1:]
+        case {"map": dict() as pairs}:
+            kind, words = "map", [f"{value}={label}" for value, label in pairs.items()]
+        case {"map": name} | {"file": name}:
+            kind, words = next(iter(stated)), [name]
         case {"labels": list() as labels}:
             known = (f"list {name}" for name, codes in _CODES.items() if codes == labels)
-            return next(known, "labels"), ", ".join(map(str, labels))
+            kind, words = next(known, "labels"), labels
+    text = ", ".join(map(str, words))
+    if kind in RULES and rule_of(kind, text) == stated:
+        return kind, text
     return "kept", json.dumps(rule, ensure_ascii=False)
 
 
 def choose_bound(state: State, fields: Mapping[str, str]) -> None:
     """Step 4: what one count is, what is believed, and how much one person may add."""
+    beliefs = tuple(text for text in state.about.beliefs if not text.startswith(_LEFT_OUT))
     if not state.user:
         state.set_page(**_numbers(fields, "users"))
-        return
-    state.set_page(**_numbers(fields, *BELIEFS))
-    limit = int(_numbers(fields, "limit")["limit"])
-    people = fields.get("count") == "people"
-    state.set_options(bound=f"{limit},1" if people else f"{limit},{limit},{limit}")
+    else:
+        state.set_page(**_numbers(fields, *BELIEFS))
+        limit = int(_numbers(fields, "limit")["limit"])
+        people = fields.get("count") == "people"
+        state.set_options(bound=f"{limit},1" if people else f"{limit},{limit},{limit}")
+        lost = f"{100 * bounds(state, limit).errors[0].lost:.2g} %"
+        beliefs += (
+            f"{_LEFT_OUT} {lost} of what would be counted without it, so counts are too low by about {lost} in all",
+        )
+    state.set(beliefs=beliefs)
 
 
 def choose_privacy(state: State, fields: Mapping[str, str]) -> None:
@@ -335,19 +372,18 @@ def choose_privacy(state: State, fields: Mapping[str, str]) -> None:
         given = dict(zip(words[::2], words[1::2], strict=True))
         of_mechanism = {n.removeprefix("--"): x for n, x in given.items()}
         del of_mechanism["mechanism"], of_mechanism["epsilon"]
-        common = ("user", "unit", "bound", "epsilon", "table")
+        common = ("user", "user-type", "unit", "bound", "epsilon", "table")
         kept = {name: x for name, x in state.options.items() if name in common}
         state.set_recipe(mechanism=asked, options=kept | of_mechanism)
 
 
-def new_ledger(state: State, fields: Mapping[str, str]) -> str:
+def new_ledger(state: State, fields: Mapping[str, str]) -> None:
     """Create the ledger that step 5 names."""
     if not state.recipe.budget:
         raise ValueError("Name a file for the ledger, for example editions.sqlite")
-    total = _numbers(fields, "total")["total"]
-    words = ["--people", state.about.persons, "--unit", state.about.unit]
-    path = str(state.beside(state.recipe.budget))
-    return command(state, "budget", "new", path, *words, "--epsilon", f"{total}")
+    limit = DP(_numbers(fields, "total")["total"])
+    path, about = state.beside(state.recipe.budget), state.about
+    Budget.create(path, limit, people=about.persons, unit=about.unit)
 
 
 def choose_words(state: State, fields: Mapping[str, str]) -> None:
@@ -389,24 +425,29 @@ def _numbers(fields: Mapping[str, str], *names: str) -> dict[str, float]:
 # What the page shows
 
 
-def bounds(state: State) -> BoundAdvice:
-    """Errors over the bound, from beliefs alone."""
+def bounds(state: State, *limits: int) -> BoundAdvice:
+    """Errors over the bound, from beliefs alone; by default over a grid of bounds."""
     believed = [float(state.page.get(name, x)) for name, x in BELIEFS.items()]
-    return _bounds(state.domain, state.epsilon, *believed)
+    return _bounds(state.domain, state.epsilon, *believed, limits)
 
 
 @lru_cache(8)
 def _bounds(
-    domain: Domain, epsilon: float, users: float, per_user: float, spread: float
+    domain: Domain,
+    epsilon: float,
+    users: float,
+    per_user: float,
+    spread: float,
+    limits: tuple[int, ...],
 ) -> BoundAdvice:
-    order = 2 if domain.size <= 2**22 else 1
-    return advise_bounds(domain, epsilon, int(users), per_user, spread, order=order)
+    how: dict[str, Any] = dict(order=2 if domain.size <= 2**22 else 1, bounds=limits or None)
+    return advise_bounds(domain, epsilon, int(users), per_user, spread, **how)
 
 
 def mechanisms(state: State) -> list[Any]:
     """Rows of advice whose mechanism the page can release."""
     found: dict[str, Any] = {}
-    for row in _advice(state.believed, state.epsilon).rows:
+    for row in simulation(state).result().rows:
         if row.mechanism.takes is not Interactions and mechanism_options(row.mechanism):
             found.setdefault(type(row.mechanism).__name__, row)
     return [*found.values()][:SHOWN]
@@ -418,9 +459,28 @@ def row_of(state: State, name: str) -> Any:
     return next((row for row in rows if type(row.mechanism).__name__ == name), rows[0])
 
 
+_ahead = ThreadPoolExecutor(1)  # so that the page answers meanwhile
+progress = [0.0]  # share of the simulation that is done
+
+
+def simulation(state: State) -> Future[Advice]:
+    """The advice of step 5, which is simulated while the page shows its progress."""
+    return _advice(state.believed, state.epsilon)
+
+
 @lru_cache(8)
-def _advice(believed: Beliefs, epsilon: float) -> Advice:
-    return advise(believed, epsilon, task="cells", seconds=_SIMULATED)
+def _advice(believed: Beliefs, epsilon: float) -> Future[Advice]:
+    how: dict[str, Any] = dict(task="cells", seconds=_SIMULATED)
+    return _ahead.submit(advise, believed, epsilon, **how, progress=_note)
+
+
+def _note(text: str, share: float) -> None:
+    progress[0] = share
+
+
+def warm() -> None:
+    """Compile what step 5 simulates, while the reader is at the steps before it."""
+    _advice(Beliefs(Domain(("x",), (100,)), records=1000, cells=50), 1.0)
 
 
 def ledger(state: State) -> str:
@@ -481,9 +541,10 @@ def start(state: State) -> None:
     if todo:
         raise ValueError(". ".join(todo))
     assert state.folder is not None
+    words = ["publish", state.page["table"], "--publish", str(state.folder)]
     with open(log_file(state), "w", encoding="utf-8") as log:
         state.process = subprocess.Popen(
-            _words(state, "publish", state.page["table"], "--publish", str(state.folder)),
+            [*_WORKBENCH, *words, "--from", str(state.source)],
             cwd=state.home,
             env=os.environ | _PLAIN,
             stdin=subprocess.DEVNULL,
@@ -493,33 +554,29 @@ def start(state: State) -> None:
         )
 
 
-def _words(state: State, *words: str) -> list[str]:
-    source = ["--from", str(state.source)] if words[0] == "publish" else []
-    return [sys.executable, "-c", "from workbench.cli import main; main()", *words, *source]
-
-
 def log_file(state: State) -> Path:
     """What the process that publishes says, for its owner alone."""
     return Path(f"{state.folder}.log")
 
 
-def command(state: State, *words: str) -> str:
-    """What a command says, to its owner."""
+def look(state: State) -> str:
+    """What `domain check --look` says of the table, for its owner alone."""
+    given = {n: str(x) for n, x in state.options.items() if n in ("user", "user-type", "table")}
+    words = [word for name, text in given.items() for word in (f"--{name}", text)]
     done = subprocess.run(
-        _words(state, *words),
+        [
+            *_WORKBENCH,
+            "domain",
+            "check",
+            state.domain_file,
+            state.page["table"],
+            "--look",
+            *words,
+        ],
         cwd=state.home,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         env=os.environ | _PLAIN,
     )
-    said = (done.stdout + done.stderr).strip()
-    if done.returncode and words[0] == "budget":
-        raise ValueError(said)
-    return said
-
-
-def look(state: State) -> str:
-    """What `domain check --look` says of the table, for its owner alone."""
-    user = ["--user", state.user] if state.user else []
-    words = ["domain", "check", str(state.domain_file), state.page["table"], "--look", *user]
-    return f"{MARK}\n\n{command(state, *words)}"
+    return f"{MARK}\n\n{done.stdout.strip()}"

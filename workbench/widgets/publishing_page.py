@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,11 @@ from workbench.widgets.publishing import (
     mechanisms,
     missing,
     new_ledger,
+    progress,
     row_of,
+    simulation,
     start,
+    warm,
     words_of,
 )
 
@@ -96,8 +100,9 @@ class PublishingPage(anywidget.AnyWidget):
         self.state = State(source, home, tables)
         self.step = len(STEPS) - 1 if self.state.is_running else 0
         self.tried: dict[str, str] = {}
-        self.looked = ""
+        self.looked = self.error = ""
         super().__init__()
+        warm()
         self.on_msg(self._on_message)
         self.show()
 
@@ -109,7 +114,7 @@ class PublishingPage(anywidget.AnyWidget):
     def handle(self, message: Mapping[str, Any]) -> None:
         """Take the fields of the step that is shown, do what a button asks, and show the page."""
         state, fields, action = self.state, message.get("fields", {}), message.get("do", "")
-        error = ""
+        error = "" if fields or action else self.error  # which stays while the page looks again
         try:
             state.read()
             if fields and not state.is_running:
@@ -135,6 +140,7 @@ class PublishingPage(anywidget.AnyWidget):
             error = str(e) or type(e).__name__
             if action == f"step {self.step - 1}":
                 self.step -= 1  # back is always possible
+        self.error = error
         self.show(error)
 
     def show(self, error: str = "") -> None:
@@ -185,12 +191,14 @@ class PublishingPage(anywidget.AnyWidget):
                     believed=believed, found=found, curve=found and curve(found, state.limit)
                 )
             case 4:
+                ready = wait([simulation(state)], timeout=0.2).done
                 return dict(
+                    share=progress[0],
                     chances=chances(state.epsilon),
                     ledger=ledger(state),
                     total=self.tried.get("total", 3),
-                    rows=mechanisms(state),
-                    simulated=simulated(state),
+                    rows=mechanisms(state) if ready else None,
+                    simulated=simulated(state) if ready else (),
                     no_ledger=bool(state.recipe.budget)
                     and not state.beside(state.recipe.budget).exists(),
                 )
@@ -236,6 +244,7 @@ class PublishingPage(anywidget.AnyWidget):
                 seen = str(e)
         other = isinstance(rule, dict) and rule.get("other") == "label"
         return dict(i=i, name=name, on=rule is not None, kind=kind, text=text, other=other,
+                    example=RULES.get(kind, ("", ""))[1],
                     tried=tried, labels=labels, size=size, seen=seen,
                     is_user=name == self.state.user)  # fmt: skip
 

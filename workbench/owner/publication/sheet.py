@@ -236,8 +236,8 @@ class Sheet:
         texts = [self.said[name] for name in ("Protected", "Truncated") if name in self.said]
         if self.bound:
             texts.append(
-                f"On average the published numbers of {self.counted} are therefore too low. By how much is "
-                "private. Groups in which many people have many rows lose more than others."
+                f"On average the published numbers of {self.counted} are therefore too low. By how much "
+                "exactly is private. Groups in which many people have many rows lose more than others."
             )
         domain = self.domain
         if domain and self.bound and domain.missing_user == "drop":
