@@ -1,5 +1,6 @@
 """Advice on a bound: it follows from beliefs alone, and holds on real tables that it has not seen."""
 
+import json
 import os
 from itertools import combinations
 from pathlib import Path
@@ -9,7 +10,8 @@ import pandas as pd
 import pytest
 
 from tests.cli.commands import run_command
-from workbench import Domain
+from workbench import DP, Bound, Domain, SparseTable
+from workbench.mechanisms import GeometricHistogram
 from workbench.owner.advice import advise_bounds
 from workbench.owner.advice.bounds import recommended
 
@@ -107,6 +109,35 @@ def test_errors_are_truncation_and_noise_of_the_bound():
     assert four.error == pytest.approx(np.hypot(four.truncation, four.noise))
 
 
+def test_an_earlier_release_says_how_full_labels_are(tmp_path):
+    space = Domain(("district", "sex"), (81, 2), (range(81), ("F", "M")))
+    counts = np.repeat([1000, 1], [1, 161])  # nearly all are in one cell
+    table = SparseTable.from_keys(space, np.arange(162), counts, Bound())
+    earlier = GeometricHistogram(DP(1))(table, np.random.default_rng(0))
+    even = dict(bounds=[2], popularity=0.0)
+    (flat,) = advise_bounds(space, 1.0, 500, 3, 3, **even).errors
+    (full,) = advise_bounds(space, 1.0, 500, 3, 3, **even, earlier=earlier).errors
+    assert full.truncation > 3 * flat.truncation and full.noise == flat.noise
+    (unlike,) = advise_bounds(SPACE, 1.0, 500, 3, 3, **even, earlier=earlier).errors
+    assert (
+        unlike.truncation == advise_bounds(SPACE, 1.0, 500, 3, 3, **even).errors[0].truncation
+    )
+    (tmp_path / "d.json").write_text(json.dumps(space.to_dict()))
+    file = earlier.save(tmp_path / "r.parquet", simulated=True)
+    asked = f"advise --bounds 1,2 --domain {tmp_path}/d.json --epsilon 1 --users 500"
+    said = run_command(f"{asked} --from-release {file}").output
+    mean = earlier.answer({})[0] / 500
+    stated = run_command(f"{asked} --from-release {file} --per-user {mean}").output
+    assert said == stated != run_command(f"{asked} --per-user {mean}").output
+    assert (
+        "does not apply to cells"
+        in run_command(
+            f"advise --task cells --domain {tmp_path}/d.json --epsilon 1 --from-release {file}",
+            2,
+        ).output
+    )
+
+
 def test_people_with_one_record_need_a_bound_of_one():
     assert advise_bounds(SPACE, 1.0, 5_000, 1, 0, bounds=[1, 2, 5]).bound == 1
 
@@ -157,3 +188,13 @@ def test_the_command_prints_the_table_and_a_release_with_the_bound(tmp_path):
     said = run_command(f"{asked} --users 60000 --per-user 1.8").output
     assert "10 *" in said and "--bound 10,10,10 --user COLUMN" in said
     assert "--users 60000" in run_command(asked, 2).output
+
+
+def test_the_last_line_says_again_what_was_given(tmp_path):
+    (tmp_path / "d.json").write_text('{"sex": ["F", "M"]}')
+    asked = (
+        f"advise --bounds 1,3 --domain {tmp_path}/d.json --epsilon 1 --users 60 --per-user 2"
+    )
+    given = "--user who --unit 'a rider' --budget b.sqlite --publish out"
+    line = run_command(f"{asked} {given}").output.strip().splitlines()[-1]
+    assert line.endswith(f"{given} --epsilon 1.0 --mechanism GeometricHistogram")

@@ -31,7 +31,7 @@ _USES = {
     "users": _OF_PEOPLE,
     "points": "records",
     "strings": "records",
-    "bounds": f"{_OF_PEOPLE} per_user_most bounds order",
+    "bounds": f"{_OF_PEOPLE} per_user_most bounds order from_release",
 }  # the options that only some tasks have
 
 
@@ -61,8 +61,11 @@ def advise(
     order: int = 2,
     rows: str = "paid",
     bounds: str | None = None,
+    from_release: Path | None = None,
     user: str | None = None,
     unit: str = "a row",
+    budget: Path | None = None,
+    publish: Path | None = None,
 ) -> None:
     """Compare mechanisms on simulated data before any budget is spent. No data is read.
 
@@ -90,7 +93,11 @@ def advise(
     user : COLUMN
         Column of users, for the command at the end.
     unit : TEXT
-        What is protected, where no user is named.
+        What is protected, for the command at the end.
+    budget : FILE
+        Budget file, for the command at the end.
+    publish : FOLDER
+        Folder for the public, for the command at the end.
 
     What you believe, from public knowledge
     ---------------------------------------
@@ -129,8 +136,12 @@ def advise(
     bounds : N,N,…
         Numbers of records of a person to compare. It means --task bounds. By default from 1 to
         1,000.
+    from_release : FILE
+        Earlier release of such a table (bounds). Its counts say how full the labels are, in place of
+        --popularity, and with --users how many records a person has, in place of --per-user.
     """
     from workbench.data import Interactions
+    from workbench.estimates.release import Release
     from workbench.owner.advice import Beliefs, advise, advise_bounds
 
     task = "bounds" if bounds else task
@@ -144,7 +155,7 @@ def advise(
             raise ValueError(f"{option_of(name)} does not apply to {task}. It is for {applies}")
     where = _where(task, domain, space)
     stated = parse_bound(bound)
-    if task in ("users", "bounds") and (users is None or per_user is None):
+    if task in ("users", "bounds") and (users is None or (per_user or from_release) is None):
         raise ValueError(
             "--users and --per-user are missing. Give the number of people and the mean number of records of a "
             "person that you believe, from public knowledge. For example, --users 60000 --per-user 1.8"
@@ -159,12 +170,13 @@ def advise(
             where,
             epsilon,
             users or 0,
-            per_user or 0,
+            per_user,
             per_user_spread,
             per_user_most,
             bounds=_numbers("--bounds", bounds),
             order=order,
             popularity=popularity,
+            earlier=None if from_release is None else Release.load(from_release),
         )
         title = f"Errors at ε = {value.stated(epsilon)}, in records"
         notes = found.notes
@@ -207,13 +219,17 @@ def advise(
         return
     space_words = ("domain", "box", "levels", "strings", "length", "alphabet")
     words = [f"--{name} {quote(str(typed[name]))}" for name in space_words if name in typed]
-    whose = f"--user {quote(user)}" if user else f"--unit {quote(unit)}"
     if found.mechanism.takes is Interactions:  # which bounds the records of each user itself
-        words.append(f"--user {quote(user or 'user')}")
+        user = user or "user"
     else:
-        words.append(f"--bound {bound} {whose}")
-    asked = mechanism_options(found.mechanism)
-    screen.say(f"\nworkbench release YOUR.csv {' '.join(words)} --out release.parquet {asked}")
+        words.append(f"--bound {bound}")
+    typed |= {"user": user} if user else {"unit": unit}
+    typed.setdefault("out" if publish is None else "publish", "release.parquet")
+    ends = ("user", "unit", "budget", "publish", "out")
+    words += [f"--{name} {quote(str(typed[name]))}" for name in ends if name in typed]
+    screen.say(
+        f"\nworkbench release YOUR.csv {' '.join(words)} {mechanism_options(found.mechanism)}"
+    )
 
 
 def _is_typed(context: typer.Context, name: str) -> bool:

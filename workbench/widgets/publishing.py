@@ -355,7 +355,7 @@ def choose_bound(state: State, fields: Mapping[str, str]) -> None:
         state.set_options(bound=f"{limit},1" if people else f"{limit},{limit},{limit}")
         lost = f"{100 * bounds(state, limit).errors[0].lost:.2g} %"
         beliefs += (
-            f"{_LEFT_OUT} {lost} of what would be counted without it, so counts are too low by about {lost} in all",
+            f"{_LEFT_OUT} {lost} of what would be counted, so counts are too low by about {lost} in all",
         )
     state.set(beliefs=beliefs)
 

@@ -263,9 +263,11 @@ def lognormal(mean: float, spread: float, n: int, rng: np.random.Generator) -> n
 
 
 def zipf_labels(
-    size: int, n: int, popularity: float, rng: np.random.Generator
+    size: int, n: int, popularity: float | np.ndarray, rng: np.random.Generator
 ) -> Int[np.ndarray, " n"]:
-    """Codes whose frequencies follow Zipf's distribution, the most frequent first."""
+    """Codes whose frequencies follow Zipf's distribution, the most frequent first, or stated shares."""
+    if isinstance(popularity, np.ndarray):
+        return rng.choice(size, n, p=popularity)
     if size > _DENSE:  # by the inverse of a continuous distribution
         u, p = rng.random(n), 1 - popularity
         x = (size + 1.0) ** u if p == 0 else (1 + u * ((size + 1.0) ** p - 1)) ** (1 / p)
@@ -276,7 +278,7 @@ def zipf_labels(
 
 def labels_of_people(
     size: int,
-    popularity: float,
+    popularity: float | np.ndarray,
     people: int,
     owner: Int[np.ndarray, " records"],
     rng: np.random.Generator,

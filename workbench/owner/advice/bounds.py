@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.compiled import pd
+from workbench.estimates.release import Release
 from workbench.mechanisms import GeometricHistogram
 from workbench.owner.advice.beliefs import labels_of_people, lognormal
 from workbench.privacy import DP
@@ -96,13 +97,14 @@ def advise_bounds(
     domain: Domain,
     epsilon: float,
     users: int,
-    per_user: float,
+    per_user: float | None = None,
     per_user_spread: float | None = None,
     per_user_most: int | None = None,
     *,
     bounds: Sequence[int] | None = None,
     order: int = 2,
     popularity: float = 1.0,
+    earlier: Release | None = None,
 ) -> BoundAdvice:
     """Compare bounds on the records of each person, without a look at the table.
 
@@ -128,6 +130,9 @@ def advise_bounds(
         Attributes of the marginals whose counts are read. Default 2.
     popularity : float
         Believed exponent of Zipf's distribution. 0 is even. Default 1.
+    earlier : Release, optional
+        An earlier release of such a table. Attributes with the same labels are as full as in it, and
+        `per_user` is its total divided by `users`, where it is not stated.
 
     Returns
     -------
@@ -142,6 +147,8 @@ def advise_bounds(
     if not 0 < epsilon < inf:
         raise ValueError(f"epsilon = {epsilon} is not allowed: need a finite number > 0")
     budget = DP(epsilon)
+    if per_user is None:
+        per_user = 0 if earlier is None else max(1.0, float(earlier.answer({})[0]) / users)
     spread = per_user if per_user_spread is None else per_user_spread
     for name, x, least in (
         ("users", users, 1),
@@ -163,7 +170,11 @@ def advise_bounds(
     numbers = _records_of_people(people, per_user, spread, per_user_most or _RECORDS, rng)
     owner = np.repeat(np.arange(people), numbers)
     rank = _ranks_at_random(owner, numbers, rng)
-    codes = [labels_of_people(n, popularity, people, owner, rng) for n in domain.shape]
+    shares = [_shares(earlier, domain, name, popularity) for name in domain.attributes]
+    codes = [
+        labels_of_people(n, share, people, owner, rng)
+        for n, share in zip(domain.shape, shares, strict=True)
+    ]
     scale = users / people
     errors = []
     usual = [b for b in _GRID if b < numbers.max()] + [int(numbers.max())]
@@ -175,6 +186,19 @@ def advise_bounds(
     best = recommended(errors)
     notes = _notes(errors, best, order)
     return BoundAdvice(tuple(errors), GeometricHistogram(budget), notes)
+
+
+def _shares(
+    earlier: Release | None, domain: Domain, name: str, popularity: float
+) -> float | np.ndarray:
+    """The share of each label in an earlier release, which is public; else Zipf's exponent."""
+    known = getattr(earlier and earlier.estimate, "domain", None)
+    if earlier is None or not isinstance(known, Domain) or name not in known.attributes:
+        return popularity
+    if known.project([name]) != domain.project([name]):
+        return popularity
+    counts = earlier.marginal(name)["count"].to_numpy(float).clip(min=0)
+    return counts / counts.sum() if counts.any() else popularity
 
 
 def _notes(errors: Sequence[BoundError], best: int, order: int) -> tuple[str, ...]:
