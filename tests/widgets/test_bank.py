@@ -246,7 +246,7 @@ def test_a_price_of_nothing_does_not_deny_the_bar(path, monkeypatch):
     monkeypatch.setattr(Bank, "price", lambda self, queries, error: nothing)
     view = BankView(Session.open(path))
     assert "knows it as well already; so it is" in view.answer("sex", "1e6").html
-    assert "the model&#x27;s error beyond it; so it is" in view.answer("sex", "1e-6").html
+    assert "the model&#39;s error beyond it; so it is" in view.answer("sex", "1e-6").html
 
 
 def test_how_often_bars_hold_is_said_only_where_it_is_known(tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ from workbench.estimates.files import process_folder
 from workbench.owner import Session
 from workbench.privacy import DP, ZCDP
 from workbench.queries import Marginals, NamedMarginals
-from workbench.widgets.bank_view import STYLE, Answered, BankView, Fields, refused
+from workbench.widgets.bank_view import STYLE, Answered, BankView, Fields, html, refused
 
 # Bank panel
 
@@ -162,23 +162,6 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-_COLOURS = """
-:root { color-scheme: light dark; --jp-layout-color0: #fff; --jp-content-font-color1: #1a1a1a; }
-@media (prefers-color-scheme: dark) {
-  :root { --jp-layout-color0: #16181c; --jp-content-font-color1: #e8e8e8; }
-}
-body { margin: 0; background: var(--jp-layout-color0); } main { margin: 0 auto; padding: 16px; }
-h1 { font-size: 22px; margin: 0 0 4px; }
-"""
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Ask a bank</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style}</style></head>
-<body><main class="wbank"><h1>Ask a bank of noisy answers</h1>
-<p>Every answer follows from answers that were paid for under differential privacy. Asking is free and
-spends nothing. The table itself is not here.</p>
-{body}
-</main></body></html>
-"""
 
 
 class BankPage:
@@ -223,7 +206,7 @@ class BankPage:
         str
         """
         answer = self.view.ask(fields).html if fields else ""
-        return _PAGE.format(style=_COLOURS + STYLE, body=self.view.body(fields, answer))
+        return html("page", STYLE, self.view.body(fields, answer))
 
     def serve(self) -> None:
         """Answer until `close`, or Ctrl-C."""

@@ -1,11 +1,10 @@
-"""What a bank holds and what it answers, as parts of a page: from the bank alone, all labels escaped."""
+"""What a bank holds and what it answers, as parts of a page from `bank.html`: from the bank alone."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from functools import cache
 from math import inf, isfinite
 from pathlib import Path
 from types import MappingProxyType
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 
 STYLE = (Path(__file__).parent / "bank.css").read_text()
-_LABELS = 24  # of an attribute that are listed
 _CHOICES = 300  # labels of an attribute that can be chosen from a list; others are typed
 _EACH = "*"  # chosen where the labels of an attribute are asked for one by one
 _ATTRIBUTES = 20  # on the map
@@ -42,7 +40,7 @@ _LEVELS = (
 _SHARES = (0.5, 0.2)  # of the present error, that are priced where none is asked for
 _UNREADABLE = "The bank cannot be read now. Its owner's terminal says why."
 _LOCKED = "Another process is writing to the bank. Nothing is lost: ask again in a moment."
-_WIDE, _HIGH, _EDGE = 150, 16, 6  # px of an answer that is drawn
+_WIDE, _EDGE = 150, 6  # px of an answer that is drawn
 
 Fields = Mapping[str, Sequence[str]]  # of a form, by the names of its controls
 
@@ -72,23 +70,15 @@ class BankView:
         self.owner = owner
         self._lock = threading.RLock()  # fits are made once, whoever asks
         self._map: tuple[int, str] = (-1, "")
-        self._frame = ("", "", "")  # what was last read, for a file that is locked
+        self._frame = ("", "", "", "")  # what was last read, for a file that is locked
 
     def body(self, fields: Fields, answer: str) -> str:
         """The page without its head: whose data, the form, the answer, the map, what was bought."""
-        details = "<details><summary>{}</summary>{}</details>"
         try:
-            below = self.map() + details.format(
-                "What was bought, and for what", self.contents()
-            )
-            self._frame = (self.summary(), self.form(fields), below)
+            self._frame = (self.summary(), self.form(fields), self.map(), self.contents())
         except (ValueError, OSError) as e:
             answer = refused(self.without_paths(e)).html
-        about, form, below = self._frame
-        return (
-            f'{about}{form}<section id="answer" class="wbank-answer" aria-live="polite">{answer}</section>'
-            f"{below}"
-        )
+        return html("body", *self._frame, answer)
 
     def form(self, fields: Fields) -> str:
         """A list of labels for each attribute, and the error that would do."""
@@ -99,32 +89,11 @@ class BankView:
         parts = []
         for i, (name, n) in enumerate(zip(domain.attributes, domain.shape, strict=True)):
             chosen, last = (_first(fields, f"{kind}{i}") for kind in "ab")
-            label = escape(name)
-            if n > _CHOICES:
-                ends = domain.decode(name, np.array([0, n - 1]))
-                hint = escape(f"any, {_EACH}, or {ends[0]} .. {ends[1]}", quote=True)
-                control = (
-                    f'<input name="a{i}" value="{escape(chosen.removeprefix("="), quote=True)}" '
-                    f'placeholder="{hint}" aria-label="{label}">'
-                    f'<input name="b{i}" value="{escape(last.removeprefix("="), quote=True)}" '
-                    f'placeholder="up to" aria-label="{label}, up to">'
-                )
-            else:
-                labels = [(f"={x}", str(x)) for x in domain.decode(name, np.arange(n))]
-                options = [("", "any"), (_EACH, "each value"), *labels]
-                control = _select(f"a{i}", options, chosen, name)
-                if n > 2:
-                    control += _select(
-                        f"b{i}", [("", "up to …"), *labels], last, f"{name}, up to"
-                    )
-            parts.append(f"<fieldset><legend>{label}</legend>{control}</fieldset>")
-        error = escape(_first(fields, "error")[:40], quote=True)
-        return (
-            '<form method="get" action="#answer" class="wbank-form">'
-            f'<div class="wbank-fields">{"".join(parts)}</div>'
-            f'<p><label>Error bar that would do, ± counts <input name="error" value="{error}" '
-            'inputmode="decimal" placeholder="any"></label> <button>Ask</button></p></form>'
-        )
+            listed = range(n if n <= _CHOICES else 0)
+            labels = [(f"={x}", str(x)) for x in domain.decode(name, np.array(listed, int))]
+            ends = domain.decode(name, np.array([0, n - 1]))
+            parts.append((name, labels, ends, chosen, last))
+        return html("form", parts, _first(fields, "error")[:40])
 
     def question(self, fields: Fields) -> str:
         """The question that a form asks, as `typed_question` reads it; empty if nothing is chosen."""
@@ -166,8 +135,7 @@ class BankView:
             facts.append(("records, declared", number(bank.total)))
         facts += [("budget", str(budget.limit))]
         facts += [("left", f"{self.sign} = {stated(budget.remaining)}")]
-        parts = (f"<div><dt>{escape(a)}</dt><dd>{escape(b)}</dd></div>" for a, b in facts)
-        return f"<dl>{''.join(parts)}</dl>"
+        return html("summary", facts)
 
     def contents(self) -> str:
         """What was asked, when, and what it cost."""
@@ -191,9 +159,9 @@ class BankView:
             answers = number(spend.queries) if spend.queries == spend.queries else ""
             rows.append((what, answers, noise, stated(getattr(spend, price)), time))
         if not rows:
-            return "<p>Nothing was asked yet.</p>"
+            return "Nothing was asked yet."
         columns = ["asked", "answers", "noise, ±", self.sign, "when (UTC)"]
-        return _table("What was bought, and for what", columns, rows, numbers=(1, 2, 3))
+        return html("table", "What was bought, and for what", columns, rows, (1, 2, 3))
 
     def map(self) -> str:
         """How far off each pair of attributes is expected to be; each pair is a link to its question."""
@@ -215,7 +183,6 @@ class BankView:
             frozenset((pair.first, pair.second)): pair
             for pair in self.session.bank.pair_errors(queries).itertuples()
         }
-        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names[:-1])
         rows = []
         for i, name in enumerate(names[1:], 1):
             cells = []
@@ -223,17 +190,10 @@ class BankView:
                 pair = errors[frozenset((name, other))]
                 link = urlencode({f"a{j}": _EACH, f"a{i}": _EACH})
                 cells.append(_map_cell(pair.error, noise, pair.bought, (other, name), link))
-            rows.append(f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>')
+            rows.append(cells)
         left_out = len(domain.attributes) - len(names)
         more = f" {counted(left_out, 'attribute')} not shown." if left_out > 0 else ""
-        return (
-            "<p><b>How well each pair of attributes is known.</b> A cell has the typical error bar of "
-            "the pair's counts, predicted from the bank alone. Bought answers (•) have error bars of "
-            f"±{format_number(2 * noise)}. Click a cell to ask.{more}</p>"
-            '<div class="wbank-wide"><table class="wbank-map" aria-label="Errors of pairs of attributes">'
-            f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-            f'<p class="wbank-legend">{_legend()}</p>'
-        )
+        return html("map", names, rows, format_number(2 * noise), more, _legend())
 
     def answer(
         self, text: str, error: str = "", errors_per_bar: int = 1, offer: bool = True
@@ -277,13 +237,8 @@ class BankView:
         inside = ", and the truth is inside about 19 times in 20"
         if recalled.noise_only:
             inside = " of the noise, and leaves out how far the method itself may be off"
-        note = (
-            f"<p>An error bar spans two standard errors to either side{inside}."
-            f"{escape(self._truncation())}</p>"
-            f"<details><summary>How it was answered: {escape(recalled.by)}</summary>"
-            f"<p>{escape(recalled.why)}.</p></details>"
-        )
-        return Answered(f"{table}{note}{costs}", question, prices)
+        note = html("note", inside, self._truncation(), recalled.by, recalled.why)
+        return Answered(table + note + costs, question, prices)
 
     def _truncation(self) -> str:
         """What counts are about if the owner truncated units, which the bank does not say."""
@@ -307,7 +262,7 @@ class BankView:
             try:
                 cost = self.session.bank.price(queries, x)
             except ValueError as e:
-                rows.append((shown, escape(self.without_paths(e)), ""))
+                rows.append((shown, self.without_paths(e), ""))
                 continue
             free = "free, because the bank knows it as well already"
             if largest > x:  # a price foresees noise, a bar the error of the model as well
@@ -316,15 +271,12 @@ class BankView:
             button = ""
             if cost and offer and self.owner and self.session.table is not None:
                 prices[x] = cost
-                button = (
-                    f'<button type="button" data-spend="{x!r}">Spend '
-                    f"{self.sign} = {format_number(cost)}</button>"
-                )
-            rows.append((shown, escape(f"{paid if cost else free}; {cost.why}"), button))
+                button = html("spend", x, f"{self.sign} = {format_number(cost)}")
+            rows.append((shown, f"{paid if cost else free}; {cost.why}", button))
         if not rows:
-            return "<p>To see a price, state the error that would do.</p>", prices
+            return "To see a price, state the error that would do.", prices
         columns = ["error bar of each answer, at most", "further cost to the owner", ""]
-        return _table("A better answer", columns, rows, escaped=(1, 2)), prices
+        return html("table", "A better answer", columns, rows), prices
 
     def _bought(self) -> NoisyAnswers | None:
         """All answers that were paid for, also by others just now; None if there are none."""
@@ -373,24 +325,15 @@ def _attributes_asked(workload: Any, domain: Domain) -> str:
 
 def _map_cell(
     error: float, noise: float, bought: bool, pair: tuple[str, str], link: str
-) -> str:
+) -> tuple[str, str, str, str]:
+    """The colour, link, title and text of a cell of the map."""
     ratio = error / noise
-    level = "none" if not isfinite(ratio) else str(np.searchsorted(_LEVELS, ratio))
-    shown = "?" if level == "none" else f"±{format_number(2 * error)}"
-    said = "the bank cannot tell" if level == "none" else f"{ratio:.2g} × the noise"
-    title = escape(f"{pair[0]} × {pair[1]}: {said}{', bought' if bought else ''}", quote=True)
-    text = f"{shown}{' •' if bought else ''}"
-    cell = f'<a href="?{escape(link, quote=True)}#answer" title="{title}">{text}</a>'
-    return f'<td class="wbank-{level}">{cell}</td>'
-
-
-def _select(name: str, options: Sequence[tuple[str, str]], chosen: str, label: str) -> str:
-    parts = []
-    for x, text in options:
-        mark = " selected" if x == chosen else ""
-        parts.append(f'<option value="{escape(x, quote=True)}"{mark}>{escape(text)}</option>')
-    aria = escape(label, quote=True)
-    return f'<select name="{name}" aria-label="{aria}">{"".join(parts)}</select>'
+    level, shown, said = "none", "?", "the bank cannot tell"
+    if isfinite(ratio):
+        level = str(np.searchsorted(_LEVELS, ratio))
+        shown, said = f"±{format_number(2 * error)}", f"{ratio:.2g} × the noise"
+    title = f"{pair[0]} × {pair[1]}: {said}{', bought' if bought else ''}"
+    return level, link, title, f"{shown}{' •' if bought else ''}"
 
 
 def _first(fields: Fields, name: str) -> str:
@@ -410,28 +353,19 @@ def _answers(question: TypedQuestion, text: str, values: np.ndarray, errors: np.
     rows = []
     for labels, x, error, bar in zip(question.labels, values, errors, bars, strict=True):
         shown = f"±{format_number(2 * error)}" if isfinite(error) else "the bank cannot tell"
-        left, right, at, zero = (place(y) for y in (x - bar, x + bar, x, 0))
-        drawn = (
-            f'<svg class="wbank-bar" width="{_WIDE}" height="{_HIGH}" aria-hidden="true">'
-            f'<path class="wbank-zero" d="M{zero},0V{_HIGH}"/>'
-            f'<path d="M{left},8H{right}M{left},4V12M{right},4V12"/><circle cx="{at}" cy="8" r="3.5"/></svg>'
-        )
+        drawn = html("bar", *map(place, (x - bar, x + bar, x, 0))) if isfinite(error) else ""
         names = [*map(str, labels)] if question.by else [text]
-        rows.append((*names, number(round(x)), shown, drawn if isfinite(error) else ""))
+        rows.append((*names, number(round(x)), shown, drawn))
     columns = [*(question.by or ("question",)), "count", "error bar", ""]
-    last = len(columns) - 1
-    return _table(
-        "Answer, at no cost", columns, rows, numbers=(last - 2, last - 1), escaped=(last,)
+    return html(
+        "table", "Answer, at no cost", columns, rows, (len(columns) - 3, len(columns) - 2)
     )
 
 
-def _legend() -> str:
+def _legend() -> list[tuple[str, str]]:
     """The colours of the map, in deviations of the noise."""
-    ends = [f"to {_LEVELS[0]:g} × noise"]
-    ends += [f"to {high:g}" for _, high in pairwise(_LEVELS)]
-    ends += ["more"]
-    spans = [f'<span class="wbank-{i}">{escape(end)}</span>' for i, end in enumerate(ends)]
-    return " ".join([*spans, '<span class="wbank-none">cannot tell</span>'])
+    ends = [f"to {_LEVELS[0]:g} × noise", *(f"to {x:g}" for x in _LEVELS[1:]), "more"]
+    return [*((str(i), end) for i, end in enumerate(ends)), ("none", "cannot tell")]
 
 
 def _typed(label: Any) -> str:
@@ -442,31 +376,26 @@ def _typed(label: Any) -> str:
     return text if plain and not is_word else '"' + text.replace('"', '""') + '"'
 
 
-def _table(
-    caption: str,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    numbers: Sequence[int] = (),
-    escaped: Sequence[int] = (),
-) -> str:
-    """A table of plain texts; those in `numbers` are aligned right, those in `escaped` are HTML."""
+def html(part: str, *given: Any) -> str:
+    """A part of the page, whose texts are escaped."""
+    found: str = getattr(_parts(), part)(*given)
+    return found
 
-    def cell(tag: str, i: int, x: Any) -> str:
-        side = ' class="wbank-number"' if i in numbers else ""
-        scope = ' scope="col"' if tag == "th" else ""
-        text = str(x) if i in escaped and tag == "td" else escape(str(x))
-        return f"<{tag}{side}{scope}>{text}</{tag}>"
 
-    def line(tag: str, row: Sequence[str]) -> str:
-        return f"<tr>{''.join(cell(tag, i, x) for i, x in enumerate(row))}</tr>"
+@cache
+def _parts() -> Any:
+    return template("bank.html").module
 
-    body = "".join(line("td", row) for row in rows)
-    return (
-        f'<div class="wbank-wide"><table><caption>{escape(caption)}</caption>'
-        f"<thead>{line('th', columns)}</thead><tbody>{body}</tbody></table></div>"
-    )
+
+def template(name: str) -> Any:
+    """A template of this folder, which escapes."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("workbench", "widgets")
+    how: dict[str, Any] = dict(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return Environment(loader=loader, undefined=StrictUndefined, **how).get_template(name)
 
 
 def refused(text: str) -> Answered:
     """A sentence in place of an answer."""
-    return Answered(f'<p class="wbank-error" role="alert">{escape(text)}</p>')
+    return Answered(html("refused", text))

@@ -17,6 +17,7 @@ from workbench.data import PUBLIC, SparseTable
 from workbench.owner.advice import BoundAdvice
 from workbench.spaces import Domain
 from workbench.value import format_number, number
+from workbench.widgets.bank_view import template
 from workbench.widgets.publishing import (
     BELIEFS,
     CHOOSE,
@@ -145,11 +146,6 @@ class PublishingPage(anywidget.AnyWidget):
 
     def show(self, error: str = "") -> None:
         """Draw the step."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        loader = PackageLoader("workbench", "widgets")
-        how: dict[str, Any] = dict(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        page = Environment(loader=loader, undefined=StrictUndefined, **how)
         try:
             shown = self._shown()
         except Exception as e:
@@ -163,10 +159,8 @@ class PublishingPage(anywidget.AnyWidget):
             number=number,
             rounded=format_number,
         )
-        text = page.get_template("publishing.html").render(
-            given, style=_STYLE.read_text(), **shown
-        )
-        self.html = text
+        page = template("publishing.html")
+        self.html = page.render(given, style=_STYLE.read_text(), **shown)
 
     def _shown(self) -> dict[str, Any]:
         """What the template of this step needs."""
