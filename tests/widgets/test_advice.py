@@ -3,7 +3,6 @@
 import json
 import pickle
 import shlex
-from dataclasses import replace
 
 import matplotlib
 import numpy as np
@@ -24,17 +23,9 @@ from workbench import (  # noqa: E402
     SparseTable,
     advise,
     figures,
-    mechanisms,
     widgets,
 )
 from workbench.data import Interactions  # noqa: E402
-from workbench.mechanisms import HighPassFilter  # noqa: E402
-from workbench.value import value  # noqa: E402
-from workbench.widgets.advice_subject import (  # noqa: E402
-    AdviceSubject,
-    advice_instead,
-    advice_subject,
-)
 
 
 def private(keys, counts, bound=None):
@@ -60,7 +51,6 @@ def test_nothing_of_a_private_table_reaches_the_screen():
         pd.testing.assert_frame_equal(a.rows, b.rows)
     bare = widgets.advice(one.domain, Bound(2, 3), **values)
     assert bare.view == a.view
-    assert widgets.panel(HighPassFilter, one).view == widgets.panel(HighPassFilter, other).view
 
 
 def test_only_domain_and_bound_are_read():
@@ -72,8 +62,7 @@ def test_only_domain_and_bound_are_read():
                 raise AssertionError(f"{name} was read")
             raise AttributeError(name)
 
-    assert isinstance(advice_instead(Guarded()), AdviceSubject)
-    assert widgets.panel(HighPassFilter, Guarded()).view["charts"]
+    assert widgets.advice(Guarded()).view["charts"]
 
 
 @pytest.mark.slow
@@ -126,48 +115,14 @@ def test_the_command_gives_the_same_advice(tmp_path):
     assert advice.recommendation in " ".join(said.output.split())
 
 
-def test_a_private_table_is_told_why_it_has_no_panel():
-    table = private([1, 2], [3, 4])
-    shown = widgets.panel(HighPassFilter, table)
-    assert "does not state truth_public" in shown.spec["words"] and shown.release is None
-    assert "truth_public" not in widgets.advice(table).spec["words"]
-    public = replace(table, truth_public=True)
-    assert advice_instead(public) is None and advice_instead(private([1], [1], PUBLIC)) is None
-
-
-@value
-class Own:
-    """A dataset of one's own."""
-
-    truth_public: bool = False
-    bound = Bound(1)
-    domain = Domain(("axis0", "axis1"), (20, 30))
-
-    def load(self):
-        keys = np.arange(600)
-        return SparseTable.from_keys(
-            self.domain, keys, keys, self.bound, truth_public=self.truth_public
-        )
-
-
-def test_a_private_dataset_is_advised_about_by_its_shape():
-    shown = widgets.panel(HighPassFilter, Own())
-    assert shown.subject == advice_subject(
-        Domain(("axis0", "axis1"), (20, 30)), Bound(1), shown.subject.why
-    )
-    public = Own(truth_public=True)
-    assert widgets.panel(HighPassFilter, public).release is not None
-
-
-def test_private_records_and_interactions_are_refused_in_one_sentence():
+def test_private_data_have_no_panel():
     records = Records.from_values(Quadtree(1, 4), np.array([[0.5], [0.1]]), Bound())
     domain = Domain(("film", "day"), (5, 7))
     visits = Interactions.from_codes(domain, [9, 4, 9], [0, 1, 4], [6, 6, 0], Bound(2))
-    for data in (records, visits):
-        with pytest.raises(ValueError, match="compares with the truth.*widgets.advice"):
-            widgets.panel(mechanisms.PrivTree, data)
     with pytest.raises(ValueError, match="need a table, or a domain"):
         widgets.advice(visits)
+    with pytest.raises(ValueError, match="need a table, or a domain"):
+        widgets.advice(records)
     with pytest.raises(ValueError, match="bound = PUBLIC is not allowed"):
         widgets.advice(private([1], [1], PUBLIC))
 

@@ -38,7 +38,7 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
     mechanism
         A class, which starts at its example, or a value of one; yours too.
     dataset : optional
-        A public dataset. By default a small synthetic one. For a private one `advice` is shown instead.
+        A public dataset. By default a small synthetic one.
     **values
         Settings of controls by the names of fields, for example `epsilon=0.5`. `compare` is the name of
         another mechanism on the same data, which is drawn beside this one on shared noise.
@@ -51,17 +51,11 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
     Raises
     ------
     ValueError
-        If it is no mechanism, the mechanism does not take the dataset, or a setting is refused.
+        If it is no mechanism, the dataset is private or of another kind, or a setting is refused.
     """
     from workbench.widgets.mechanism_subject import MechanismSubject
     from workbench.widgets.panels import Panel
 
-    if dataset is not None:
-        from workbench.widgets.advice_subject import advice_instead
-
-        instead = advice_instead(dataset)
-        if instead:
-            return Panel(instead)
     return Panel(MechanismSubject.of(mechanism, dataset), **values)
 
 

@@ -17,17 +17,13 @@ from workbench.owner.advice import Advice, Beliefs, Row, advise
 from workbench.spaces import Domain
 from workbench.value import number, value
 from workbench.widgets.controls import Control, decades
-from workbench.widgets.subjects import Drawn, Subject, Values, public
+from workbench.widgets.subjects import Drawn, Subject, Values
 from workbench.widgets.views import range_sizes
 
 BEST = 5  # mechanisms that are drawn and listed
 SECONDS, ROUGH = 4.0, 1.0  # of a simulation, when a slider rests and while it moves
 SIZES = 4  # of ranges
 MODEL = "density", "mean", "spread"
-WHY = (
-    "This table does not state truth_public. A panel would compare with the truth, and every error is "
-    "an exact function of private data. "
-)
 
 
 @value
@@ -36,7 +32,6 @@ class AdviceSubject(Subject):
 
     domain: Domain
     bound: Bound
-    why: str = ""
 
     name: ClassVar[str] = "advice"
     title: ClassVar[str] = "Advice without a look at the table"
@@ -45,7 +40,7 @@ class AdviceSubject(Subject):
     def words(self) -> str:
         """Why there is no more to see, and what the advice rests on."""
         return (
-            f"{self.why}The errors are simulated on a table that follows from the domain, the bound and what "
+            "The errors are simulated on a table that follows from the domain, the bound and what "
             "you believe from public knowledge. Advice is free, and each release costs its ε again."
         )
 
@@ -55,32 +50,23 @@ class AdviceSubject(Subject):
         sizes = decades(1, min(m, 10**7), whole=True)
         size = max(s for s in sizes if s <= max(1, m // 10))
         delta = decades(1e-12, 0.01, zero=True)
-        known = "belief from public knowledge, never from the table: "
+        believed = "belief from public knowledge, never from the table: "
         spread = decades(0.5, 10_000, zero=True)
-        return (
-            Control("epsilon", 0.1, decades(0.01, 10), doc="privacy loss of a release"),
-            Control(
-                "size", size, sizes, label="size", unit="cells", doc="about how many to release"
-            ),
-            Control(
+        controls: list[tuple[str, float, tuple[Any, ...], str, str]] = [
+            ("epsilon", 0.1, decades(0.01, 10), "", "privacy loss of a release"),
+            ("size", size, sizes, "cells", "about how many to release"),
+            (
                 "density",
                 0.1,
                 decades(1e-6, 1.0),
-                doc=f"{known}share of cells that are not empty",
+                "",
+                f"{believed}share of cells that are not empty",
             ),
-            Control(
-                "mean",
-                100.0,
-                decades(1, 10_000),
-                label="mean count",
-                unit="counts",
-                doc=f"{known}their mean",
-            ),
-            Control(
-                "spread", 20.0, spread, unit="counts", doc=f"{known}their standard deviation"
-            ),
-            Control("delta", 0.0, delta, doc="failure probability, for Gaussian noise"),
-        )
+            ("mean", 100.0, decades(1, 10_000), "counts", f"{believed}their mean count"),
+            ("spread", 20.0, spread, "counts", f"{believed}their standard deviation"),
+            ("delta", 0.0, delta, "", "failure probability, for Gaussian noise"),
+        ]
+        return tuple(Control(*c[:3], unit=c[3], doc=c[4]) for c in controls)
 
     def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
         """Simulated errors of the best mechanisms, and what each of them releases."""
@@ -151,7 +137,7 @@ def _row_text(row: Row) -> str:
     return text
 
 
-def advice_subject(data: Any, bound: Bound | None = None, why: str = "") -> AdviceSubject:
+def advice_subject(data: Any, bound: Bound | None = None) -> AdviceSubject:
     """The subject of a table, a dataset of one, or a domain: nothing else of it is read."""
     domain = data if isinstance(data, Domain) else getattr(data, "domain", None)
     if not isinstance(domain, Domain) or isinstance(data, Interactions):
@@ -164,24 +150,4 @@ def advice_subject(data: Any, bound: Bound | None = None, why: str = "") -> Advi
         raise ValueError(
             f"bound = {bound!r} is not allowed: need Bound(l0, linf), how far one unit moves the table"
         )
-    return AdviceSubject(Domain(domain.attributes, domain.shape), bound, why)
-
-
-def advice_instead(data: Any) -> AdviceSubject | None:
-    """None where a panel may compare with the truth of `data`, else the advice to show instead.
-
-    Raises
-    ------
-    ValueError
-        For private records and interactions.
-    """
-    if public(data):
-        return None
-    try:
-        return advice_subject(data, why=WHY)
-    except ValueError:
-        raise ValueError(
-            f"{type(data).__name__} does not state truth_public. A panel compares with the truth, and "
-            "every error is an exact function of private data. `widgets.advice(domain, bound)` knows "
-            "tables alone, so try records and interactions on a synthetic stand-in"
-        ) from None
+    return AdviceSubject(Domain(domain.attributes, domain.shape), bound)

@@ -53,7 +53,6 @@ def packed(content: bytes) -> str:
 
 # Chart
 
-_TICKS = 64  # places where a dashed law is computed
 _DIGITS = 6  # of a number on the screen
 
 
@@ -73,21 +72,13 @@ def charts(rows: pd.DataFrame, panels: list[plots.Panel]) -> list[dict[str, Any]
 
 def _curves(rows: pd.DataFrame, panel: plots.Panel) -> dict[str, Any]:
     series = rows[panel.series].astype(str).to_numpy()
-    points = rows[[panel.at or panel.x, panel.x, "value"]].to_numpy(float)
+    points = rows[[panel.x, "value"]].to_numpy(float)
     styles = plots.series_styles(series)
     lines = [_line(points[series == name], name, styles[name]) for name in styles]
-    curves = plots.theory_curves(panel)
-    space = np.geomspace if "x" in panel.log else np.linspace
-    x = space(rows[panel.x].min(), rows[panel.x].max(), _TICKS)
-    for (name, law), dash in zip(curves, plots.theory_dashes(panel), strict=True):
-        dashed = " ".join(map(str, dash))
-        line = dict(name=name, x=_short(x), y=_short(law(x)), color="#666666", dashed=dashed)
-        lines.append(line)
     return dict(
         kind="curves",
         title=panel.title,
         lines=lines,
-        mark=panel.mark,
         x=_axis("x", panel.x, panel),
         y=_axis("y", plots.metric_name(rows), panel),
     )
@@ -106,46 +97,32 @@ def _label(column: str) -> str:
 
 
 def _line(
-    points: Float[np.ndarray, "n 3"], name: str, style: tuple[str, str, Any]
+    points: Float[np.ndarray, "n 2"], name: str, style: tuple[str, str, Any]
 ) -> dict[str, Any]:
-    """A series of places, x and values: their means, and intervals where releases are several."""
+    """A series of x and values: their means, and intervals where releases are several."""
     color, marker, dashes = style
-    points = points[np.argsort(points[:, 0], kind="stable")]
+    rows = pd.DataFrame(points, columns=["x", "value"]).sort_values("x", kind="stable")
     band: dict[str, Any] = {}
-    if np.any(np.diff(points[:, 0]) == 0):
-        points, band = _means(points)
-    order = np.argsort(points[:, 1], kind="stable")
+    if rows.x.duplicated().any():
+        rows = confidence_intervals(rows, "x").reset_index().rename(columns={"mean": "value"})
+        if np.isfinite(rows.low).all():
+            band = dict(low=_short(rows.low), high=_short(rows.high))
     return dict(
         name=name,
-        x=_short(points[order, 1]),
-        y=_short(points[order, 2]),
-        color=mpl.colors.to_hex(
-            color
-        ),  # colours of series without a name of their own are numbers
-        marker=marker if len(points) < plots.MAX_MARKERS else "",
+        x=_short(rows.x),
+        y=_short(rows.value),
+        # colours of series without a name of their own are numbers
+        color=mpl.colors.to_hex(color),
+        marker=marker if len(rows) < plots.MAX_MARKERS else "",
         dashed="" if dashes == "-" else "4 2",
-    ) | {side: _short(limit[order]) for side, limit in band.items()}
-
-
-def _means(
-    points: Float[np.ndarray, "n 3"],
-) -> tuple[Float[np.ndarray, "places 3"], dict[str, Float[np.ndarray, " places"]]]:
-    """One point a place, and the interval of its mean where each has one."""
-    rows = pd.DataFrame(points, columns=["at", "x", "value"])
-    means = confidence_intervals(rows, "at")
-    x = rows.groupby("at").x.mean()
-    joined = np.column_stack([means.index, x, means["mean"]])
-    if not np.isfinite(means.low).all():
-        return joined, {}
-    return joined, dict(low=means.low.to_numpy(), high=means.high.to_numpy())
+        **band,
+    )
 
 
 def _map(rows: pd.DataFrame, panel: plots.Panel, limits: tuple[float, float]) -> dict[str, Any]:
     boxes = rows[["x0", "y0", "x1", "y1"]].to_numpy(float)
     shades = plots.color_position(rows.value.to_numpy(float), limits)
-    high = 0.75
-    if panel.equal:
-        high = float(np.ptp(boxes[:, [1, 3]]) / np.ptp(boxes[:, [0, 2]]))
+    high = float(np.ptp(boxes[:, [1, 3]]) / np.ptp(boxes[:, [0, 2]]))
     return dict(
         kind="cells",
         title=panel.title,
@@ -156,7 +133,7 @@ def _map(rows: pd.DataFrame, panel: plots.Panel, limits: tuple[float, float]) ->
         outlines=panel.outlines,
         high=high,
         label=f"{_label(plots.metric_name(rows))}, logarithmic",
-        axes=rows.labels.iloc[0].split("|") if "labels" in rows else ["", ""],
+        axes=rows.labels.iloc[0].split("|"),
     )
 
 

@@ -143,8 +143,6 @@ function curves(vega, chart, pinned, before, width, markers) {
   const longest = Math.max(...named.map((l) => l.name.length));
   const wide = chart.x.log || chart.lines.every((l) => l.marker) ? 6 : 0; // px, for marks at the ends
   const ends = chart.lines.map((l) => `${l.name}: ${number(l.y.findLast((y) => y !== null) ?? 0)} at the right end`);
-  const place = { x: { scale: "x", signal: "at" }, y2: { field: { group: "height" } },
-    opacity: { signal: "at === null ? 0 : 1" } };
   const spec = {
     ...FITTED, width, height: Math.max(130, Math.round(0.64 * width) - 40),
     data: lines.map((_, i) => ({ name: `line${i}` })),
@@ -159,14 +157,11 @@ function curves(vega, chart, pinned, before, width, markers) {
       ...Object.fromEntries(KEYED.map((name) => [name, name])),
       columns: Math.max(1, Math.floor((width - 40) / (36 + 6.6 * longest))), labelLimit: width - 90,
     }],
-    marks: [
-      { type: "rule", encode: { update: { ...place, ...constants({ y: 0, stroke: "#666", strokeWidth: THIN }) } } },
-      ...lines.flatMap((l, i) => marksOf(l, i, markers)),
-    ].map((mark) => ({ ...mark, aria: false })),
+    marks: lines.flatMap((l, i) => marksOf(l, i, markers)).map((mark) => ({ ...mark, aria: false })),
   };
   return {
     spec, ys, renderer: "svg",
-    signals: { xs, ys, xticks: tickCount(chart.x, xs), yticks: tickCount(chart.y, ys), at: chart.mark ?? null },
+    signals: { xs, ys, xticks: tickCount(chart.x, xs), yticks: tickCount(chart.y, ys) },
     data: Object.fromEntries(lines.map((l, i) => [`line${i}`, rows(l)])),
     description: `${chart.title}. ${chart.y.label} over ${chart.x.label}. ${ends.join("; ")}`,
   };

@@ -66,17 +66,11 @@ class Control:
 
     def to_dict(self, place: str) -> dict[str, Any]:
         """The description for a page; a setting that is not a plain value is its text."""
-        return dict(
-            name=self.name,
+        return vars(self) | dict(
             label=self.label or label_of(self.name),
             value=page_value(self.value),
             stops=[page_value(stop) for stop in self.stops],
             shown=self.shown or [str(s) if s not in (None, "") else "none" for s in self.stops],
-            kind=self.kind,
-            unit=self.unit,
-            doc=self.doc,
-            optional=self.optional,
-            resets=self.resets,
             place=place,
         )
 
@@ -135,16 +129,13 @@ def in_places(controls: Sequence[Control]) -> list[dict[str, Any]]:
     """The controls for a page: at most `PRIMARY` on top, those of `LEADING` and sliders first."""
     order = {name: i for i, name in enumerate(LEADING)}
     last = len(order)
-    free = sorted(
-        (c for c in controls if not c.tool),
-        key=lambda c: order.get(c.name, last + (c.kind != "slider")),
+    ranked = sorted(
+        controls,
+        key=lambda c: (c.tool, order.get(c.name, last + (c.kind != "slider"))),
     )
-    top = {c.name for c in free[:PRIMARY]}
-    others = [c for c in controls if c.name not in top]
-    return [
-        *(c.to_dict("top") for c in free[:PRIMARY]),
-        *(c.to_dict("tools" if c.tool else "more") for c in others),
-    ]
+    top = {c.name for c in ranked[:PRIMARY] if not c.tool}
+    shown = [*(c for c in ranked if c.name in top), *(c for c in controls if c.name not in top)]
+    return [c.to_dict("tools" if c.tool else "top" if c.name in top else "more") for c in shown]
 
 
 def page_value(x: Any) -> Any:

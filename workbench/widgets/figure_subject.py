@@ -119,9 +119,7 @@ class FigureSubject(Subject):
 
         def tell(done: int, of: int) -> None:
             if progress is not None:
-                draft = progress.with_suffix(".new")
-                draft.write_text(json.dumps([done, of]))
-                os.replace(draft, progress)
+                progress.write_text(json.dumps([done, of]))
 
         if self._class(values) is None:
             return self.saved(values)

@@ -31,7 +31,7 @@ from workbench.noise import Aligned
 from workbench.privacy import DP, LOCAL, ZCDP
 from workbench.value import counted, value
 from workbench.widgets.controls import Control, control_of_field, decades
-from workbench.widgets.subjects import Drawn, Subject, Values, loaded, qualified_text
+from workbench.widgets.subjects import Drawn, Subject, Values, loaded
 from workbench.widgets.views import CHARTS, COUNTS, TRUTH, rows_of_views
 
 EXAMPLE_EPSILON, EXAMPLE_RHO, EXAMPLE_DELTA = 1.0, 0.5, 1e-6
@@ -180,12 +180,9 @@ class MechanismSubject(Subject):
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
         """The lines that make the releases on the screen, noise and all."""
-        dataset = qualified_text(self.dataset)
-        lines = ["from workbench import *"]
+        lines = [f"from workbench{part} import *" for part in ("", ".datasets", ".mechanisms")]
         for name, mechanism in zip(("release", "other"), self.at(values), strict=False):
-            lines.append(
-                f"{name} = {qualified_text(mechanism)}({dataset}.load(), Aligned({seed}))"
-            )
+            lines.append(f"{name} = {mechanism!r}({self.dataset!r}.load(), Aligned({seed}))")
         return "\n".join(lines)
 
     def command(self, values: Values, words: Sequence[str]) -> str:

@@ -524,11 +524,8 @@ def _guarantee_text(ledger: Sequence[Receipt]) -> str:
 
 def _ledger_rows(ledger: Iterable[Receipt]) -> list[list[str]]:
     """Name, cost and neighbours of each measurement; those alike in one row."""
-    rows = []
     alike = Counter((r.description, r.cost, r.relation) for r in ledger)
-    for (name, cost, relation), count in alike.items():
-        if count > 1:
-            rows.append([f"{count} × {name}", f"{cost}, each", relation])
-        else:
-            rows.append([name, str(cost), relation])
-    return rows
+    return [
+        [f"{n} × {name}", f"{cost}, each", relation] if n > 1 else [name, str(cost), relation]
+        for (name, cost, relation), n in alike.items()
+    ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -109,37 +108,13 @@ class Subject:
 @lru_cache(8)
 def loaded(dataset: Any) -> Any:
     """A dataset's table; a ValueError unless both state that their truth is public."""
-    if not public(dataset):
+    declared = getattr(dataset, "truth_public", False) is True
+    if not declared and getattr(dataset, "bound", None) is not PUBLIC:
         raise ValueError(
-            f"{type(dataset).__name__} does not state truth_public. A panel compares with the truth, so "
-            "it opens on public data only. `widgets.advice` needs public numbers alone"
+            f"{type(dataset).__name__} does not state truth_public. A panel compares with the truth, and "
+            "every error is an exact function of private data. `widgets.advice(domain, bound)` needs "
+            "public numbers alone. Try records and interactions on a synthetic stand-in"
         )
     data = dataset.load()
     refuse_private(data)
     return data
-
-
-def public(data: Any) -> bool:
-    """Whether a dataset or a table states that its truth is public."""
-    declared = getattr(data, "truth_public", False) is True
-    return declared or getattr(data, "bound", None) is PUBLIC
-
-
-def qualified_text(x: Any) -> str:
-    """The text of a mechanism or dataset, each class with the package in which it is.
-
-    >>> from workbench.datasets import NetTraceTwin, Ranked
-    >>> qualified_text(Ranked(NetTraceTwin()))
-    'datasets.Ranked(dataset=datasets.NetTraceTwin())'
-    """
-    packages = dict(_packages(x))
-    return re.sub(r"\b\w+(?=\()", lambda name: packages.get(name[0], "") + name[0], repr(x))
-
-
-def _packages(x: Any) -> Iterator[tuple[str, str]]:
-    """Classes of the workbench in a value, and their packages."""
-    package, *inside = type(x).__module__.split(".")
-    if package == "workbench" and inside[:1] in (["mechanisms"], ["datasets"]):
-        yield type(x).__name__, f"{inside[0]}."
-    for f in fields(x) if is_dataclass(x) else ():
-        yield from _packages(getattr(x, f.name))
