@@ -7,8 +7,6 @@ from dataclasses import Field, dataclass
 from math import floor, inf, isfinite, log10
 from typing import Any
 
-import numpy as np
-
 from workbench.figures.plots import SYMBOLS
 from workbench.mechanisms.options import (
     parameter_text,
@@ -168,7 +166,7 @@ def decades(
 def control_of_field(f: Field[Any], value: Any) -> Control | None:
     """The control of a field, from its declaration; None if it holds no plain setting.
 
-    A number gets round notches around `value`, inside its bounds.
+    A number >= 0 gets round notches around `value`, inside its bounds.
     """
     declared = f.metadata
     described: dict[str, Any] = dict(
@@ -181,14 +179,11 @@ def control_of_field(f: Field[Any], value: Any) -> Control | None:
         return Control(f.name, value, stops, kind, **described)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     optional = f.default is None and "low" in declared and not declared["check"]
-    if not (number or optional and value is None):
+    low, strict = declared.get("low"), declared.get("strict", False)
+    if low is None:  # a number that is not declared is taken to stay above 0
+        low, strict = 0, True
+    if not (number or optional and value is None) or low < 0 or number and value < low:
         return None
-    low = declared.get("low")
-    strict = declared.get("strict", False)
-    if low is None:  # not declared: a number above 0 is taken to stay there
-        positive = number and value > 0
-        low = 0 if positive else -inf
-        strict = positive
     high = inf if declared.get("high") is None else declared["high"]
     whole = declared.get("integer") or (isinstance(value, int) and "float" not in str(f.type))
     start = value if number else min(max(low, 0.5 if high <= 1 else DEFAULT_NUMBER), high)
@@ -208,11 +203,8 @@ def stops_around(
     (1, 2, 3, 4, 5, 6, 7, 8, 9)
     """
     size = abs(at) or DEFAULT_NUMBER / 10
-    if low >= 0 and high <= 1 and not 0 < at < 0.05:
+    if high <= 1 and not 0 < at < 0.05:
         stops: Sequence[float] = [k / 20 for k in range(21)]
-    elif low < 0:
-        numbers = np.linspace(max(low, at - 10 * size), min(high, at + 10 * size), 21)
-        stops = [float(f"{x:.3g}") for x in numbers]
     else:
         lowest = max(size / 100, low, float(whole))
         stops = decades(lowest, min(size * 100, high), zero=low == 0)

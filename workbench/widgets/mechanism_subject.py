@@ -297,19 +297,12 @@ def _size_text(release: Any) -> str:
 def _budget_controls(mechanism: Any, values: Values) -> Iterator[Control]:
     """An ε or a ρ, which of the two where it takes both, and δ where there is one to spend."""
     budget = mechanism.budget
-    takes = [
-        name
-        for name, takes in (
-            (EPSILON, getattr(mechanism, "accepts_dp", True)),
-            (RHO, getattr(mechanism, "accepts_zcdp", False)),
-        )
-        if takes
-    ]
+    accepted = {EPSILON: ("accepts_dp", True), RHO: ("accepts_zcdp", False)}
+    takes = [name for name, flag in accepted.items() if getattr(mechanism, *flag)]
     own = RHO if isinstance(budget, ZCDP) else EPSILON
     name = values.get("privacy", own)
-    starts = {EPSILON: EXAMPLE_EPSILON, RHO: EXAMPLE_RHO}
-    stops = {EPSILON: decades(0.01, 10), RHO: decades(0.0001, 10)}
-    yield _budget_control(name, getattr(budget, name, starts[name]), stops[name])
+    start, low = {EPSILON: (EXAMPLE_EPSILON, 0.01), RHO: (EXAMPLE_RHO, 0.0001)}[name]
+    yield _budget_control(name, getattr(budget, name, start), decades(low, 10))
     if len(takes) == 2:
         doc = "ε: differential privacy. ρ: zero-concentrated differential privacy, with Gaussian noise"
         shown = tuple(SYMBOLS[name] for name in takes)

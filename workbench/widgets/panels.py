@@ -89,7 +89,8 @@ class Panel(anywidget.AnyWidget):
         super().__init__(drawing=shared_drawing())
         self.on_msg(self._on_message)
         if subject.slow:  # in a batch nothing runs: no page says that it is ready
-            self._show(self._read(values), 0, [self._saved(values)], exact=False)
+            read = self._read(values)
+            self._show(read, 0, [subject.saved(read)], exact=False)
         else:
             self.set(**values)
 
@@ -388,11 +389,6 @@ class Panel(anywidget.AnyWidget):
 
     # files
 
-    def _saved(self, values: dict[str, Any]) -> Drawn:
-        """The picture of a batch, before anything is run."""
-        saved: Any = self.subject
-        return saved.saved(self._read(values))
-
     def figure(self) -> Any:
         """The picture on the screen as a matplotlib figure, as a batch draws it."""
         panels = self.subject.panels(self.values, self.rows)
@@ -428,8 +424,7 @@ class Panel(anywidget.AnyWidget):
         """
         with self._lock:
             if self.subject.slow:
-                task: Any = self.subject
-                return Path(worker.run(self, self._stopped, task.save, self.values))
+                return Path(worker.run(self, self._stopped, self.subject.save, self.values))
             if not self.view["exact"]:
                 self.set()
             spec, rows = self._described(stem, title)

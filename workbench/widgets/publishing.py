@@ -170,11 +170,16 @@ class State:
         return Bound(*(int(x) for x in str(self.options.get("bound", "1,1")).split(",")))
 
     @property
+    def beliefs(self) -> dict[str, Any]:
+        """What is believed about people: how many there are, and their records."""
+        return {name: self.page.get(name, x) for name, x in BELIEFS.items()}
+
+    @property
     def believed(self) -> Beliefs:
         """Beliefs about the table, whose records are the people's."""
-        users = float(self.page.get("users", BELIEFS["users"]))
-        each = float(self.page.get("per_user", BELIEFS["per_user"])) if self.user else 1.0
-        records = max(2.0, users * each)
+        records = max(
+            2.0, self.beliefs["users"] * (self.beliefs["per_user"] if self.user else 1)
+        )
         cells = max(1, min(self.domain.size, int(records / 2)))
         return Beliefs(self.domain, records=records, cells=cells, bound=self.bound)
 
@@ -355,7 +360,7 @@ def choose_bound(state: State, fields: Mapping[str, str]) -> None:
         state.set_options(bound=f"{limit},1" if people else f"{limit},{limit},{limit}")
         lost = f"{100 * bounds(state, limit).errors[0].lost:.2g} %"
         beliefs += (
-            f"{_LEFT_OUT} {lost} of what would be counted, so counts are too low by about {lost} in all",
+            f"{_LEFT_OUT} {lost} of what would be counted, so counts are too low by about {lost} in all.",
         )
     state.set(beliefs=beliefs)
 
@@ -427,21 +432,14 @@ def _numbers(fields: Mapping[str, str], *names: str) -> dict[str, float]:
 
 def bounds(state: State, *limits: int) -> BoundAdvice:
     """Errors over the bound, from beliefs alone; by default over a grid of bounds."""
-    believed = [float(state.page.get(name, x)) for name, x in BELIEFS.items()]
-    return _bounds(state.domain, state.epsilon, *believed, limits)
+    users, *each = state.beliefs.values()
+    how: dict[str, Any] = dict(order=2 if state.domain.size <= 2**22 else 1)
+    if limits:
+        how["bounds"] = limits
+    return _bounds(state.domain, state.epsilon, int(users), *each, **how)
 
 
-@lru_cache(8)
-def _bounds(
-    domain: Domain,
-    epsilon: float,
-    users: float,
-    per_user: float,
-    spread: float,
-    limits: tuple[int, ...],
-) -> BoundAdvice:
-    how: dict[str, Any] = dict(order=2 if domain.size <= 2**22 else 1, bounds=limits or None)
-    return advise_bounds(domain, epsilon, int(users), per_user, spread, **how)
+_bounds = lru_cache(8)(advise_bounds)
 
 
 def mechanisms(state: State) -> list[Any]:

@@ -17,29 +17,9 @@ from workbench.data import PUBLIC, SparseTable
 from workbench.owner.advice import BoundAdvice
 from workbench.spaces import Domain
 from workbench.value import format_number, number
+from workbench.widgets import publishing as steps
 from workbench.widgets.bank_view import template
-from workbench.widgets.publishing import (
-    BELIEFS,
-    CHOOSE,
-    MARK,
-    RULES,
-    SHOWN,
-    STEPS,
-    State,
-    bounds,
-    ledger,
-    log_file,
-    look,
-    mechanisms,
-    missing,
-    new_ledger,
-    progress,
-    row_of,
-    simulation,
-    start,
-    warm,
-    words_of,
-)
+from workbench.widgets.publishing import State
 
 
 def preview(state: State, name: str, text: str) -> str:
@@ -52,10 +32,10 @@ def preview(state: State, name: str, text: str) -> str:
 
 def simulated(state: State) -> list[tuple[str, float, float]]:
     """The largest cells of simulated data, their counts, and a simulated release of them."""
-    row = row_of(state, state.recipe.mechanism)
+    row = steps.row_of(state, state.recipe.mechanism)
     table = state.believed.simulated()[0].load()
     release = row.mechanism(table, np.random.default_rng(0))  # of beliefs: nothing private
-    order = np.argsort(-table.counts, kind="stable")[:SHOWN]
+    order = np.argsort(-table.counts, kind="stable")[: steps.SHOWN]
     places = table.domain.codes(table.keys[order])
     names = table.domain.attributes
     cells = [dict(zip(names, place, strict=True)) for place in places.tolist()]
@@ -99,11 +79,11 @@ class PublishingPage(anywidget.AnyWidget):
 
     def __init__(self, source: str | Path, home: str | Path, tables: Sequence[str] = ()):
         self.state = State(source, home, tables)
-        self.step = len(STEPS) - 1 if self.state.is_running else 0
+        self.step = len(steps.STEPS) - 1 if self.state.is_running else 0
         self.tried: dict[str, str] = {}
         self.looked = self.error = ""
         super().__init__()
-        warm()
+        steps.warm()
         self.on_msg(self._on_message)
         self.show()
 
@@ -120,20 +100,22 @@ class PublishingPage(anywidget.AnyWidget):
             state.read()
             if fields and not state.is_running:
                 self.tried = {n: x for n, x in fields.items() if n.startswith(("try", "total"))}
-                CHOOSE[self.step](state, fields)
+                steps.CHOOSE[self.step](state, fields)
                 state.write()
             match action.split():
                 case ["step", i]:
                     self.step, self.looked = int(i), ""
                 case ["ledger"]:
-                    new_ledger(state, fields)
+                    steps.new_ledger(state, fields)
                 case ["recommended"]:
-                    CHOOSE[3](state, dict(fields) | {"limit": f"{bounds(state).bound}"})
+                    steps.CHOOSE[3](
+                        state, dict(fields) | {"limit": f"{steps.bounds(state).bound}"}
+                    )
                     state.write()
                 case ["look"]:
-                    self.looked = look(state)
+                    self.looked = steps.look(state)
                 case ["publish"]:
-                    start(state)
+                    steps.start(state)
                 case ["next"]:
                     state.set_page(folder="")
                     state.write()
@@ -154,7 +136,7 @@ class PublishingPage(anywidget.AnyWidget):
         given = dict(
             state=self.state,
             step=self.step,
-            steps=STEPS,
+            steps=steps.STEPS,
             error=error,
             number=number,
             rounded=format_number,
@@ -175,33 +157,35 @@ class PublishingPage(anywidget.AnyWidget):
                     cards=[
                         self._card(i, *each) for i, each in enumerate(state.draft().items())
                     ],
-                    rules=RULES,
+                    rules=steps.RULES,
                     looked=self.looked,
                 )
             case 3:
-                believed = {name: state.page.get(name, x) for name, x in BELIEFS.items()}
-                found = bounds(state) if state.user else None
+                found = steps.bounds(state) if state.user else None
                 return dict(
-                    believed=believed, found=found, curve=found and curve(found, state.limit)
+                    believed=state.beliefs,
+                    found=found,
+                    curve=found and curve(found, state.limit),
                 )
             case 4:
-                ready = wait([simulation(state)], timeout=0.2).done
+                ready = wait([steps.simulation(state)], timeout=0.2).done
                 return dict(
-                    share=progress[0],
+                    share=steps.progress[0],
                     chances=chances(state.epsilon),
-                    ledger=ledger(state),
+                    ledger=steps.ledger(state),
                     total=self.tried.get("total", 3),
-                    rows=mechanisms(state) if ready else None,
+                    rows=steps.mechanisms(state) if ready else None,
                     simulated=simulated(state) if ready else (),
                     no_ledger=bool(state.recipe.budget)
                     and not state.beside(state.recipe.budget).exists(),
                 )
         paid = state.folder is not None and Path(f"{state.folder}.parquet").exists()
-        log = log_file(state).read_text() if state.folder and log_file(state).exists() else ""
+        log = steps.log_file(state)
         running, done = state.is_running, state.is_published
         return dict(
-            running=running, done=done, paid=paid, log="" if running or done else log,
-            missing=missing(state), ledger=ledger(state), chances=chances(state.epsilon), mark=MARK,
+            running=running, done=done, paid=paid, ledger=steps.ledger(state), mark=steps.MARK,
+            log=log.read_text() if log.exists() and not (running or done) else "",
+            missing=steps.missing(state), chances=chances(state.epsilon),
             files=sorted(p.name for p in state.folder.iterdir()) if done and state.folder else [],
         )  # fmt: skip
 
@@ -214,31 +198,26 @@ class PublishingPage(anywidget.AnyWidget):
             "labels": "text",
         }
         return [
-            (
-                name,
-                next(
-                    (kinds[k] for k in kinds if isinstance(x, dict) and k in x), "not declared"
-                ),
-            )
-            for name, x in self.state.draft().items()
+            (name, next((kinds[k] for k in kinds if k in x), "not declared"))
+            for name, x in self.state.draft().items()  # a blank is a text without these words
         ]
 
     def _card(self, i: int, name: str, drafted: Any) -> dict[str, Any]:
         """One column of step 3: its rule, its labels and a typed example."""
         rule = self.state.columns.get(name)
-        kind, text = ("labels", "") if rule is None else words_of(rule)
+        kind, text = ("labels", "") if rule is None else steps.words_of(rule)
         tried, labels, size, seen = self.tried.get(f"try{i}", ""), [], 0, ""
         if rule is not None:
             try:
                 domain = Domain.from_dict({name: rule}, self.state.source.parent)
                 size = domain.shape[0]
-                labels = domain.decode(name, np.arange(min(size, SHOWN))).tolist()
+                labels = domain.decode(name, np.arange(min(size, steps.SHOWN))).tolist()
                 seen = preview(self.state, name, tried) if tried else ""
             except (ValueError, OSError) as e:
                 seen = str(e)
         other = isinstance(rule, dict) and rule.get("other") == "label"
         return dict(i=i, name=name, on=rule is not None, kind=kind, text=text, other=other,
-                    example=RULES.get(kind, ("", ""))[1],
+                    example=steps.RULES.get(kind, ("", ""))[1],
                     tried=tried, labels=labels, size=size, seen=seen,
                     is_user=name == self.state.user)  # fmt: skip
 

@@ -88,6 +88,14 @@ class Subject:
         """Draw roughly while a slider moves, exactly when it rests."""
         raise NotImplementedError
 
+    def saved(self, values: Values) -> Drawn:
+        """The picture before anything is drawn, of a slow subject."""
+        raise NotImplementedError
+
+    def save(self, values: Values) -> str:
+        """Write the folder of a slow subject, and return it."""
+        raise NotImplementedError
+
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
         """How the rows are drawn."""
         return []

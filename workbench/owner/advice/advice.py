@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, nan
@@ -33,7 +34,7 @@ _RESTS = "Errors are mean absolute errors at places of simulated records. They r
 _ROWS = 20_000  # of microdata that are simulated
 _SECONDS = 6.5
 _FEW = "GeometricHistogram", "HighPassFilter"  # that are tried on coarser tables
-_LADDER = tuple(10 ** (k / 4) for k in range(-12, 9))  # of ε, from 0.001 to 100
+_LADDER = tuple(10 ** (k / 64) for k in range(-192, 129))  # of ε, from 0.001 to 100
 
 
 @dataclass(frozen=True, repr=False)
@@ -300,9 +301,7 @@ def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
             "that a release of nothing has no larger error. Need a smaller one"
         )
     first = replace(simulation, asked=simulation.asked[:1])
-    able: set[Any] | None = (
-        None  # those that reach it at the least ε so far, as only they can below
-    )
+    able: set[Any] | None = None  # candidates that reach it at the least ε so far
 
     def reached(epsilon: float, seeds: int = 1) -> bool:
         nonlocal able
@@ -311,26 +310,12 @@ def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
         able = found or able
         return bool(found)
 
-    low, high = 0, len(_LADDER) - 1
-    if not reached(_LADDER[high]):
+    if not reached(_LADDER[-1]):
         raise ValueError(
-            f"no mechanism reaches an error of {error:g} on {kind}, even at ε = {_LADDER[high]:g}"
+            f"no mechanism reaches an error of {error:g} on {kind}, even at ε = {_LADDER[-1]:g}"
         )
-    while low < high:
-        middle = (low + high) // 2
-        if reached(_LADDER[middle]):
-            high = middle
-        else:
-            low = middle + 1
-    top = _LADDER[high]
-    bottom = top / (_LADDER[1] / _LADDER[0])
-    for _ in range(4):
-        between = (top * bottom) ** 0.5
-        if reached(between):
-            top = between
-        else:
-            bottom = between
-    while top < _LADDER[high] and not reached(top, 5):  # one seed may have been lucky
+    top = _LADDER[bisect_left(_LADDER, True, key=reached)]
+    while top < _LADDER[-1] and not reached(top, 5):  # one seed may have been lucky
         top *= 1.05
     return float(f"{top:.2g}")
 
