@@ -469,6 +469,7 @@ def simulation(state: State) -> Future[Advice]:
 @lru_cache(8)
 def _advice(believed: Beliefs, epsilon: float) -> Future[Advice]:
     how: dict[str, Any] = dict(task="cells", seconds=_SIMULATED)
+    progress[0] = 0.0
     return _ahead.submit(advise, believed, epsilon, **how, progress=_note)
 
 
