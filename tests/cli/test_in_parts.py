@@ -39,8 +39,7 @@ def test_a_folder_in_parts_is_the_folder(run):
     assert not any(Path("scratch").iterdir())
 
 
-@pytest.mark.slow
-def test_two_processes_release_what_one_does(run):
+def test_two_threads_release_what_one_does(run):
     for workers in (1, 2):
         how = f"{FILTER} --seed 3 --simulated --scratch scratch --workers {workers}"
         run(f"{ASK} {how} --out {workers}.parquet")

@@ -5,12 +5,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
-from threading import Event, get_ident
 
 import numpy as np
 import polars as pl
@@ -34,9 +32,7 @@ from workbench.mechanisms import (
     ThresholdSampling,
 )
 from workbench.owner import scale
-from workbench.owner.processes import Workers
 from workbench.owner.scale import Rows, counting, release
-from workbench.owner.scale.work import Tasks
 from workbench.queries import Dyadic, Haar, Marginals
 
 DOMAIN = Domain(("a", "b"), (37, 50))
@@ -212,54 +208,9 @@ def test_threads_draw_what_one_draws(ranges, folder):
     ):
         rows = Rows.read(folder, DOMAIN, BOUND, user="user", key=KEY)
         one = release(mechanism, rows, ranges=ranges, rng=seeded())
-        with ThreadPoolExecutor(3) as executor:
-            other = release(mechanism, rows, ranges=ranges, rng=seeded(), executor=executor)
+        other = release(mechanism, rows, ranges=ranges, rng=seeded(), workers=3)
         assert_equal(one, other)
         assert one.simulated and not release(mechanism, rows, ranges=ranges).simulated
-
-
-class SlowWorkers(Workers):
-    """One other, a thread, that starts when it is told."""
-
-    def __init__(self):
-        self.others = 1
-        self._given = []
-        self._pool = ThreadPoolExecutor(1)
-        self._started = Future()
-
-    def shutdown(self, wait=True, *, cancel_futures=False):
-        self._pool.shutdown(wait)
-
-
-def test_this_process_works_while_others_start_or_are_busy_and_order_stays():
-    done_here = []
-    done_there = []
-    slow = Event()
-
-    def task(number):
-        if get_ident() == here:
-            done_here.append(number)
-            if number == 5:
-                others._started.set_result(0)
-            if number == 40:
-                slow.set()
-        else:
-            done_there.append(number)
-            slow.wait(30)
-        if number == 50:
-            raise ValueError(f"number {number}")
-        return number
-
-    here = get_ident()
-    with SlowWorkers() as others:
-        found = Tasks(others).map(task, ((number,) for number in range(200)))
-        assert next(found) == 0 and done_here == [0]  # a result is not kept back
-        assert list(islice(found, 5)) == [1, 2, 3, 4, 5] and not done_there
-        assert list(islice(found, 30)) == [*range(6, 36)]
-        assert done_there[0] == 6 and len(done_here) <= 70
-        assert list(islice(found, 14)) == [*range(36, 50)]
-        with pytest.raises(ValueError, match="number 50"):  # in its turn, not before
-            next(found)
 
 
 @pytest.mark.slow
@@ -271,15 +222,6 @@ def test_processes_draw_what_one_draws(folder, scratch):
             how = {"ranges": ranges, "scratch": scratch}
             one = release(mechanism, rows, rng=seeded(), **how)
             assert_equal(one, release(mechanism, rows, rng=seeded(), executor=executor, **how))
-    assert_equal(one, release(mechanism, rows, rng=seeded(), workers=2, **how))
-    for workers in (1, 2):
-        before = set(workers_of_this_process())
-        with Workers(workers) as started:  # for several releases
-            assert len(set(workers_of_this_process()) - before) == workers - 1
-            for _ in range(2):
-                other = release(mechanism, rows, rng=seeded(), executor=started, **how)
-                assert_equal(one, other)
-        assert set(workers_of_this_process()) == before
     assert not any(scratch.iterdir())
 
 
@@ -469,7 +411,6 @@ release(HighPassFilter(DP(1.0), theta=5), rows, scratch=sys.argv[2], workers=2, 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_what_a_killed_coordinator_leaves_the_next_run_removes(folder, scratch):
-    """Its workers end with it: they hold its output, which would never end else."""
     words = [sys.executable, "-c", KILLED, str(folder), str(scratch)]
     home = Path(__file__).parents[2]
     run = subprocess.Popen(words, cwd=home, stdout=subprocess.PIPE, start_new_session=True)
@@ -490,15 +431,7 @@ def test_what_a_killed_coordinator_leaves_the_next_run_removes(folder, scratch):
     not Path("/proc/self/task").exists(), reason="needs Linux's list of children"
 )
 @pytest.mark.parametrize("stage", ["reading", "users", "cells", "second round"])
-def test_a_worker_that_is_killed_is_said_and_leaves_nothing(
-    stage, tmp_path, scratch, monkeypatch
-):
-    class InUse(Workers):  # a worker that has no task yet is not missed
-        def __init__(self, workers):
-            super().__init__(workers)
-            self._started.result()
-
-    monkeypatch.setattr("workbench.owner.scale.work.Workers", InUse)
+def test_a_worker_that_is_killed_is_said_and_leaves_nothing(stage, tmp_path, scratch):
     for i in range(60):
         made_up_rows(1000, i).write_parquet(tmp_path / f"{i}.parquet")
     rows = Rows.read(f"{tmp_path}/*.parquet", DOMAIN, BOUND, user="user")
@@ -516,9 +449,12 @@ def test_a_worker_that_is_killed_is_said_and_leaves_nothing(
                 killed.append(os.kill(pid, signal.SIGKILL))
 
     mechanism = PrioritySampling(DP(1.0), size=60)
-    how = {"scratch": scratch, "ranges": 200, "workers": 2}
-    with pytest.raises(ChildProcessError, match="was killed.*nothing was released"):
-        release(mechanism, rows, progress=kill, **how)
+    how = {"scratch": scratch, "ranges": 200}
+    with (
+        ProcessPoolExecutor(1) as executor,
+        pytest.raises(ChildProcessError, match="was killed.*nothing was released"),
+    ):
+        release(mechanism, rows, progress=kill, executor=executor, **how)
     assert len(killed) == 1 and not any(scratch.iterdir())
     release(mechanism, rows, **how)
 

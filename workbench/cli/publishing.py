@@ -7,7 +7,6 @@ before all of the data is, and no file is there before its release is whole.
 from __future__ import annotations
 
 import shlex
-from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -86,17 +85,8 @@ def publish(request: Request, mechanism: Any, private: Any) -> Release:
     return release
 
 
-def started_workers(request: Request) -> AbstractContextManager[Executor | None]:
-    """The processes that `--workers` asks for, which start at once, or None."""
-    if request.workers is None:
-        return nullcontext()
-    from workbench.owner.processes import Workers
-
-    return Workers(request.workers)
-
-
-def publish_in_parts(request: Request, mechanism: Any, started: Executor | None) -> Release:
-    """Book, draw and save for rows that need not fit in memory. All are read before anything is booked."""
+def publish_in_parts(request: Request, mechanism: Any) -> Release:
+    """The same of rows that need not fit in memory: all are read before anything is booked."""
     from workbench.owner import scale
 
     rows = _rows(request, mechanism)
@@ -115,7 +105,8 @@ def publish_in_parts(request: Request, mechanism: Any, started: Executor | None)
         made = scale.release(
             mechanism,
             rows,
-            executor=started or executor,
+            executor=executor,
+            workers=request.workers or 1,
             scratch=request.scratch,
             rng=request.rng("noise"),
             report_cut=request.report_cut,

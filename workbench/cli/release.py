@@ -88,18 +88,15 @@ def release(request: Request, *, cls: type, **own: str | None) -> None:
 
     Nothing is written, and no noise is drawn, before everything that was asked for has been checked.
     """
-    # they start while this process loads what it needs
-    with publishing.started_workers(request) as started:
-        request.refuse_unfit(cls)
-        mechanism = mechanism_options.stated_mechanism(cls, request, own)
-        if request.budget is not None:  # which may refuse it before any data is read
-            request.budget.check(mechanism)
-        if request.is_in_parts:
-            made = publishing.publish_in_parts(request, mechanism, started)
-        else:
-            private = publishing.read(request, cls)
-            made = publishing.publish(request, mechanism, private)
-
+    request.refuse_unfit(cls)
+    mechanism = mechanism_options.stated_mechanism(cls, request, own)
+    if request.budget is not None:  # which may refuse it before any data is read
+        request.budget.check(mechanism)
+    if request.is_in_parts:
+        made = publishing.publish_in_parts(request, mechanism)
+    else:
+        private = publishing.read(request, cls)
+        made = publishing.publish(request, mechanism, private)
     release_text.print_release(made, request.out, delta=request.reading_delta(cls))
     screen.say(release_text.again(request.budget))
 

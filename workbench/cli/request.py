@@ -106,7 +106,7 @@ class Request(StatedSpace):
     Tables larger than memory
     -------------------------
     workers : N
-        Number of processes. Rows go to scratch files, so the table may be larger than memory.
+        Number of threads. Rows go to scratch files, so the table may be larger than memory.
     scratch : FOLDER
         Folder for scratch files, in which a private folder is made and always removed.
 

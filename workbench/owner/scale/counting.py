@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.compiled import parquet, pl
 from workbench.data import (
     SparseTable,
     UserNumbers,
@@ -27,7 +26,6 @@ from workbench.data import (
 from workbench.data.cells import LARGEST_TOTAL, CellCounts, cells_of_counts, cells_of_keys
 from workbench.noise.measurement import Measurement
 from workbench.noise.stability import stable_cells, stable_parts
-from workbench.owner.scale import spill as kernels
 from workbench.owner.scale.rows import Rows, Span
 from workbench.owner.scale.spill import Segments, Spilled, SpillFile, read_batches, read_rows
 from workbench.owner.scale.work import Tasks
@@ -67,12 +65,6 @@ class DealtFile(NamedTuple):
     spilled: Spilled
     total: float
     kind: str | None
-
-
-def load() -> None:
-    """Load what every task uses: readers of files, and the compiled loops."""
-    _ = parquet.ParquetFile, pl.Series
-    kernels.tally(np.zeros(0, np.uint64), np.uint64(0), np.zeros(1, np.int64))
 
 
 def range_bits(rows: int, each: int) -> int:

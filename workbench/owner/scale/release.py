@@ -120,7 +120,7 @@ def release(
     rows: Rows,
     *,
     executor: Executor | None = None,
-    workers: int | None = None,
+    workers: int = 1,
     ranges: int | None = None,
     scratch: str | Path | None = None,
     rng: np.random.Generator | None = None,
@@ -145,8 +145,8 @@ def release(
     executor : Executor, optional
         Where tasks run: threads, processes, or a cluster; it sees private rows and keys, and `scratch` must
         be a folder that all of its workers share.
-    workers : int, optional
-        So many processes, of which this is one; by default everything is done here, by one.
+    workers : int
+        Number of threads that run tasks, without an executor. Default 1.
     ranges : int, optional
         About so many ranges; by default what suits the size of the files.
     scratch : path, optional

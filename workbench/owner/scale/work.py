@@ -1,8 +1,8 @@
-"""Tasks, run here or by any executor of `concurrent.futures`; a folder for them that is gone afterwards.
+"""Tasks in this thread, in several threads or on any executor, and a scratch folder for them.
 
-A task is a function of a module and its arguments, all of which can be pickled: tried again, it does the
-same. What it refuses because of data it does not say, as executors write the texts of errors to their
-logs; it is tried again where the caller is, who sees them.
+A task is a function of a module and its arguments, all of which can be pickled. A task that is tried again
+does the same. Executors write the texts of errors to their logs, so a task that refuses data does not say
+why. The caller then runs the task itself and sees the reason.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ import stat
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from workbench.compiled import limited_threads
 from workbench.estimates.files import temporary_folder
-from workbench.owner.processes import Workers
 from workbench.owner.scale.spill import scratch_errors
 
 _TASKS_A_WORKER = 2  # that wait: results do not pile up
-_AHEAD = 64  # tasks at most, where an executor says how many it takes
 _WORKERS = 64  # where an executor does not say how many it has
 
 
@@ -37,7 +35,7 @@ class Tasks:
     def __init__(self, executor: Executor | None = None):
         self._executor = executor
         workers = getattr(executor, "_max_workers", None) or _WORKERS
-        self._most = _AHEAD if isinstance(executor, Workers) else _TASKS_A_WORKER * workers
+        self._most = _TASKS_A_WORKER * workers
         self._under_way: deque[tuple[tuple[Any, ...], Future[Any]]] = deque()
 
     def map(
@@ -70,7 +68,7 @@ class Tasks:
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A task on a worker, by one thread: there are as many workers as cores."""
+    """A task on a worker, which takes one thread because there are as many workers as cores."""
     try:
         with limited_threads(1):
             return function(*arguments)
@@ -79,15 +77,11 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 @contextmanager
-def tasks(executor: Executor | None, workers: int | None) -> Iterator[Tasks]:
-    """On an executor, on so many processes, of which this is one, or here."""
-    if executor is not None and workers is not None:
-        raise ValueError("executor and workers: need one of them, not both")
+def tasks(executor: Executor | None, workers: int) -> Iterator[Tasks]:
+    """Tasks on an executor, in several threads, or in this thread."""
     with ExitStack() as stack:
-        if workers is not None:
-            executor = stack.enter_context(Workers(workers))
-        if isinstance(executor, Workers) and not executor.others:
-            executor = None
+        if executor is None and workers != 1:
+            executor = stack.enter_context(ThreadPoolExecutor(workers))
         try:
             yield stack.enter_context(closing(Tasks(executor)))
         except BrokenExecutor:
