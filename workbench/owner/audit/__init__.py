@@ -5,7 +5,7 @@ out is searched for an event that one of them makes likelier than ε allows.
 
 `audit`            one mechanism or callable on one pair of neighbours
 `pairs_for`        the pairs that are made up for a mechanism
-`run_audits`       many audits, over any `concurrent.futures.Executor`
+`run_audits`       many audits, in one process or several
 """
 
 from workbench.owner.audit.measure import Audit, audit

@@ -36,33 +36,6 @@ class _TooManyWays(Exception):
     """There are more ways than can be run through."""
 
 
-class ExactLoss(NamedTuple):
-    """What the laws of two neighbours lose.
-
-    Parameters
-    ----------
-    exact : float
-        The largest |ln P/P′| over outputs, or, given a δ, the smallest ε at which no more of it is spent.
-    spent_delta : float
-        The δ that is spent at the stated ε.
-    outputs : int
-        How many there are.
-    event : str
-        The output of the largest loss.
-    exact_rho : float
-        The ρ that is spent, of orders 1 to 4.
-    all_noise : bool
-        Whether values that neither input moves had noise too.
-    """
-
-    exact: float
-    spent_delta: float
-    outputs: int
-    event: str
-    exact_rho: float
-    all_noise: bool
-
-
 class OutputLaws(NamedTuple):
     """For both inputs each output's probability, by its hash; whether all values had noise."""
 
@@ -70,17 +43,11 @@ class OutputLaws(NamedTuple):
     other: Law
     all_noise: bool
 
-    def loss(self, epsilon: float, delta: float = 0.0) -> ExactLoss:
-        """The largest loss over all outputs.
+    def loss(self, epsilon: float, delta: float = 0.0) -> dict[str, Any]:
+        """Fields of an `Audit`: `exact` is the largest |ln P/P′| over all outputs.
 
-        Parameters
-        ----------
-        epsilon : at which the spent δ is computed.
-        delta : for which the loss is computed: the smallest ε at which no more δ is spent.
-
-        Returns
-        -------
-        ExactLoss
+        Given a δ, `exact` is the smallest ε at which no more than δ is spent. `spent_delta` is the δ that
+        is spent at `epsilon`.
         """
         shown = {**self.other, **self.one}
         p, q = (
@@ -106,8 +73,14 @@ class OutputLaws(NamedTuple):
             f"an output of probability {p[worst]:.4g} under one neighbour and {q[worst]:.4g} under "
             f"the other ({listed}, …)"
         )
-        outputs = int(np.count_nonzero(p + q))
-        return ExactLoss(loss, spent_delta(epsilon), outputs, event, rho, self.all_noise)
+        return {
+            "exact": loss,
+            "spent_delta": spent_delta(epsilon),
+            "outputs": int(np.count_nonzero(p + q)),
+            "event": event,
+            "exact_rho": rho,
+            "all_noise": self.all_noise,
+        }
 
 
 def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:

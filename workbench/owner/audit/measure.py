@@ -251,7 +251,7 @@ def audit(
                 measured = evidence._asdict() | {"runs": len(outputs[0])}
                 measured["event"] += where
         if laws is not None:
-            exact = laws.loss(judged.epsilon, judged.delta)._asdict()
+            exact = laws.loss(judged.epsilon, judged.delta)
             if exact["exact"] > judged.epsilon >= measured.get("bound", 0.0):
                 measured["event"] = exact["event"]
             measured = exact | measured
@@ -297,8 +297,6 @@ def name_of(mechanism: Any) -> str:
 
 def _refuse_more_arguments(mechanism: Any, name: str) -> None:
     """A ValueError for what cannot be called with data alone."""
-    if not callable(mechanism):
-        raise ValueError(f"{name} cannot be called: need a mechanism, or a function of data")
     try:
         inspect.signature(mechanism).bind(None)
     except TypeError as e:
@@ -306,8 +304,6 @@ def _refuse_more_arguments(mechanism: Any, name: str) -> None:
             f"{name}: {e}. Give a callable of data alone that draws from the system, for example "
             "lambda data: f(data, fresh_seed()) with another seed every time."
         ) from None
-    except ValueError:  # it has no signature
-        return
 
 
 def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:

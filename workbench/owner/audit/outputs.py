@@ -60,8 +60,7 @@ def observe(call: Callable[[], Any], seconds: float = inf) -> Output:
     Parameters
     ----------
     call : without arguments.
-    seconds : the limit of the call, held where signals are (the main thread, not on Windows); what is
-        printed and warned is seen in the main thread alone.
+    seconds : the limit of the call, held where signals are (the main thread, not on Windows).
 
     Returns
     -------
@@ -73,7 +72,12 @@ def observe(call: Callable[[], Any], seconds: float = inf) -> Output:
         After the limit.
     """
     walk = _Walk()
-    with _said() as (printed, warned):
+    printed = io.StringIO()
+    with (
+        warnings.catch_warnings(record=True, action="always") as warned,
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+    ):
         try:
             with _limited(seconds):
                 returned = call()
@@ -92,29 +96,10 @@ def observe(call: Callable[[], Any], seconds: float = inf) -> Output:
 
 
 @contextlib.contextmanager
-def _said() -> Iterator[tuple[io.StringIO, list[warnings.WarningMessage]]]:
-    """What is printed, and warned; of other threads nobody could say whose words they are."""
-    printed = io.StringIO()
-    if not _in_main_thread():
-        yield printed, []
-        return
-    with (
-        warnings.catch_warnings(record=True) as warned,
-        contextlib.redirect_stdout(printed),
-        contextlib.redirect_stderr(printed),
-    ):
-        warnings.simplefilter("always")
-        yield printed, warned
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
-
-
-@contextlib.contextmanager
 def _limited(seconds: float) -> Iterator[None]:
     """NoAnswer after so many seconds, where a signal can say so."""
-    if not (seconds < inf and hasattr(signal, "setitimer") and _in_main_thread()):
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not (seconds < inf and hasattr(signal, "setitimer") and in_main_thread):
         yield
         return
 

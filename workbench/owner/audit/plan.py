@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor, as_completed
 from dataclasses import fields, replace
-from functools import partial
 from math import ceil
 from threading import Thread
 from typing import Any, NamedTuple
@@ -169,19 +167,15 @@ def run_job(job: Job, **options: Any) -> Audit:
         return Audit(job.key[0], job.pair.name, **promise._asdict(), note=str(e))
 
 
-def run_audits(
-    jobs: Iterable[Job], executor: Executor | None = None, *, workers: int = 1, **options: Any
-) -> Iterator[Audit]:
-    """Audits as they are done, here, in processes of this machine or by any executor.
+def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterator[Audit]:
+    """Run audits here or in several processes, and yield each one when it ends.
 
     Parameters
     ----------
     jobs : iterable of Job
         From `default_jobs`.
-    executor : concurrent.futures.Executor, optional
-        Of processes: in threads no call has a time limit, and what is printed is not seen.
     workers : int
-        Number of worker processes, without an executor.
+        Number of worker processes.
     **options
         `runs`, `seconds` (of one call), `most_seconds` (of one audit) and `false_alarms`, as for
         `audit`.
@@ -193,18 +187,13 @@ def run_audits(
     """
     from joblib import Parallel, delayed
 
-    run = partial(run_job, **options)
-    if executor is not None:
-        futures = [executor.submit(run, job) for job in jobs]
-        yield from (future.result() for future in as_completed(futures))
-        return
     parallel = Parallel(
         workers,
         return_as="generator_unordered",
         initializer=end_with,
         initargs=(os.getpid(),),
     )
-    yield from parallel(delayed(run)(job) for job in jobs)
+    yield from parallel(delayed(run_job)(job, **options) for job in jobs)
 
 
 def end_with(parent: int) -> None:

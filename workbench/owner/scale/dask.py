@@ -164,7 +164,7 @@ def connect(
     Returns
     -------
     Cluster
-        An executor, for `scale.release`, `experiment.run` and `audit.run_audits`.
+        An executor, for `scale.release` and `trials.run`.
 
     Raises
     ------
