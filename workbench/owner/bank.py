@@ -109,6 +109,16 @@ class SyntheticRows:
 # Price
 
 
+def answering(cost: DP | ZCDP, queries: Recipe) -> Any:
+    """The mechanism that answers queries at a cost: with Gaussian noise for a ρ, else with Laplace noise."""
+    return (GaussianQueries if isinstance(cost, ZCDP) else LaplaceQueries)(cost, queries)
+
+
+def noise_variance(cost: DP | ZCDP, queries: Recipe, empty: SparseTable | WideTable) -> float:
+    """The variance of the noise that would be drawn, grid included, from a table without records."""
+    return float(answering(cost, queries)(empty).estimate.variances[0])
+
+
 class Price(float):
     """An ε, and `why`: which method will recall what it buys."""
 
@@ -436,11 +446,11 @@ class Bank:
             return Price(0.0, why)
         price, variance, measured = self._price_of_variance(queries)
         cost = price(wanted)
-        noise_variance = inf
-        while noise_variance > wanted and cost <= remaining:
-            noise_variance = measured(cost)
-            if noise_variance > wanted:  # the grid adds to the noise
-                cost *= price(wanted) / price(noise_variance) * (1 + 1e-9)
+        found = inf
+        while found > wanted and cost <= remaining:
+            found = measured(cost)
+            if found > wanted:  # the grid adds to the noise
+                cost *= price(wanted) / price(found) * (1 + 1e-9)
         if cost > remaining:
             best = sqrt(variance_left(variance(remaining) if remaining else LARGE_VARIANCE))
             message = f"error = {error:.6g} costs {self.budget.price} = {cost:.6g}, "
@@ -457,21 +467,18 @@ class Bank:
         In ε for Laplace noise, or in ρ for Gaussian noise from a budget of zCDP.
         """
         table = self.empty_table
-        if isinstance(self.budget.limit, ZCDP):
+        kind = type(self.budget.limit)
+
+        def drawn(price: float) -> float:
+            return noise_variance(kind(price), queries, table)
+
+        if kind is ZCDP:
             squared = (
                 float(workload_l2_squared(queries, table.domain)) * sensitivity(table) ** 2
             )
-
-            def drawn(rho: float) -> float:
-                return float(GaussianQueries(ZCDP(rho), queries)(table).estimate.variances[0])
-
             return lambda v: squared / (2 * v), lambda rho: squared / (2 * rho), drawn
         moved = workload_sensitivity(queries, table.domain) * sensitivity(table)
-
-        def variance(epsilon: float) -> float:
-            return float(LaplaceQueries(DP(epsilon), queries)(table).estimate.variances[0])
-
-        return lambda v: sqrt(2 / v) * moved, lambda e: 2 * (moved / e) ** 2, variance
+        return lambda v: sqrt(2 / v) * moved, lambda e: 2 * (moved / e) ** 2, drawn
 
     def _priced(self, alpha: float | None, by: str | None) -> tuple[Posterior, str]:
         """The posterior that a price is of, and what it has to do with the method of `recall`."""

@@ -31,10 +31,9 @@ from workbench.inference import KernelPCA
 from workbench.inference.marginal_strategies import L1, L2, Strategy, marginals_of
 from workbench.inference.marginals import used_attributes
 from workbench.inference.strategies import answers_by_cells, optimised_strategy
-from workbench.mechanisms import GaussianQueries, LaplaceQueries
 from workbench.mechanisms.protocol import private_bound, sensitivity
 from workbench.noise.additive import choice_rho
-from workbench.owner.bank import empty_table
+from workbench.owner.bank import empty_table, noise_variance
 from workbench.privacy import ADD_REMOVE, DP, ZCDP
 from workbench.queries import NamedMarginals, Recipe, linear_queries
 from workbench.spaces import Domain
@@ -104,7 +103,8 @@ def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) 
     rows = []
     for question, strategy, share in zip(questions, strategies, shares, strict=True):
         price = float(share * whole)
-        expected = expected_error(strategy, empty, price, is_zcdp)
+        variance = noise_variance(type(budget)(price), strategy.queries, empty)
+        expected = sqrt(variance * strategy.per_noise)
         rows.append(
             {
                 "question": asked_in_words(question, domain),
@@ -118,15 +118,6 @@ def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) 
     plan = pd.DataFrame(rows)
     plan.attrs["questions"] = tuple(questions)
     return plan
-
-
-def expected_error(strategy: Strategy, empty: Any, price: float, is_zcdp: bool) -> float:
-    """The root of the mean expected squared error, by the noise that would be drawn."""
-    mechanism: Any = LaplaceQueries(DP(price), strategy.queries)
-    if is_zcdp:
-        mechanism = GaussianQueries(ZCDP(price), strategy.queries)
-    variance = float(mechanism(empty).estimate.variances[0])
-    return sqrt(variance * strategy.per_noise)
 
 
 def place_of(session: Session) -> tuple[Domain, Any]:
@@ -304,17 +295,15 @@ def _expected_noise(
 ) -> list[int]:
     """Σ |noise| over a set's cells, if the budget were shared evenly, as an integer."""
     _, table = place_of(session)
-    mechanism: Any
+    cost: DP | ZCDP
+    if isinstance(budget, ZCDP):
+        cost, share = ZCDP(budget.rho / rounds), sqrt(2 / pi)
+    else:
+        cost, share = DP(budget.epsilon / rounds), sqrt(1 / 2)
     lost = []
     for names in sets:
         cells = prod(table.domain.project(names).shape)
         one = NamedMarginals((names[:1],))  # any marginal moves alike
-        if isinstance(budget, ZCDP):
-            mechanism = GaussianQueries(ZCDP(budget.rho / rounds), one)
-            share = sqrt(2 / pi)
-        else:
-            mechanism = LaplaceQueries(DP(budget.epsilon / rounds), one)
-            share = sqrt(1 / 2)
-        deviation = float(mechanism(table).estimate.variances[0]) ** 0.5
+        deviation = noise_variance(cost, one, table) ** 0.5
         lost.append(round(share * deviation * cells))
     return lost

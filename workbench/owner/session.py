@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from workbench.compiled import pd
 from workbench.data import SparseTable, WideTable
 from workbench.estimates.release import Release
-from workbench.mechanisms import GaussianQueries, LaplaceQueries
-from workbench.owner.bank import Bank
+from workbench.owner.bank import Bank, answering
 from workbench.owner.budget import Budget, Unpaid
 from workbench.owner.choosing import (
     OPTIMISED,
@@ -25,6 +23,13 @@ from workbench.owner.choosing import (
 from workbench.privacy import ADD_REMOVE, DP, ZCDP, exact_rho
 from workbench.privacy.enclosures import round_up
 from workbench.queries import Recipe, Workload, as_workload
+
+_NEED_PRICE = "need epsilon or rho, what the answers cost a unit: one of the two"
+_NEED_WHOLE = "need budget or rho, what all of it may cost: one of the two"
+_NEED_PRICE_OF_CHOICE = (
+    "by = 'data' reads the table, and costs what epsilon or rho says, before any question is "
+    "asked: state one of them; it is booked at once"
+)
 
 
 class Session:
@@ -186,8 +191,8 @@ class Session:
                 "answers are about neighbours that add or remove a unit, this budget about "
                 f"{budget.relation}"
             )
-        mechanism = _queries(queries, epsilon, rho)
-        mechanism = replace(mechanism, budget=budget.payable(mechanism.budget))
+        price = _one_of(epsilon, rho, _NEED_PRICE)
+        mechanism = answering(budget.payable(price), queries)
         # On no data: what is refused at all is refused before it is paid for.
         tried = mechanism(self.bank.empty_table)
         trial = tried.estimate
@@ -265,11 +270,10 @@ class Session:
         if by is None and (epsilon is not None or rounds is not None):
             raise ValueError("epsilon and rounds are those of by = 'data'")
         if by is None:
-            return free_plan(self, asked, _whole(budget, rho))
-        whole = _whole(budget, rho if budget is None else None)
-        price = self.budget.payable(
-            _price_of_choosing(epsilon, None if budget is None else rho)
-        )
+            return free_plan(self, asked, _one_of(budget, rho, _NEED_WHOLE))
+        whole = _one_of(budget, rho if budget is None else None, _NEED_WHOLE)
+        of_choice = None if budget is None else rho
+        price = self.budget.payable(_one_of(epsilon, of_choice, _NEED_PRICE_OF_CHOICE))
         chosen: Any = chosen_by_data(self, asked, whole, price, rounds)
         return free_plan(self, chosen, whole)
 
@@ -287,31 +291,10 @@ class Session:
         return f"<Session of {self.budget!r}>"
 
 
-def _whole(budget: DP | ZCDP | float | None, rho: float | None) -> DP | ZCDP:
-    """What all questions may cost."""
-    if rho is not None and budget is None:
+def _one_of(epsilon: DP | ZCDP | float | None, rho: float | None, need: str) -> DP | ZCDP:
+    """The price that one of two arguments states. A ValueError with `need` unless exactly one does."""
+    if (epsilon is None) == (rho is None):
+        raise ValueError(need)
+    if rho is not None:
         return ZCDP(rho)
-    if rho is not None or budget is None:
-        raise ValueError("need budget or rho, what all of it may cost: one of the two")
-    return budget if isinstance(budget, DP | ZCDP) else DP(budget)
-
-
-def _price_of_choosing(epsilon: float | None, rho: float | None) -> DP | ZCDP:
-    """What it costs that the table chooses."""
-    if epsilon is not None and rho is None:
-        return DP(epsilon)
-    if rho is not None and epsilon is None:
-        return ZCDP(rho)
-    raise ValueError(
-        "by = 'data' reads the table, and costs what epsilon or rho says, before any question is "
-        "asked: state one of them; it is booked at once"
-    )
-
-
-def _queries(workload: Recipe, epsilon: float | None, rho: float | None) -> Any:
-    """The mechanism that answers at a price of ε or of ρ."""
-    if epsilon is not None and rho is None:
-        return LaplaceQueries(DP(epsilon), workload)
-    if epsilon is not None or rho is None:
-        raise ValueError("need epsilon or rho, what the answers cost a unit: one of the two")
-    return GaussianQueries(ZCDP(rho), workload)
+    return epsilon if isinstance(epsilon, DP | ZCDP) else DP(epsilon)
