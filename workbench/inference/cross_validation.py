@@ -9,23 +9,23 @@ Source     Cook & Weisberg, Residuals and Influence in Regression, 1982, for the
 Cross validation.
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4: the mean of (a − a')² − σ² over answers a that
-           are held out, with a' predicted from the others, is an unbiased estimate of the squared error.
-Differs    the paper searches in three parts, which needs a unique minimum. We use a grid first, then a golden
-           section between its neighbours. The total stays known in every fold. The least of many estimates
-           is optimistic, so the reported error comes from a fresh split at the chosen α. Both hold folds
-           out of the history, so the errors are those for fewer past queries. The errors of a held-out fold
-           follow from the smoother H of all answers, (I − H_FF)⁻¹(r − Hr)_F, so one decomposition serves
-           all folds, all α, and the fit.
-Cost       that of `kernel_ridge` for each α and fold, if sets of attributes share little. Otherwise one
-           eigendecomposition of the past queries, and O(m³/folds) multiplications for each α. With
-           `hard`, or an α beyond 10⁴/λ₁, one decomposition for each fold.
+           are held out, a' predicted from the others, is an unbiased estimate of the squared error.
+Differs    the paper searches in three parts, which needs one minimum: here a grid first, then a golden
+           section between its neighbours. The total stays known in every fold. The least of many
+           estimates is optimistic, so that the error reported is of another, fresh split at the α chosen.
+           Both hold folds out of the history, so that errors are those of fewer past queries. What a
+           fold's answers lack when it is held out follows from the smoother H of all answers,
+           (I − H_FF)⁻¹(r − Hr)_F: one decomposition serves all folds, all α, and the fit.
+Cost       that of `kernel_ridge` for each α and fold, where sets of attributes share little; else one
+           eigendecomposition of the past queries, and O(m³/folds) of multiplications for each α. With
+           an α beyond 10⁴/λ₁, a decomposition for each fold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from math import isfinite, sqrt
 from typing import Any, NamedTuple
 
@@ -98,18 +98,31 @@ class HeldOut:
         """Return the prediction errors with each fold held out in turn."""
         residuals = np.full(len(self.whitened), np.nan)
         variances = residuals.copy()
-        eigen = self.eigen
-        smoother = eigen.squares * shrinkage(eigen.squares, alpha)
-        coefficients = eigen.answers * smoother
         for fold in folds:
-            vectors = self._vectors(fold)
-            half = vectors * np.sqrt(smoother)
-            rest = -(half @ half.T)
-            rest[np.diag_indices(len(rest))] += 1
+            rest, residual = self._rest(alpha, fold)
             inverse = np.linalg.inv(rest)
-            residuals[fold] = inverse @ (self.whitened[fold] - vectors @ coefficients)
+            residuals[fold] = inverse @ residual
             variances[fold] = inverse.diagonal()
         return Missed(residuals, variances)
+
+    def residuals(self, alpha: float, fold: Int[np.ndarray, " held_out"]) -> np.ndarray:
+        """The residuals alone when one fold is held out."""
+        from scipy.linalg import solve
+
+        rest, residual = self._rest(alpha, fold)
+        return solve(rest, residual, assume_a="pos", overwrite_a=True, check_finite=False)
+
+    def _rest(
+        self, alpha: float, fold: Int[np.ndarray, " held_out"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """I − H_FF and (r − Hr)_F."""
+        eigen = self.eigen
+        smoother = eigen.squares * shrinkage(eigen.squares, alpha)
+        vectors = self._vectors(fold)
+        half = vectors * np.sqrt(smoother)
+        rest = -(half @ half.T)
+        rest[np.diag_indices(len(rest))] += 1
+        return rest, self.whitened[fold] - vectors @ (eigen.answers * smoother)
 
     def unbiased_risks(self, alphas: Float[np.ndarray, " alphas"]) -> np.ndarray:
         """Estimate the mean squared error at the past queries themselves, for each α, from the answers alone.
@@ -146,7 +159,6 @@ class HeldOut:
 # Cross validation
 
 _GOLDEN = (sqrt(5) - 1) / 2
-_CANCELS = 1e8  # α²λ² from which I − H is computed from the other folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +174,6 @@ class SelectedAlpha:
     alphas: Float[np.ndarray, " tried"]
     errors: Float[np.ndarray, " tried"]
     past: KernelRidge | Eigenqueries
-    hard: bool = False
 
     @property
     def rmse(self) -> float:
@@ -174,7 +185,7 @@ class SelectedAlpha:
         """Posterior from the whole history at this α, with errors, computed on first use."""
         past = self.past
         eigen = past.eigenqueries() if isinstance(past, KernelRidge) else past
-        return Posterior(eigen, self.alpha, self.hard)
+        return Posterior(eigen, self.alpha)
 
     def answer(
         self, workload: Recipe, alpha: float | None = None
@@ -210,7 +221,6 @@ def select_alpha(
     *,
     total: float | None = None,
     prior: tuple[Any, ...] | None = None,
-    hard: bool = False,
     low: float | None = None,
     high: float | None = None,
     points: int = 16,
@@ -224,9 +234,9 @@ def select_alpha(
     history : NoisyAnswers, or several
         Past answers with independent noise.
     folds : int
-        Number of parts of the past answers. Each is held out once.
-    total, prior, hard
-        The same as for `KernelPCA`.
+        Parts of the past answers, each of which is held out once.
+    total, prior
+        As in `KernelPCA`.
     low, high : float, optional
         Ends of the grid, in tuples. Default a thousandth of the least noise, and the total (the
         largest answer if it is unknown).
@@ -252,7 +262,7 @@ def select_alpha(
     _check_folds(folds, m)
     if not (isinstance(points, int) and points >= 3):
         raise ValueError(f"points = {points!r} is not allowed: need an integer >= 3")
-    prior = KernelPCA(1.0, total, prior, hard).prior  # which says what is wrong with them
+    prior = KernelPCA(1.0, total, prior).prior  # which says what is wrong with them
     deviations = np.sqrt(history.variances)
     low = 1e-3 * float(deviations.min()) if low is None else low
     if high is None:
@@ -261,15 +271,12 @@ def select_alpha(
     if not (isfinite(high) and 0 < low < high):
         raise ValueError(f"low = {low!r}, high = {high!r} are not allowed: need 0 < low < high")
     rng = np.random.default_rng(seed)
-    if hard:
-        said: KernelRidge | Eigenqueries = Eigenqueries.of(history, total, prior)
-    else:
-        said = ridge_or_eigenqueries(history, total, prior, high)
+    said = ridge_or_eigenqueries(history, total, prior, high)
     past: _RidgeResiduals | _Residuals
     if isinstance(said, KernelRidge):
         past = _RidgeResiduals(said)
     else:
-        past = _Residuals(history, said, hard)
+        past = _Residuals(history, said)
     error = past.mean_error(_split(m, folds, rng))
     errors = _search(error, np.geomspace(low, high, points).tolist(), refine)
     alpha = min(errors, key=errors.__getitem__)
@@ -281,7 +288,6 @@ def select_alpha(
         np.array(alphas),
         np.array([errors[a] for a in alphas]),
         said,
-        hard,
     )
 
 
@@ -377,81 +383,47 @@ class _RidgeResiduals:
 class _Residuals:
     """Sum of squared prediction errors of held-out answers, minus the noise in them, from eigenqueries."""
 
-    def __init__(self, history: NoisyAnswers, eigen: Eigenqueries, hard: bool):
+    def __init__(self, history: NoisyAnswers, eigen: Eigenqueries):
         self.history = history
-        self.eigen = eigen
-        self.hard = hard
-        self.deviations = np.sqrt(history.variances)
-        self.whitened = (history.values - (eigen.total or 0.0) * eigen.means) / self.deviations
+        self.held_out = HeldOut(eigen, history.values, history.variances)
 
     def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
-        """Return the mean in Theorem 4 for α, over a split of the past answers."""
-        folds = [_Fold(self, part) for part in parts]
-        return lambda alpha: sum(fold.error(alpha) for fold in folds) / len(self.history)
+        """Theorem 4's mean, as a function of α, over a split of the past answers."""
+        held_out = self.held_out
+        without = [cache(partial(self._without, part)) for part in parts]
+
+        def error(alpha: float) -> float:
+            total = 0.0
+            for part, others in zip(parts, without, strict=True):
+                if alpha > held_out.largest_alpha:
+                    missed = others()(alpha)
+                else:
+                    missed = held_out.residuals(alpha, part)
+                total += float(((missed**2 - 1) * held_out.variances[part]).sum())
+            return total / len(self.history)
+
+        return error
+
+    def _without(self, part: Int[np.ndarray, " held_out"]) -> Callable[[float], np.ndarray]:
+        """What the others' own eigenqueries miss of a part, as a function of α."""
+        whitened = self.held_out.whitened
+        rest = np.setdiff1d(np.arange(len(whitened)), part)
+        squares, vectors = eigendecomposition(self.gram[np.ix_(rest, rest)])
+        coefficients = self.gram[np.ix_(part, rest)] @ vectors
+        answers = vectors.T @ whitened[rest]
+        return lambda alpha: (
+            whitened[part] - coefficients @ (answers * shrinkage(squares, alpha))
+        )
 
     @cached_property
     def gram(self) -> Float[np.ndarray, "queries queries"]:
-        """Inner products in units of the noise, computed on first use."""
-        prior = prior_vectors(self.eigen.prior, self.history.domain)
-        gram = centred_gram(self.history, prior, self.eigen.total is not None).products
-        gram /= self.deviations
-        gram /= self.deviations[:, None]
+        """Inner products in units of the noise, made when they are first needed."""
+        eigen = self.held_out.eigen
+        prior = prior_vectors(eigen.prior, self.history.domain)
+        gram = centred_gram(self.history, prior, eigen.total is not None).products
+        gram /= self.held_out.deviations
+        gram /= self.held_out.deviations[:, None]
         return gram
-
-
-class _WithoutFold(NamedTuple):
-    """Eigenvalues and answers of the other folds, and the fold in terms of them."""
-
-    squares: Float[np.ndarray, " eigenqueries"]
-    coefficients: Float[np.ndarray, "held_out eigenqueries"]
-    answers: Float[np.ndarray, " eigenqueries"]
-
-
-class _Fold:
-    """One part that is held out."""
-
-    def __init__(self, residuals: _Residuals, part: Int[np.ndarray, " held_out"]):
-        self.residuals = residuals
-        self.part = part
-        self.whitened = residuals.whitened[part]
-        self.deviations = residuals.deviations[part]
-        self.vectors = residuals.eigen.basis[part] * self.deviations[:, None]  # orthonormal
-
-    def error(self, alpha: float) -> float:
-        """Return the sum in Theorem 4."""
-        squares = self.residuals.eigen.squares
-        cancels = len(squares) and alpha**2 * squares[0] > _CANCELS
-        if self.residuals.hard or cancels:
-            missed = self._missed_by_others(alpha)
-        else:
-            missed = self._missed_by_smoother(alpha)
-        return float(((missed**2 - 1) * self.deviations**2).sum())
-
-    def _missed_by_smoother(self, alpha: float) -> Float[np.ndarray, " held_out"]:
-        """Return (I − H_FF)⁻¹(r − Hr)_F, in units of the noise."""
-        from scipy.linalg import solve
-
-        eigen = self.residuals.eigen
-        smoother = eigen.squares * shrinkage(eigen.squares, alpha)
-        residual = self.whitened - self.vectors @ (eigen.answers * smoother)
-        half = self.vectors * np.sqrt(smoother)
-        rest = -(half @ half.T)
-        rest[np.diag_indices(len(rest))] += 1
-        return solve(rest, residual, assume_a="pos", overwrite_a=True, check_finite=False)
-
-    def _missed_by_others(self, alpha: float) -> Float[np.ndarray, " held_out"]:
-        """Return the same errors from the eigenqueries of the other folds."""
-        others = self._others
-        weights = shrinkage(others.squares, alpha, self.residuals.hard)
-        return self.whitened - others.coefficients @ (others.answers * weights)
-
-    @cached_property
-    def _others(self) -> _WithoutFold:
-        gram = self.residuals.gram
-        rest = np.setdiff1d(np.arange(len(gram)), self.part)
-        squares, vectors = eigendecomposition(gram[np.ix_(rest, rest)])
-        coefficients = gram[np.ix_(self.part, rest)] @ vectors
-        return _WithoutFold(squares, coefficients, vectors.T @ self.residuals.whitened[rest])
 
 
 def _split(m: int, folds: int, rng: np.random.Generator) -> list[Int[np.ndarray, " held_out"]]:

@@ -226,10 +226,7 @@ class ProjectedQueries:
     def bias_share(self) -> Float[np.ndarray, " queries"]:
         """Return the inherent bias as a share of ‖q‖²: 0 if past queries determine q, 1 if nothing is known."""
         reached = (self.coefficients**2) @ (1 / self.eigen.squares)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.clip(1 - reached / self.squares, 0, 1)
-        from_total = self.squares <= _ROUNDING * (self.squares + self.means**2)
-        return np.where(from_total | (share < _NO_BIAS), 0.0, share)
+        return share_of_bias(self.squares, self.means, reached)
 
     def errors(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
         """Return errors. For finite α it is a posterior standard deviation, with the bias that α assumes.
@@ -248,10 +245,22 @@ class ProjectedQueries:
         bias = alpha**2 * bias_share * self.squares
         return np.sqrt(bias + (self.coefficients**2) @ variances)
 
-    def sampling(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """Return the standard deviation of these answers from the noise of the past answers, without bias."""
-        weights = shrinkage(self.eigen.squares, alpha, hard)
+    def sampling(self, alpha: float) -> Float[np.ndarray, " queries"]:
+        """The standard deviation that the noise of the past answers gives these answers, bias aside."""
+        weights = shrinkage(self.eigen.squares, alpha)
         return np.sqrt((self.coefficients**2) @ weights**2)
+
+
+def share_of_bias(
+    squares: Float[np.ndarray, " queries"],
+    means: Float[np.ndarray, " queries"],
+    reached: Float[np.ndarray, " queries"],
+) -> Float[np.ndarray, " queries"]:
+    """The share of ‖q‖² that past queries do not reach, of queries with these squared norms."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.clip(1 - reached / squares, 0, 1)
+    from_total = squares <= _ROUNDING * (squares + means**2)
+    return np.where(from_total | (share < _NO_BIAS), 0.0, share)
 
 
 def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> CentredGram:

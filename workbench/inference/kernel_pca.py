@@ -39,6 +39,7 @@ from workbench.inference.eigenqueries import (
     normalised_prior,
     prior_field,
     prior_vectors,
+    share_of_bias,
     shrinkage,
 )
 from workbench.inference.query_terms import QueryTerms, terms_by_axes
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
 
 _QUERIES_AT_ONCE = 4096
 _MOST_CELLS = 2**20  # of a table that is laid out
-_NO_BIAS = 1e-9
 _FEW_SHARED = 64  # questions on a set, below which rows are not worth making
 
 
@@ -350,11 +350,8 @@ def _model_part(
     within: Float[np.ndarray, " queries"],
     alpha: float,
 ) -> np.ndarray:
-    """Return the error, according to α, from what past queries do not determine and from shrinkage."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.clip(1 - reached / norms, 0, 1)
-    nothing = norms <= 1e-14 * (norms + mean**2)
-    share = np.where(nothing | (share < _NO_BIAS), 0.0, share)
+    """What α believes of the part that past queries do not reach, and of what shrinking costs."""
+    share = share_of_bias(norms, mean, reached)
     if alpha == inf:
         return np.where(share > 0, np.nan, 0.0)
     return np.sqrt(within + alpha**2 * share * norms)
