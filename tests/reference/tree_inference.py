@@ -148,34 +148,10 @@ def ols(noisy, k):
     return [float(value) for value in matrix @ leaves]
 
 
-def weighted(noisy, k, variances):
-    """Generalised least squares, the nodes being independent with these variances (in the order
-    of the tree; only their ratios matter). Infinite: the node was not measured.
-    """
-    if len(variances) != len(noisy):
-        raise ValueError("need a variance for each node")
+def nnls(noisy, k):
+    """The least squares of `ols` over leaves >= 0."""
     matrix = design(leaf_count(noisy, k), k)
-    rows, values = [], []
-    for row in range(len(noisy)):
-        if not variances[row] > 0:
-            raise ValueError("variances must be positive")
-        if variances[row] < math.inf:
-            deviation = math.sqrt(variances[row])
-            rows.append(matrix[row] / deviation)
-            values.append(noisy[row] / deviation)
-    leaves, _, rank, _ = np.linalg.lstsq(np.array(rows), np.array(values), rcond=None)
-    if rank < matrix.shape[1]:
-        raise ValueError("the measured nodes do not determine the leaves")
-    return [float(value) for value in matrix @ leaves]
-
-
-def nnls(noisy, k, variances=None):
-    """The least squares of `ols` (of `weighted`, given variances) over leaves >= 0."""
-    matrix = design(leaf_count(noisy, k), k)
-    scale = np.ones(len(noisy))
-    if variances is not None:
-        scale = 1 / np.sqrt(np.asarray(variances, dtype=float))
-    leaves, _ = scipy.optimize.nnls(matrix * scale[:, None], np.asarray(noisy) * scale)
+    leaves, _ = scipy.optimize.nnls(matrix, np.asarray(noisy))
     return [float(value) for value in matrix @ leaves]
 
 

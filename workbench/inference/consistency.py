@@ -26,9 +26,8 @@ Differs    what does not divide evenly goes to the first of the largest counts, 
 
 Least squares:
 
-Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 3; with other variances the same
-           recursion, weighted by their inverses (Honaker, 2015).
-Differs    trees need not be complete, and variances not be equal.
+Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 3.
+Differs    trees need not be complete.
 Cost       two passes over the tree, a block at a time that a processor's cache holds.
 
 Nonnegative:
@@ -267,7 +266,6 @@ def tree_sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.nda
 def tree_least_squares(
     noisy: Num[np.ndarray, " nodes"],
     branching: int = 2,
-    variances: Num[np.ndarray, "..."] | None = None,
 ) -> Float[np.ndarray, " nodes"]:
     """Return the tree nearest to `noisy` in which every node is the sum of its children.
 
@@ -276,11 +274,9 @@ def tree_least_squares(
     Parameters
     ----------
     noisy : float[nodes]
-        Noisy sums, level by level from the root down.
+        Noisy sums of equal variance, level by level from the root down.
     branching : int
-        Children per node. The last node of a level may have fewer.
-    variances : float[levels] or float[nodes], optional
-        Variances of the nodes' noise, if they differ. The distance is weighted by their inverses.
+        The children of a node; the last of a level may have fewer.
 
     Returns
     -------
@@ -290,7 +286,7 @@ def tree_least_squares(
     Raises
     ------
     ValueError
-        If no such tree has this number of nodes, or the variances do not fit.
+        For a number of nodes that no such tree has.
 
     Examples
     --------
@@ -300,16 +296,9 @@ def tree_least_squares(
     noisy = number_array("noisy", noisy, 1)
     sizes = sizes_of_levels(noisy.size, branching)
     starts = np.array([0, *accumulate(sizes)])
-    variances = _relative_variances(variances, sizes, noisy.size)
-    if len(variances) == len(noisy) != len(sizes):
-        values = finite_array("noisy", noisy).copy()
-        subtree_variances = variances.copy()
-        average_upwards(values, subtree_variances, starts, branching)
-        distribute_downwards(values, subtree_variances, starts, branching)
-        return values
     values = np.empty_like(noisy)
-    subtrees = _subtree_variances(variances, sizes, branching)
-    weights = np.array(subtrees) / variances[:, None]
+    subtrees = _subtree_variances(sizes, branching)
+    weights = np.array(subtrees)
     shares = np.array(list(_shares(subtrees, sizes, branching))).reshape(-1, 2)
     top = _level_of_blocks(len(sizes), branching)
 
@@ -351,19 +340,16 @@ def _last_children(sizes: list[int], depth: int, branching: int) -> int:
     return sizes[depth + 1] - branching * (sizes[depth] - 1)
 
 
-def _subtree_variances(
-    variances: Float[np.ndarray, "..."], sizes: list[int], branching: int
-) -> list[_SubtreeVariances]:
-    """Return the subtree variances of each level, the root's first."""
-    subtrees = [_SubtreeVariances(variances[-1], variances[-1])]
+def _subtree_variances(sizes: list[int], branching: int) -> list[_SubtreeVariances]:
+    """Those of each level, the root's first, for noise of variance 1."""
+    subtrees = [_SubtreeVariances(1.0, 1.0)]
     for depth in range(len(sizes) - 2, -1, -1):
         below = subtrees[-1]
         children = _last_children(sizes, depth, branching)
         full_sum = branching * below.full
         last_sum = (children - 1) * below.full + below.last
-        full = full_sum * variances[depth] / (full_sum + variances[depth])
-        last = last_sum * variances[depth] / (last_sum + variances[depth])
-        subtrees.append(_SubtreeVariances(full, last))
+        full = full_sum / (full_sum + 1)
+        subtrees.append(_SubtreeVariances(full, last_sum / (last_sum + 1)))
     return subtrees[::-1]
 
 
@@ -374,25 +360,6 @@ def _shares(
     for depth, below in enumerate(subtrees[1:]):
         siblings = (_last_children(sizes, depth, branching) - 1) * below.full + below.last
         yield below.full / siblings, below.last / siblings
-
-
-def _relative_variances(
-    variances: Float[np.ndarray, "..."] | None, sizes: list[int], nodes: int
-) -> Float[np.ndarray, "..."]:
-    """Return variances, one per level or one per node, as parts of the largest."""
-    if variances is None:
-        return np.ones(len(sizes))
-    variances = finite_array("variances", variances)
-    if variances.shape not in ((len(sizes),), (nodes,)):
-        raise ValueError(
-            f"variances of shape {variances.shape} are not allowed: need {len(sizes)}, one a level, "
-            f"or {nodes}, one a node"
-        )
-    bad = variances <= 0
-    if bad.any():
-        at = int(bad.argmax())
-        raise ValueError(f"variances[{at}] = {variances[at]} is not allowed: need numbers > 0")
-    return variances / variances.max()
 
 
 @njit(cache=True, nogil=True)
