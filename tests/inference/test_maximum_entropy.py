@@ -11,6 +11,7 @@ import pytest
 from tests.reference import kernel_pca
 from tests.reference import maximum_entropy as reference
 from workbench import DP, PUBLIC, Bound, Domain, Marginals, Products, Ranges, SparseTable
+from workbench.compiled import limited_threads
 from workbench.estimates import NoisyAnswers
 from workbench.inference import (
     MaximumEntropy,
@@ -135,7 +136,8 @@ def test_a_sweep_draws_from_the_references_conditionals():
     at = rng.choice(24, 60_000, p=p)
     states = np.stack(np.unravel_index(at, SHAPE), axis=1).astype(np.int32)
     sums = chains.sums()
-    chains.sweep(states, rng, sums, workers=1)
+    with limited_threads(1):
+        chains.sweep(states, rng, sums)
     found = np.concatenate([m.ravel() for m in chains.margins(sums)])
     assert found == pytest.approx(f @ p, abs=0.01)
 

@@ -295,7 +295,6 @@ def cross_validated_errors(
     history: NoisyAnswers | Iterable[NoisyAnswers],
     fit: Callable[[NoisyAnswers], Sequence[Any]],
     folds: int = 5,
-    seed: int = 0,
 ) -> Float[np.ndarray, " estimates"]:
     """Estimate the squared error at several α by Theorem 4. The least error shows which α to take.
 
@@ -307,9 +306,7 @@ def cross_validated_errors(
         Function of a history that returns an estimate for each α, for example one that returns
         `[MaximumEntropy(a)(history) for a in alphas]`.
     folds : int
-        Number of parts of the past answers. Each is held out once.
-    seed : int
-        Seed of the folds, which are the same as in `select_alpha`.
+        Parts of the past answers, each of which is held out once; those of `select_alpha`.
 
     Returns
     -------
@@ -324,7 +321,7 @@ def cross_validated_errors(
     history = NoisyAnswers.history(history)
     _check_folds(folds, len(history))
     squares = -history.variances.sum()
-    for part in _split(len(history), folds, np.random.default_rng(seed)):
+    for part in _split(len(history), folds, np.random.default_rng(0)):
         others = history[np.setdiff1d(np.arange(len(history)), part)]
         held_out = history[part]
         answers = [estimate.answer(held_out.workload) for estimate in fit(others)]

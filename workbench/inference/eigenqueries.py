@@ -62,18 +62,16 @@ def prior_vectors(
     return tuple(np.asarray(p, float) for p in prior)
 
 
-def product_prior(
-    answers: NoisyAnswers, floor: float | None = None
-) -> tuple[tuple[float, ...], ...]:
-    """Compute weights of codes from noisy counts of every attribute's codes, as `Marginals(1)` gives them.
+def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
+    """Weights of codes from noisy counts of every attribute's codes, as `Marginals(1)` asks them.
+
+    Counts below the standard deviation of their noise become it, or 1 if that is less: a prior of 0 would
+    rule a code out because of noise.
 
     Parameters
     ----------
     answers : NoisyAnswers
-        Answers with the count of each code of each attribute that has more than one code.
-    floor : float, optional
-        Smallest count, in tuples, because a prior of 0 would rule a code out because of noise. By
-        default the standard deviation of the noise, but at least 1.
+        They hold the count of each code of each attribute of more than one code.
 
     Returns
     -------
@@ -83,10 +81,8 @@ def product_prior(
     Raises
     ------
     ValueError
-        If a count was never bought, or the floor is not above 0.
+        If a count was never bought.
     """
-    if floor is not None and not (isfinite(floor) and floor > 0):
-        raise ValueError(f"floor = {floor!r} is not allowed: need a number > 0")
     domain = answers.domain
     vectors: list[tuple[float, ...]] = []
     for k, (name, n) in enumerate(zip(domain.attributes, domain.shape, strict=True)):
@@ -101,8 +97,7 @@ def product_prior(
             counts, deviations = answers.answer(Products.boxes(domain, lo, hi), error=True)
         except ValueError as e:
             raise ValueError(f"a prior needs answers for every code of {name!r}: {e}") from None
-        least = np.maximum(deviations, 1) if floor is None else floor
-        vectors.append(_probabilities(np.maximum(counts, least)))
+        vectors.append(_probabilities(np.maximum(counts, np.maximum(deviations, 1))))
     return tuple(vectors)
 
 

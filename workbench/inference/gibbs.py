@@ -263,14 +263,13 @@ class Chains:
         states: Int[np.ndarray, "chains attributes"],
         rng: np.random.Generator,
         sums: Float[np.ndarray, " rows"] | None = None,
-        workers: int | None = None,
     ) -> None:
         """Draw every attribute of every chain again, in place, and add the conditionals to `sums`.
 
         Uniform numbers are drawn beforehand, and sums always have the same number of parts, so the result does
         not depend on the number of threads.
         """
-        workers = thread_count(workers)
+        workers = thread_count()
         parts = workers if sums is None else _PARTS_OF_SUMS
         for part in _blocks(states):
             drawn = rng.random(part.shape, np.float32)
