@@ -36,6 +36,7 @@ import numpy as np
 from workbench.compiled import njit
 from workbench.estimates import NoisyAnswers
 from workbench.inference.eigenqueries import prior_vectors
+from workbench.inference.junction_tree import summed
 from workbench.inference.marginals import reconciled_shares
 from workbench.inference.model import Model, flattened, outer_product
 from workbench.inference.query_terms import QueryTerms, Rectangles, rectangular, terms_by_axes
@@ -198,11 +199,8 @@ class DualProblem:
     def margins_of_joint(
         self, joint: Float[np.ndarray, "..."]
     ) -> list[Float[np.ndarray, "..."]]:
-        """Return the tables that a distribution over all cells of the modelled axes expects."""
-        return [
-            joint.sum(axis=tuple(i for i, k in enumerate(self.modelled_axes) if k not in axes))
-            for axes in self.sets
-        ]
+        """The tables that a distribution over all cells of the modelled axes expects."""
+        return [summed(joint, self.modelled_axes, axes) for axes in self.sets]
 
     def variances(
         self, margins: Sequence[Float[np.ndarray, "..."]]

@@ -96,7 +96,7 @@ class JunctionTree:
         self._log_prior = [np.zeros([shape[k] for k in clique]) for clique in self.cliques]
         for k in self.axes:
             i = self._smallest_with((k,))
-            self._log_prior[i] += _spread(np.log(prior[k]), (k,), self.cliques[i])
+            self._log_prior[i] += spread(np.log(prior[k]), (k,), self.cliques[i])
 
     @cached_property
     def axes(self) -> tuple[int, ...]:
@@ -134,7 +134,7 @@ class JunctionTree:
         logs = [table.copy() for table in self._log_prior]
         for i, axes, table in zip(self._home, self.sets, potentials, strict=True):
             if axes:
-                logs[i] += _spread(table, axes, self.cliques[i])
+                logs[i] += spread(table, axes, self.cliques[i])
         messages = {}
         constant = sum(float(t) for s, t in zip(self.sets, potentials, strict=True) if not s)
         for i in reversed(self.order):
@@ -145,14 +145,14 @@ class JunctionTree:
                 logs[i] -= message
                 continue
             messages[i] = message
-            logs[edge.parent] += _spread(message, edge.shared, self.cliques[edge.parent])
+            logs[edge.parent] += spread(message, edge.shared, self.cliques[edge.parent])
         margins: list[np.ndarray] = [np.empty(0)] * len(logs)
         for i in self.order:
             edge = self.edges[i]
             if edge.parent >= 0:
-                above = _summed(margins[edge.parent], self.cliques[edge.parent], edge.shared)
+                above = summed(margins[edge.parent], self.cliques[edge.parent], edge.shared)
                 update = np.log(np.maximum(above, _LEAST)) - messages[i]
-                logs[i] += _spread(update, edge.shared, self.cliques[i])
+                logs[i] += spread(update, edge.shared, self.cliques[i])
             margins[i] = np.exp(logs[i])
         return CalibratedTree(self, margins, constant)
 
@@ -178,7 +178,7 @@ class CalibratedTree:
     def of_sets(self) -> list[Float[np.ndarray, "..."]]:
         """Return the margin of each set."""
         return [
-            _summed(self.cliques[i], self.tree.cliques[i], axes) if axes else np.ones(())
+            summed(self.cliques[i], self.tree.cliques[i], axes) if axes else np.ones(())
             for i, axes in zip(self.tree._home, self.tree.sets, strict=True)
         ]
 
@@ -187,7 +187,7 @@ class CalibratedTree:
         """Inverse of what a clique and its parent share, for each clique with a parent."""
         tree = self.tree
         return {
-            i: 1 / np.maximum(_summed(self.cliques[i], clique, edge.shared), _LEAST)
+            i: 1 / np.maximum(summed(self.cliques[i], clique, edge.shared), _LEAST)
             for i, (clique, edge) in enumerate(zip(tree.cliques, tree.edges, strict=True))
             if edge.parent >= 0
         }
@@ -203,26 +203,26 @@ class CalibratedTree:
         logs = [np.zeros(table.shape) for table in self.cliques]
         for i, axes, table in zip(tree._home, tree.sets, directions, strict=True):
             if axes:
-                logs[i] += _spread(table, axes, tree.cliques[i])
+                logs[i] += spread(table, axes, tree.cliques[i])
         messages = {}
         for i in reversed(tree.order):
             edge = tree.edges[i]
-            message = _summed(self.cliques[i] * logs[i], tree.cliques[i], edge.shared)
+            message = summed(self.cliques[i] * logs[i], tree.cliques[i], edge.shared)
             if edge.parent < 0:
                 logs[i] -= message
                 continue
             messages[i] = message * self._shared_inverses[i]
-            logs[edge.parent] += _spread(messages[i], edge.shared, tree.cliques[edge.parent])
+            logs[edge.parent] += spread(messages[i], edge.shared, tree.cliques[edge.parent])
         changes: list[np.ndarray] = [np.empty(0)] * len(logs)
         for i in tree.order:
             edge = tree.edges[i]
             if edge.parent >= 0:
-                above = _summed(changes[edge.parent], tree.cliques[edge.parent], edge.shared)
+                above = summed(changes[edge.parent], tree.cliques[edge.parent], edge.shared)
                 update = above * self._shared_inverses[i] - messages[i]
-                logs[i] += _spread(update, edge.shared, tree.cliques[i])
+                logs[i] += spread(update, edge.shared, tree.cliques[i])
             changes[i] = self.cliques[i] * logs[i]
         return [
-            _summed(changes[i], tree.cliques[i], axes) if axes else np.zeros(())
+            summed(changes[i], tree.cliques[i], axes) if axes else np.zeros(())
             for i, axes in zip(tree._home, tree.sets, strict=True)
         ]
 
@@ -237,7 +237,7 @@ class CalibratedTree:
         if asked:
             home = self.tree._smallest_with(asked)
             if home >= 0:
-                table = _summed(self.cliques[home], self.tree.cliques[home], asked)
+                table = summed(self.cliques[home], self.tree.cliques[home], asked)
             else:
                 table = self._joined(asked)
         if table is None:
@@ -262,8 +262,8 @@ class CalibratedTree:
                 continue  # what is below a clique sums to 1
             conditional = self.cliques[i]
             if edge.parent >= 0:
-                above = np.maximum(_summed(conditional, clique, edge.shared), _LEAST)
-                conditional = conditional / _spread(above, edge.shared, clique)
+                above = np.maximum(summed(conditional, clique, edge.shared), _LEAST)
+                conditional = conditional / spread(above, edge.shared, clique)
             inside = {k for held, _ in below for k in held} | set(clique)
             left = tuple(sorted(inside & (wanted | set(edge.shared))))
             if prod(tree.shape[k] for k in left) > _MAX_TABLE:
@@ -287,7 +287,7 @@ class CalibratedTree:
             shared = tree.edges[i].shared
             new = tuple(k for k in tree.cliques[i] if k not in shared)
             sizes = [tree.shape[k] for k in shared]
-            table = _summed(self.cliques[i], tree.cliques[i], (*shared, *new))
+            table = summed(self.cliques[i], tree.cliques[i], (*shared, *new))
             rows = table.reshape(prod(sizes), -1)
             row: Any = np.zeros(count, np.int64)
             if shared:
@@ -303,7 +303,7 @@ class CalibratedTree:
         return codes
 
 
-def _spread(
+def spread(
     table: Float[np.ndarray, "..."], axes: Sequence[int], onto: Sequence[int]
 ) -> np.ndarray:
     """Return a table on some axes in a shape that fits a table on more axes, which ascend."""
@@ -313,7 +313,7 @@ def _spread(
     return ordered.reshape([sizes.get(k, 1) for k in onto])
 
 
-def _summed(
+def summed(
     table: Float[np.ndarray, "..."], own: Sequence[int], axes: Sequence[int]
 ) -> np.ndarray:
     """Sum a table on its own axes down to some of them, in their order."""

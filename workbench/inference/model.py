@@ -15,7 +15,7 @@ from workbench.estimates import Microdata
 from workbench.estimates.estimate import Estimate
 from workbench.estimates.stored import refuse_unless, refuse_unless_finite
 from workbench.inference.gibbs import Chains
-from workbench.inference.junction_tree import CalibratedTree, JunctionTree
+from workbench.inference.junction_tree import CalibratedTree, JunctionTree, spread, summed
 from workbench.queries import Margins, Recipe, TableMargins, linear_queries
 from workbench.queries.linear import Prior
 from workbench.spaces import Domain
@@ -99,7 +99,7 @@ class Model(Estimate):
             return None
         modelled = [k for k in axes if k in self.modelled_axes]
         if self.explicit:
-            table = _summed_to(self.joint, self.modelled_axes, modelled)
+            table = summed(self.joint, self.modelled_axes, modelled)
         elif not modelled:
             table = np.ones(())
         else:
@@ -107,7 +107,7 @@ class Model(Estimate):
             if not covering:
                 return None
             i = min(covering, key=lambda i: self.margins[i].size)
-            table = _summed_to(self.margins[i], self.sets[i], modelled)
+            table = summed(self.margins[i], self.sets[i], modelled)
         independent = [k for k in axes if k not in modelled]
         for k in independent:  # drawn from the prior, whatever the others are
             table = table[..., None] * self.prior[k]
@@ -261,9 +261,7 @@ def cell_probabilities(
         log_priors = [((k,), np.log(prior[k])) for k in modelled]
     score = np.zeros([shape[k] for k in modelled])
     for axes, table in [*log_priors, *zip(sets, potentials, strict=True)]:
-        ascending = np.argsort(axes)
-        broadcast_shape = [shape[k] if k in axes else 1 for k in modelled]
-        score = score + np.transpose(table, ascending).reshape(broadcast_shape)
+        score = score + spread(table, axes, modelled)
     largest = score.max()
     np.exp(score - largest, out=score)
     total = score.sum()
@@ -283,15 +281,6 @@ def flattened(tables: Sequence[np.ndarray]) -> Float[np.ndarray, " cells"]:
 def _unflattened(values: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
     parts = np.split(values, np.cumsum([prod(shape) for shape in shapes])[:-1])
     return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
-
-
-def _summed_to(
-    table: Float[np.ndarray, "..."], table_axes: Sequence[int], axes: Sequence[int]
-) -> Float[np.ndarray, "..."]:
-    """Sum a table on `table_axes` down to `axes`, in that order."""
-    inner = table.sum(axis=tuple(i for i, k in enumerate(table_axes) if k not in axes))
-    remaining = [k for k in table_axes if k in axes]
-    return inner.transpose([remaining.index(k) for k in axes])
 
 
 def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
