@@ -293,8 +293,8 @@ class Session:
 
 def _one_of(epsilon: DP | ZCDP | float | None, rho: float | None, need: str) -> DP | ZCDP:
     """The price that one of two arguments states. A ValueError with `need` unless exactly one does."""
-    if (epsilon is None) == (rho is None):
-        raise ValueError(need)
-    if rho is not None:
+    if epsilon is not None and rho is None:
+        return epsilon if isinstance(epsilon, DP | ZCDP) else DP(epsilon)
+    if epsilon is None and rho is not None:
         return ZCDP(rho)
-    return epsilon if isinstance(epsilon, DP | ZCDP) else DP(epsilon)
+    raise ValueError(need)
