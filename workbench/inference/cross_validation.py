@@ -272,11 +272,7 @@ def select_alpha(
         raise ValueError(f"low = {low!r}, high = {high!r} are not allowed: need 0 < low < high")
     rng = np.random.default_rng(seed)
     said = ridge_or_eigenqueries(history, total, prior, high)
-    past: _RidgeResiduals | _Residuals
-    if isinstance(said, KernelRidge):
-        past = _RidgeResiduals(said)
-    else:
-        past = _Residuals(history, said)
+    past = said if isinstance(said, KernelRidge) else _Residuals(history, said)
     error = past.mean_error(_split(m, folds, rng))
     errors = _search(error, np.geomspace(low, high, points).tolist(), refine)
     alpha = min(errors, key=errors.__getitem__)
@@ -363,22 +359,8 @@ def _search(
     return errors
 
 
-class _RidgeResiduals:
-    """Sum of squared prediction errors of held-out answers, minus the noise in them."""
-
-    def __init__(self, ridge: KernelRidge):
-        self.ridge = ridge
-
-    def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
-        """Return the mean in Theorem 4 for α, over a split of the past answers."""
-        variances = self.ridge.history.variances
-        return lambda alpha: float(
-            ((self.ridge.missed(alpha, parts) ** 2 - 1) * variances).mean()
-        )
-
-
 class _Residuals:
-    """Sum of squared prediction errors of held-out answers, minus the noise in them, from eigenqueries."""
+    """What eigenqueries miss of past answers when some are held out, as `KernelRidge.mean_error`."""
 
     def __init__(self, history: NoisyAnswers, eigen: Eigenqueries):
         self.history = history

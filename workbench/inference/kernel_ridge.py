@@ -13,7 +13,7 @@ Cost       O(Σ m_s² + m·c) memory, and O(Σ m_s³ + c³) for each α and fold
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -156,6 +156,13 @@ class KernelRidge:
         for fold in folds:
             missed[fold] = (self.residuals - self._fitted(self.weights(alpha, fold)))[fold]
         return missed
+
+    def mean_error(
+        self, folds: Sequence[Int[np.ndarray, " held_out"]]
+    ) -> Callable[[float], float]:
+        """The mean of Chen, Zhou & Bhowmick's Theorem 4 over a split of the answers, as a function of α."""
+        variances = self.history.variances
+        return lambda alpha: float(((self.missed(alpha, folds) ** 2 - 1) * variances).mean())
 
     def _fitted(self, weights: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
         """Return K times weights."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from math import exp, fsum, inf, log, prod
 from typing import Any, NamedTuple
 
@@ -30,10 +29,6 @@ _SECRET = ("rowsample", "proportional")  # what hides in words that nobody may k
 
 
 Law = dict[int, tuple[float, Output]]  # each output's probability, by its hash
-
-
-class _TooManyWays(Exception):
-    """There are more ways than can be run through."""
 
 
 class OutputLaws(NamedTuple):
@@ -108,8 +103,7 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
         raise NotEnumerable("it hides by a random choice of users or records")
     if type(mechanism).__name__ == "PrioritySampling" and stated.size < pair.one.domain.size:
         raise NotEnumerable("priorities are real numbers, and decide")
-    inputs = (pair.one, pair.other)
-    alike = all(map(_alike, inputs))
+    alike = _alike(pair.one) and _alike(pair.other)
     one, other = Enumeration(alike), Enumeration(alike)
     try:
         mechanism(pair.one, one)
@@ -137,9 +131,10 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
             calls = []
         all_noise = adaptive or level > 0
         cuts = Cuts(calls, others, other.calls, sorted(one.bits | other.bits), all_noise)
-        with suppress(_TooManyWays):
-            laws = [_law(mechanism, data, Enumeration(alike, cuts)) for data in inputs]
-            return OutputLaws(laws[0], laws[1], all_noise)
+        law = _law(mechanism, pair.one, Enumeration(alike, cuts))
+        other_law = law and _law(mechanism, pair.other, Enumeration(alike, cuts))
+        if other_law:
+            return OutputLaws(law, other_law, all_noise)
     raise NotEnumerable(f"its draws fall in more than {MOST_RUNS} ways")
 
 
@@ -152,7 +147,7 @@ def _alike(data: Any) -> bool:
 
 
 def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
-    """The probability of every output."""
+    """The probability of every output. None at all if there are more ways than can be run through."""
     probabilities: dict[int, list[float]] = defaultdict(list)
     shown: dict[int, Output] = {}
 
@@ -170,7 +165,7 @@ def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
         probabilities[output.whole].append(source.probability)
         shown.setdefault(output.whole, output)
         if run > MOST_RUNS or (run == 0 and prod(map(float, source.options)) > MOST_RUNS):
-            raise _TooManyWays
+            return {}
     return {whole: (fsum(p), shown[whole]) for whole, p in probabilities.items()}
 
 

@@ -193,8 +193,6 @@ def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
             f"{name} needs all cells, or the records of all users, at once. Read a SparseTable, Records or "
             "Interactions and release that."
         )
-    if not isinstance(rows, Rows):
-        raise ValueError(f"rows = {type(rows).__name__} is not allowed: need Rows")
     if report_cut is not None:
         if rows.user is None:
             raise ValueError("report_cut: need rows with user=, who are cut to a bound")
