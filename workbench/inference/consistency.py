@@ -276,7 +276,7 @@ def tree_least_squares(
     noisy : float[nodes]
         Noisy sums of equal variance, level by level from the root down.
     branching : int
-        The children of a node; the last of a level may have fewer.
+        Children per node. The last node of a level may have fewer.
 
     Returns
     -------
@@ -341,7 +341,7 @@ def _last_children(sizes: list[int], depth: int, branching: int) -> int:
 
 
 def _subtree_variances(sizes: list[int], branching: int) -> list[_SubtreeVariances]:
-    """Those of each level, the root's first, for noise of variance 1."""
+    """Return the subtree variances of each level, the root's first."""
     subtrees = [_SubtreeVariances(1.0, 1.0)]
     for depth in range(len(sizes) - 2, -1, -1):
         below = subtrees[-1]

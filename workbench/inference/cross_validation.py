@@ -9,16 +9,16 @@ Source     Cook & Weisberg, Residuals and Influence in Regression, 1982, for the
 Cross validation.
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4: the mean of (a − a')² − σ² over answers a that
-           are held out, a' predicted from the others, is an unbiased estimate of the squared error.
-Differs    the paper searches in three parts, which needs one minimum: here a grid first, then a golden
-           section between its neighbours. The total stays known in every fold. The least of many
-           estimates is optimistic, so that the error reported is of another, fresh split at the α chosen.
-           Both hold folds out of the history, so that errors are those of fewer past queries. What a
-           fold's answers lack when it is held out follows from the smoother H of all answers,
-           (I − H_FF)⁻¹(r − Hr)_F: one decomposition serves all folds, all α, and the fit.
-Cost       that of `kernel_ridge` for each α and fold, where sets of attributes share little; else one
-           eigendecomposition of the past queries, and O(m³/folds) of multiplications for each α. With
-           an α beyond 10⁴/λ₁, a decomposition for each fold.
+           are held out, with a' predicted from the others, is an unbiased estimate of the squared error.
+Differs    the paper searches in three parts, which needs a unique minimum. We use a grid first, then a golden
+           section between its neighbours. The total stays known in every fold. The least of many estimates
+           is optimistic, so the reported error comes from a fresh split at the chosen α. Both hold folds
+           out of the history, so the errors are those for fewer past queries. The errors of a held-out fold
+           follow from the smoother H of all answers, (I − H_FF)⁻¹(r − Hr)_F, so one decomposition serves
+           all folds, all α, and the fit.
+Cost       that of `kernel_ridge` for each α and fold, if sets of attributes share little. Otherwise one
+           eigendecomposition of the past queries, and O(m³/folds) multiplications for each α. With
+           an α beyond 10⁴/λ₁, one decomposition for each fold.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class HeldOut:
         return Missed(residuals, variances)
 
     def residuals(self, alpha: float, fold: Int[np.ndarray, " held_out"]) -> np.ndarray:
-        """The residuals alone when one fold is held out."""
+        """Return the prediction errors when one fold is held out."""
         from scipy.linalg import solve
 
         rest, residual = self._rest(alpha, fold)
@@ -234,9 +234,9 @@ def select_alpha(
     history : NoisyAnswers, or several
         Past answers with independent noise.
     folds : int
-        Parts of the past answers, each of which is held out once.
+        Number of parts of the past answers. Each is held out once.
     total, prior
-        As in `KernelPCA`.
+        The same as for `KernelPCA`.
     low, high : float, optional
         Ends of the grid, in tuples. Default a thousandth of the least noise, and the total (the
         largest answer if it is unknown).
@@ -360,14 +360,14 @@ def _search(
 
 
 class _Residuals:
-    """What eigenqueries miss of past answers when some are held out, as `KernelRidge.mean_error`."""
+    """Sum of squared prediction errors of held-out answers, minus the noise in them, from eigenqueries."""
 
     def __init__(self, history: NoisyAnswers, eigen: Eigenqueries):
         self.history = history
         self.held_out = HeldOut(eigen, history.values, history.variances)
 
     def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
-        """Theorem 4's mean, as a function of α, over a split of the past answers."""
+        """Return the mean in Theorem 4 for α, over a split of the past answers."""
         held_out = self.held_out
         without = [cache(partial(self._without, part)) for part in parts]
 
@@ -384,7 +384,7 @@ class _Residuals:
         return error
 
     def _without(self, part: Int[np.ndarray, " held_out"]) -> Callable[[float], np.ndarray]:
-        """What the others' own eigenqueries miss of a part, as a function of α."""
+        """Return the prediction errors of a part from the eigenqueries of the others, as a function of α."""
         whitened = self.held_out.whitened
         rest = np.setdiff1d(np.arange(len(whitened)), part)
         squares, vectors = eigendecomposition(self.gram[np.ix_(rest, rest)])
@@ -396,7 +396,7 @@ class _Residuals:
 
     @cached_property
     def gram(self) -> Float[np.ndarray, "queries queries"]:
-        """Inner products in units of the noise, made when they are first needed."""
+        """Inner products in units of the noise, computed on first use."""
         eigen = self.held_out.eigen
         prior = prior_vectors(eigen.prior, self.history.domain)
         gram = centred_gram(self.history, prior, eigen.total is not None).products

@@ -199,7 +199,7 @@ class DualProblem:
     def margins_of_joint(
         self, joint: Float[np.ndarray, "..."]
     ) -> list[Float[np.ndarray, "..."]]:
-        """The tables that a distribution over all cells of the modelled axes expects."""
+        """Return the tables that a distribution over all cells of the modelled axes expects."""
         return [summed(joint, self.modelled_axes, axes) for axes in self.sets]
 
     def variances(

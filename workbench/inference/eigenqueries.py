@@ -63,7 +63,7 @@ def prior_vectors(
 
 
 def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
-    """Weights of codes from noisy counts of every attribute's codes, as `Marginals(1)` asks them.
+    """Compute weights of codes from noisy counts of every attribute's codes, as `Marginals(1)` gives them.
 
     Counts below the standard deviation of their noise become it, or 1 if that is less: a prior of 0 would
     rule a code out because of noise.
@@ -71,7 +71,7 @@ def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
     Parameters
     ----------
     answers : NoisyAnswers
-        They hold the count of each code of each attribute of more than one code.
+        Answers with the count of each code of each attribute that has more than one code.
 
     Returns
     -------
@@ -241,7 +241,7 @@ class ProjectedQueries:
         return np.sqrt(bias + (self.coefficients**2) @ variances)
 
     def sampling(self, alpha: float) -> Float[np.ndarray, " queries"]:
-        """The standard deviation that the noise of the past answers gives these answers, bias aside."""
+        """Return the standard deviation of these answers from the noise of the past answers, without bias."""
         weights = shrinkage(self.eigen.squares, alpha)
         return np.sqrt((self.coefficients**2) @ weights**2)
 
@@ -251,7 +251,7 @@ def share_of_bias(
     means: Float[np.ndarray, " queries"],
     reached: Float[np.ndarray, " queries"],
 ) -> Float[np.ndarray, " queries"]:
-    """The share of ‖q‖² that past queries do not reach, of queries with these squared norms."""
+    """Return the share of ‖q‖² that past queries do not determine, for queries with these squared norms."""
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.clip(1 - reached / squares, 0, 1)
     from_total = squares <= _ROUNDING * (squares + means**2)

@@ -350,7 +350,7 @@ def _model_part(
     within: Float[np.ndarray, " queries"],
     alpha: float,
 ) -> np.ndarray:
-    """What α believes of the part that past queries do not reach, and of what shrinking costs."""
+    """Return the error, according to α, from what past queries do not determine and from shrinkage."""
     share = share_of_bias(norms, mean, reached)
     if alpha == inf:
         return np.where(share > 0, np.nan, 0.0)

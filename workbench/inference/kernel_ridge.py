@@ -160,7 +160,7 @@ class KernelRidge:
     def mean_error(
         self, folds: Sequence[Int[np.ndarray, " held_out"]]
     ) -> Callable[[float], float]:
-        """The mean of Chen, Zhou & Bhowmick's Theorem 4 over a split of the answers, as a function of α."""
+        """Return the mean in Theorem 4 (Chen, Zhou & Bhowmick) over a split of the answers, for α."""
         variances = self.history.variances
         return lambda alpha: float(((self.missed(alpha, folds) ** 2 - 1) * variances).mean())
 
