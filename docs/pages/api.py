@@ -41,7 +41,7 @@ def page(package: ModuleType) -> str:
     members = public(package)
     if package is mechanisms:
         parts.append(
-            "Each has [a page of its own](/mechanisms.md), but for those composed of others."
+            "Each has [a page of its own](/mechanisms.md), but for those composed of others or of values."
         )
         members = ((cls.__name__, cls) for cls in mechanisms.COMPOSED)
     directives = [f".. currentmodule:: {package.__name__}"]

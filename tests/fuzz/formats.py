@@ -25,7 +25,7 @@ from workbench.datasets import (
     checkins,
     ratings,
 )
-from workbench.estimates import DerivedAnswers, Microdata
+from workbench.estimates import DerivedAnswers, Microdata, SelectedValues
 from workbench.inference import MaximumEntropy
 from workbench.mechanisms.laws import Subject, seeded
 from workbench.owner import Budget, Session
@@ -85,6 +85,8 @@ def releases() -> list[Release]:
     derived = (DOMAIN, answers.workload, answers.values, answers.variances)
     others.append(DerivedAnswers(*derived))
     others.append(Microdata(DOMAIN, np.array([1, 1, 60])))
+    others.append(SelectedValues("word", ("axe", "hut"), np.array([90, 400]), 2.0))
+    others.append(SelectedValues("word", ("axe", "hut"), np.zeros(0, int)))
     ledger = tuple(made[0].ledger)
     return made + [replace(made[0], estimate=other, ledger=ledger) for other in others]
 

@@ -10,6 +10,7 @@ from tests.agreement import seeded
 from tests.cli.commands import run_command
 from workbench import DP, Beliefs, Domain, Prefixes, Quadtree, advise
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
+from workbench.owner.advice import choose_bound, records_of_people
 from workbench.owner.advice.simulation import questions
 from workbench.value import value
 
@@ -269,3 +270,33 @@ def test_the_command_prints_no_release_where_nothing_can_be_shown(folder):
 )
 def test_lines_that_contradict_are_refused(folder, line, words):
     assert words in run_command(f"advise {line}", 2).output
+
+
+# A bound that the table chooses
+
+
+def test_a_table_chooses_a_bound_for_a_price(tmp_path, monkeypatch):
+    """40 cells at epsilon 1: the 40th of 400 users has 8 records, and candidates are ranked around it."""
+    monkeypatch.chdir(tmp_path)
+    records = [1] * 200 + [3] * 160 + [8] * 30 + [50] * 10
+    lines = [f"u{u},{i % 40}" for u, n in enumerate(records) for i in range(n)]
+    (tmp_path / "t.csv").write_text("\n".join(["user,x", *lines]))
+    (tmp_path / "d.json").write_text(json.dumps({"x": 40}))
+    found = records_of_people("t.csv", Domain(("x",), (40,)), "user")
+    assert sorted(found) == records
+    drawn = {
+        choose_bound(found, (1, 8, 60), 40, epsilon=5.0, rng=seeded(s))[0] for s in range(20)
+    }
+    assert drawn == {8}
+    bound, receipt = choose_bound(found, (1, 8, 60), 40, epsilon=0.25)
+    assert receipt.cost == DP(0.25) and bound in (1, 8, 60) and not receipt.simulated
+    asked = "advise --domain d.json --bounds 1,8,60 --epsilon 1 --choose-from t.csv --user user"
+    run_command("budget new b.budget --people us --unit 'a user' --epsilon 5")
+    printed = run_command(f"{asked} --choose-epsilon 4 --choose-budget b.budget").output
+    assert "at a cost of ε = 4" in printed and "--bound 8,8,8 --user user" in printed
+    refused = run_command(f"{asked} --choose-epsilon 4 --choose-budget b.budget", 2).output
+    assert "nothing was spent" in refused
+    for line in (asked, "advise --domain d.json --bounds 1,2 --epsilon 1 --choose-epsilon 1"):
+        assert "--choose-from needs" in run_command(line, 2).output
+    with pytest.raises(ValueError, match="need integers from 1"):
+        choose_bound(found, (1, 0), 40, epsilon=1.0)

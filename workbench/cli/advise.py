@@ -10,7 +10,8 @@ import typer
 
 from workbench import value
 from workbench.cli import screen
-from workbench.cli.options import StatedSpace, option_of
+from workbench.cli.budget import opened_for
+from workbench.cli.options import StatedSpace, option_of, refuse_unmeant
 from workbench.mechanisms.options import (
     mechanism_options,
     parse_bound,
@@ -46,6 +47,9 @@ def advise(
     size: int | None = None,
     bound: str = "1,1",
     delta: float = 0.0,
+    choose_from: Path | None = None,
+    choose_epsilon: float | None = None,
+    choose_budget: Path | None = None,
     records: int | None = None,
     cells: int | None = None,
     density: Annotated[float | None, typer.Option(min=0, max=1)] = None,
@@ -67,7 +71,7 @@ def advise(
     budget: Path | None = None,
     publish: Path | None = None,
 ) -> None:
-    """Compare mechanisms on simulated data before any budget is spent. No data is read.
+    """Compare mechanisms on simulated data before any budget is spent. No data is read without --choose-from.
 
     State what you believe about the table from public knowledge, for example --records 400000 --cells 350000.
     The workbench simulates such a table, runs each mechanism on it, and prints the errors where people are.
@@ -122,6 +126,15 @@ def advise(
     per_user_most
         Most records that a person can have (bounds).
 
+    A choice by the table, for a price
+    ----------------------------------
+    choose_from : TABLE
+        Table that chooses one of --bounds, by the number of records of each --user.
+    choose_epsilon
+        Privacy loss of this choice, in addition to --epsilon of the release.
+    choose_budget : FILE
+        Budget file that pays for this choice.
+
     What some tasks need
     --------------------
     queries : R,R,…
@@ -154,6 +167,17 @@ def advise(
             applies = ", ".join(users_of)
             raise ValueError(f"{option_of(name)} does not apply to {task}. It is for {applies}")
     where = _where(task, domain, space)
+    if choose_from or choose_epsilon or choose_budget:
+        candidates = _numbers("--bounds", bounds)
+        whose = str(typed.get("unit", "a user"))
+        chosen = _choose_bound(
+            where, choose_from, user, epsilon, choose_epsilon, candidates, choose_budget, whose
+        )
+        screen.say(
+            f"\nworkbench release GeometricHistogram YOUR.csv --domain {quote(str(domain))} --bound "
+            f"{chosen},{chosen},{chosen} --user {quote(user or '')} --out release.parquet --epsilon {epsilon}"
+        )
+        return
     stated = parse_bound(bound)
     if task in ("users", "bounds") and (users is None or (per_user or from_release) is None):
         raise ValueError(
@@ -230,6 +254,45 @@ def advise(
     screen.say(
         f"\nworkbench release YOUR.csv {' '.join(words)} {mechanism_options(found.mechanism)}"
     )
+
+
+def _choose_bound(
+    domain: Any,
+    table: Path | None,
+    user: str | None,
+    epsilon: float | None,
+    price: float | None,
+    bounds: Any,
+    budget_file: Path | None,
+    unit: str,
+) -> int:
+    """The bound that a table chooses. The table is read before anything is booked."""
+    from workbench.owner.advice import choose_bound, records_of_people, refuse_bounds
+    from workbench.privacy import ADD_REMOVE, DP
+
+    if table is None or not (user and epsilon and price and bounds):
+        raise ValueError(
+            "--choose-from needs --bounds, --user, --epsilon and --choose-epsilon. For example, --choose-from "
+            "trips.csv --user rider --bounds 1,3,10,30 --epsilon 1 --choose-epsilon 0.1"
+        )
+    refuse_bounds(bounds)
+    _, cost = DP(epsilon), DP(price)
+    refuse_unmeant(cost, 0, False)
+    budget = None if budget_file is None else opened_for(budget_file, unit, user)
+    with screen.reading_bar() as progress:
+        records = records_of_people(table, domain, user, progress=progress)
+    booking = None
+    if budget is not None:
+        booking = budget.book(cost, "choice of a bound", relation=ADD_REMOVE)
+    chosen, receipt = choose_bound(records, bounds, domain.size / epsilon, epsilon=price)
+    if booking is not None:
+        booking.check([receipt])
+        booking.confirm()
+    screen.paragraph(
+        f"Use at most {chosen} records of each person. The table chose this bound at a cost of "
+        f"ε = {value.stated(price)}, in addition to the release."
+    )
+    return chosen
 
 
 def _is_typed(context: typer.Context, name: str) -> bool:

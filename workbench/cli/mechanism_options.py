@@ -238,10 +238,11 @@ def each_mechanism() -> Iterator[type]:
 
 def _can_be_asked_for(x: Any) -> bool:
     """Whether it is a class of mechanisms with plain parameters, whose data a command can read."""
-    from workbench.data import Interactions, Records, SparseTable
+    from workbench.data import Interactions, Records, SparseTable, UnlistedValues
 
     takes = getattr(x, "takes", None)
-    if not isinstance(x, type) or takes not in (SparseTable, Records, Interactions):
+    kinds = (SparseTable, Records, Interactions, UnlistedValues)
+    if not isinstance(x, type) or takes not in kinds:
         return False
     return is_dataclass(x) and all(
         "doc" in f.metadata and f.name != "mechanism" for f in fields(x)

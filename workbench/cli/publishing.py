@@ -34,6 +34,7 @@ def read(request: Request, mechanism: type[Mechanism]) -> Any:
         Interactions,
         Records,
         SparseTable,
+        UnlistedValues,
         WideTable,
         observed_domain,
     )
@@ -43,6 +44,11 @@ def read(request: Request, mechanism: type[Mechanism]) -> Any:
         if mechanism.takes is Interactions:
             edges = {"user": request.user, "user_type": request.user_type} | request.edges
             return Interactions.read(request.table, bound=UNBOUNDED, **edges, **how)
+        if mechanism.takes is UnlistedValues:
+            column = request.unlisted
+            return UnlistedValues.read(
+                request.table, column, request.bound, **_people(request), **how
+            )
         people = {"count": request.count} | _people(request)
         if request.has_space:
             space = request.hierarchy()

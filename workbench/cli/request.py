@@ -16,7 +16,7 @@ from workbench.privacy import DP, LOCAL, ZCDP
 if TYPE_CHECKING:
     import numpy as np
 
-    from workbench.data import Bound
+    from workbench.data import Bound, UnlistedColumn
     from workbench.mechanisms.protocol import Mechanism
     from workbench.owner import Budget
     from workbench.spaces import Domain
@@ -194,7 +194,7 @@ class Request(StatedSpace):
 
     def refuse_unfit(self, mechanism: type[Mechanism]) -> None:
         """Refuse what does not fit the data that a mechanism takes, before any is read."""
-        from workbench.data import Bound, Interactions, Records
+        from workbench.data import Bound, Interactions, Records, UnlistedValues
 
         name = mechanism.__name__
         if self.user is not None:
@@ -216,7 +216,12 @@ class Request(StatedSpace):
         if mechanism.takes is Records and not self.has_space and self.domain_file is None:
             raise ValueError(f"for {name} {_DOMAIN}")
         _ = self.budget_for(mechanism)
-        _ = self.domain
+        if mechanism.takes is UnlistedValues:
+            why = "it releases the values of one column, each once per user"
+            self._refuse_given(name, "count domain_from_data workers scratch scheduler", why)
+            _ = self.unlisted
+        else:
+            _ = self.domain
 
     def _refuse_unfit_report(self, mechanism: type) -> None:
         from workbench.noise import decay
@@ -398,6 +403,14 @@ class Request(StatedSpace):
             return None
         refuse_input(self.out, files_within(self.domain_file))
         return Domain.read(self.domain_file)
+
+    @cached_property
+    def unlisted(self) -> UnlistedColumn:
+        """The column of values that nobody has listed, as the domain file states it."""
+        from workbench.data import UnlistedColumn
+
+        assert self.domain_file is not None  # or it was refused
+        return UnlistedColumn.of(self.domain_file)
 
     @property
     def stated_domain(self) -> Domain:

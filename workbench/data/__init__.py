@@ -50,6 +50,7 @@ from workbench.data.users import (
     users_of,
     without_column,
 )
+from workbench.data.values import UnlistedColumn, UnlistedValues
 from workbench.data.wide import WideTable
 
 __all__ = [

@@ -6,6 +6,7 @@ from workbench.estimates.histogram import HierarchicalSums, Histogram, ItemEdgeC
 from workbench.estimates.leaves import Leaves, Microdata
 from workbench.estimates.noisy_answers import DerivedAnswers, NoisyAnswers
 from workbench.estimates.reports import BitReports, Reports
+from workbench.estimates.selected import SelectedValues
 from workbench.estimates.summary import Projection, Sketch, Summary, TransformedSummary
 from workbench.noise.law import Law
 from workbench.queries import Basis, Cells
@@ -13,7 +14,7 @@ from workbench.value import Int
 
 ALL = (
     Summary, TransformedSummary, Sketch, Projection, Histogram, HierarchicalSums, ItemEdgeCounts,
-    Leaves, Partition, NoisyAnswers, DerivedAnswers, Microdata, Reports, BitReports,
+    Leaves, Partition, NoisyAnswers, DerivedAnswers, Microdata, Reports, BitReports, SelectedValues,
 )  # fmt: skip
 
 

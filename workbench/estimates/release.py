@@ -331,7 +331,9 @@ class Release:
             estimate = estimate.edges
         if isinstance(estimate, estimates.Summary):
             counts = estimate.weights()
-        elif isinstance(estimate, estimates.Histogram):
+        elif isinstance(estimate, estimates.Histogram) or getattr(
+            estimate, "has_counts", False
+        ):
             counts = estimate.values
         else:
             raise ValueError(f"{estimate!r} holds no cells of which some are the largest")
@@ -408,6 +410,8 @@ class Release:
         estimate = self.estimate
         if isinstance(estimate, _DENSE):
             return float(len(estimate))
+        if isinstance(estimate, estimates.SelectedValues):
+            return 0.0 if len(estimate) else None
         if not isinstance(estimate, estimates.Summary):
             return None
         if self._law_of_noise:

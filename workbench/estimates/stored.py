@@ -130,6 +130,11 @@ class _BitReports(_OverDomain):
     flip_probability: Annotated[float, Meta(gt=0, lt=1)]
 
 
+class _Values(_Stored):
+    attribute: str
+    variance: _Variance | None = None
+
+
 _SCHEMAS: dict[str, type[_Stored]] = {
     "summary": _Summary,
     "tree": _Tree,
@@ -146,6 +151,7 @@ _SCHEMAS: dict[str, type[_Stored]] = {
     "bit-reports": _BitReports,
     "answers": _OverDomain,
     "derived-answers": _OverDomain,
+    "values": _Values,
 }
 
 

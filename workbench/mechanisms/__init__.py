@@ -13,6 +13,7 @@ _FILES = {
     "histograms": "LaplaceHistogram GeometricHistogram GaussianHistogram Privelet",
     "local": "RetentionReplacement Flipping",
     "microdata": "MaximumEntropySynthesis",
+    "selection": "GeometricSelection WeightedSelection",
     "queries": "LaplaceQueries GaussianQueries",
     "sketches": "CountSketch ALP",
     "smoothing": "FPA GS",
@@ -24,8 +25,10 @@ _FILE_OF = {name: file for file, names in _FILES.items() for name in names.split
 _COMPOSED = [
     "ChosenContributions",
     "ChosenThreshold",
+    "GeometricSelection",
     "MaximumEntropySynthesis",
-]  # of others, whose laws hold them
+    "WeightedSelection",
+]  # of others, whose laws hold them, or of values without a domain, whose tests do
 _NAMES = sorted({*_FILE_OF} - {*_COMPOSED}, key=str.lower)
 
 __all__ = _NAMES + _COMPOSED

@@ -1,5 +1,6 @@
 """Parameters that are chosen privately from the data: the number of records per user, and the threshold."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import exp, expm1
@@ -37,6 +38,37 @@ def _check_candidate_l(candidates: Any) -> str | None:
     return None if good else "need a tuple of two or more different integers >= 1"
 
 
+def rank_scores(
+    records: Int[np.ndarray, " users"], candidates: Sequence[int], noise_per_record: float
+) -> Int[np.ndarray, " candidates"]:
+    """Minus how many users must change before a candidate is the best bound on the records of each.
+
+    A bound T drops Σ (m − T)⁺ records of users with m each, and its noise adds up to T·`noise_per_record`.
+    Their sum is least at T where #(m > T) <= noise_per_record <= #(m >= T). The score is minus the distance
+    from that interval, so that one user more or less moves it by at most one.
+
+    Parameters
+    ----------
+    records : int[users]
+        Number of records of each user.
+    candidates : sequence of int
+        Stated without looking at the data.
+    noise_per_record : float
+        Public, rounded to an integer.
+
+    Returns
+    -------
+    int64[candidates]
+    """
+    target = min(round(noise_per_record), 2**60)
+    scores = []
+    for count in candidates:
+        beyond = int(np.count_nonzero(records > count))
+        reaching = int(np.count_nonzero(records >= count))
+        scores.append(-max(beyond - target, target - reaching, 0))
+    return np.array(scores, np.int64)
+
+
 @value
 class ChosenContributions(Mechanism):
     """Choose l, or the bound of LPA, from the data.
@@ -68,6 +100,10 @@ class ChosenContributions(Mechanism):
     one direction, by at most L − l₀, however many records the user has: the exponential mechanism with weights
     exp(ε·score/(L − l₀)) is ε-DP (`noise.exponential_mechanism`, monotone). What is chosen is public then, and
     the release is an ε'-DP mechanism for each candidate: adaptive composition gives ε + ε'.
+
+    With `rule` "rank" the scores are those of `rank_scores`, ours after Liu, Suresh, Zhu, Kairouz & Gruteser
+    (2022), whose algorithm we have not seen. A user moves them by at most one, up or down, whatever the
+    candidates are, and the weights are exp(ε·score/2). It is better with large candidates and many users.
     """
 
     mechanism: Any = parameter(check=_check_sampling, doc="mechanism whose field is chosen")
@@ -75,6 +111,9 @@ class ChosenContributions(Mechanism):
         check=_check_candidate_l, unit="records", doc="candidate numbers of records per user"
     )
     epsilon: float = parameter(low=0, strict=True, doc="privacy loss ε of the choice")
+    rule: str = parameter(
+        "error", choices=("error", "rank"), doc="score: estimated error, or rank of the users"
+    )
     takes = Interactions
     cite = "mcsherry2007"
     title = "chosen contributions"
@@ -97,7 +136,9 @@ class ChosenContributions(Mechanism):
 
     @property
     def score_sensitivity(self) -> int:
-        """Largest change of any score by one user, in one direction for all."""
+        """Largest change of any score by one user, of the rule "error" in one direction for all."""
+        if self.rule == "rank":
+            return 1
         return max(self.candidates) - min(self.candidates)
 
     def with_count(self, count: int) -> Mechanism:
@@ -109,19 +150,24 @@ class ChosenContributions(Mechanism):
 
         E|X| = 2α/(1 − α²), α = exp(−ε/l), for two-sided geometric noise.
         """
+        decay = self.item_epsilon / count
+        return items * 2 * exp(-decay) / -expm1(-2 * decay)
+
+    @property
+    def item_epsilon(self) -> float:
+        """ε that pays for the noise on items."""
         mechanism = self.mechanism
         is_picking = isinstance(mechanism, HPA)
         counts_epsilon = mechanism.budgets()[1] if is_picking else mechanism.budget.epsilon
-        item_epsilon, _ = item_edge_budgets(counts_epsilon, mechanism.split)
-        decay = item_epsilon / count
-        return items * 2 * exp(-decay) / -expm1(-2 * decay)
+        return item_edge_budgets(counts_epsilon, mechanism.split)[0]
 
     def scores(self, data: Interactions) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate: minus the number of records that it drops, and minus its
-        noise.
-        """
-        records = np.minimum(data.records_per_user(), max(self.candidates))
+        """Return the score of each candidate: minus dropped records and noise, or by rank."""
         items = data.domain.shape[0]
+        records = data.records_per_user()
+        if self.rule == "rank":
+            return rank_scores(records, self.candidates, items / self.item_epsilon)
+        records = np.minimum(records, max(self.candidates))
         return np.array(
             [
                 int(np.minimum(records, count).sum())
@@ -137,7 +183,7 @@ class ChosenContributions(Mechanism):
             self.scores(data)[None],
             sensitivity=self.score_sensitivity,
             epsilon=self.epsilon,
-            monotone=True,
+            monotone=self.rule == "error",
             rng=rng,
         )
         mechanism = self.with_count(self.candidates[int(chosen[0])])

@@ -32,7 +32,7 @@ from workbench.mechanisms.protocol import (
 from workbench.privacy import DP, ZCDP
 from workbench.queries import Ranges, Recipe, level_sizes
 from workbench.spaces import Domain
-from workbench.value import Float, parameter, sealed, value
+from workbench.value import Float, Int, parameter, sealed, value
 
 # Hierarchical histogram
 
@@ -201,26 +201,37 @@ def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
 class UnattributedHistogram(Mechanism):
     """Release the counts in ascending order.
 
-    The estimate is S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded) or S̃ ("noisy").
+    The estimate is S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded) or S̃ ("noisy"). With "prevalence", which is ours,
+    noise goes on φ(r), the number of counts of at least r, for r from 1 to `largest`. Falling integers are
+    fitted to it and turned back into counts.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the sorted counts, and later sorting and
-               inference are post-processing.
+    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the sorted counts, or for φ. One record moves φ(r)
+               by one for one r, so l1 bounds φ as well. Later sorting and inference are post-processing.
     Assumes    the table's bound, which holds for the sorted counts too, also in the l2 norm, and a domain
                that fits in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
     Differs    One edge of a graph moves two degrees, so its table has l1 = 2 (the paper takes 1). Noise is
-               as in LaplaceHistogram.
-    Cost       time and memory O(domain size), and sorting.
+               as in LaplaceHistogram. "prevalence" is a reference line for the anonymised histograms of
+               Suresh (2019) and is not their algorithm. Counts above `largest` become `largest`.
+    Cost       time and memory O(domain size), and sorting. With "prevalence" also O(largest).
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
     estimator: str = parameter(
         "isotonic",
-        choices=("isotonic", "sorted", "noisy"),
-        doc="estimate: isotonic, sorted or noisy",
+        choices=("isotonic", "sorted", "noisy", "prevalence"),
+        doc="estimate: isotonic, sorted, noisy or prevalence",
     )
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
+    largest: int = parameter(
+        10_000,
+        1,
+        2**28,
+        integer=True,
+        unit="counts",
+        doc="public limit of counts for prevalence",
+    )
     cite = "hay2010"
     title = "unattributed histogram"
     accepts_zcdp = True
@@ -234,20 +245,43 @@ class UnattributedHistogram(Mechanism):
         """Release a count for every rank."""
         bound = private_bound(table)
         ranks = table.ranked()
+        counts = self.dense_counts(ranks)
+        linf, l2_squared = bound.linf, bound.l2_squared  # sorting moves no count further
+        if self.estimator == "prevalence":
+            self.refuse_dense(len(counts) + self.largest)
+            counts = prevalences(counts, self.largest)
+            linf = min(bound.l0, bound.l1)  # cells that one unit takes beyond the same r
+            l2_squared = Fraction(linf) * Fraction(bound.l1)
         noisy, variance, receipt = add_noise(
-            self.dense_counts(ranks),
+            counts,
             self.budget,
             l1=bound.l1,
-            linf=bound.linf,  # sorting moves no count further
-            l2_squared=bound.l2_squared,
+            linf=linf,
+            l2_squared=l2_squared,
             law=self.noise,
             rng=rng,
         )
         values = noisy.astype(float)
-        if self.estimator == "isotonic":
+        if self.estimator == "prevalence":
+            values = counts_of_prevalences(values, ranks.domain.size)
+        elif self.estimator == "isotonic":
             values = isotonic(values)
         elif self.estimator == "sorted":
             values = round_to_counts(np.sort(values))
         known = self.estimator == "noisy"  # of what is sorted there is no closed form
         histogram = Histogram(ranks.domain, sealed(values), variance if known else None)
         return Release(histogram, (receipt,), self, bound)
+
+
+def prevalences(counts: Int[np.ndarray, " cells"], largest: int) -> Int[np.ndarray, " largest"]:
+    """How many of the ascending counts are at least 1, 2, …, `largest`."""
+    return len(counts) - np.searchsorted(counts, np.arange(1, largest + 1))
+
+
+def counts_of_prevalences(
+    noisy: Float[np.ndarray, " largest"], cells: int
+) -> Float[np.ndarray, " cells"]:
+    """The ascending counts of falling integers, up to `cells`, that are fitted to noisy prevalences."""
+    rising = np.clip(np.rint(isotonic(noisy[::-1])), 0, cells)
+    ranks = np.arange(cells, 0, -1)  # the i-th largest count is the number of r with φ(r) >= i
+    return (len(rising) - np.searchsorted(rising, ranks)).astype(float)

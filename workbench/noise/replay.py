@@ -313,9 +313,10 @@ class _Recorded(Source):
             epsilon += 0 if gaussian else distance * float(one.law[1])
             rho += distance * float(one.law[1]) if gaussian else 0
         paid = [receipt.cost for receipt in self.receipts]
+        rhos = [r.cost.rho if isinstance(r.cost, ZCDP) else r.rho or 0 for r in self.receipts]
         for what, spent, cost in (
             ("ε", epsilon, sum(x.epsilon for x in paid if isinstance(x, DP))),
-            ("ρ", rho, sum(x.rho for x in paid if isinstance(x, ZCDP))),
+            ("ρ", rho, sum(rhos)),
         ):
             if spent > cost * _SLACK:
                 found.append(

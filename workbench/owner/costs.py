@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.data import Interactions, Records, SparseTable, WideTable
+from workbench.data import Interactions, Records, SparseTable, UnlistedValues, WideTable
 from workbench.mechanisms.protocol import refuse_other_data
 from workbench.noise.source import Source
 from workbench.privacy import ADD_REMOVE, DP, ZCDP, exact_rho
@@ -42,7 +42,7 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
         return
     refuse_other_data(mechanism, data)
     if about == ADD_REMOVE and isinstance(
-        data, SparseTable | WideTable | Records | Interactions
+        data, SparseTable | WideTable | Records | Interactions | UnlistedValues
     ):
         with suppress(_FirstDraw):
             mechanism(_without_records(data), _Undrawn())

@@ -17,7 +17,7 @@ from workbench.spaces.hierarchies import (
     search_unsorted,
     searchsorted_keys,
 )
-from workbench.spaces.labels import Bins, Cross, Labels, Map
+from workbench.spaces.labels import Bins, Cross, Labels, Map, Unlisted
 from workbench.spaces.prefixes import SYMBOLS, Prefixes
 from workbench.spaces.quadtree import Quadtree
 from workbench.spaces.rules import Rule

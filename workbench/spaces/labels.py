@@ -15,9 +15,11 @@ import numpy as np
 from workbench.compiled import pl
 from workbench.spaces.rules import (
     MAX_LABELS,
+    OTHERWISE,
     Rule,
     Texts,
     are_texts,
+    canonical,
     is_list,
     is_text,
     only,
@@ -190,6 +192,38 @@ class Cross(Rule):
     def leaves(self) -> tuple[Rule, ...]:
         """The rules that are crossed."""
         return self.cross
+
+
+@value
+class Unlisted(Rule):
+    """Texts that nobody has listed. Which of them are in a column is private until a mechanism selects them.
+
+    They are compared as `Labels` compares labels. For example, "3.00" and 3 are one value.
+    """
+
+    labels: str = parameter("unlisted", choices=("unlisted",))
+
+    @property
+    def all_labels(self) -> Any:
+        """A ValueError, because nobody knows which labels there are."""
+        raise ValueError(
+            "nobody has listed these values, so that there are no cells. GeometricSelection and "
+            "WeightedSelection release them, from a domain file with this one attribute"
+        )
+
+    def texts(self, values: pl.Series) -> pl.Series:
+        """The canonical text of each value. Null where it is missing, and has no label for that."""
+        missing = values.is_null()
+        if values.dtype.is_float():
+            missing |= values.is_nan().fill_null(True)
+        if self.missing_values:
+            missing |= self._missing_texts.places(values).is_not_null()
+        texts = values.cast(pl.String)
+        if values.dtype == pl.Boolean:
+            texts = texts.str.to_titlecase()
+        others = texts.filter(texts.str.contains(OTHERWISE).fill_null(False)).unique()
+        texts = texts.replace(others, [canonical(x) for x in others])
+        return texts.set(missing, self.missing_label if self.missing == "label" else None)
 
 
 # Bins

@@ -20,7 +20,7 @@ from workbench.value import Bool, Int, not_allowed, parameter, plain, shown, val
 
 _EXACT = 2**53  # a float of this size may be a rounded integer
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][+-][0-9]{1,3})?")
-_OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may be written otherwise
+OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may be written otherwise
 
 
 def canonical(x: Any) -> str:
@@ -103,7 +103,7 @@ class Texts:
         places = places_of.gather(texts.cast(known, strict=False).to_physical())
         if places.has_nulls():
             others = texts.filter(places.is_null()).unique().drop_nulls()
-            others = others.filter(others.str.contains(_OTHERWISE))
+            others = others.filter(others.str.contains(OTHERWISE))
             found = {x: self._canonical.get(canonical(x)) for x in others}
             if any(place is not None for place in found.values()):
                 return places.fill_null(_replaced(texts, found))

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from workbench.spaces.labels import Bins, Cross, Labels, Map
+from workbench.spaces.labels import Bins, Cross, Labels, Map, Unlisted
 from workbench.spaces.rules import Rule, some
 from workbench.spaces.times import TimePart
 from workbench.value import plain, shown
@@ -90,6 +90,8 @@ def _rule_from_words(words: Mapping[str, Any], name: str, folder: Path | None) -
             "it does not say what its labels are: need labels, from and to, file, edges, low and high, "
             f"time, map or cross; got {some(list(words))}"
         )
+    if chosen.get("labels") == "unlisted" and kind is Labels:
+        kind = Unlisted
     known = [f.name for f in fields(kind)]
     if kind is Labels:
         known += _WAYS

@@ -163,7 +163,7 @@ def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
     frame = _few_digits(frame)
     every = [name for name in attributes if name in frame.columns]
     stars = frame[every].astype(str).eq("*") if every else pd.DataFrame(index=frame.index)
-    if not stars.to_numpy().any():
+    if release.estimate.kind == "values" or not stars.to_numpy().any():
         return {"table.csv": frame}
     tables = {}
     for asked, rows in frame.groupby([stars[name] for name in every], sort=False):

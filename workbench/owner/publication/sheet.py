@@ -92,6 +92,11 @@ class Sheet:
         return self.release.estimate.rows_are_counts and "sd" in self.table.columns
 
     @property
+    def is_selection(self) -> bool:
+        """Whether rows are values that nobody had listed."""
+        return bool(self.release.estimate.kind == "values")
+
+    @property
     def facts(self) -> list[tuple[str, str]]:
         """Who publishes what, a line each."""
         about = self.about
@@ -111,8 +116,11 @@ class Sheet:
         """Three sentences for the public, without a formula."""
         about = self.about
         what, before, epsilon = next(odds for odds in self._odds if odds[1] == 0.5)
+        counts = f"counts {self.counted}"
+        if self.is_selection:
+            counts = f"lists values that enough {self.counted} have, chosen"
         sentences = [
-            f"{about.title.rstrip('.')} counts {self.counted} with random noise, so that a reader who "
+            f"{about.title.rstrip('.')} {counts} with random noise, so that a reader who "
             f"believes with {_percent(before)} certainty {what} reaches at most "
             f"{_percent(_after(before, epsilon))} certainty from it, whatever else the reader knows.",
             "Noise changes small counts by more, in proportion, than large ones.",
@@ -172,7 +180,9 @@ class Sheet:
         about = self.about
         sizes = [f"{name} has {len(x):,} rows (cells)." for name, x in self.tables.items()]
         texts = [self.one_count, *sizes]
-        if not self.are_counts:
+        if not self.are_counts and self.is_selection:
+            texts.append("They are values. No row is a count.")
+        elif not self.are_counts:
             rows = self.release.estimate.contents
             if self.release.estimate.rows_are_counts:
                 rows = "synthetic records, drawn from noisy counts"
@@ -327,6 +337,10 @@ class Sheet:
         )
 
     def _empty(self) -> str:
+        if self.is_selection:
+            return (
+                "A value without a row was not chosen. This does not show whether it occurred."
+            )
         absent = self.table.attrs.get("absent_cells", 0)
         if not absent:
             return (

@@ -1,0 +1,248 @@
+"""Private values of a text column that nobody has listed, and the users who have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.compiled import pl
+from workbench.data.reading import Progress, row_batches, row_users
+from workbench.data.table import Bound
+from workbench.data.truncation import bounded_contributions
+from workbench.data.users import UserNumbers, Users, cut_key, refuse_cut_of_nobody, users_of
+from workbench.spaces.domain import read_domain_file
+from workbench.spaces.labels import Unlisted
+from workbench.spaces.statements import rule_from_dict
+from workbench.value import Int, not_allowed, sealed
+
+
+class UnlistedColumn(NamedTuple):
+    """The attribute, column and rule that a domain file states for unlisted values."""
+
+    attribute: str
+    rule: Unlisted
+    missing_user: str = "refuse"
+
+    @classmethod
+    def of(cls, stated: str | Path | Mapping[str, Any]) -> UnlistedColumn:
+        """The column that a domain file, or its content, states. A ValueError for any other domain."""
+        where = ""
+        if isinstance(stated, str | Path):
+            where, stated = f"{stated}: ", read_domain_file(Path(stated))[0]
+        attributes = dict(stated)
+        missing_user = attributes.pop("missing_user", "refuse")
+        rules = {name: rule_from_dict(name, x) for name, x in attributes.items()}
+        unlisted = {name: rule for name, rule in rules.items() if isinstance(rule, Unlisted)}
+        if len(rules) != 1 or not unlisted:
+            raise ValueError(
+                f'{where}need one attribute, whose labels are "unlisted", as in '
+                '{"word": {"labels": "unlisted"}}'
+            )
+        if missing_user not in ("refuse", "drop"):
+            raise ValueError(f"missing_user = {missing_user!r}: need 'refuse' or 'drop'")
+        return cls(*next(iter(unlisted.items())), missing_user)
+
+    @property
+    def column(self) -> str:
+        """The column that is read."""
+        return self.rule.column or self.attribute
+
+
+@dataclass(frozen=True, eq=False)
+class UnlistedValues:
+    """Different values of users, each value once per user, in a column whose values nobody has listed.
+
+    Parameters
+    ----------
+    attribute : str
+        Name of the column in a release.
+    labels : text[labels]
+        All values that some user has, in ascending order. They are private.
+    users, values : int[pairs]
+        A number of the user and the place of the label, for each value of each user.
+    bound : Bound
+        A user has at most `l1` values. `linf` is 1, because a value counts once per user.
+    users_cut : int, optional
+        Number of users who lost values to the bound. It is private.
+
+    Examples
+    --------
+    >>> words = ["hut", "hut", "axe", "hut"]
+    >>> UnlistedValues.from_values("word", words, Bound(2), users=[1, 1, 2, 3]).counts
+    array([1, 2])
+    """
+
+    attribute: str
+    labels: np.ndarray = field(repr=False)
+    users: Int[np.ndarray, " pairs"] = field(repr=False)
+    values: Int[np.ndarray, " pairs"] = field(repr=False)
+    bound: Bound
+    users_cut: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bound, Bound) or self.bound.linf != 1:
+            need = "need a Bound whose linf is 1, for example Bound(10, 1): a value counts once per user"
+            raise not_allowed(self, "bound", need)
+        pairs = np.sort(self.users * len(self) + self.values)
+        are_different = bool((pairs[1:] > pairs[:-1]).all())
+        of_user = np.bincount(self.users).max(initial=0)
+        is_sorted = bool((self.labels[1:] > self.labels[:-1]).all())
+        if not (is_sorted and are_different) or of_user > self.bound.l1:
+            raise ValueError(
+                "UnlistedValues are not sorted, not different, or beyond the bound: use from_values"
+            )
+
+    @classmethod
+    def from_values(
+        cls,
+        attribute: str,
+        values: Any,
+        bound: Bound,
+        *,
+        users: Any = None,
+        user_type: str | None = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
+    ) -> UnlistedValues:
+        """Make them from rows in any order.
+
+        Parameters
+        ----------
+        attribute : str
+            Name of the column in a release.
+        values : sequence
+            A text per row, without missing ones.
+        bound : Bound
+            How many different values of each user stay, chosen at random. Without users it is Bound(1, 1),
+            because a row has one value.
+        users, user_type, rng, key
+            As in `SparseTable.from_keys`.
+
+        Returns
+        -------
+        UnlistedValues
+
+        Raises
+        ------
+        ValueError
+            If a value is missing, the bound is of another kind, or users do not fit.
+        """
+        texts = Unlisted().texts(pl.Series(attribute, values))
+        if texts.has_nulls():
+            raise ValueError(f"a value of {attribute!r} is missing: leave out its row")
+        owners = Users(np.arange(len(texts)))
+        if users is not None:
+            owners = users_of(users, user_type)
+        elif not isinstance(bound, Bound) or bound.l1 != 1:
+            need = "without users a row is a unit and has one value: need Bound(1, 1)"
+            raise ValueError(f"bound = {bound!r} is not allowed: {need}")
+        else:
+            refuse_cut_of_nobody(rng, key)
+        if len(owners.numbers) != len(texts):
+            raise ValueError(f"{len(texts)} values do not fit {len(owners.numbers)} users")
+        labels = texts.unique().sort()
+        places = texts.cast(pl.Enum(labels)).to_physical()
+        pairs = pl.DataFrame({"user": owners.numbers, "value": places}).unique()
+        # sorted so that a user's own values are in the order of their texts, whatever others have
+        pairs = pairs.sort("value", "user")
+        numbers = pairs["user"].to_numpy()
+        owners = owners._replace(numbers=numbers)
+        left = bounded_contributions(
+            owners, np.arange(len(pairs)), None, bound, cut_key(rng, key)
+        )
+        pairs = pairs[left.keys]
+        _, numbers = np.unique(pairs["user"].to_numpy(), return_inverse=True)
+        found, codes = np.unique(pairs["value"].to_numpy(), return_inverse=True)
+        return cls(
+            attribute,
+            sealed(labels.gather(found).to_numpy()),
+            sealed(numbers.astype(np.int64)),
+            sealed(codes.astype(np.int64)),
+            bound if users is None else bound.enforced(owners.who),
+            None if users is None else int(left.lost.sum()),
+        )
+
+    @classmethod
+    def read(
+        cls,
+        path: Any,
+        domain: UnlistedColumn | str | Path | Mapping[str, Any],
+        bound: Bound,
+        *,
+        user: str | None = None,
+        user_type: str | None = None,
+        rng: np.random.Generator | None = None,
+        key: bytes | None = None,
+        table: str | None = None,
+        progress: Progress | None = None,
+    ) -> UnlistedValues:
+        """Read a column of files or of a frame, as `SparseTable.read` takes them.
+
+        Parameters
+        ----------
+        path : path, several, or a frame
+            One row per value, or several rows.
+        domain : path, mapping or UnlistedColumn
+            A domain file with one attribute, or its content, for example {"word": {"labels": "unlisted"}}.
+        bound : Bound
+            As in `from_values`.
+        user : str, optional
+            Column that names the user of each row.
+        user_type, rng, key, table, progress
+            As in `SparseTable.read`.
+
+        Returns
+        -------
+        UnlistedValues
+
+        Raises
+        ------
+        ValueError
+            If a file cannot be read, a column is missing, or a value or user is missing. The message names
+            the row.
+        """
+        stated = domain if isinstance(domain, UnlistedColumn) else UnlistedColumn.of(domain)
+        column, rule = stated.column, stated.rule
+        people = None if user is None else UserNumbers(user, user_type)
+        columns = [column] if user is None else [column, user]
+        parts = [pl.Series(column, [], dtype=pl.String)]
+        users = [np.zeros(0, np.int64)]
+        for batch in row_batches(path, columns, table=table, progress=progress):
+            if people is not None and stated.missing_user == "drop":
+                batch = batch.where(people.present(batch.frame[user]))
+            texts = rule.texts(batch.frame[column])
+            if rule.missing == "refuse":
+                batch.refuse(texts.is_null(), column, "a value")
+            if people is not None:
+                users.append(row_users(batch, people)[texts.is_not_null().to_numpy()])
+            parts.append(texts.drop_nulls())
+        return cls.from_values(
+            stated.attribute,
+            pl.concat(parts),
+            bound,
+            users=None if people is None else people.users(np.concatenate(users)),
+            rng=rng,
+            key=key,
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def counts(self) -> Int[np.ndarray, " labels"]:
+        """Number of users who have each value."""
+        return np.bincount(self.values, minlength=len(self))
+
+    @property
+    def values_per_user(self) -> int:
+        """Largest number of values of one user, as the bound states it."""
+        return int(self.bound.l1)
+
+    @property
+    def values_of_owner(self) -> Int[np.ndarray, " pairs"]:
+        """For each value of each user, how many values that user has."""
+        return np.bincount(self.users)[self.users]

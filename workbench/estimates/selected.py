@@ -1,0 +1,108 @@
+"""Selected values of an attribute whose values nobody has listed, with noisy counts if these were bought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from workbench.compiled import pa, pd
+from workbench.estimates.estimate import Estimate
+from workbench.estimates.stored import refuse_unless
+from workbench.queries import Recipe, Workload
+from workbench.spaces import Domain
+from workbench.value import Int
+
+_REST = "any other value"
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedValues(Estimate):
+    """Selected values of one attribute, in ascending order.
+
+    `values` are their noisy counts, as many as there are labels, or none. `variance` is that of the
+    independent noise on each. The domain has one more label, for all values that were not selected. Nothing
+    is known of their counts.
+    """
+
+    attribute: str
+    labels: tuple[str, ...]
+    values: Int[np.ndarray, " counts"]
+    variance: float | None = None
+    kind: ClassVar[str] = "values"
+    contents: ClassVar[str] = "values"
+    arrays: ClassVar = ("values",)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The selected labels, and one for all others."""
+        rest = _REST
+        while rest in self.labels:
+            rest = f"({rest})"
+        labels = (*self.labels, rest)
+        return Domain((self.attribute,), (len(labels),), (labels,))
+
+    def __repr__(self) -> str:
+        return f"<SelectedValues of {self._attribute_names}: {len(self):,} values>"
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether noisy counts were bought."""
+        return self.variance is not None
+
+    rows_are_counts = has_counts
+
+    def _answer(self, workload: Recipe, error: bool) -> Any:
+        if not self.has_counts:
+            raise ValueError(f"{self!r} has no counts: none were paid for")
+        queries: Workload = workload.on(self.domain)
+        keys = np.arange(len(self))
+        answers = queries.sums(self.domain, keys, self.values)
+        selected = queries.sums(self.domain, keys, np.ones(len(self), np.int64))
+        is_known = queries.cells(self.domain) == selected
+        errors = np.sqrt(selected * float(self.variance or 0))
+        return answers, np.where(is_known, errors, np.nan)
+
+    def deviations(self) -> float:
+        """Return the standard deviation of the noise per count."""
+        return float(np.sqrt(self.variance)) if self.variance is not None else np.nan
+
+    @property
+    def why_unknown(self) -> str:
+        """Values that were not selected."""
+        return "nobody knows which other values there are, nor how many users have them"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the values as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per value, and its `noisy` count if it was bought.
+        """
+        frame = pd.DataFrame({self.attribute: list(self.labels)}, dtype=object)
+        return frame.assign(noisy=self.values) if self.has_counts else frame
+
+    def _columns(self) -> dict[str, Any]:
+        """The same table."""
+        columns: dict[str, Any] = {self.attribute: pa.array(self.labels, pa.large_string())}
+        return columns | ({"noisy": self.values} if self.has_counts else {})
+
+    @classmethod
+    def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
+        has_counts = fields["variance"] is not None
+        counts = table["noisy"].to_numpy() if has_counts else np.zeros(0, np.int64)
+        return {"labels": tuple(table[fields["attribute"]].to_pylist()), "values": counts}
+
+    def _check_rows(self) -> None:
+        is_sorted = all(a < b for a, b in pairwise(self.labels))
+        refuse_unless(is_sorted, "labels", "sorted ones, each once")
+        fits = len(self.values) == (len(self) if self.has_counts else 0)
+        refuse_unless(fits, "counts", "one per value, or none")
+        _ = self.domain  # a ValueError for labels that are no text

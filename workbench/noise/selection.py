@@ -1,0 +1,257 @@
+"""Which values are released that nobody has listed: exact coins, or noise on weights and a threshold.
+
+Only values that somebody has are visited, so that a value that appears tells that somebody has it. A
+unit that alone has a value shows it with probability at most δ in all.
+
+Source  Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022 (the optimal coins); Gopi, Gulhane, Kulkarni, Shen,
+        Shokouhi & Yekhanin, ICML 2020 (weights of 1/√t).
+Differs coins have exactly their probability. Weights are rounded down to 1/1024, and noise on them is a
+        discrete Gaussian, for whose tails the threshold holds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from fractions import Fraction
+from functools import lru_cache
+from hashlib import blake2b
+from math import erfc, expm1, isqrt, log1p
+from typing import Any
+
+import numpy as np
+
+from workbench.noise.additive import sampler
+from workbench.noise.arguments import decay, gaussian_rate
+from workbench.noise.law import GAUSSIAN, Law
+from workbench.noise.laws import accept
+from workbench.noise.source import Reads, Source
+from workbench.privacy import DP, ZCDP, Receipt
+from workbench.privacy.enclosures import Interval, exp_neg
+from workbench.randomness import Words
+from workbench.value import Bool, Int
+
+# Coins
+
+
+class OptimalChance:
+    """π(n), the largest probability with which a value of n units can be released.
+
+    With s = ε/m and D = δ/m, π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first
+    term is the smaller one as long as π(n−1) <= (1 − D)/(e^s + 1), hence for all n up to `last`, where
+    π(n) = D·(1 − e^−ns)/((1 − e^−s)·e^−(n−1)s). From there on 1 − π falls by e^−s a unit, and by D·e^−s.
+    """
+
+    def __init__(self, step: Fraction, share: Fraction):
+        self.step = step
+        self.share = share
+        small = min(step, share, Fraction(1))
+        self.guard = 64 + 4 * (1 / small).__ceil__().bit_length()  # what divisions may lose
+        high = 1
+        while self._rises(high):
+            high *= 2
+        self.last = bisect_left(range(1, high), True, key=lambda n: not self._rises(n))
+
+    def _rises(self, n: int) -> bool:
+        """Whether the first term is the smaller one at n units. They are never equal: e^s is transcendental."""
+        bits = 2 * self.guard
+        while True:
+            one, share = Interval.of(1, bits), Interval.of(self.share, bits)
+            down, power = exp_neg(self.step, bits), exp_neg((n - 1) * self.step, bits)
+            left = share * (one - power) * (one + down)
+            right = (one - share) * (one - down) * power
+            if left.hi <= right.lo or left.lo > right.hi:
+                return left.hi <= right.lo
+            bits *= 2
+
+    def __call__(self, n: int, bits: int) -> Interval:
+        """π(n) of n >= 1 units."""
+        work = bits + self.guard
+        one, share = Interval.of(1, work), Interval.of(self.share, work)
+        down = exp_neg(self.step, work)
+        risen = min(n, self.last)
+        chance = share * (one - exp_neg(risen * self.step, work))
+        chance = chance / ((one - down) * exp_neg((risen - 1) * self.step, work))
+        if n > self.last:
+            power = exp_neg((n - self.last) * self.step, work)
+            added = share * down * (one - power) / (one - down)
+            chance = one - (power * (one - chance) - added)  # a difference below 0 counts as 0
+        return Interval(chance.lo >> self.guard, -(-chance.hi >> self.guard), bits)
+
+    def floats(self, counts: Int[np.ndarray, " n"]) -> Any:
+        """π of each count, to within 2^-50."""
+        different, which = np.unique(counts, return_inverse=True)
+        chances = np.ones(len(different))
+        for i, n in enumerate(different.tolist()):
+            chance = self(n, 192)
+            if chance.lo == 1 << 192:  # so it is for all larger counts
+                break
+            chances[i] = min(1.0, float(chance))
+        return chances[which]
+
+
+optimal_chance = lru_cache(64)(OptimalChance)
+
+
+def select_values(
+    labels: np.ndarray,
+    counts: Int[np.ndarray, " n"],
+    *,
+    per_unit: int,
+    epsilon: float,
+    delta: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[np.ndarray, Receipt]:
+    """Release each value of n units with probability π(n), by exact coins: (ε, δ)-DP.
+
+    Parameters
+    ----------
+    labels : text[n], different values.
+    counts : int[n], how many units have each of them, at least 1.
+    per_unit : how many values one unit has at most.
+    epsilon, delta : what the choice costs.
+    rng : a seeded generator for choices that can be replayed, or None to publish.
+
+    Returns
+    -------
+    text[k]
+        The released values, in the order of `labels`.
+    Receipt
+        What they cost.
+
+    Raises
+    ------
+    ValueError
+        As `noise.decay`.
+    """
+    chance = optimal_chance(decay(per_unit, epsilon), Fraction(delta) / per_unit)
+    source = Source.of(rng)
+    reads = Reads((labels, counts), per_unit, distance=_counts_moved)
+    kept = source.choose(_tossed, labels, counts, chance, reads=reads)
+    return kept, source.receipt("values", epsilon, delta)
+
+
+def _tossed(
+    labels: np.ndarray, counts: np.ndarray, chance: OptimalChance, words: Words
+) -> np.ndarray:
+    """The values whose coins show heads."""
+    return labels[
+        accept(chance.floats(counts), lambda i, bits: chance(int(counts[i]), bits), words)
+    ]
+
+
+def _counts_moved(one: Any, other: Any) -> float:
+    """Σ |a − b| over all values."""
+    a, b = (dict(zip(*each, strict=True)) for each in (one, other))
+    return float(sum(abs(int(a.get(x, 0)) - int(b.get(x, 0))) for x in {*a, *b}))
+
+
+# Weights
+
+FULL_WEIGHT = 2**10  # steps of a unit with one value
+MOST_VALUES = FULL_WEIGHT**2  # of a unit, so that each still weighs a step
+_ABOVE = 1 + 2.0**-30  # more than floats can err in a failure
+
+
+def weight_of(values: int) -> int:
+    """What a unit of so many values adds to each: ⌊1024/√t⌋, so that all its squares add up to 1024²."""
+    return isqrt(MOST_VALUES // values)
+
+
+def weight_law(rho: float) -> Law:
+    """The noise on a weight."""
+    return Law(GAUSSIAN, gaussian_rate(MOST_VALUES, rho))
+
+
+@lru_cache(64)
+def weight_threshold(per_unit: int, rho: float, delta: float) -> tuple[int, float]:
+    """The smallest threshold T that new values of one unit provably reach with probability at most δ.
+
+    A unit of t new values shows one with probability 1 − (1 − Pr[w(t) + X >= T])^t. For the discrete Gaussian,
+    Pr[X >= x] <= Pr[N(0, σ²) >= x − 1] for x >= 1, because its terms fall, and add up to at least √(2πσ²)
+    (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25). That costs T one step.
+
+    Parameters
+    ----------
+    per_unit : how many values one unit has at most.
+    rho : what the noise costs.
+    delta : the failure that is allowed.
+
+    Returns
+    -------
+    int
+        T, in steps of 1/1024.
+    float
+        The probability of failure, rounded up.
+    """
+    most = {weight_of(t): t for t in range(1, per_unit + 1)}  # the most values of each weight
+    spread = (1 / float(gaussian_rate(MOST_VALUES, rho))) ** 0.5  # √2·σ
+
+    def failure(threshold: int) -> float:
+        tails = ((erfc((threshold - w - 1) / spread) / 2, t) for w, t in most.items())
+        return _ABOVE * max(-expm1(t * log1p(-tail)) for tail, t in tails)
+
+    step = FULL_WEIGHT
+    while failure(FULL_WEIGHT + step) > delta:
+        step *= 2
+    low = FULL_WEIGHT + 1
+    low += bisect_left(range(low, FULL_WEIGHT + step), True, key=lambda x: failure(x) <= delta)
+    return low, failure(low)
+
+
+def heavy_values(
+    labels: np.ndarray,
+    weights: Int[np.ndarray, " n"],
+    *,
+    per_unit: int,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    delta: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[np.ndarray, Receipt]:
+    """Release the values whose weight with Gaussian noise reaches a threshold.
+
+    It is δ-approximate ρ-zCDP. Of an ε it is (ε, δ)-DP: the noise is within (ε, δ/2), and the rest of δ is for
+    values that one unit alone has.
+
+    Parameters
+    ----------
+    labels : text[n], different values.
+    weights : int[n], Σ of `weight_of` over the units that have each.
+    per_unit : how many values one unit has at most.
+    epsilon, rho : what the noise costs, one of the two.
+    delta : what may fail.
+    rng : a seeded generator for noise that can be replayed, or None to publish.
+
+    Returns
+    -------
+    text[k]
+        The released values, in the order of `labels`.
+    Receipt
+        What they cost.
+
+    Raises
+    ------
+    ValueError
+        If a unit may have more than 2^20 values.
+    """
+    if per_unit > MOST_VALUES:
+        raise ValueError(
+            f"{per_unit} values per user are not allowed: need at most {MOST_VALUES}"
+        )
+    missed = delta if epsilon is None else delta / 2
+    paid = ZCDP(rho or 0.0) if epsilon is None else ZCDP.within(DP(epsilon, delta / 2))
+    threshold, spent = weight_threshold(per_unit, paid.rho, missed)
+    source = Source.of(rng)
+    noisy = np.array(weights, np.int64)
+    named = lambda: _hashes(labels)  # noqa: E731
+    source.add(sampler(weight_law(paid.rho)), noisy, moved=Fraction(MOST_VALUES), names=named)
+    kept: Bool[np.ndarray, " n"] = noisy >= threshold
+    if epsilon is None:
+        return labels[kept], source.zcdp_receipt("weights", paid.rho, spent)
+    return labels[kept], source.receipt("weights", epsilon, delta, rho=paid.rho)
+
+
+def _hashes(labels: np.ndarray) -> Any:
+    """A name of 64 bits for each value, the same in every table."""
+    digests = b"".join(blake2b(x.encode(), digest_size=8).digest() for x in labels)
+    return np.frombuffer(digests, np.uint64)

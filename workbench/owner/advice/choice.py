@@ -1,0 +1,94 @@
+"""A bound on the records of each person that the table itself chooses, for a price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import UserNumbers, counted_rows
+from workbench.mechanisms.chosen import rank_scores
+from workbench.privacy import Receipt
+from workbench.spaces import Domain
+from workbench.value import Int
+
+
+def records_of_people(
+    data: Any, domain: Domain, user: str, **how: Any
+) -> Int[np.ndarray, " people"]:
+    """Number of records of each person in a table, which is private.
+
+    Parameters
+    ----------
+    data : path, several, or a frame
+        As `SparseTable.read` takes it.
+    domain : Domain
+        Which cells there can be.
+    user : str
+        Column that names the user of each row.
+    how
+        `table` and `progress`, as in `SparseTable.read`.
+
+    Returns
+    -------
+    int64[people]
+    """
+    people = [np.zeros(0, np.int64)]
+    for rows in counted_rows(data, domain, users=UserNumbers(user), **how):
+        assert rows.users is not None  # a column names them
+        people.append(rows.users)
+    return np.unique(np.concatenate(people), return_counts=True)[1]
+
+
+def choose_bound(
+    records: Int[np.ndarray, " people"],
+    bounds: Sequence[int],
+    noise_per_record: float,
+    *,
+    epsilon: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[int, Receipt]:
+    """Choose a bound on the records of each person by the table itself, for a price.
+
+    The best bound leaves as many people beyond it as the noise on all cells grows by per record. The
+    exponential mechanism chooses one near it, by `rank_scores`.
+
+    Parameters
+    ----------
+    records : int[people]
+        Number of records of each person, which `records_of_people` reads.
+    bounds : sequence of int
+        Bounds to choose from, stated without looking at the table.
+    noise_per_record : float
+        Number of cells divided by the ε of the release.
+    epsilon : float
+        What the choice costs, in addition to the release.
+    rng : numpy Generator, optional
+        Seeded, for a choice that can be replayed.
+
+    Returns
+    -------
+    int
+        One of the bounds.
+    Receipt
+        What the choice cost.
+
+    Raises
+    ------
+    ValueError
+        If a bound is not an integer from 1, or ε is not positive.
+    """
+    refuse_bounds(bounds)
+    scores = rank_scores(records, bounds, noise_per_record)[None]
+    chosen, receipt = noise.exponential_mechanism(
+        scores, sensitivity=1, epsilon=epsilon, rng=rng
+    )
+    return bounds[int(chosen[0])], receipt
+
+
+def refuse_bounds(bounds: Sequence[int]) -> None:
+    """A ValueError unless all bounds are integers from 1."""
+    if not bounds or any(isinstance(b, bool) or b != int(b) or b < 1 for b in bounds):
+        raise ValueError(f"bounds = {bounds!r} are not allowed: need integers from 1")
