@@ -304,7 +304,9 @@ def test_several_rows_are_one_booking(path):
 
 
 @pytest.mark.parametrize(
-    "cls", [c for c in mechanisms.ALL if c.accepts_dp], ids=lambda c: c.__name__
+    "cls",
+    [c for c in mechanisms.ALL if c.accepts_dp and not c.idealised],
+    ids=lambda c: c.__name__,
 )
 def test_receipts_cost_exactly_no_more_than_the_budget(path, cls):
     """Else a release would be withheld after it was paid for."""

@@ -17,6 +17,7 @@ _FILES = {
     "queries": "LaplaceQueries GaussianQueries",
     "sketches": "CountSketch ALP",
     "smoothing": "FPA GS",
+    "sparse": "ItemBlanket GaussianSparseHistogram MisraGries CorrelatedGaussianSparseHistogram",
     "straw_men": "UniformSampling Laborious",
     "summaries": "HighPassFilter ThresholdSampling PrioritySampling StabilityHistogram",
 }

@@ -21,6 +21,10 @@ Choice of cells, nodes or candidates
     `noisy_threshold`           which counts reach a threshold after noise, zeros included
     `stability_histogram`       noise on non-empty cells only, above a threshold that is high enough
     `stability_threshold`       for δ to cover newly filled cells
+    `gaussian_sparse_histogram` the same with Gaussian noise and its exact δ
+    `misra_gries`               noisy counters of a sketch above such a threshold
+    `correlated_gaussian`       Gaussian noise that shares one draw, for a public bound on non-empty cells
+    `item_blanket`              a fixed number of cells, of which random ones hide the others
     `exponential_mechanism`     one candidate per row, with a probability that grows with its score
     `dirichlet_multinomial`     synthetic records from counts and a prior, at a price that the caller proves
 
@@ -49,6 +53,8 @@ from workbench.noise.additive import (
     variance,
 )
 from workbench.noise.arguments import decay
+from workbench.noise.blanket import item_blanket
+from workbench.noise.correlated import CorrelatedNoise, correlated_gaussian, correlated_noise
 from workbench.noise.discrete_gaussian import (
     GaussianBlock,
     gaussian,
@@ -56,12 +62,14 @@ from workbench.noise.discrete_gaussian import (
     l2_of_sum,
 )
 from workbench.noise.exponential import dirichlet_multinomial, exponential_mechanism
+from workbench.noise.gaussian_sparse import SparseNoise, gaussian_sparse_histogram, sparse_noise
 from workbench.noise.measurement import (
     priority_sample,
     priority_sample_public,
     threshold_sample,
     threshold_sample_public,
 )
+from workbench.noise.misra_gries import misra_gries, misra_gries_threshold
 from workbench.noise.parts import MAX_RELEASED_CELLS, Block, check_size
 from workbench.noise.response import alp_projection, randomised_response
 from workbench.noise.source import (

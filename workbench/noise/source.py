@@ -320,11 +320,14 @@ def uniform_keys(
     int64[count]
         Different keys, sorted.
     """
-    words = Source.of(rng).public_words
-    keys = np.empty(0, np.int64)
+    return distinct_ranks(count, size, Source.of(rng).public_words)
+
+
+def distinct_ranks(count: int, size: int, words: Words) -> Int[np.ndarray, " count"]:
+    """A uniform sample of `count` different numbers below `size`, sorted."""
     if 2 * count > size:
-        left_out = uniform_keys(size - count, size, rng=rng) if count < size else keys
-        return np.delete(np.arange(size), left_out)
+        return np.delete(np.arange(size), distinct_ranks(size - count, size, words))
+    keys = np.empty(0, np.int64)
     while len(keys) < count:
         drawn = words(2 * count)
         drawn = drawn[drawn < 2**64 // size * size] % np.uint64(size)  # each key equally often

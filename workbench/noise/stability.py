@@ -13,6 +13,7 @@ place of
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -403,6 +404,18 @@ def _guess(law: Law, delta: float, bound: Bound) -> int:
     return max(1, int(bound.linf + deviation * quantile))
 
 
+def first_sufficient(suffices: Callable[[int], bool], guess: int) -> int:
+    """The smallest integer >= 1 that suffices, where all above it do, and some guess is near."""
+    low, high = 0, guess
+    step = max(1, high >> 10)
+    while not suffices(high):
+        low, high, step = high, high + step, 2 * step
+    while high - step > low and suffices(high - step):
+        high, step = high - step, 2 * step
+    low = max(low, high - step) + 1
+    return low + bisect_left(range(low, high), True, key=suffices)
+
+
 @lru_cache(256)
 def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float]:
     """Return the smallest threshold T >= 1 that fails with probability at most δ, and this probability,
@@ -428,14 +441,7 @@ def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float
     def suffices(threshold: int) -> bool:
         return failure_if_allowed(threshold) is not None
 
-    low, high = 0, _guess(law, delta, bound)
-    step = max(1, high >> 10)
-    while not suffices(high):
-        low, high, step = high, high + step, 2 * step
-    while high - step > low and suffices(high - step):
-        high, step = high - step, 2 * step
-    low = max(low, high - step) + 1
-    threshold = low + bisect_left(range(low, high), True, key=suffices)
+    threshold = first_sufficient(suffices, _guess(law, delta, bound))
     spent = failure_if_allowed(threshold)
     assert spent is not None
     rounded = float(spent)

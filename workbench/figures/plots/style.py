@@ -331,6 +331,10 @@ SUMMARIES = {  # series in words: colour, marker
     "stability histogram": ("#332288", "p"),
     "Dirichlet synthesis": ("#AA4499", "h"),
     "lean synthesis": ("#661100", "H"),
+    "item blanket": ("#117733", "<"),
+    "Misra–Gries": ("#44AA99", ">"),
+    "Gaussian sparse histogram": ("#88CCEE", "8"),
+    "correlated Gaussian sparse histogram": ("#DDCC77", "."),
 }
 
 HISTOGRAMS = {  # of Hay et al., never beside the above: the same looks serve again

@@ -8,16 +8,32 @@ are fixed. A release holds them, or nothing is claimed to follow from their secr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count
+from functools import reduce
+from itertools import combinations, count
+from math import ceil
+from statistics import NormalDist
 from typing import Any, NoReturn
 
 import numpy as np
 
 from workbench.noise import hashes, response
 from workbench.noise.empty_cells import GaussianCell
+from workbench.noise.laws import two_sided
+from workbench.noise.misra_gries import sketch
 from workbench.noise.parts import EmptyKeys
 from workbench.noise.source import Source
-from workbench.owner.audit.cuts import Call, Cuts, NotEnumerable, chances_of_parts, kept
+from workbench.owner.audit.cuts import (
+    MOST_RUNS,
+    Call,
+    Cuts,
+    NotEnumerable,
+    between,
+    chances_of_parts,
+    kept,
+    upper_tail,
+)
+
+_FAR = 12  # parts above a threshold that are told apart
 
 
 class Enumeration(Source):
@@ -206,6 +222,56 @@ class Enumeration(Source):
         if outcomes is None:
             raise NotEnumerable(f"it chooses by {draw.__name__}, which is not enumerated")
         return outcomes(*arguments)
+
+    def _draw_blanket(
+        self, keys: Any, counts: Any, cells: int, size: int, threshold: int, rate: Any
+    ) -> Any:
+        """Which non-empty cells are kept, then which set of others fills up the release."""
+        odds = [upper_tail(threshold - x, float(rate)) for x in counts.tolist()]
+        kept = [x for x, p in zip(keys.tolist(), odds, strict=True) if self.one_of([1 - p, p])]
+        others = [x for x in range(cells) if x not in kept]
+        sets = [*combinations(others, size - len(kept))]
+        drawn = sets[self.one_of([1 / len(sets)] * len(sets))]
+        return np.array(sorted([*kept, *drawn]), np.int64)
+
+    def _draw_misra_gries(
+        self, keys: Any, counts: Any, size: int, threshold: int, rate: Any
+    ) -> Any:
+        kept, counters = sketch(keys, counts, size)
+        law, decay = two_sided(rate), float(rate)
+        lowest = range(threshold, threshold + _FAR)
+        far = range(-ceil(40 / decay), ceil(40 / decay) + 1)
+        shared = {x: between(x, x + 1, decay) for x in far}
+        return self._shown(
+            kept, counters, lowest, shared, lambda x: chances_of_parts(law, x, lowest)
+        )
+
+    def _draw_correlated(
+        self, keys: Any, counts: Any, shared: float, own: float, threshold: float
+    ) -> Any:
+        lowest = [threshold, *np.rint(threshold + own / 4 * np.arange(1, _FAR)).tolist()]
+        grid = np.linspace(-8, 8, 401)
+        density = np.exp(-(grid**2) / 2)
+        chances = dict(zip(shared * grid, density / density.sum(), strict=True))
+
+        def parts(x: float) -> Any:
+            above = [NormalDist().cdf((x - low) / own) for low in lowest]
+            return -np.diff([1.0, *above, 0.0])
+
+        return self._shown(keys, counts, np.rint(lowest).astype(np.int64), chances, parts)
+
+    def _shown(self, keys: Any, exact: Any, lowest: Any, shared: Any, parts: Any) -> Any:
+        """Which values reach the first of some cuts, and which cut, summed over a draw that all share."""
+        if (_FAR + 1) ** len(keys) > MOST_RUNS:
+            raise NotEnumerable("it has more values than can be enumerated")
+        ways = np.zeros((_FAR + 1,) * len(keys))
+        for draw, chance in shared.items():
+            odds = [parts(x + draw) for x in exact.tolist()]
+            ways += chance * reduce(np.multiply.outer, odds, 1.0)
+        place = self.one_of(ways.ravel().tolist())
+        chosen = np.array(np.unravel_index(place, ways.shape), np.int64)
+        shown = chosen > 0
+        return keys[shown], np.array(lowest)[chosen[shown] - 1]
 
     def _sample_candidates(self, scores: Any, available: Any, decay: Any) -> Any:
         chosen = np.empty(len(scores), np.int64)

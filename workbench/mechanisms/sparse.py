@@ -1,0 +1,304 @@
+"""Rivals of sparse summaries: item blanket, Gaussian sparse histograms and Misra–Gries sketch."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from workbench import noise
+from workbench.data import Bound, SparseTable
+from workbench.estimates import Summary
+from workbench.estimates.release import Release
+from workbench.mechanisms.protocol import (
+    Mechanism,
+    approximate_budget,
+    private_bound,
+    pure_budget,
+    split_epsilon,
+)
+from workbench.privacy import DP
+from workbench.value import not_allowed, parameter, value
+
+# Item blanket
+
+
+def nonempty_field() -> Any:
+    """The field of a mechanism whose guarantee is about tables of few non-empty cells."""
+    doc = (
+        "public bound on the number of non-empty cells, for every table that the data could be"
+    )
+    return parameter(low=1, high=2**53, integer=True, unit="cells", doc=doc)
+
+
+def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
+    """A ValueError for a table beyond the bound, which does not say by how much."""
+    if len(table) > mechanism.nonempty:
+        why = (
+            "the table has more non-empty cells; need a bound that holds, from public knowledge"
+        )
+        raise not_allowed(mechanism, "nonempty", why)
+
+
+@value
+class ItemBlanket(Mechanism):
+    """Release a fixed number of noisy cells, of which random ones hide the non-empty ones.
+
+    Non-empty cells whose noisy count reaches a threshold are released, and random cells up to `size`. All
+    released cells get fresh noise.
+
+    Guarantee  ε-DP per unit, between tables of at most `nonempty` non-empty cells: one share of ε for the
+               choice of cells, the rest for their counts. For replacing a unit it is 2ε-DP.
+    Assumes    the table's bound, and that no table that the data could be has more than `nonempty`
+               non-empty cells. A table that has more is refused, so the bound must come from public knowledge.
+    Source     ours, after Kerschbaum, Lee & Wu, 2025, the private item blanket.
+    Differs    Their target length, threshold, budget split and sampler are not used. We proved ours (see
+               docs/proofs.toml) and checked it by enumeration.
+    Cost       time and memory O(non-empty cells + released cells), for a domain of any size.
+    """
+
+    budget: DP = pure_budget(refused="the random cells hide a cell by a ratio of probabilities")
+    nonempty: int = nonempty_field()
+    size: int = parameter(
+        low=1,
+        high=noise.MAX_RELEASED_CELLS,
+        integer=True,
+        unit="cells",
+        doc="number of cells to release, at least `nonempty`; twice as many lower the threshold",
+    )
+    choice_share: float = parameter(
+        0.5, 0.01, 0.99, doc="share of ε for the choice of cells; the rest is for their counts"
+    )
+    cite = "kerschbaum2025"
+    title = "item blanket"
+    series = "item blanket"
+    fixed_price = True
+    converges = False  # a cell of one count is never sure to be released, at any ε
+
+    def __post_init__(self) -> None:
+        if self.size < self.nonempty:
+            need = f"need at least nonempty = {self.nonempty}, so that all of them fit"
+            raise not_allowed(self, "size", need)
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release `size` cells, or the whole domain if it is smaller."""
+        bound = private_bound(table)
+        refuse_more_cells(self, table)
+        cells = table.domain.size
+        share = Fraction(self.choice_share)
+        choice, rest = split_epsilon(self.budget.epsilon, [share, 1 - share])
+        keys, chosen = noise.item_blanket(
+            table.keys,
+            table.counts,
+            cells,
+            nonempty=min(self.nonempty, cells),
+            size=min(self.size, cells),
+            l1=bound.l1,
+            epsilon=choice,
+            rng=rng,
+        )
+        counts = np.zeros(len(keys), np.int64)
+        _, where, among = np.intersect1d(
+            keys, table.keys, assume_unique=True, return_indices=True
+        )
+        counts[where] = table.counts[among]
+        noisy, measured = noise.geometric(
+            counts, l1=bound.l1, linf=bound.linf, epsilon=rest, rng=rng
+        )
+        # without a law: an absent cell had no noise, and is absent by the threshold or by chance
+        summary = Summary(table.domain, keys, noisy, None)
+        return Release(summary, (chosen, measured), self, bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """At most a thousand non-empty cells, and twice as many released."""
+        return cls(budget, nonempty=1000, size=2000)
+
+
+# Gaussian sparse histogram
+
+
+@value
+class GaussianSparseHistogram(Mechanism):
+    """Release non-empty cells above a threshold, with Gaussian noise of the exact δ.
+
+    Guarantee  (ε, δ)-DP per unit. An empty cell is never released. For replacing a unit it is
+               (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    the table's bound. A unit changes at most l0 counts, each by at most linf.
+    Source     Wilkins, Kifer, Zhang & Karrer, 2024, the exact privacy analysis of the Gaussian sparse
+               histogram mechanism.
+    Differs    Noise is discrete, and δ is recomputed for it (`noise.gaussian_sparse` has the proof). The
+               standard deviation is the least for which δ suffices without a threshold, and the threshold the
+               smallest then. A unit's l1 limits only how many counts it changes. δ has to be above 10⁻²⁰⁰.
+    Cost       time and memory O(non-empty cells), for a domain of any size, and O(l0) to choose the noise.
+    """
+
+    budget: DP = approximate_budget(
+        refused="its exact δ is about one ε (for a rho take StabilityHistogram)"
+    )
+    cite = "wilkins2024"
+    title = "Gaussian sparse histogram"
+    series = "Gaussian sparse histogram"
+    fixed_price = True
+    spends_delta = True
+    converges = False  # a cell that one unit could fill stays out, at any ε
+
+    def threshold(self, bound: Bound) -> int:
+        """T, the smallest noisy count that is released."""
+        return self._noise(bound).threshold
+
+    def deviation(self, bound: Bound) -> float:
+        """σ, the standard deviation of the noise in counts."""
+        return self._noise(bound).deviation
+
+    def _noise(self, bound: Bound) -> noise.SparseNoise:
+        return noise.sparse_noise(bound, float(self.budget.epsilon), float(self.budget.delta))
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the cells that reach the threshold."""
+        bound = private_bound(table)
+        keys, noisy, threshold, receipt = noise.gaussian_sparse_histogram(
+            table.keys,
+            table.counts,
+            bound,
+            epsilon=self.budget.epsilon,
+            delta=self.budget.delta,
+            rng=rng,
+        )
+        # without a law: what holds for noise on every cell does not hold here
+        summary = Summary(table.domain, keys, noisy, None, threshold, sides=1)
+        return Release(summary, (receipt,), self, bound)
+
+
+# Misra–Gries
+
+
+@value
+class MisraGries(Mechanism):
+    """Release noisy counters of a Misra–Gries sketch that reach a threshold.
+
+    The sketch has `size` counters, and undercounts a cell of n records by at most n/(size + 1).
+
+    Guarantee  (ε, δ)-DP per unit, with noise that does not grow with `size`. For replacing a unit it is
+               (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    the table's bound. The stream is the records in order of their cells, which depends on the
+               table alone, so that one record less is one element less.
+    Source     Lebeda & Tětek, PODS 2023, with their threshold 1 + 2·ln(3/δ)/ε.
+    Differs    Noise is geometric, and δ is recomputed for it (`noise.misra_gries`). The threshold is rounded
+               up. `rule` = "derived" takes the smallest one whose δ suffices, which is ours. A unit of l1
+               records is removed record by record. Dummies are no keys of the domain.
+    Cost       time O(non-empty cells · log(size)), and memory O(size) beside the table, for a domain of any
+               size.
+    """
+
+    budget: DP = approximate_budget(refused="one draw is shared by all counters")
+    size: int = parameter(
+        low=1, high=2**24, integer=True, unit="counters", doc="number of counters of the sketch"
+    )
+    rule: str = parameter(
+        "published",
+        choices=("published", "derived"),
+        doc="threshold of the paper, or the smaller one that we derived",
+    )
+    cite = "lebeda2023"
+    title = "private Misra–Gries"
+    fixed_price = True
+    spends_delta = True
+    converges = False  # a cell that one unit could fill stays out, at any ε
+
+    @property
+    def series(self) -> str:
+        """Its name in figures."""
+        derived = ", derived threshold" if self.rule == "derived" else ""
+        return f"Misra–Gries{derived}"
+
+    def threshold(self, bound: Bound) -> int:
+        """τ, the smallest noisy counter that is released."""
+        budget = self.budget
+        return noise.misra_gries_threshold(
+            bound.l1, float(budget.epsilon), float(budget.delta), self.rule
+        )[0]
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the counters that reach the threshold."""
+        bound = private_bound(table)
+        keys, noisy, threshold, receipt = noise.misra_gries(
+            table.keys,
+            table.counts,
+            self.size,
+            l1=bound.l1,
+            epsilon=self.budget.epsilon,
+            delta=self.budget.delta,
+            rule=self.rule,
+            rng=rng,
+        )
+        # without a law: a counter is below its cell by an amount that is not released
+        summary = Summary(table.domain, keys, noisy, None, threshold, sides=1)
+        return Release(summary, (receipt,), self, bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """A hundred counters."""
+        return cls(budget, size=100)
+
+
+# Correlated Gaussian sparse histogram
+
+
+@value
+class CorrelatedGaussianSparseHistogram(Mechanism):
+    """Release non-empty cells above a threshold, with Gaussian noise of which one draw is shared.
+
+    A unit may change every non-empty cell, and the standard deviation is about half of what independent
+    noise needs then.
+
+    Guarantee  (ε, δ)-DP per unit, between tables of at most `nonempty` non-empty cells. For replacing a
+               unit it is (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    the table's bound, of which linf alone decides, and that no table that the data could be has
+               more than `nonempty` non-empty cells. A table that has more is refused.
+    Source     after Lebeda & Retschmeier, FORC 2025, for a public bound on sparsity.
+    Differs    Half of δ pays for the noise and half for the cells that one unit fills, with our proof
+               (`noise.correlated`). Noise is drawn in floats, so releases are idealised and cannot be saved.
+               Values are rounded to integers.
+    Cost       time and memory O(non-empty cells), for a domain of any size.
+    """
+
+    budget: DP = approximate_budget(refused="half of its delta pays for the noise")
+    nonempty: int = nonempty_field()
+    cite = "lebeda2025"
+    title = "correlated Gaussian sparse histogram"
+    series = "correlated Gaussian sparse histogram"
+    fixed_price = True
+    spends_delta = True
+    idealised = True
+    converges = False  # a cell that one unit could fill stays out, at any ε
+
+    def threshold(self, bound: Bound) -> float:
+        """τ, the smallest noisy count that is released."""
+        budget = self.budget
+        return noise.correlated_noise(
+            self.nonempty, float(bound.linf), float(budget.epsilon), float(budget.delta)
+        ).threshold
+
+    def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
+        """Release the cells that reach the threshold."""
+        bound = private_bound(table)
+        refuse_more_cells(self, table)
+        keys, noisy, threshold, receipt = noise.correlated_gaussian(
+            table.keys,
+            table.counts,
+            bound,
+            nonempty=self.nonempty,
+            epsilon=self.budget.epsilon,
+            delta=self.budget.delta,
+            rng=rng,
+        )
+        # without a law: the errors of cells are not independent
+        summary = Summary(table.domain, keys, noisy, None, threshold, sides=1)
+        return Release(summary, (receipt,), self, bound)
+
+    @classmethod
+    def example(cls, budget: DP) -> Self:
+        """At most a thousand non-empty cells."""
+        return cls(budget, nonempty=1000)

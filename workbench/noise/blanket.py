@@ -1,0 +1,130 @@
+"""Which cells an item blanket releases: likely ones of those that are not empty, and random others.
+
+A non-empty cell is kept if its noisy count reaches a threshold, and uniformly chosen cells outside those
+kept fill the release up to a fixed size. A cell of one count is kept so seldom that the random cells hide
+whether it is there.
+
+Source  ours, after Kerschbaum, Lee & Wu, 2025, the private item blanket.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from workbench.noise.arguments import check_counts, decay
+from workbench.noise.laws import two_sided
+from workbench.noise.parts import check_size
+from workbench.noise.source import Reads, Source, distinct_ranks
+from workbench.privacy import Receipt
+from workbench.privacy.enclosures import Interval
+from workbench.randomness import Words
+from workbench.value import Int, sealed
+
+_BITS = 320  # decays are at least 2^-36, and domains at most 2^63
+
+
+@lru_cache(256)
+def blanket_threshold(rate: Fraction, cells: int, nonempty: int, size: int) -> int:
+    """The smallest τ >= 1 at which the random cells hide one cell of one count.
+
+    With α = exp(−rate) such a cell is kept with probability q = α^(τ−1)/(1+α). It has to be at most 1 − α,
+    and at most (1/α − 1)·(size − nonempty + 1)/(cells − size).
+
+    Parameters
+    ----------
+    rate : decay of the noise for one count.
+    cells : size of the domain.
+    nonempty : public bound on the number of non-empty cells.
+    size : number of released cells, at least `nonempty` and at most `cells`.
+
+    Returns
+    -------
+    int
+        τ, in counts.
+    """
+    alpha = two_sided(rate).alpha(_BITS)
+    gap = (Interval.of(1, _BITS) - alpha * alpha).below
+
+    def suffices(tau: int) -> bool:
+        kept = alpha ** (tau - 1)
+        hidden = (kept * alpha).above * (cells - size) <= gap * (size - nonempty + 1)
+        return hidden and kept.above <= gap
+
+    high = 1
+    while not suffices(high):
+        high *= 2
+    low = high // 2 + 1
+    return low + bisect_left(range(low, high), True, key=suffices)
+
+
+def item_blanket(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    cells: int,
+    *,
+    nonempty: int,
+    size: int,
+    l1: float,
+    epsilon: float,
+    rng: np.random.Generator | None = None,
+) -> tuple[Int[np.ndarray, " size"], Receipt]:
+    """Choose exactly `size` cells: likely ones of those that are not empty, and random others.
+
+    The choice is ε-DP between tables of at most `nonempty` non-empty cells (docs/proofs.toml).
+
+    Parameters
+    ----------
+    keys : int64[n], the non-empty cells, sorted.
+    counts : int[n], their counts.
+    cells : size of the domain.
+    nonempty : public bound on n, which the caller has checked.
+    size : number of cells to choose, at least `nonempty` and at most `cells`.
+    l1 : how far one unit moves all counts together.
+    epsilon : what the choice costs.
+    rng : a seeded generator for a choice that can be replayed, or None to publish.
+
+    Returns
+    -------
+    int64[size]
+        Different keys, sorted.
+    Receipt
+        What the choice costs.
+
+    Raises
+    ------
+    ValueError
+        As `noise.decay`, or if `size` is too large to hold.
+    """
+    check_counts(counts)
+    check_size(cells, size)
+    rate = decay(l1, epsilon)
+    threshold = blanket_threshold(rate, cells, nonempty, size)
+    source = Source.of(rng)
+    reads = Reads(counts, l1, keys)
+    chosen = source.choose(
+        draw_blanket, keys, counts, cells, size, threshold, rate, reads=reads
+    )
+    return sealed(chosen), source.receipt("item blanket", epsilon)
+
+
+def draw_blanket(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    cells: int,
+    size: int,
+    threshold: int,
+    rate: Fraction,
+    words: Words,
+) -> Int[np.ndarray, " size"]:
+    """Non-empty cells whose noisy count reaches the threshold, and uniformly chosen others."""
+    noisy = np.array(counts, np.int64)
+    two_sided(rate).add(noisy, words)
+    kept = keys[noisy >= threshold]
+    ranks = distinct_ranks(size - len(kept), cells - len(kept), words)
+    others_before = kept - np.arange(len(kept))
+    others = ranks + np.searchsorted(others_before, ranks, side="right")
+    return np.sort(np.concatenate([kept, others]))

@@ -1,0 +1,175 @@
+"""Private Misra–Gries: noise on a sketch of few counters, and a threshold.
+
+Without one element of the stream, a sketch either has one counter less by one, or every counter more by
+one (a missing key counts 0). At most two keys then stand in one sketch alone, with counts of at most 1. One
+draw of noise is shared by all counters and hides the second case, and one on each counter hides the first.
+The releases also differ if one of at most four keys of count 0 reaches the threshold τ. With geometric noise
+G of decay ε that costs δ = 4·e^ε·Pr[G₁ + G₂ >= τ], where Pr[G₁ + G₂ >= t] is
+
+    α^t/(1+α)²·((t+1)·(1−α) + α + 2α²/(1+α)), α = e^−ε, t >= 0.
+
+A unit of l elements is removed one by one, at ε/l each, and the δ of the j-th counts e^((j−1)·ε/l) times.
+
+Source  Lebeda & Tětek, PODS 2023; the price for geometric noise is ours. That the sketches differ so is
+        their lemma, which tests/mechanisms/test_sparse.py also enumerates.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from heapq import heapreplace
+from math import ceil, expm1, frexp, log
+
+import numpy as np
+
+from workbench.noise.arguments import check_counts, decay
+from workbench.noise.laws import two_sided
+from workbench.noise.source import Reads, Source
+from workbench.noise.stability import first_sufficient
+from workbench.privacy import Receipt
+from workbench.privacy.enclosures import Interval, round_up
+from workbench.randomness import Words
+from workbench.value import Int, sealed
+
+
+def misra_gries_delta(rate: Fraction, elements: int, threshold: int, bits: int) -> Fraction:
+    """The δ of a unit of so many elements, at noise of decay `rate`, rounded up.
+
+    Parameters
+    ----------
+    rate : decay of the noise for one element.
+    elements : largest number of elements of one unit.
+    threshold : τ, at least `elements`.
+    bits : precision.
+
+    Returns
+    -------
+    Fraction
+        Σ_{j=1}^{l} e^(j·rate) times 4·Pr[G₁ + G₂ >= τ].
+    """
+    one = Interval.of(1, bits)
+    alpha = two_sided(rate).alpha(bits)
+    rest = one - alpha
+    both = alpha * alpha
+    inner = Interval.of(threshold + 1, bits) * rest + alpha + (both + both) / (one + alpha)
+    price = inner / ((one + alpha) * (one + alpha)) * (one - alpha**elements) / rest
+    return 4 * (price * alpha ** (threshold - elements)).above
+
+
+@lru_cache(256)
+def misra_gries_threshold(
+    l1: float, epsilon: float, delta: float, rule: str
+) -> tuple[int, float]:
+    """The integer threshold τ, and the δ that is really spent.
+
+    Parameters
+    ----------
+    l1 : how many elements one unit adds at most.
+    epsilon, delta : what the release may cost.
+    rule : "derived" for the smallest τ whose δ suffices; "published" for 1 + 2·ln(3/δ)/ε, rounded up, of
+        Lebeda & Tětek, or the derived one where that is larger.
+
+    Returns
+    -------
+    int, float
+        τ in counts, and δ rounded up.
+    """
+    rate = decay(l1, epsilon)
+    elements = int(l1)
+    bits = 256 - frexp(delta)[1]
+    exact = Fraction(delta)
+
+    def suffices(threshold: int) -> bool:
+        reaches = threshold >= elements
+        return reaches and misra_gries_delta(rate, elements, threshold, bits) <= exact
+
+    step = min(float(rate), 700.0)
+    of_one = delta * expm1(step) / expm1(min(step * elements, 700.0))
+    published = ceil(1 + 2 * log(3 / of_one) / step)
+    threshold = first_sufficient(suffices, max(elements, published))
+    if rule == "published":
+        threshold = max(threshold, published)
+    return threshold, round_up(misra_gries_delta(rate, elements, threshold, bits))
+
+
+def misra_gries(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    size: int,
+    *,
+    l1: float,
+    epsilon: float,
+    delta: float,
+    rule: str,
+    rng: np.random.Generator | None = None,
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
+    """Sketch the elements in order of their cells, and release noisy counters that reach a threshold.
+
+    Parameters
+    ----------
+    keys : int64[n], the non-empty cells, sorted.
+    counts : int[n], how many elements each has.
+    size : number of counters.
+    l1, epsilon, delta, rule : as for `misra_gries_threshold`.
+    rng : a seeded generator for noise that can be replayed, or None to publish.
+
+    Returns
+    -------
+    int64[k], int64[k], int
+        Keys, noisy counters and the threshold.
+    Receipt
+        With the δ that is really spent.
+
+    Raises
+    ------
+    ValueError
+        As `noise.decay`.
+    """
+    check_counts(counts)
+    threshold, spent = misra_gries_threshold(l1, float(epsilon), float(delta), rule)
+    source = Source.of(rng)
+    reads = Reads(counts, l1, keys)
+    rate = decay(l1, epsilon)
+    arguments = keys, counts, size, threshold, rate
+    kept, noisy = source.choose(draw_misra_gries, *arguments, reads=reads)
+    receipt = source.receipt("Misra–Gries", epsilon, spent)
+    return sealed(kept), sealed(noisy), threshold, receipt
+
+
+def sketch(
+    keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], size: int
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    """The keys and counters of the stream that lists each cell as often as it counts, in order.
+
+    A key occurs in one run. The run lowers all counters until one is 0, and what is left of it replaces the
+    smallest such key. Counters are held relative to `lowered`, so that they can be lowered at once. Keys
+    below 0 are dummies, which precede all others.
+    """
+    heap = [(0, key) for key in range(-size, 0)]
+    lowered = 0
+    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+        down = min(count, heap[0][0] - lowered)
+        lowered += down
+        if count > down:
+            heapreplace(heap, (lowered + count - down, key))
+    real = sorted((key, value - lowered) for value, key in heap if key >= 0)
+    columns = np.array(real, np.int64).reshape(-1, 2).T
+    return columns[0], columns[1]
+
+
+def draw_misra_gries(
+    keys: Int[np.ndarray, " n"],
+    counts: Int[np.ndarray, " n"],
+    size: int,
+    threshold: int,
+    rate: Fraction,
+    words: Words,
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    """The sketch's keys and noisy counters that reach the threshold."""
+    kept, counters = sketch(keys, counts, size)
+    noise = np.zeros(1 + len(kept), np.int64)
+    two_sided(rate).add(noise, words)
+    noisy = counters + noise[0] + noise[1:]
+    reached = noisy >= threshold
+    return kept[reached], noisy[reached]
