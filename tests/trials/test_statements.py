@@ -329,13 +329,13 @@ def test_the_statement_that_is_furthest_from_holding_decides_a_finding():
         return claims.PaperFinding("So.", ids, "any data", "the file").outcome(verdicts)
 
     assert outcome("a") == "reproduces"
-    assert outcome("a", "b", "c") == "reproduces for some values of θ (70)"
+    assert outcome("a", "b", "c") == "reproduces for some values: θ = 70"
     assert outcome("a", "b", "d") == "needs more runs"
     assert outcome("d", "e") == "needs data: the file"
     assert outcome("a", "e", "f") == "does not reproduce"
     assert outcome("z") == outcome("a", "z") == "not judged"
     assert outcome("a", "f", "z") == "does not reproduce"
     verdicts.loc[1, "by_value"] = "ε: total ✗, each, and popularity ✓"
-    assert outcome("b") == "reproduces for some values of ε (each, and popularity)"
+    assert outcome("b") == "reproduces for some values: ε = each, and popularity"
     verdicts.loc[0, "mark"] = claims.BY_DEFINITION
     assert list(claims.count_outcomes(verdicts).values()) == [0, 2, 1, 1, 1, 1]

@@ -535,15 +535,17 @@ def _by_outcome(lines: Iterable[Line]) -> list[Line]:
 
 
 def _by_value(line: Line) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The rows of a table of outcomes: of two parameters a matrix, else one row."""
-    values = dict(line.values)
+    """The rows of a table of outcomes: a matrix of two parameters, else one row."""
+    tuples = line.swept.startswith("(")
+    between = ", " if tuples else " "
+    values = {value[1:-1] if tuples else value: kind for value, kind in line.values}
     if line.swept.count(", ") == 1:
         for split in (str.split, str.rsplit):
-            parts = [split(value, " ", 1) for value in values]
+            parts = [split(value, between, 1) for value in values]
             if all(len(part) == 2 for part in parts):
                 left, right = (list(dict.fromkeys(side)) for side in zip(*parts, strict=True))
                 if len(left) * len(right) == len(values) and 1 < len(right):
-                    return [(a, [(b, values[f"{a} {b}"]) for b in right]) for a in left]
+                    return [(a, [(b, values[a + between + b]) for b in right]) for a in left]
     return [("", [*values.items()])]
 
 

@@ -24,6 +24,7 @@ from workbench.figures.plots.style import (
     COLORMAP,
     THEORY_DASHES,
     SeriesStyle,
+    in_words,
     metric_name,
     series_styles,
     with_style,
@@ -335,7 +336,7 @@ def grid(
     """
     columns = min(columns, len(wanted))
     lines = -(-len(wanted) // columns)
-    titles = [panel.title for panel in wanted]
+    titles = [in_words(panel.title) for panel in wanted]
     fig, axes = panels(lines, columns, titles, width=width, height=height)
     first_boxes = next((panel_rows(rows, panel) for panel in wanted if panel.cells), None)
     # All boxes are shaded on the scale of the first, the truth: what stands beside it may move.

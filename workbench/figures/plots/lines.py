@@ -16,6 +16,7 @@ from workbench.figures.plots.style import (
     MEAN_SEEDS,
     SERIES_STYLES,
     SeriesStyle,
+    in_words,
     metric_name,
     series_styles,
     with_style,
@@ -155,7 +156,7 @@ def grouped_bars(
             look = dict(color=style.color, hatch=style.hatch, edgecolor="white", linewidth=0.6)
             drawn = ax.bar(centers, mean, width, yerr=error, label=name, error_kw=line, **look)
             tag([*drawn, *drawn.errorbar.get_children()], name, told)
-    labels = [at.replace(", ", ",\n") if named else number(at) for at in places]
+    labels = [in_words(at).replace(", ", ",\n") if named else number(at) for at in places]
     longest = max(len(line) for label in labels for line in label.split("\n"))
     room = ax.get_position().width * ax.get_figure().get_figwidth() / len(places)
     turned: dict[str, Any] = {}
@@ -190,7 +191,7 @@ def bars(
         ax.plot(rows["value"], [*places.values()], "o", color=color, markersize=7, label="ours")
     else:
         ax.barh([*places.values()], rows["value"], height=0.6, color=color, label="ours")
-    ax.set_yticks([*places.values()], [*places])
+    ax.set_yticks([*places.values()], [*map(in_words, places)])
     ax.set_ylim(len(places) - 0.4, -0.6)
     ax.grid(False, axis="y")
     for point in printed:

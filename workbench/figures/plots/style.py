@@ -443,13 +443,13 @@ def _luminance(rgb: Iterable[float]) -> float:
 
 
 def in_words(name: str) -> str:
-    """A series as a legend names it.
+    """Return the name of a series, panel or bar as a picture shows it.
 
-    >>> in_words("S̄, ε = 1")
-    'consistent, ε = 1'
+    >>> in_words("S̄, ε = 1"), in_words("Foursquare twin")
+    ('consistent, ε = 1', 'Foursquare stand-in')
     """
     kind, comma, rest = name.partition(", ")
-    return f"{_IN_WORDS.get(kind, kind)}{comma}{rest}"
+    return f"{_IN_WORDS.get(kind, kind)}{comma}{rest}".replace(" twin", " stand-in")
 
 
 def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:

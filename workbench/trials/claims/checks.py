@@ -144,7 +144,7 @@ def _joined(
 def over(
     name: str, values: Sequence[Any], check_at: Callable[[Any, float], Finding], level: float
 ) -> Finding:
-    """A statement at every plausible value of what the paper does not print.
+    """Check a statement at every plausible value of what the paper does not print.
 
     It holds, or differs, if it does at all values; if it holds at some and differs at others it depends on
     what is not printed. What was measured is told of the first value of each stretch of one outcome.
@@ -152,15 +152,16 @@ def over(
     Parameters
     ----------
     name : str
-        Of what is swept, as "θ".
+        What is swept, for example "θ". Several names are separated by commas, for example "θ, R".
     values : sequence
-        The values, in their order.
+        The values, in their order. Values of several names are tuples.
     check_at : callable
         Takes a value and the level at which it may be decided there.
     level : float
         Of confidence: of all values together.
     """
     own = _divided(level, len(values))
+    name = f"({name})" if isinstance(values[0], tuple) and len(values[0]) > 1 else name
     findings = {_text(value): check_at(value, own) for value in values}
     strip = Strip(name, tuple((value, f.holds) for value, f in findings.items()))
     outcomes = strip.outcomes
@@ -183,7 +184,8 @@ def _all_printed(findings: Iterable[Finding]) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, tuple):
-        return " ".join(map(_text, value))
+        text = ", ".join(map(_text, value))
+        return f"({text})" if len(value) > 1 else text
     if isinstance(value, int):
         return f"{value:,}"
     return format_number(value) if isinstance(value, int | float) else str(value)

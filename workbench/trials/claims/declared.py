@@ -179,7 +179,7 @@ def _over(table: Mapping[str, Any], package: str, rows: pd.DataFrame, level: flo
             missing.append(e)
             return Finding(None, "not run")
 
-    finding = checks.over(" and ".join(swept), settings, at, level)
+    finding = checks.over(", ".join(swept), settings, at, level)
     if len(missing) == len(settings):
         raise missing[0]
     return finding

@@ -72,7 +72,7 @@ class PaperFinding:
             return "not judged"
         words = _WORST_FIRST[worst]
         if worst == _claim.DEPENDS:
-            return f"{words} of {_where_all_hold(own[own.outcome == worst].by_value)}"
+            return f"{words}: {_where_all_hold(own[own.outcome == worst].by_value)}"
         return f"{words}: {self.needs}" if worst == _claim.UNTESTABLE else words
 
 
@@ -80,7 +80,7 @@ def _where_all_hold(by_values: Iterable[str]) -> str:
     """The values at which statements hold, of those that their verdicts list.
 
     >>> _where_all_hold(["θ: 20 ✗, 60 ✓, 70 ✓", "θ: 20 ✓, 60 ?, 70 ✓", "s: 5 ✓, 9 ✗"])
-    'θ (70) and s (5)'
+    'θ = 70 and s = 5'
     """
     good: dict[str, list[str]] = {}
     for by_value in by_values:
@@ -89,7 +89,8 @@ def _where_all_hold(by_values: Iterable[str]) -> str:
         own = [x.removesuffix(" ✓") for x in each if x.endswith(" ✓")]
         good[name] = [x for x in good.get(name, own) if x in own]
     return " and ".join(
-        f"{name} ({', '.join(values) or 'not all at once'})" for name, values in good.items()
+        f"{name} = {', '.join(values)}" if values else f"{name} (none for all statements)"
+        for name, values in good.items()
     )
 
 
