@@ -54,7 +54,7 @@ def drag(page, place, start, end):
     )
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(to_x, to_y)
+    page.mouse.move(to_x, to_y, steps=4)
     page.mouse.up()
 
 
@@ -456,6 +456,28 @@ def test_keys_move_the_question_and_sliders_the_sentence(story):
     page.wait_for_function("location.hash.includes('t=60')")
     assert page.inner_text("#says") != said
     assert page.locator("#dots circle").count() == 40
+
+
+def test_a_dragged_rectangle_is_asked(story):
+    page = story("sparse")
+    table = stories.sparse_table().reshape(96, 96)
+    for start, end in (((0.1, 0.2), (0.5, 0.4)), ((0.5, 0.4), (0.1, 0.2))):
+        page.locator("#again").click()
+        drag(page, "#truth", start, end)
+        page.wait_for_function("location.hash.includes('x=9&y=19&w=40&h=20')")
+        assert page.inner_text("#true-answer") == f"{table[19:39, 9:49].sum():,}"
+    page.mouse.move(300, 700)  # the button is up
+    assert "x=9&y=19&w=40&h=20" in page.url
+
+
+def test_a_range_is_dragged_over_counts_and_over_nodes(story):
+    page = story("consistency", "#t=1")
+    drag(page, "#truth", (0.1, 0.5), (0.9, 0.5))
+    page.wait_for_function("state.x > 0 && state.x + state.w < 32 && state.w > 20")
+    drag(
+        page, "#idea", (0.05, 0.35), (0.4, 0.35)
+    )  # the third row has four nodes of eight leaves
+    page.wait_for_function("location.hash.includes('x=0&w=16')")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
