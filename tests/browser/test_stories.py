@@ -46,7 +46,7 @@ def press(page, place, *keys):
         page.keyboard.press(key)
 
 
-def drag(page, place, start, end):
+def drag(page, place, start, end, steps=1):
     """From one place in a picture to another, in parts of its width and height."""
     box = page.locator(place).bounding_box()
     (x, y), (to_x, to_y) = (
@@ -54,7 +54,7 @@ def drag(page, place, start, end):
     )
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(to_x, to_y, steps=4)
+    page.mouse.move(to_x, to_y, steps=steps)
     page.mouse.up()
 
 
@@ -245,6 +245,18 @@ def test_people_are_painted_erased_and_kept_in_the_address(story):
     assert page.evaluate(total) == 0
     page.locator("#clear").click()
     assert page.evaluate(total) == stories.homes().total
+
+
+@pytest.mark.parametrize("name", stories.TITLES)
+def test_an_address_shows_the_same_draw_again(story, name):
+    page = story(name, "#d=123")
+    assert page.evaluate("state.d") == 123
+    page.locator("#again").click()
+    page.wait_for_function("location.hash.includes(`d=${state.d}`) && state.d !== 123")
+    drawn, address = page.evaluate("state.d"), page.url
+    page.goto("about:blank")
+    page.goto(address)
+    assert page.evaluate("state.d") == drawn
 
 
 def test_a_threshold_that_the_package_refuses_is_raised(story):
@@ -463,7 +475,7 @@ def test_a_dragged_rectangle_is_asked(story):
     table = stories.sparse_table().reshape(96, 96)
     for start, end in (((0.1, 0.2), (0.5, 0.4)), ((0.5, 0.4), (0.1, 0.2))):
         page.locator("#again").click()
-        drag(page, "#truth", start, end)
+        drag(page, "#truth", start, end, steps=4)
         page.wait_for_function("location.hash.includes('x=9&y=19&w=40&h=20')")
         assert page.inner_text("#true-answer") == f"{table[19:39, 9:49].sum():,}"
     page.mouse.move(300, 700)  # the button is up
@@ -472,7 +484,7 @@ def test_a_dragged_rectangle_is_asked(story):
 
 def test_a_range_is_dragged_over_counts_and_over_nodes(story):
     page = story("consistency", "#t=1")
-    drag(page, "#truth", (0.1, 0.5), (0.9, 0.5))
+    drag(page, "#truth", (0.1, 0.5), (0.9, 0.5), steps=4)
     page.wait_for_function("state.x > 0 && state.x + state.w < 32 && state.w > 20")
     drag(
         page, "#idea", (0.05, 0.35), (0.4, 0.35)

@@ -169,67 +169,63 @@ function show() {
   $("clear").textContent = state.m || touches.length ? "Clear map" : "Show the town";
   const [everyErrors, ideaErrors] = [sums.every, sums.idea].map((sum) => meanErrors(questions, sum, sums.true));
   errorCurve(SIZES, everyErrors, ideaErrors, "adaptive tree", 1000);
-  const better = SIZES.filter((_, k) => ideaErrors[k] < everyErrors[k]).map((size) => whole(size ** 2));
-  const some = `smaller for squares of ${new Intl.ListFormat("en").format(better)} cells`;
-  const where = { 0: "larger at every size", [SIZES.length]: "smaller at every size" }[better.length] || some;
+  const better = SIZES.filter((_, k) => ideaErrors[k] < everyErrors[k]).length;
   $("says").innerHTML =
     `At ε = ${epsilons[e]} and a threshold of ${whole(limits[b])} the tree publishes <b>${whole(leaves.length)}</b> ` +
-    `counts instead of ${whole(cells)}. In this draw its error is ${where}. Each split sets ` +
-    `<b>${whole(discounts[e][b])}</b> people aside, so the cost does not grow with the depth.`;
+    `counts instead of ${whole(cells)}. In this draw its error is smaller at ${better} of ${SIZES.length} sizes of ` +
+    `squares. Each split sets <b>${whole(discounts[e][b])}</b> people aside, so the cost does not grow with the depth.`;
   state.p = touches.join("");
   stateToAddress(state);
 }
 
-function drawAgain() {
+function fall() {
   const total = (values) => corners(values, side)(...around(state.x, state.y));
   const answers = (seed) => {
     const { every, idea } = published(people, seed, state.e, chosen());
     return [total(every), total(idea)];
   };
   drawTwenty(state, answers, ["noise in every cell", "adaptive tree"], total(people), "answer to the square");
-  show();
 }
 
-const soon = oncePerFrame(show);
-let playing = 0;
 function warn() {
   if (state.b >= least()) return;
   const limit = `At ε = ${epsilons[state.e]} the least threshold is ${limits[least()]}`;
   note(`${limit}, because below it empty boxes could split without end.`);
 }
-onSliders(["e", "b"], state, () => {
-  clearInterval(playing);
-  note("");
-  warn();
-  soon();
-});
+
+fillMap();
+warn();
+const set = play({ state, sliders: ["e", "b"], show, fall });
+let playing = 0;
+for (const id of ["e", "b"])
+  $(id).addEventListener("input", () => {
+    clearInterval(playing);
+    note("");
+    warn();
+  });
 $("play").onclick = () => {
   clearInterval(playing);
   const end = chosen();
-  state.b = limits.length - 1;
+  set({ b: limits.length - 1 });
   playing = setInterval(() => {
     if (state.b <= end) clearInterval(playing);
-    else state.b--;
-    soon();
+    else set({ b: state.b - 1 });
   }, 300);
-  soon();
 };
-$("again").onclick = drawAgain;
 $("erase").onclick = () => $("erase").setAttribute("aria-pressed", !erasing());
 const erasing = () => $("erase").getAttribute("aria-pressed") === "true";
 $("clear").onclick = () => {
-  state.m = state.m || touches.length ? 0 : 1;
+  set({ m: state.m || touches.length ? 0 : 1 });
   touches = [];
   fillMap();
-  soon();
 };
 
-function paintAt(erase) {
+function paintAt([x, y], erase) {
+  set({ x, y });
   if (touches.length === MOST) return note(`The map is full after ${whole(MOST)} touches. Clear it to paint again.`);
-  const text = (erase ? "." : "") + LETTERS[state.y] + LETTERS[state.x];
+  const text = (erase ? "." : "") + LETTERS[y] + LETTERS[x];
   touch(people, text, touches.length);
   touches.push(text);
-  soon();
 }
 
 const map = $("truth");
@@ -237,32 +233,24 @@ let painting = false;
 map.onpointerdown = (event) => {
   painting = true;
   map.setPointerCapture(event.pointerId);
-  [state.x, state.y] = cellAt(event, side);
-  paintAt(erasing() || event.shiftKey);
+  paintAt(cellAt(event, side), erasing() || event.shiftKey);
 };
 map.onpointermove = (event) => {
   const [x, y] = cellAt(event, side);
-  if (!painting || (x === state.x && y === state.y)) return;
-  [state.x, state.y] = [x, y];
-  paintAt(erasing() || event.shiftKey);
+  if (painting && (x !== state.x || y !== state.y)) paintAt([x, y], erasing() || event.shiftKey);
 };
 map.onpointerup = map.onpointercancel = () => (painting = false);
 map.onkeydown = (event) => {
   const step = ARROWS[event.key];
   if (!step && ![" ", "Delete", "Backspace"].includes(event.key)) return;
   event.preventDefault();
-  if (!step) return paintAt(erasing() || event.key !== " ");
+  if (!step) return paintAt([state.x, state.y], erasing() || event.key !== " ");
   const far = event.shiftKey ? 8 : 1;
-  [state.x, state.y] = [state.x + far * step[0], state.y + far * step[1]].map((v) => inside(v, side - 1));
-  soon();
+  const [x, y] = [state.x + far * step[0], state.y + far * step[1]].map((v) => inside(v, side - 1));
+  set({ x, y });
 };
-for (const id of ["every", "idea"]) {
+for (const id of ["every", "idea"])
   $(id).onclick = (event) => {
-    [state.x, state.y] = cellAt(event, side);
-    soon();
+    const [x, y] = cellAt(event, side);
+    set({ x, y });
   };
-}
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
-fillMap();
-warn();
-drawAgain();

@@ -5,7 +5,6 @@ const { names, values, pairs, tables, people, pays, alphas, bits, laws } = DATA;
 const CLOSE = 5; // % of people in a wrong cell
 const pairOf = (i, j) => pairs.findIndex(([a, b]) => a === Math.min(i, j) && b === Math.max(i, j));
 const sizes = values.map((of) => of.length);
-const add = (values) => values.reduce((sum, x) => sum + x, 0);
 
 // The cells of a table as its two answers, row by row.
 const cells = pairs.map(([, j], p) => tables[p].map((_, c) => [Math.floor(c / sizes[j]), c % sizes[j]]));
@@ -100,8 +99,7 @@ const state = stateFromAddress({
 let purchases = pairs.map((_, k) => state[`b${k}`] - 1).filter((p) => p >= 0);
 if (new Set(purchases).size < purchases.length || purchases.length > pays[state.e]) {
   purchases = [...new Set(purchases)];
-  $("note").hidden = false;
-  $("note").textContent = "The address buys a pair twice, or more than the budget pays for. The first are shown.";
+  note("The address buys a pair twice, or more than the budget pays for. The first are shown.");
 }
 const bought = () => purchases.slice(0, pays[state.e]); // a smaller budget drops the last ones
 
@@ -116,7 +114,7 @@ function map(id, errors, brightness, owned = []) {
       `<rect x="2" y="2" width="30" height="30" rx="3"/>${text(17, 21, "", "middle")}</g>`).join("") +
       names.map((name, k) => text(k * CELL + 6, k * CELL + 22, name)).join("") +
       '<rect class="chosen" width="34" height="34" rx="4"/>';
-  const flip = matchMedia("(prefers-color-scheme: dark)").matches ? 0.55 : 0.8;
+  const flip = dark.matches ? 0.55 : 0.8;
   pairs.forEach((_, p) => {
     const cell = svg.children[p];
     const bright = brightness(errors[p]);
@@ -136,12 +134,11 @@ function drawPair(inferred, anew) {
   const truth = tables[state.p];
   const width = 440 / truth.length;
   const y = scale(Math.min(0, ...inferred, ...anew), Math.max(...truth, ...inferred, ...anew) * 1.05, 164, 26, false);
-  let drawn = text(4, 12, `${names[i]} by ${names[j]}: people`, "start", 'class="axis"') +
-    text(476, 12, "bar: truth", "end", 'class="axis"') +
+  let drawn = grey(4, 12, `${names[i]} by ${names[j]}: people`) +
+    grey(476, 12, "bar: truth", "end") +
     text(410, 12, "● inferred", "end", 'style="fill:var(--idea)"') +
     text(334, 12, "○ bought anew", "end", 'style="fill:var(--lost)"');
-  for (let v = 0; v <= Math.max(...truth); v += 200)
-    drawn += `<path class="grid" d="M36 ${y(v)}H476"/>` + text(31, y(v) + 4, v, "end", 'class="axis"');
+  drawn += grid([0, 200, 400, 600, 800, 1000].filter((v) => v <= Math.max(...truth)), y, 36, 476);
   truth.forEach((count, c) => {
     const x = 36 + c * width;
     const [a, b] = cells[state.p][c];
@@ -149,8 +146,7 @@ function drawPair(inferred, anew) {
       'fill="var(--every)" fill-opacity="0.45"/>' +
       `<circle cx="${x + width * 0.36}" cy="${y(inferred[c])}" r="5" fill="var(--idea)"/>` +
       `<circle cx="${x + width * 0.64}" cy="${y(anew[c])}" r="4.5" fill="none" stroke="var(--lost)" stroke-width="2"/>`;
-    drawn += text(x + width / 2, 180, values[i][a], "middle", 'class="axis"') +
-      text(x + width / 2, 194, values[j][b], "middle", 'class="axis"');
+    drawn += grey(x + width / 2, 180, values[i][a], "middle") + grey(x + width / 2, 194, values[j][b], "middle");
   });
   $("pair").innerHTML = drawn;
 }
@@ -165,21 +161,23 @@ function splitError(spent) {
 function drawCurve(errors, e) {
   const x = scale(0, pays[e], 36, 372, false);
   const y = scale(1, 40, 176, 26, true);
-  let drawn = text(4, 12, "% of people in a wrong cell, mean of all pairs", "start", 'class="axis"');
-  for (const v of [1, 2, 5, 10, 20, 40])
-    drawn += `<path class="grid" d="M36 ${y(v)}H372"/>` + text(31, y(v) + 4, v, "end", 'class="axis"');
   const step = pays[e] > 20 ? 6 : pays[e] > 10 ? 3 : pays[e] > 6 ? 2 : 1;
-  for (let v = 0; v <= pays[e]; v += step) drawn += text(x(v), 193, v, "middle", 'class="axis"');
+  const counts = Array.from({ length: Math.floor(pays[e] / step) + 1 }, (_, k) => k * step);
   const split = Array.from({ length: pays[e] }, (_, k) => [k + 1, splitError((k + 1) / pays[e])])
     .filter(([, error]) => error < 40)
     .map(([k, error]) => [x(k), y(error)]);
-  drawn += line(split, "--every", "5 3") + line(errors.map((error, k) => [x(k), y(error)]), "--idea");
   const k = errors.length - 1;
   const level = y(errors[k]) + (k && errors[k] < splitError(k / pays[e]) ? 18 : -10);
-  drawn += `<circle cx="${x(k)}" cy="${y(errors[k])}" r="5" fill="var(--idea)"/>` +
+  $("curve").innerHTML =
+    grey(4, 12, "% of people in a wrong cell, mean of all pairs") +
+    grid([1, 2, 5, 10, 20, 40], y, 36, 372) +
+    numbers(counts, x, 193) +
+    line(split, "--every", "5 3") +
+    line(errors.map((error, k) => [x(k), y(error)]), "--idea") +
+    `<circle cx="${x(k)}" cy="${y(errors[k])}" r="5" fill="var(--idea)"/>` +
     text(x(k), level, "inferred", k < pays[e] / 2 ? "start" : "end", 'style="fill:var(--idea)"') +
-    text(378, split.at(-1)[1] + 4, "all pairs bought", "start", 'style="fill:var(--every)"');
-  $("curve").innerHTML = drawn + text(474, 193, "pairs bought", "end", 'class="axis"');
+    lineEnds(378, [["all pairs bought", "--every", split.at(-1)[1]]]) +
+    grey(474, 193, "pairs bought", "end");
 }
 
 let fits = {}; // after each purchase, until a setting changes
@@ -233,42 +231,25 @@ function show() {
 function fall() {
   const { e, p } = state;
   const largest = tables[p].indexOf(Math.max(...tables[p]));
-  const rows = [
-    { label: "bought anew", colour: "--lost", values: [] },
-    { label: "inferred", colour: "--idea", values: [] },
-  ];
-  for (let k = 0; k < 20; k++) {
-    const { bought: noisy, anew } = published((state.d + k) >>> 0, e);
-    rows[0].values.push(anew[p][largest]);
-    rows[1].values.push(infer(bought(), noisy, e, alphas[state.a])[p][largest]);
-  }
+  const answers = (seed) => {
+    const { bought: noisy, anew } = published(seed, e);
+    return [anew, infer(bought(), noisy, e, alphas[state.a])].map((all) => all[p][largest]);
+  };
   const [a, b] = cells[p][largest].map((code, side) => values[pairs[p][side]][code]);
-  dots($("dots"), rows, tables[p][largest], `${a}, ${b}: people, 20 draws`);
+  const labels = ["bought anew", "inferred"];
+  drawTwenty(state, answers, labels, tables[p][largest], `${a}, ${b}: people`, ["--lost", "--idea"]);
 }
 
-const soon = oncePerFrame(show);
-let waiting = 0;
-function set(changes) {
-  Object.assign(state, changes);
-  soon();
-  clearTimeout(waiting);
-  waiting = setTimeout(fall, 400);
-}
+const set = play({ state, sliders: ["e", "a"], show, fall, rest: 400 });
 function buy() {
   if (bought().includes(state.p) || bought().length >= pays[state.e]) return;
   purchases = [...bought(), state.p];
   set({});
 }
-for (const id of ["e", "a"]) $(id).oninput = () => set({ [id]: Number($(id).value) });
 $("buy").onclick = buy;
 $("over").onclick = () => {
   purchases = [];
   set({});
-};
-$("again").onclick = () => {
-  state.d = words(state.d + 1)();
-  show();
-  fall();
 };
 
 // A mouse chooses the pair under it and buys with a click. A finger chooses first, and buys with a second tap.
@@ -286,7 +267,7 @@ for (const svg of [$("truth"), $("every"), $("idea")]) {
   };
 }
 $("idea").onkeydown = (event) => {
-  const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  const step = ARROWS[event.key];
   if (event.key === "Enter" || event.key === " ") buy();
   else if (!step) return;
   event.preventDefault();
@@ -294,6 +275,3 @@ $("idea").onkeydown = (event) => {
   const [i, j] = pairs[state.p].map((k, side) => k + step[side]);
   if (i >= 0 && i < j && j < names.length) set({ p: pairOf(i, j) });
 };
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
-show();
-fall();

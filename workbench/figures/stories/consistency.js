@@ -94,7 +94,6 @@ function published(seed, e) {
   return { ...ordered, flat, tree, consistent: leastSquares(tree) };
 }
 
-const add = (values) => values.reduce((sum, x) => sum + x, 0);
 const range = () => [state.x, state.x + state.w];
 const answers = ({ flat, tree, consistent }) => {
   const nodes = nodesOf(...range());
@@ -112,15 +111,7 @@ const [LEFT, WIDTH] = [26, 394 / n];
 const height = scale(-0.27 * peak, 1.27 * peak, 356, 4, false);
 const place = (i) => LEFT + i * WIDTH;
 
-const grid = (values, y, left, right) =>
-  values.map((v) => `<path class="grid" d="M${left} ${y(v)}H${right}"/>` +
-    text(left - 6, y(v) + 4, v, "end", 'class="axis"')).join("");
 const axis = () => grid([0, peak / 3, (2 * peak) / 3, peak], height, LEFT, 420);
-
-function lineEnds(x, rows) {
-  const at = apart(rows.map(([, , y]) => y + 4));
-  return rows.map(([label, colour], k) => text(x, at[k], label, "start", `style="fill:var(${colour})"`)).join("");
-}
 
 function columns(id, values, truth, marked) {
   let drawn = axis();
@@ -170,14 +161,14 @@ function drawErrors(noisy, ordered, truth) {
   const x = scale(1, n, 40, 372, false);
   const highest = Math.max(noisy, ...ordered) * 1.15;
   const y = scale(0, highest, 186, 26, false);
-  let drawn = text(4, 12, "error of a count, by its position (people)", "start", 'class="axis"');
+  let drawn = grey(4, 12, "error of a count, by its position (people)");
   const step = highest > 10 ? 5 : highest > 4 ? 2 : highest > 2 ? 1 : 0.5;
   drawn += grid([0, 1, 2, 3, 4].map((k) => k * step).filter((v) => v < highest), y, 40, 372);
   truth.forEach((v, i) => {
     if (i && v !== truth[i - 1])
       drawn += `<path d="M${x(i + 0.5)} 26V186" stroke="var(--ask)" stroke-opacity="0.45" stroke-dasharray="2 4"/>`;
   });
-  for (const v of [1, 8, 16, 24, 32]) drawn += text(x(v), 203, v, "middle", 'class="axis"');
+  drawn += numbers([1, 8, 16, 24, 32], x, 203);
   drawn += line([[x(1), y(noisy)], [x(n), y(noisy)]], "--every", "5 3");
   drawn += line(ordered.map((error, i) => [x(i + 1), y(error)]), "--idea");
   drawn += lineEnds(378, [["noisy", "--every", y(noisy)], ["in order again", "--idea", y(ordered.at(-1))]]);
@@ -196,9 +187,9 @@ function drawRanges(e) {
   const x = scale(1, 32768, 40, 360, true);
   const all = [...large.flat, ...large.tree];
   const y = scale(Math.min(...all), Math.max(...all) * 1.1, 186, 26, true);
-  let drawn = text(4, 12, "error of a range, by its size (people)", "start", 'class="axis"');
+  let drawn = grey(4, 12, "error of a range, by its size (people)");
   drawn += grid([1, 10, 100, 1000].filter((v) => v >= Math.min(...all) && v <= Math.max(...all)), y, 40, 360);
-  for (const v of [1, 32, 1024, 32768]) drawn += text(x(v), 203, whole(v), "middle", 'class="axis"');
+  drawn += numbers([1, 32, 1024, 32768], x, 203);
   drawn += `<path d="M${x(state.w)} 26V186" stroke="var(--ask)" stroke-width="2"/>`;
   const curve = (errors, kind, colour, dash = "") =>
     line(errors[kind].map((error, i) => [x(errors.sizes[i]), y(error)]), colour, dash);
@@ -211,8 +202,8 @@ function drawRanges(e) {
     ["noisy tree", "--lost", end("tree")],
     ["consistent tree", "--idea", end("consistent")],
   ]);
-  drawn += text(x(1), y(small.consistent[0]) + 15, "32 leaves", "start", 'class="axis"') +
-    text(x(400), y(large.tree[9]) - 8, "32,768 leaves", "middle", 'class="axis"');
+  drawn += grey(x(1), y(small.consistent[0]) + 15, "32 leaves") +
+    grey(x(400), y(large.tree[9]) - 8, "32,768 leaves", "middle");
   $("curve").innerHTML = drawn;
 }
 
@@ -309,49 +300,34 @@ function show() {
 }
 
 function fall() {
-  const all = Array.from({ length: 20 }, (_, k) => published((state.d + k) >>> 0, state.e));
-  const row = (label, colour, value) => ({ label, colour, values: all.map(value) });
-  const ofCount = [
-    row("noisy", "--every", (draw) => draw.sorted[state.i]),
-    row("in order again", "--idea", (draw) => draw.isotonic[state.i]),
-  ];
-  const ofRange = [
-    row("sum of noisy counts", "--every", (draw) => answers(draw).flat),
-    row("noisy tree", "--lost", (draw) => answers(draw).tree),
-    row("consistent tree", "--idea", (draw) => answers(draw).consistent),
-  ];
-  if (state.t) dots($("dots"), ofRange, add(leaves(counts()).slice(...range())), "people in the range, 20 draws");
-  else dots($("dots"), ofCount, state[bars[state.i]], `count ${state.i + 1}, 20 draws`);
+  if (state.t) {
+    const ofRange = (seed) => Object.values(answers(published(seed, state.e)));
+    const labels = ["sum of noisy counts", "noisy tree", "consistent tree"];
+    const truth = add(leaves(counts()).slice(...range()));
+    drawTwenty(state, ofRange, labels, truth, "people in the range", ["--every", "--lost", "--idea"]);
+    return;
+  }
+  const ofCount = (seed) => {
+    const { sorted, isotonic } = published(seed, state.e);
+    return [sorted[state.i], isotonic[state.i]];
+  };
+  drawTwenty(state, ofCount, ["noisy", "in order again"], state[bars[state.i]], `count ${state.i + 1}`);
 }
 
 const starts = Object.fromEntries(bars.map((c, i) => [c, shapes[0][1][i]]));
 const unsorted = bars.filter((c, i) => i && state[c] < state[bars[i - 1]]);
 if (unsorted.length) {
   bars.forEach((c, i) => (state[c] = Math.max(state[c], i ? state[bars[i - 1]] : 0)));
-  $("note").hidden = false;
-  $("note").textContent = "The counts in the address are not in order. Those that were too low have been raised.";
+  note("The counts in the address are not in order. Those that were too low have been raised.");
 }
 $("shape").innerHTML = shapes.map(([name], i) => `<option value="${i}">${name}</option>`).join("") +
   '<option value="" disabled>your own</option>';
 
-const soon = oncePerFrame(show);
-let waiting = 0;
-function set(changes) {
-  Object.assign(state, changes);
-  soon();
-  clearTimeout(waiting);
-  waiting = setTimeout(fall, 400);
-}
-$("e").oninput = () => set({ e: Number($("e").value) });
+const set = play({ state, sliders: ["e"], show, fall, rest: 400 });
 $("k").onchange = () => set({ k: Number($("k").checked) });
 $("shape").onchange = () => {
   const [, shape] = shapes[$("shape").value];
   set(Object.fromEntries(bars.map((c, i) => [c, shape[i]])));
-};
-$("again").onclick = () => {
-  state.d = words(state.d + 1)();
-  show();
-  fall();
 };
 for (const t of [0, 1]) {
   $(`tab-${t}`).onclick = () => set({ t });
@@ -393,16 +369,13 @@ for (const svg of [$("truth"), $("every"), $("idea")]) {
   svg.onpointerup = svg.onpointercancel = () => (start = null);
 }
 $("truth").onkeydown = (event) => {
-  const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] || [];
-  if (across === undefined) return;
+  if (!ARROWS[event.key]) return;
+  const [across, down] = ARROWS[event.key];
   event.preventDefault();
   const inside = (v, low, high) => Math.max(low, Math.min(high, v));
   if (!state.t && across) state.i = inside(state.i + across, 0, n - 1);
-  else if (!state.t) setCount(state.i, state[bars[state.i]] + up * (event.shiftKey ? 5 : 1));
-  else if (event.shiftKey) state.w = inside(state.w + across + up, 1, n - state.x);
-  else state.x = inside(state.x + across + up, 0, n - state.w);
+  else if (!state.t) setCount(state.i, state[bars[state.i]] - down * (event.shiftKey ? 5 : 1));
+  else if (event.shiftKey) state.w = inside(state.w + across - down, 1, n - state.x);
+  else state.x = inside(state.x + across - down, 0, n - state.w);
   set({});
 };
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
-show();
-fall();

@@ -49,9 +49,7 @@ function bars(id, values, colour) {
 function drawUsers(l) {
   const y = scale(0, limits[most], 172, 8, false);
   const width = 446 / visits.length;
-  let drawn = "";
-  for (const v of [0, 5, 10, 15, 20])
-    drawn += `<path class="grid" d="M28 ${y(v)}H474"/>` + text(22, y(v) + 4, v, "end", 'class="axis"');
+  let drawn = grid([0, 5, 10, 15, 20], y, 28, 474);
   visits.forEach((person, i) => {
     const kept = Math.min(person.length, limits[l]);
     const x = 28 + i * width;
@@ -61,7 +59,7 @@ function drawUsers(l) {
   });
   drawn += `<path d="M28 ${y(limits[l])}H474" stroke="var(--ask)" stroke-width="2.5"/>`;
   drawn += text(472, y(limits[l]) - 5, `limit l = ${limits[l]}`, "end", 'style="fill:var(--ask)"');
-  $("users").innerHTML = drawn + text(28, 187, "visits of each person", "start", 'class="axis"');
+  $("users").innerHTML = drawn + grey(28, 187, "visits of each person");
 }
 
 function drawCurve(e, l, each) {
@@ -77,16 +75,17 @@ function drawCurve(e, l, each) {
   const low = losses.map((v) => v.truncation);
   const both = losses.map((v) => v.truncation + v.noise);
   const none = losses.map(() => 0);
-  let drawn = area(low, none, "--lost") + area(both, low, "--every");
-  for (const v of [1, 2, 5, 10, 20]) drawn += text(x(v), 187, v, "middle", 'class="axis"');
   const step = highest > 60 ? 50 : highest > 20 ? 10 : 5;
-  for (let v = 0; v < highest; v += step) drawn += text(28, y(v) + 4, v, "end", 'class="axis"');
-  drawn += `<path d="M${x(limits[l])} 8V172" stroke="var(--ask)" stroke-width="2.5"/>`;
-  const [a, b] = apart([y(low[most] + losses[most].noise / 2) + 4, y(low[most]) - 2]);
-  drawn +=
-    text(374, a, "lost to noise", "start", 'style="fill:var(--every)"') +
-    text(374, b, "lost to truncation", "start", 'style="fill:var(--lost)"');
-  $("curve").innerHTML = drawn + text(474, 187, "limit l", "end", 'class="axis"');
+  const heights = Array.from({ length: Math.ceil(highest / step) }, (_, k) => k * step);
+  const noisy = ["lost to noise", "--every", y(low[most] + losses[most].noise / 2)];
+  $("curve").innerHTML =
+    grid(heights, y, 34, 368) +
+    area(low, none, "--lost") +
+    area(both, low, "--every") +
+    numbers([1, 2, 5, 10, 20], x, 187) +
+    `<path d="M${x(limits[l])} 8V172" stroke="var(--ask)" stroke-width="2.5"/>` +
+    lineEnds(374, [noisy, ["lost to truncation", "--lost", y(low[most]) - 6]]) +
+    grey(474, 187, "limit l", "end");
 }
 
 const state = stateFromAddress({
@@ -96,7 +95,7 @@ const state = stateFromAddress({
   d: { low: 0, high: 4294967295, start: 7 },
 });
 
-const meanError = (values) => values.reduce((sum, v, i) => sum + Math.abs(v - truth[i]), 0) / items;
+const meanError = (values) => add(values.map((v, i) => Math.abs(v - truth[i]))) / items;
 
 function show() {
   const each = state.r === 1;
@@ -125,16 +124,12 @@ function show() {
   stateToAddress(state);
 }
 
-function drawAgain() {
+function fall() {
   const answers = (seed) => {
     const { every, idea } = published(seed, state.e, state.l, state.r === 1);
     return [every[0], idea[0]];
   };
   drawTwenty(state, answers, ["noise for everything", "truncation, then noise"], truth[0], "visits");
-  show();
 }
 
-const soon = oncePerFrame(show);
-onSliders(["e", "l", "r"], state, soon);
-$("again").onclick = drawAgain;
-drawAgain();
+play({ state, sliders: ["e", "l", "r"], show, fall });

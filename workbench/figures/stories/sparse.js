@@ -81,7 +81,7 @@ function show() {
   stateToAddress(state);
 }
 
-function drawAgain() {
+function fall() {
   const asked = rectangle();
   const answers = (seed) => {
     const { every, idea } = published(seed, state.e, state.t, state.s);
@@ -89,12 +89,9 @@ function drawAgain() {
   };
   const labels = ["noise in every cell", "filter, then sample"];
   drawTwenty(state, answers, labels, trueSum(...asked), "answer to the rectangle");
-  show();
 }
 
-const soon = oncePerFrame(show);
-onSliders(["e", "t", "s"], state, soon);
-$("again").onclick = drawAgain;
+const set = play({ state, sliders: ["e", "t", "s"], show, fall });
 
 const map = $("truth");
 let start = null;
@@ -106,9 +103,9 @@ map.onpointerdown = (event) => {
 map.onpointermove = (event) => {
   if (!start) return;
   const end = cellAt(event, side);
-  [state.x, state.y] = [0, 1].map((k) => Math.min(start[k], end[k]));
-  [state.w, state.h] = [0, 1].map((k) => Math.abs(start[k] - end[k]) + 1);
-  soon();
+  const [x, y] = [0, 1].map((k) => Math.min(start[k], end[k]));
+  const [w, h] = [0, 1].map((k) => Math.abs(start[k] - end[k]) + 1);
+  set({ x, y, w, h });
 };
 map.onpointerup = map.onpointercancel = () => (start = null);
 map.onkeydown = (event) => {
@@ -118,9 +115,6 @@ map.onkeydown = (event) => {
   const [across, down] = event.shiftKey ? ["w", "h"] : ["x", "y"];
   const room = { x: side - state.w, y: side - state.h, w: side - state.x, h: side - state.y };
   const least = event.shiftKey ? 1 : 0;
-  state[across] = Math.max(least, Math.min(room[across], state[across] + step[0]));
-  state[down] = Math.max(least, Math.min(room[down], state[down] + step[1]));
-  soon();
+  const moved = (name, by) => Math.max(least, Math.min(room[name], state[name] + by));
+  set({ [across]: moved(across, step[0]), [down]: moved(down, step[1]) });
 };
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
-drawAgain();

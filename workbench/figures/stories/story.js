@@ -4,6 +4,8 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const whole = (x) => (Math.round(x) + 0).toLocaleString("en").replace("-", "−");
+const add = (values) => values.reduce((sum, x) => sum + x, 0);
+const dark = matchMedia("(prefers-color-scheme: dark)");
 
 // Words: a stream of 32-bit integers that depends on its seed alone, the same as in Python.
 function words(seed) {
@@ -83,13 +85,21 @@ function line(points, colour, dash = "") {
   return `<path d="M${path}" fill="none" stroke="var(${colour})" stroke-width="2.2" stroke-dasharray="${dash}"/>`;
 }
 
-// Labels at line ends, kept at least 15 pixels apart.
-function apart(heights) {
-  const order = heights.map((y, i) => [y, i]).sort((a, b) => a[0] - b[0]);
-  for (let i = 1; i < order.length; i++) order[i][0] = Math.max(order[i][0], order[i - 1][0] + 15);
-  const placed = [];
-  for (const [y, i] of order) placed[i] = y;
-  return placed;
+// Small grey words of an axis, numbers below it, and lines of a grid with numbers at their left.
+const grey = (x, y, words, anchor) => text(x, y, words, anchor, 'class="axis"');
+const numbers = (values, x, y) => values.map((v) => grey(x(v), y, v.toLocaleString("en"), "middle")).join("");
+const grid = (values, y, left, right) =>
+  values.map((v) => `<path class="grid" d="M${left} ${y(v)}H${right}"/>` +
+    grey(left - 6, y(v) + 4, v.toLocaleString("en"), "end")).join("");
+
+// Labels at line ends, kept at least 15 pixels apart: rows of [label, colour, height].
+function lineEnds(x, rows) {
+  let last = -Infinity;
+  const lower = [...rows].sort((a, b) => a[2] - b[2]);
+  return lower.map(([label, colour, y]) => {
+    last = Math.max(y + 4, last + 15);
+    return text(x, last, label, "start", `style="fill:var(${colour})"`);
+  }).join("");
 }
 
 // Tables on a square map: their colours, sums over rectangles, and the mean error of square questions.
@@ -107,10 +117,9 @@ function paint(id, values, side) {
   canvas.width = canvas.height = side;
   const context = canvas.getContext("2d");
   const image = context.createImageData(side, side);
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const ground = dark ? [21, 24, 27] : [255, 255, 255];
-  const more = dark ? [140, 205, 255] : [0, 60, 120];
-  const less = dark ? [255, 155, 94] : [194, 74, 0];
+  const [ground, more, less] = dark.matches
+    ? [[21, 24, 27], [140, 205, 255], [255, 155, 94]]
+    : [[255, 255, 255], [0, 60, 120], [194, 74, 0]];
   values.forEach((value, i) => {
     const end = value < 0 ? less : more;
     const size = Math.abs(value);
@@ -155,26 +164,21 @@ function squares(size, side) {
 }
 
 const meanErrors = (questions, sum, truth) =>
-  questions.map((some) => some.reduce((e, q) => e + Math.abs(sum(...q) - truth(...q)), 0) / some.length);
+  questions.map((some) => add(some.map((q) => Math.abs(sum(...q) - truth(...q)))) / some.length);
 
 // Mean errors by the size of a square, up to `most` people: with noise in every cell, and with the paper's idea.
 function errorCurve(sizes, every, idea, label, most) {
   const x = scale(1, sizes.at(-1) ** 2, 46, 352, true);
   const y = scale(0.1, most, 186, 26, true);
-  let drawn = text(4, 12, "mean error of a square question (people)", "start", 'class="axis"');
-  for (const v of [0.1, 1, 10, 100, 1000]) {
-    drawn += `<path class="grid" d="M46 ${y(v)}H352"/>`;
-    drawn += text(40, y(v) + 4, v.toLocaleString("en"), "end", 'class="axis"');
-  }
-  for (let v = 1; v <= sizes.at(-1) ** 2; v *= 4) drawn += text(x(v), 203, whole(v), "middle", 'class="axis"');
-  drawn += text(474, 203, "cells", "end", 'class="axis"');
   const points = (errors) => errors.map((error, k) => [x(sizes[k] ** 2), y(error)]);
-  const [a, b] = apart([y(every.at(-1)) + 4, y(idea.at(-1)) + 4]);
-  drawn += line(points(every), "--every", "5 3") + line(points(idea), "--idea");
   $("curve").innerHTML =
-    drawn +
-    text(358, a, "noise in every cell", "start", 'style="fill:var(--every)"') +
-    text(358, b, label, "start", 'style="fill:var(--idea)"');
+    grey(4, 12, "mean error of a square question (people)") +
+    grid([0.1, 1, 10, 100, 1000], y, 46, 352) +
+    numbers(sizes.map((size) => size ** 2), x, 203) +
+    grey(474, 203, "cells", "end") +
+    line(points(every), "--every", "5 3") +
+    line(points(idea), "--idea") +
+    lineEnds(358, [["noise in every cell", "--every", y(every.at(-1))], [label, "--idea", y(idea.at(-1))]]);
 }
 
 // Dots that fall one after another: rows of {label, colour, values} along one axis, with the truth as a line.
@@ -209,26 +213,39 @@ function dots(svg, rows, truth, unit) {
         `fill="var(${row.colour})" fill-opacity="0.75">${fall}</circle>`;
     });
   });
-  svg.innerHTML = drawn + text(466, 200, unit, "end", 'class="axis"');
+  svg.innerHTML = drawn + grey(466, 200, unit, "end");
   lastDots = { svg, address: null };
   for (const animation of svg.querySelectorAll("animate")) animation.beginElementAt(animation.dataset.wait / 1000);
 }
 
-// Twenty draws as dots that fall. `answers(seed)` is a pair: with noise on everything, and with the paper's idea.
-function drawTwenty(state, answers, labels, truth, unit) {
-  state.d = words(state.d + 1)();
+// Twenty draws as dots that fall. `answers(seed)` has a value for each label.
+function drawTwenty(state, answers, labels, truth, unit, colours = ["--every", "--idea"]) {
   const drawn = Array.from({ length: 20 }, (_, k) => answers((state.d + k) >>> 0));
-  const row = (k, colour) => ({ label: labels[k], colour, values: drawn.map((pair) => pair[k]) });
-  dots($("dots"), [row(0, "--every"), row(1, "--idea")], truth, `${unit}, 20 draws`);
+  const rows = labels.map((label, k) => ({ label, colour: colours[k], values: drawn.map((each) => each[k]) }));
+  dots($("dots"), rows, truth, `${unit}, 20 draws`);
 }
 
-function onSliders(ids, state, then) {
-  for (const id of ids) {
-    $(id).oninput = () => {
-      state[id] = Number($(id).value);
-      then();
-    };
-  }
+// Shows a story, and again at most once per frame while its sliders move. "Draw again" takes other words. Returns
+// what changes settings. With `rest`, dots fall again when nothing has changed for so long, otherwise they fade.
+function play({ state, sliders, show, fall, rest }) {
+  const soon = oncePerFrame(show);
+  let waiting = 0;
+  const set = (changes) => {
+    Object.assign(state, changes);
+    soon();
+    clearTimeout(waiting);
+    if (rest) waiting = setTimeout(fall, rest);
+  };
+  for (const id of sliders) $(id).oninput = () => set({ [id]: Number($(id).value) });
+  $("again").onclick = () => {
+    state.d = words(state.d + 1)();
+    fall();
+    show();
+  };
+  dark.addEventListener("change", soon);
+  fall();
+  show();
+  return set;
 }
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
