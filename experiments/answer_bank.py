@@ -155,6 +155,10 @@ class AnswerBank(Figure):
         """Of which prices are drawn: made up."""
         return IPUMSTwin(records=self.people)
 
+    def datasets_run(self) -> list[IPUMSTwin]:
+        """The people of whom prices are drawn."""
+        return [self.dataset]
+
     @property
     def story(self) -> Story:
         """What the notebook tells of: a real table, or people who are made up where there is none."""

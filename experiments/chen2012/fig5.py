@@ -177,7 +177,7 @@ class Fig5(Figure):
     steps: int = whole(200, "steps of maximum entropy", kind=EFFORT)
     repeat: int = whole(9, "times, of which the best counts", kind=EFFORT)
 
-    def datasets_used(self) -> list[IPUMSTwin]:
+    def datasets_run(self) -> list[IPUMSTwin]:
         """Of the usual number of people."""
         return [IPUMSTwin(self.people)]
 

@@ -159,7 +159,7 @@ class Fig4(Figure):
         """The counts of section 4.1."""
         return GaussianSparse(m=m, density=density, mean=self.mean, std=self.std)
 
-    def datasets_used(self) -> list[GaussianSparse]:
+    def datasets_run(self) -> list[GaussianSparse]:
         """All that are timed."""
         return [self.data(m, density) for m in self.domains for density in self.densities]
 

@@ -138,7 +138,7 @@ class Table1(PublishedTables, Figure):
         *(*OF_ONTHEMAP, CENSUS_BANDS, CENSUS_YEARS, *ADULT_TABLES), choices=tuple(DATASETS)
     )
 
-    def datasets_used(self) -> list[Any]:
+    def datasets_run(self) -> list[Any]:
         """Those at hand."""
         return [*self.datasets().values()]
 
@@ -168,7 +168,7 @@ class Table1(PublishedTables, Figure):
         twin = partial(replace, at=JUDGED)
         for (metric, printed), ax in zip(PAPER.items(), axes, strict=True):
             drawn = [p if p.at != ONTHEMAP or ONTHEMAP in names else twin(p) for p in printed]
-            plots.bars(rows[rows.metric == metric], "name", ax, printed=drawn, log=True)
+            plots.marks(rows[rows.metric == metric], "name", ax, printed=drawn)
         return plots.legend(fig)
 
     def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:

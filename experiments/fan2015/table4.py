@@ -112,13 +112,13 @@ class Table4(FanFigure, Figure):
         fig, axes = plots.panels(1, 2, sharey=True)
         for ax, metric, label in zip(axes, ("mean", "max"), ("mean", "most"), strict=True):
             ours = rows[rows.metric == metric]
-            how: dict[str, Any] = dict(printed=self.printed(rows, metric), log=True)
-            plots.bars(ours, "panel", ax, label=f"{label} records of a user", **how)
+            printed = self.printed(rows, metric)
+            plots.marks(ours, "panel", ax, printed=printed, label=f"{label} records of a user")
             for place, x in enumerate(ours.value):
                 ax.annotate(
                     f"{x:,.1f}".removesuffix(".0"), (x, place), (0, 6), ha="center", **TEXT
                 )
-            for point in how["printed"]:  # where they lie apart
+            for point in printed:  # where they lie apart
                 place = [*ours.panel].index(point.at)
                 if not point.low <= ours.value.iloc[place] <= point.high:
                     ax.annotate(point.says, (point.value, place), (0, 6), ha="center", **TEXT)

@@ -3,8 +3,9 @@
 import json
 
 from tests.figures.saved import figure, notebook, status
-from workbench.figures import sources
+from workbench.datasets import NetTraceTwin, OnTheMapTwin, Ranked
 from workbench.figures.entries import collect
+from workbench.figures.figure import data_used
 from workbench.figures.site import write
 
 
@@ -51,12 +52,13 @@ def test_entries_stand_in_natural_order_with_what_lies_beside_them(tmp_path):
         assert (pages / address).is_file(), address
 
 
-def test_data_is_described_by_what_its_class_says_and_nothing_else_is_called():
-    twin, unknown = sources.data_used(None, ["OnTheMapTwin()", "__import__('os').getcwd()"])
-    assert twin.kind == "twin" and "47 states" in twin.original and twin.invented
-    assert unknown.kind == "" and unknown.configurations == ("__import__('os').getcwd()",)
-    (sorted_twin,) = sources.data_used(None, ["Ranked(dataset=NetTraceTwin())"])
-    assert sorted_twin.name == "NetTraceTwin" and "NetTrace" in sorted_twin.original
+def test_data_is_described_by_what_its_class_says():
+    twin, ranked = OnTheMapTwin(), Ranked(NetTraceTwin())
+    texts = [repr(twin), "Unknown(3)", repr(ranked)]
+    first, unknown, second = data_used(texts, [twin, ranked])
+    assert first.kind == "twin" and "47 states" in first.original and first.invented
+    assert unknown.kind == "" and unknown.configurations == ("Unknown(3)",)
+    assert second.name == "NetTraceTwin" and "NetTrace" in second.original
 
 
 def test_what_is_half_written_is_shown_as_failed_and_the_pages_are_written(tmp_path):

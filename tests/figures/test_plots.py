@@ -353,17 +353,15 @@ def test_the_legend_stands_below_the_panels_and_names_each_series_once():
     assert [bool(ax.get_xlabel()) for ax in axes] == [False, False, True, True]
 
 
-def test_a_table_is_bars_or_marks_with_the_printed_ranges():
+def test_a_table_is_marks_with_the_printed_ranges():
     table = pd.DataFrame({"name": ["A", "B"], "value": [0.01, 0.2], "metric": "density"})
     said = [Printed("1 %", 0.009, 0.011, at="A"), Printed("not shown", 1, 2, at="C")]
-    fig, (plain, log) = plots.panels(1, 2, sharey=True)
-    plots.bars(table, "name", plain, printed=said)
-    plots.bars(table, "name", log, printed=said, log=True)
+    fig, (ax,) = plots.panels(1, 1)
+    plots.marks(table, "name", ax, printed=said)
     fig.canvas.draw()
-    assert [t.get_text() for t in plain.get_yticklabels()] == ["A", "B"]
-    assert len(plain.patches) == 2 and not log.patches
-    assert all("%" in t.get_text() for t in plain.get_xticklabels())
-    assert plain.get_ylim()[0] > plain.get_ylim()[1], "the first is on top"
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["A", "B"]
+    assert all("%" in t.get_text() for t in ax.get_xticklabels())
+    assert ax.get_ylim()[0] > ax.get_ylim()[1], "the first is on top"
 
 
 def test_a_grid_draws_each_panel_from_its_own_rows():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench import figures
 from workbench.figures import sources
-from workbench.figures.figure import paper_of
+from workbench.figures.figure import DataUsed, paper_of
 from workbench.figures.saved import write_atomically
 from workbench.figures.sources import read_passages
 from workbench.figures.status import LOG, read_status
@@ -314,14 +314,9 @@ class Entry:
         return claims.add_up([verdict.mark or verdict.outcome] for verdict in lines)
 
     @cached_property
-    def datasets(self) -> list[sources.DataUsed]:
+    def datasets(self) -> list[DataUsed]:
         """Its data in words."""
-        return sources.data_used(self._class, self.manifest.get("datasets", ()))
-
-    @property
-    def kinds(self) -> list[str]:
-        """What its datasets are: real files, twins, generators."""
-        return list(dict.fromkeys(d.kind for d in self.datasets if d.kind))
+        return [DataUsed(**used) for used in self.manifest.get("data", ())]
 
     @property
     def parameters(self) -> list[dict[str, str]]:

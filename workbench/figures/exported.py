@@ -16,7 +16,7 @@ import numpy as np
 
 from workbench.compiled import project_folder
 from workbench.estimates import files as provenance
-from workbench.figures.figure import Figure, find_figure
+from workbench.figures.figure import Figure, data_used, find_figure
 from workbench.figures.saved import (
     IMAGES,
     SIMULATED,
@@ -28,7 +28,6 @@ from workbench.figures.saved import (
     write_atomically,
     write_json,
 )
-from workbench.figures.sources import data_used
 from workbench.value import counted, number
 
 if TYPE_CHECKING:
@@ -269,7 +268,7 @@ def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Ex
     parts = [
         figure.page[:1].upper() + figure.page[1:],
         _epsilons(rows),
-        *_data_in_words(type(figure), datasets),
+        *_data_in_words(datasets),
         f"{_PROFILES[profile]}{', ' + counted(seeds, 'seed') if seeds else ''}",
     ]
     cite = [figure.id.partition("_")[0], *(d.cite for d in datasets if hasattr(d, "cite"))]
@@ -287,11 +286,12 @@ def _epsilons(rows: pd.DataFrame) -> str:
     return f"ε = {', '.join(every)}" if every else ""
 
 
-def _data_in_words(figure: type[Figure], datasets: Sequence[Any]) -> list[str]:
+def _data_in_words(datasets: Sequence[Any]) -> list[str]:
     """A sentence for each kind of data: what it is, whether it is real, and how large."""
     sentences = []
-    for used in data_used(figure, map(repr, datasets)):
-        own = next(d for d in datasets if repr(d) in used.configurations)
+    by_text = {repr(dataset): dataset for dataset in datasets}
+    for used in data_used(by_text, datasets):
+        own = by_text[used.configurations[0]]
         sizes = [(name, getattr(own, name, None)) for name in _SIZES]
         large = ", ".join(f"{name} = {number(x)}" for name, x in sizes if isinstance(x, int))
         words = used.words.rstrip(".").replace("`", "")

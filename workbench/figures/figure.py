@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import Field, fields, replace
+from dataclasses import Field, dataclass, fields, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -147,6 +147,48 @@ def uses_of(figure: Figure) -> list[DataUse]:
         use = DataUse(figure.id, shown, kind_of(dataset), remedy)
         uses.setdefault((name, remedy), use)
     return [*uses.values()]
+
+
+@dataclass
+class DataUsed:
+    """A class of dataset: its configurations in a run, and its own description."""
+
+    name: str
+    kind: str = ""
+    words: str = ""
+    original: str = ""
+    invented: str = ""
+    configurations: tuple[str, ...] = ()
+
+
+def data_used(configurations: Iterable[str], datasets: Iterable[Any]) -> list[DataUsed]:
+    """Describe the datasets of a run, one entry per class.
+
+    Parameters
+    ----------
+    configurations : iterable of str
+        The texts that rows name.
+    datasets : iterable
+        The datasets that a figure runs on. Of any other text only the name is shown.
+    """
+    known = {repr(dataset): unwrapped(dataset) for dataset in datasets}
+    by_name: dict[tuple[str, str], DataUsed] = {}
+    for text in configurations:
+        used = _describe(known[text]) if text in known else DataUsed(text.partition("(")[0])
+        line = by_name.setdefault((used.name, used.original), used)
+        line.configurations += (text,)
+    return list(by_name.values())
+
+
+def _describe(dataset: Any) -> DataUsed:
+    doc = (type(dataset).__doc__ or "").strip().partition("\n\n")[0]
+    return DataUsed(
+        type(dataset).__name__,
+        kind_of(dataset),
+        " ".join(doc.split()),
+        str(getattr(dataset, "original", "")),
+        "; ".join(getattr(dataset, "invented", {}).values()),
+    )
 
 
 def other_dataset(name: str) -> Any:
@@ -611,12 +653,15 @@ class Figure:
         """Return the rows of the first seeds, and all rows without a seed."""
         return rows[~(rows.seed >= seeds)] if "seed" in rows else rows
 
-    def datasets_used(self) -> list[Any]:
-        """The datasets that its sweeps run on, each once, without what sorts them or adds them up."""
+    def datasets_run(self) -> list[Any]:
+        """Return the datasets of its sweeps, each once."""
         if type(self).sweeps is Figure.sweeps:
             return []
-        used = (x for sweep in self.sweeps().values() for x in sweep.datasets)
-        return list(dict.fromkeys(map(unwrapped, used)))
+        return list(dict.fromkeys(x for s in self.sweeps().values() for x in s.datasets))
+
+    def datasets_used(self) -> list[Any]:
+        """Return the same without what sorts datasets or adds them up."""
+        return list(dict.fromkeys(map(unwrapped, self.datasets_run())))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:
         """Return whether rows rest on a published file of one of `datasets`, or of one around it."""

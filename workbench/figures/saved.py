@@ -28,7 +28,7 @@ from workbench import compiled
 from workbench.datasets.kinds import unwrapped
 from workbench.estimates import files as provenance
 from workbench.estimates.files import Draft, file_sha256
-from workbench.figures.figure import PROFILES, SUPPLEMENT, Figure, describe
+from workbench.figures.figure import PROFILES, SUPPLEMENT, Figure, data_used, describe
 from workbench.trials import claims
 
 if TYPE_CHECKING:
@@ -260,9 +260,14 @@ def save(
     for name, frame in {"rows.csv": rows, "verdicts.csv": claims.to_frame(verdicts)}.items():
         to_csv = partial(frame.to_csv, index=False, lineterminator="\n")
         sha256[name] = write_atomically(target / name, to_csv)
+    datasets: list[Any] = []
     if isinstance(spec, Figure):
         write_json(target / INPUTS, _inputs(spec, Path(results).resolve() / "store"))
-    write_json(target / "manifest.json", record | _circumstances(rows) | {"sha256": sha256})
+        with suppress(FileNotFoundError, ValueError):  # rows of a machine that has the files
+            datasets = spec.datasets_run()
+    data = [vars(used) for used in data_used(record["datasets"], datasets)]
+    manifest = record | _circumstances(rows) | {"data": data, "sha256": sha256}
+    write_json(target / "manifest.json", manifest)
     return target
 
 

@@ -23,7 +23,6 @@ from workbench.figures.entries import (
     Entry,
     Line,
     collect,
-    duration,
     published,
     write_thumbnail,
 )
@@ -254,7 +253,6 @@ class Group(sources.Paper):
     """The entries of one paper, or those of none."""
 
     entries: list[Entry]
-    profile: str
 
     @property
     def page(self) -> str:
@@ -283,7 +281,8 @@ class Group(sources.Paper):
     @property
     def kinds(self) -> list[str]:
         """What its datasets are."""
-        return list(dict.fromkeys(kind for entry in self.entries for kind in entry.kinds))
+        used = [used for entry in self.entries for used in entry.datasets]
+        return list(dict.fromkeys(each.kind for each in used if each.kind))
 
 
 @dataclass(frozen=True)
@@ -292,7 +291,6 @@ class Site:
 
     profile: str
     papers: list[Group]
-    now: str
     audits: list[Any]
     results: Path | None = None
     title: str = "Reproduction report"
@@ -329,7 +327,8 @@ class Site:
         """A sentence with the report's date, package versions and commits."""
         manifests = [entry.manifest for entry in self.entries if entry.figure]
         versions = manifests[-1]["versions"] if manifests else {}
-        parts = [f"Written {self.now}", *(f"{name} {v}" for name, v in versions.items())]
+        now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        parts = [f"Written {now}", *(f"{name} {v}" for name, v in versions.items())]
         commits = sorted({m["commit"][:10] for m in manifests if m["commit"]})
         parts += [f"commit {', '.join(commits)}"] if commits else []
         return f"{', '.join(parts)}."
@@ -353,16 +352,10 @@ def write(results: str | Path, profile: str, audits: Sequence[Any] = ()) -> Path
         The first page. The others are in a folder `report` beside it; pages of what is there no more go.
     """
     top = figures.figure_folder(results, profile, PAGES).parent
-    (top / PAGES).mkdir(parents=True, exist_ok=True)
     entries = collect(top)
-    for entry in entries:
-        images = entry.figure.images if entry.figure else {}
-        if "png" in images:
-            file = top / PAGES / f"{entry.stem}.png"
-            entry.thumbnail = write_thumbnail(images["png"], file)
+    pictures = {e.stem: e.figure.images["png"] for e in entries if e.figure and e.figure.images}
     audits = sorted(audits, key=lambda a: (a.name, a.pair, a.epsilon))
-    site = Site(profile, _groups(entries, profile), _now(), audits, Path(results))
-    return _write_pages(site, top)
+    return _write_pages(Site(profile, _groups(entries), audits, Path(results)), top, pictures)
 
 
 def write_published(folder: Path) -> Path:
@@ -378,19 +371,19 @@ def write_published(folder: Path) -> Path:
     Path
         The first page.
     """
-    (folder / PAGES).mkdir(parents=True, exist_ok=True)
-    pictures = figures.project_folder() / THUMBNAILS
-    entries = published()
-    for entry in entries:
-        picture = pictures / f"{entry.id}.png"
-        if picture.exists():
-            entry.thumbnail = write_thumbnail(picture, folder / PAGES / picture.name)
-    return _write_pages(Site("paper", _groups(entries, "paper"), _now(), []), folder)
+    committed = (figures.project_folder() / THUMBNAILS).glob("*.png")
+    pictures = {picture.stem: picture for picture in committed}
+    return _write_pages(Site("paper", _groups(published()), []), folder, pictures)
 
 
-def _write_pages(site: Site, top: Path) -> Path:
-    """The pages of a site; those of what is gone go."""
+def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
+    """Write the pages of a site with small pictures, and remove pages of what is gone."""
     folder = top / PAGES
+    folder.mkdir(parents=True, exist_ok=True)
+    for entry in site.entries:
+        if entry.stem in pictures:
+            file = folder / f"{entry.stem}.png"
+            entry.thumbnail = write_thumbnail(pictures[entry.stem], file)
     written = {"style.css": _source("style.css"), "script.js": _source("script.js")}
     if site.audits:
         written["audit.html"] = _render("audit.html", site, title="Audits")
@@ -476,7 +469,6 @@ def _environment() -> Environment:
     }
     environment.filters |= {
         "counted": counted,
-        "duration": duration,
         "by_outcome": _by_outcome,
         "by_value": _by_value,
         "kind": _kind,
@@ -498,15 +490,13 @@ def _write(file: Path, text: str) -> None:
     figures.write_atomically(file, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
-def _groups(entries: list[Entry], profile: str) -> list[Group]:
+def _groups(entries: list[Entry]) -> list[Group]:
     """Entries by paper, in the order of their names; those of none come last."""
-    names = sorted({entry.paper for entry in entries}, key=lambda name: (not name, name))
-    groups = []
-    for name in names:
-        paper = sources.describe_paper(name)
-        own = [entry for entry in entries if entry.paper == name]
-        groups.append(Group(**vars(paper), entries=own, profile=profile))
-    return groups
+    by_paper: dict[str, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: (not entry.paper, entry.paper)):
+        by_paper.setdefault(entry.paper, []).append(entry)
+    papers = [(sources.describe_paper(name), own) for name, own in by_paper.items()]
+    return [Group(**vars(paper), entries=own) for paper, own in papers]
 
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -516,10 +506,6 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
         for outcome, n in each.items():
             total[outcome] += n
     return total
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _kind(line: Line) -> str:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import html
 import json
 import re
-import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,9 +13,7 @@ from typing import Any
 import mistune
 from latex2mathml.converter import convert
 
-from workbench import datasets
 from workbench.compiled import project_folder
-from workbench.datasets.kinds import kind_of, unwrapped
 from workbench.figures.figure import Figure, find_figure
 from workbench.value import cell
 
@@ -121,18 +116,6 @@ _OTHERS = "Other notebooks"
 _TITLE = re.compile(r"(?:(?P<authors>[^*]*): )?\*(?P<title>.*)\*,? ?(?P<venue>.*)")
 
 
-@dataclass
-class DataUsed:
-    """The configurations of one class of dataset, and what it says of itself."""
-
-    name: str
-    kind: str = ""
-    words: str = ""
-    original: str = ""
-    invented: str = ""
-    configurations: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class Paper:
     """A paper as the notebook that opens its folder tells of it; a group without one has a name only."""
@@ -168,51 +151,6 @@ def describe_paper(name: str) -> Paper:
     short = f"{first}{' et al.' if others else ''} {name[-4:]}" if first else spaced
     source = ", ".join(filter(None, [authors, parts["venue"]]))
     return Paper(name, parts["title"], source, short, about)
-
-
-def data_used(cls: type[Figure] | None, configurations: Iterable[str]) -> list[DataUsed]:
-    """The datasets of a run, a line each: their classes' first sentences, and their kinds."""
-    by_name: dict[tuple[str, str], DataUsed] = {}
-    for text in configurations:
-        described = _describe(cls, text)
-        line = by_name.setdefault((described.name, described.original), described)
-        line.configurations += (text,)
-    return list(by_name.values())
-
-
-def _describe(cls: type[Figure] | None, text: str) -> DataUsed:
-    """One configuration in words; its text alone where its class is not at hand."""
-    try:
-        dataset = unwrapped(_construct(cls, ast.parse(text, mode="eval").body))
-    except (ValueError, TypeError, SyntaxError, OSError):
-        return DataUsed(text.partition("(")[0])
-    doc = (type(dataset).__doc__ or "").strip().partition("\n\n")[0]
-    words = " ".join(doc.split())
-    return DataUsed(
-        type(dataset).__name__,
-        kind_of(dataset),
-        words,
-        str(getattr(dataset, "original", "")),
-        "; ".join(getattr(dataset, "invented", {}).values()),
-    )
-
-
-def _construct(cls: type[Figure] | None, node: ast.expr) -> Any:
-    """The value of a configuration: classes of datasets, and literals; nothing else is called."""
-    if not isinstance(node, ast.Call):
-        return ast.literal_eval(node)
-    made = _dataset_class(cls, ast.unparse(node.func))
-    given = {k.arg: _construct(cls, k.value) for k in node.keywords if k.arg}
-    return made(*(_construct(cls, each) for each in node.args), **given)
-
-
-def _dataset_class(cls: type[Figure] | None, name: str) -> type:
-    """A class of dataset: ours, or one that the figure's own file knows."""
-    known = vars(sys.modules[cls.__module__]) if cls else {}
-    for made in (getattr(datasets, name, None), known.get(name)):
-        if isinstance(made, type) and (hasattr(made, "load") or hasattr(made, "truth_public")):
-            return made
-    raise ValueError(f"no dataset {name}")
 
 
 def text_of(x: Any) -> str:

@@ -23,6 +23,8 @@ from pathlib import Path
 from time import time
 from typing import Any
 
+from workbench.estimates.files import file_sha256
+
 STARTED = time()
 HASHES = (
     "hashes"  # a folder of the store: the hash of each large file, while it has not changed
@@ -254,7 +256,7 @@ def _text(path: Path) -> str:
     """Return a source as text, or the hash of a compiled module."""
     if path.suffix == ".py":
         return path.read_text(encoding="utf-8", errors="replace")
-    return _sha256(path)
+    return file_sha256(path)
 
 
 def _is_young(path: Path) -> bool:
@@ -320,22 +322,17 @@ def state(name: str, store: Path | None = None) -> str:
     except OSError:
         return "missing"
     if store is None or stat.st_size < _LARGE:
-        return _sha256(path)
+        return file_sha256(path)
     kept = store / HASHES / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
     now = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
     with suppress(OSError, ValueError):
         *then, digest = json.loads(kept.read_text())
         if then == now:
             return str(digest)
-    digest = _sha256(path)
+    digest = file_sha256(path)
     with suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         draft = kept.with_name(f".{kept.name}")
         draft.write_text(json.dumps([*now, digest]))
         draft.replace(kept)
     return digest
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

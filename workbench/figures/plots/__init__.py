@@ -23,9 +23,9 @@ from workbench.figures.plots.grids import panel_rows as panel_rows
 from workbench.figures.plots.grids import project as project
 from workbench.figures.plots.grids import theory_curves as theory_curves
 from workbench.figures.plots.grids import theory_dashes as theory_dashes
-from workbench.figures.plots.lines import bars as bars
 from workbench.figures.plots.lines import curves as curves
 from workbench.figures.plots.lines import grouped_bars as grouped_bars
+from workbench.figures.plots.lines import marks as marks
 from workbench.figures.plots.lines import printed as printed
 from workbench.figures.plots.lines import theory as theory
 from workbench.figures.plots.released import release_picture as release_picture

@@ -123,7 +123,6 @@ def maps(
     cell: float,
     bar: float,
     label: str,
-    height: float = 2.4,
     land: pd.DataFrame | None = None,
     circle: tuple[float, float, float] | None = None,
 ) -> Figure:
@@ -143,8 +142,6 @@ def maps(
         Length of the scale bar in km.
     label : str
         Names the scale of colours.
-    height : float
-        Of one map, in inches.
     land : DataFrame, optional
         Public places to draw in pale grey, with columns `latitude` and `longitude`. They determine the view.
     circle : (float, float, float), optional
@@ -171,7 +168,7 @@ def maps(
         grids[name] = np.histogram2d(y, x, [y_edges, x_edges], weights=group.value)[0]
     positive = np.concatenate([grid[grid > 0] for grid in grids.values()])
     norm = mpl.colors.LogNorm(positive.min(), positive.max())
-    fig, axes = panels(-(-len(grids) // columns), columns, [*grids], height=height, keep=True)
+    fig, axes = panels(-(-len(grids) // columns), columns, [*grids], height=2.4, keep=True)
     for grid, ax in zip(grids.values(), axes, strict=False):
         if land is not None:
             x, y = project(land.latitude, land.longitude, *middle)
@@ -306,7 +303,6 @@ def grid(
     wanted: Sequence[Panel],
     columns: int,
     *,
-    width: float | None = None,
     height: float = 2.0,
     sharey: bool = False,
     letters: str = "",
@@ -321,8 +317,6 @@ def grid(
         Line by line.
     columns : int
         Panels side by side.
-    width : float, optional
-        Of the figure, in inches.
     height : float
         Of one panel, in inches.
     sharey : bool
@@ -337,7 +331,7 @@ def grid(
     columns = min(columns, len(wanted))
     lines = -(-len(wanted) // columns)
     titles = [in_words(panel.title) for panel in wanted]
-    fig, axes = panels(lines, columns, titles, width=width, height=height)
+    fig, axes = panels(lines, columns, titles, height=height)
     first_boxes = next((panel_rows(rows, panel) for panel in wanted if panel.cells), None)
     # All boxes are shaded on the scale of the first, the truth: what stands beside it may move.
     limits = None if first_boxes is None else color_limits(first_boxes)

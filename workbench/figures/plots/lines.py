@@ -172,32 +172,25 @@ def grouped_bars(
 
 
 @with_style
-def bars(
+def marks(
     rows: pd.DataFrame,
     names: str,
     ax: Axes,
     *,
     printed: Iterable[Printed] = (),
-    log: bool = False,
     label: str | None = None,
 ) -> Axes:
-    """Draw one horizontal bar per row, first on top. Brackets show what the paper prints.
-
-    On a logarithmic axis, where the length of a bar says nothing, a mark stands for it.
-    """
+    """Draw one mark per row on a logarithmic axis, first on top. Brackets show what the paper prints."""
     places = {name: i for i, name in enumerate(rows[names])}
     color = SERIES_STYLES["one-sided filter"][0]
-    if log:
-        ax.plot(rows["value"], [*places.values()], "o", color=color, markersize=7, label="ours")
-    else:
-        ax.barh([*places.values()], rows["value"], height=0.6, color=color, label="ours")
+    ax.plot(rows["value"], [*places.values()], "o", color=color, markersize=7, label="ours")
     ax.set_yticks([*places.values()], [*map(in_words, places)])
     ax.set_ylim(len(places) - 0.4, -0.6)
     ax.grid(False, axis="y")
     for point in printed:
         if point.at in places:
             bracket(ax, point, places[point.at], "x")
-    name_axis(ax, "x", metric_name(rows), log, label)
+    name_axis(ax, "x", metric_name(rows), True, label)
     return ax
 
 
