@@ -9,7 +9,6 @@ import pytest
 from tests.figures.saved import ROWS, figure, notebook, status
 from workbench.figures import site as report_site
 from workbench.figures.site import write
-from workbench.owner.audit import Audit
 from workbench.trials import claims
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -37,11 +36,7 @@ def top(tmp_path_factory):
     notebook(tour, "# The tour", "Welcome")
     status(tour)
     figure(tmp_path, "04_accounting", fig=None, cells=["# A tutorial that judges statements"])
-    audits = [
-        Audit("Filter(theta=3)", "0 ↔ 1", 1.0, 0.0, 0.5, runs=900, exact=exact, note=note)
-        for exact, note in ((0.9, ""), (None, "not enumerated: a <b>"))
-    ]
-    write(tmp_path, "quick", audits)
+    write(tmp_path, "quick")
     return tmp_path / "quick"
 
 
@@ -99,12 +94,6 @@ def test_a_figure_stands_with_what_is_said_of_it(top):
     assert "In [3]: f() — ValueError: a &lt; b" in text(top, "report/cormode2012_fig3.html")
     assert "from an earlier run" in text(top, "report/cormode2012_fig3.html")
     assert "Welcome" in text(top, "report/00_tour.notebook.html")
-
-
-def test_audits_have_a_page(top):
-    page = text(top, "report/audit.html")
-    for words in ("2 audits", "0 leaks", "90.0 %", "at least 50 % (900 runs)", "a &lt;b&gt;"):
-        assert words in page, words
 
 
 def test_pages_lead_to_the_next_and_every_link_leads_somewhere(top):

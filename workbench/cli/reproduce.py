@@ -127,8 +127,6 @@ def reproduce(
             err=True,
         )
         raise typer.Exit(130) from None
-    from workbench.owner.audit.measure import read_rows
-
     if only_failed and not runs:
         screen.say("Nothing failed last time.")
     failed = [run for run in runs.values() if run.state == "failed"]
@@ -141,8 +139,7 @@ def reproduce(
         names = [task.name for task in chosen if task.id == id]
         if len(names) > 1:
             screen.say(f"Compared: {write_comparison(results, profile, id, names)}")
-    audits = read_rows(Path(results) / "audit.csv")
-    screen.say(f"Report: {write(results, profile, audits)}")
+    screen.say(f"Report: {write(results, profile)}")
     if profile == "quick" and not settings:
         from workbench.figures.recorded import compare, sentence
 

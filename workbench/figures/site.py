@@ -248,10 +248,22 @@ _KINDS = dict(zip(claims.OUTCOMES, _CLASSES, strict=True)) | {claims.BY_DEFINITI
 _KINDS |= {column: _KINDS[outcome] for outcome, column in claims.COLUMNS.items()}
 
 
-@dataclass(frozen=True)
-class Group(sources.Paper):
-    """The entries of one paper, or those of none."""
+_OTHERS = "Other notebooks"
+_TITLE = re.compile(r"(?:(?P<authors>[^*]*): )?\*(?P<title>.*)\*,? ?(?P<venue>.*)")
 
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper with its entries, as the notebook describes it that opens the paper's folder.
+
+    The entries of no paper are those of a paper without a name.
+    """
+
+    name: str
+    title: str
+    authors: str
+    short: str
+    about: str
     entries: list[Entry]
 
     @property
@@ -290,8 +302,7 @@ class Site:
     """What all pages know of each other."""
 
     profile: str
-    papers: list[Group]
-    audits: list[Any]
+    papers: list[Paper]
     results: Path | None = None
     title: str = "Reproduction report"
 
@@ -306,8 +317,8 @@ class Site:
         return [entry for entry in self.entries if entry.failed]
 
     @property
-    def of_papers(self) -> list[Group]:
-        """The groups of papers, without the tutorials."""
+    def of_papers(self) -> list[Paper]:
+        """The papers, without the tutorials."""
         return [group for group in self.papers if group.name]
 
     @property
@@ -334,7 +345,7 @@ class Site:
         return f"{', '.join(parts)}."
 
 
-def write(results: str | Path, profile: str, audits: Sequence[Any] = ()) -> Path:
+def write(results: str | Path, profile: str) -> Path:
     """Write `<results>/<profile>/report.html` and its pages from what lies there.
 
     Parameters
@@ -343,8 +354,6 @@ def write(results: str | Path, profile: str, audits: Sequence[Any] = ()) -> Path
         The folder of all results.
     profile : str
         "quick" or "paper".
-    audits : sequence of audit.Audit
-        Audits to show, in any order.
 
     Returns
     -------
@@ -354,8 +363,7 @@ def write(results: str | Path, profile: str, audits: Sequence[Any] = ()) -> Path
     top = figures.figure_folder(results, profile, PAGES).parent
     entries = collect(top)
     pictures = {e.stem: e.figure.images["png"] for e in entries if e.figure and e.figure.images}
-    audits = sorted(audits, key=lambda a: (a.name, a.pair, a.epsilon))
-    return _write_pages(Site(profile, _groups(entries), audits, Path(results)), top, pictures)
+    return _write_pages(Site(profile, _papers(entries), Path(results)), top, pictures)
 
 
 def write_published(folder: Path) -> Path:
@@ -373,7 +381,7 @@ def write_published(folder: Path) -> Path:
     """
     committed = (figures.project_folder() / THUMBNAILS).glob("*.png")
     pictures = {picture.stem: picture for picture in committed}
-    return _write_pages(Site("paper", _groups(published()), []), folder, pictures)
+    return _write_pages(Site("paper", _papers(published())), folder, pictures)
 
 
 def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
@@ -385,8 +393,6 @@ def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
             file = folder / f"{entry.stem}.png"
             entry.thumbnail = write_thumbnail(pictures[entry.stem], file)
     written = {"style.css": _source("style.css"), "script.js": _source("script.js")}
-    if site.audits:
-        written["audit.html"] = _render("audit.html", site, title="Audits")
     for group in site.of_papers:
         written[group.page] = _render(
             "paper.html",
@@ -490,13 +496,29 @@ def _write(file: Path, text: str) -> None:
     figures.write_atomically(file, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
-def _groups(entries: list[Entry]) -> list[Group]:
-    """Entries by paper, in the order of their names; those of none come last."""
+def _papers(entries: list[Entry]) -> list[Paper]:
+    """The papers in the order of their names; the entries of none come last."""
     by_paper: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: (not entry.paper, entry.paper)):
         by_paper.setdefault(entry.paper, []).append(entry)
-    papers = [(sources.describe_paper(name), own) for name, own in by_paper.items()]
-    return [Group(**vars(paper), entries=own) for paper, own in papers]
+    return [_paper(name, own) for name, own in by_paper.items()]
+
+
+def _paper(name: str, entries: list[Entry]) -> Paper:
+    if not name:
+        return Paper(name, _OTHERS, "", _OTHERS, "", entries)
+    notebook = figures.project_folder() / "notebooks" / name / "index.ipynb"
+    title, words = sources.read_passages(notebook)
+    about = words.get("about", "")
+    parts = _TITLE.fullmatch(title)
+    spaced = f"{name[:-4].capitalize()} {name[-4:]}"
+    if parts is None:
+        return Paper(name, title or name, "", spaced, about, entries)
+    authors = parts["authors"] or ""
+    first, _, others = authors.partition(", ")
+    short = f"{first}{' et al.' if others else ''} {name[-4:]}" if first else spaced
+    source = ", ".join(filter(None, [authors, parts["venue"]]))
+    return Paper(name, parts["title"], source, short, about, entries)
 
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

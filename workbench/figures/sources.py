@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import mistune
 from latex2mathml.converter import convert
 
-from workbench.compiled import project_folder
 from workbench.figures.figure import Figure, find_figure
 from workbench.value import cell
 
@@ -112,20 +110,6 @@ def _table(cell: dict[str, Any]) -> str:
 
 # Sources
 
-_OTHERS = "Other notebooks"
-_TITLE = re.compile(r"(?:(?P<authors>[^*]*): )?\*(?P<title>.*)\*,? ?(?P<venue>.*)")
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper as the notebook that opens its folder tells of it; a group without one has a name only."""
-
-    name: str
-    title: str
-    authors: str
-    short: str
-    about: str
-
 
 @cache
 def figure_class(id: str) -> type[Figure] | None:
@@ -134,23 +118,6 @@ def figure_class(id: str) -> type[Figure] | None:
         return find_figure(id)
     except (ValueError, ImportError):
         return None
-
-
-def describe_paper(name: str) -> Paper:
-    """A paper by its folder among the notebooks; of no name, what is called so that is of none."""
-    if not name:
-        return Paper(name, _OTHERS, "", _OTHERS, "")
-    title, words = read_passages(project_folder() / "notebooks" / name / "index.ipynb")
-    about = words.get("about", "")
-    parts = _TITLE.fullmatch(title)
-    spaced = f"{name[:-4].capitalize()} {name[-4:]}"
-    if parts is None:
-        return Paper(name, title or name, "", spaced, about)
-    authors = parts["authors"] or ""
-    first, _, others = authors.partition(", ")
-    short = f"{first}{' et al.' if others else ''} {name[-4:]}" if first else spaced
-    source = ", ".join(filter(None, [authors, parts["venue"]]))
-    return Paper(name, parts["title"], source, short, about)
 
 
 def text_of(x: Any) -> str:
