@@ -44,15 +44,15 @@ def check_between(
     Parameters
     ----------
     numbers : Intervals
-        What is known of them.
+        Numbers to check, with their intervals.
     level : float
-        Of confidence, at which it may be decided.
+        Level of confidence at which the check decides.
     low, high : float
         The ends; both belong to it.
     share : float
         EVERYWHERE, OFTEN, or SOMEWHERE.
     words : str
-        What lying there is called: "lower", "alike".
+        Name of lying there, for example "lower".
     unit : str
         After the numbers; "×" if they are ratios.
     """
@@ -158,7 +158,7 @@ def over(
     check_at : callable
         Takes a value and the level at which it may be decided there.
     level : float
-        Of confidence: of all values together.
+        Level of confidence of all values together.
     """
     own = _divided(level, len(values))
     name = f"({name})" if isinstance(values[0], tuple) and len(values[0]) > 1 else name
@@ -178,7 +178,7 @@ def over(
 
 
 def _all_printed(findings: Iterable[Finding]) -> str:
-    """What the paper prints of any of them, each once."""
+    """Return the printed numbers of all findings, each once."""
     return "; ".join(dict.fromkeys(f.printed for f in findings if f.printed))
 
 
@@ -211,7 +211,7 @@ def _span(points: pd.DataFrame, unit: str) -> str:
 def _runs_to_decide(
     points: pd.DataFrame, low: float, high: float, level: float, ratios: bool
 ) -> np.ndarray:
-    """How many runs it would take at each point, where the interval shrinks with their root."""
+    """Return the number of runs that each point needs if its interval shrinks with their square root."""
     columns = points[["estimate", "low", "high"]].to_numpy(float).T
     ends = np.array([low, high])
     with np.errstate(all="ignore"):

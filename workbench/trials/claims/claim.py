@@ -64,7 +64,7 @@ class Strip:
     Parameters
     ----------
     name : str
-        Of what is swept, as "θ".
+        Name of what is swept, for example "θ".
     holds : tuple of (str, bool or None)
         The values in their order, as they are written, with what was found at each.
     """
@@ -120,9 +120,9 @@ class Finding:
     testable : bool
         False where the rows lack what it is about; `why` then names it.
     runs : float
-        How many repetitions it would take to decide it, infinite or NaN where that cannot be said.
+        Number of repetitions that would decide it, infinite or NaN if that is unknown.
     strip : Strip, optional
-        By the value of what the paper does not print.
+        Outcome for each value of what the paper does not print.
     printed : str
         The paper's own number, where it prints one.
     """
@@ -160,14 +160,14 @@ class Statement:
     id : str
         Names it among all statements.
     says : str
-        Its words.
+        Words of the statement.
     check : callable or None
         Takes the figure's rows and the level of confidence at which it may decide, and returns a
         `Finding`; None only where `untestable` says why.
     page : str
         Where the paper says it.
     reading : str
-        What is compared, where, and what decides.
+        How the sentence is read: what is compared, where, and what decides.
     by_definition : bool
         Whether arithmetic forces the result.
     untestable : str
@@ -227,13 +227,13 @@ class Claim:
     Parameters
     ----------
     id : str
-        Its name among all claims.
+        Id of the claim.
     page : str
         Where the paper says it.
     sentence : str
         Quoted.
     statements : tuple of Statement
-        Its parts; each is judged by itself.
+        Parts of the sentence. Each is judged by itself.
     """
 
     id: str
@@ -261,64 +261,49 @@ class Claim:
         has_file : callable
             Whether the rows rest on the file itself of a dataset of that name, not on its twin.
         """
-        return [self._judge(each, looks, level, has_file) for each in self.statements]
-
-    def _judge(
-        self,
-        statement: Statement,
-        looks: Sequence[Any],
-        level: float,
-        has_file: Callable[[str], bool],
-    ) -> Verdict:
-        if statement.check is None:
-            return self.verdict(statement, UNTESTABLE, why=statement.untestable)
-        finding = statement.find(looks, level)
-        missing = [name for name in statement.needs if not has_file(name)]
-        whys = [finding.why]
-        if missing:
-            whys.append(
-                f"it takes the file of {' and '.join(missing)}; this is its twin's number"
-            )
-            return self.verdict(statement, UNTESTABLE, finding, whys)
-        if finding.outcome == UNDECIDED and isfinite(finding.runs):
-            whys.append(f"about {_round(finding.runs):,} repetitions would decide")
-        return self.verdict(statement, finding.outcome, finding, whys)
+        verdicts = []
+        for each in self.statements:
+            if each.check is None:
+                verdicts.append(self.verdict(each, UNTESTABLE, each.untestable))
+                continue
+            finding = each.find(looks, level)
+            outcome, why = finding.outcome, ""
+            missing = " and ".join(name for name in each.needs if not has_file(name))
+            if missing:
+                outcome = UNTESTABLE
+                why = f"it takes the file of {missing}; this is its twin's number"
+            elif outcome == UNDECIDED and isfinite(finding.runs):
+                why = f"about {_round(finding.runs):,} repetitions would decide"
+            verdicts.append(self.verdict(each, outcome, why, finding))
+        return verdicts
 
     def verdict(
-        self,
-        statement: Statement,
-        outcome: str,
-        finding: Finding | None = None,
-        why: str | Sequence[str] = "",
+        self, statement: Statement, outcome: str, why: str, finding: Finding | None = None
     ) -> Verdict:
-        """Return the verdict on one of the statements."""
+        """Return the verdict on one of its statements."""
         finding = finding or Finding(None, "")
-        measured = [finding.measured]
-        if finding.strip is not None:
-            measured = [finding.strip.in_words(), finding.measured]
-        whys = [why] if isinstance(why, str) else why
+        by_value = finding.strip.in_words() if finding.strip is not None else ""
+        decided = outcome in (HOLDS, DIFFERS)
         return Verdict(
             statement.id,
             statement.says,
             outcome,
-            "; ".join(filter(None, measured)),
-            "; ".join(filter(None, whys)),
+            "; ".join(filter(None, [by_value, finding.measured])),
+            "; ".join(filter(None, [finding.why, why])),
             claim=self.id,
             page=statement.page or self.page,
-            mark=BY_DEFINITION
-            if statement.by_definition and outcome in (HOLDS, DIFFERS)
-            else "",
+            mark=BY_DEFINITION if statement.by_definition and decided else "",
             strip=finding.strip,
             printed=finding.printed,
         )
 
     def not_judged(self, why: str) -> list[Verdict]:
-        """Return the verdicts of a run with other parameters than the paper's."""
-        return [self.verdict(each, NOT_JUDGED, why=why) for each in self.statements]
+        """The verdicts of a run that is not on the paper's path."""
+        return [self.verdict(each, NOT_JUDGED, why) for each in self.statements]
 
 
 def _round(runs: float) -> int:
-    """Round upwards, to two digits."""
+    """Round up to two digits."""
     from math import ceil, floor, log10
 
     step = 10 ** max(0, floor(log10(max(runs, 1))) - 1)
@@ -336,7 +321,7 @@ class Verdict:
     outcome : str
         One of `claims.OUTCOMES`.
     measured : str
-        What was measured, in words with numbers.
+        Measured values, in words with numbers.
     why : str
         Why it is so, where that is not plain.
     claim, page : str
@@ -344,7 +329,7 @@ class Verdict:
     mark : str
         `claims.BY_DEFINITION` where arithmetic alone decides.
     strip : Strip, optional
-        By the value of what the paper does not print.
+        Outcome for each value of what the paper does not print.
     printed : str
         The paper's own number, where it prints one.
     """
@@ -359,10 +344,6 @@ class Verdict:
     mark: str = ""
     strip: Strip | None = None
     printed: str = ""
-
-    def __post_init__(self) -> None:
-        if self.outcome not in OUTCOMES:
-            raise ValueError(f"Verdict.outcome = {self.outcome!r}: need one of {OUTCOMES}")
 
 
 @dataclass(frozen=True)
@@ -441,9 +422,9 @@ def verdict_table(
     Parameters
     ----------
     verdicts : sequence of Verdict, or DataFrame
-        Or the table that `to_frame` makes of them.
+        Verdicts, or the table that `to_frame` returns.
     caption : str
-        Stands over it.
+        Caption of the table.
     beside : mapping, optional
         More columns, a text a statement.
     """

@@ -298,7 +298,7 @@ def read(file: str | Path, figure: str, package: str) -> tuple[Claim, ...]:
 
 @cache
 def read_declared(file: Path) -> Declared:
-    """All that a file declares; a ValueError has the file and the place."""
+    """Read all that a file declares. A ValueError names the file and the place."""
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as e:

@@ -52,7 +52,7 @@ class PaperFinding:
     statements : tuple of str
         The ids of the statements that it rests on.
     data : str
-        What these were judged on, one of `DATA`.
+        Data on which the statements were judged, one of `DATA`.
     needs : str, optional
         Which data are lacking, and whether they are public.
     """

@@ -43,7 +43,7 @@ def confidence_intervals(
     by : str or list of str
         The columns that make a point.
     level : float
-        Of confidence.
+        Level of confidence.
 
     Raises
     ------
@@ -156,7 +156,7 @@ class Intervals:
     Parameters
     ----------
     at : callable
-        Of a level of confidence: a table, a line a point, of `estimate`, `low`, `high` and `runs`.
+        Takes a level of confidence. Returns a table with `estimate`, `low`, `high` and `runs` per point.
     ratios : bool
         Whether the numbers are ratios of two series.
     """
@@ -168,7 +168,7 @@ class Intervals:
         object.__setattr__(self, "at", cache(self.at))  # checks ask for a level again
 
     def __len__(self) -> int:
-        """Return the number of points."""
+        """Number of points."""
         return len(self.at(0.5))
 
     def over(self, law: pd.Series | float) -> Intervals:
@@ -214,9 +214,9 @@ def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
     Parameters
     ----------
     rows : DataFrame
-        Of a figure.
+        Rows of a figure.
     **where
-        By column a value, several (a tuple or list), or the ends of a range, `{"from": …, "to": …}`.
+        For each column a value, several values (a tuple or list), or a range, `{"from": …, "to": …}`.
 
     Raises
     ------
@@ -339,7 +339,7 @@ def _table(
 
 
 def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray, ...]:
-    """Return the mean of each row, its interval and the number of runs, or the median if t does not apply."""
+    """Return the mean of each line, its interval and the number of runs, or the same of the median."""
     from scipy.special import stdtrit  # scipy.stats takes a third of a second
 
     centre, error, runs = _moments(samples)
@@ -353,7 +353,7 @@ def _student(samples: np.ndarray, level: float, logs: bool) -> tuple[np.ndarray,
 
 
 def _moments(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean of each row, its standard error (NaN if there is none) and the number of runs."""
+    """Return the mean of each line, its standard error (or NaN) and the number of runs."""
     runs = (~np.isnan(samples)).sum(axis=1)
     with np.errstate(all="ignore"):
         centre = np.nansum(samples, axis=1) / runs
