@@ -72,15 +72,15 @@ class Line:
     Parameters
     ----------
     id, says : str
-        Its id and its words.
+        Id and words of the statement.
     page, sentence, reading : str
         Where the paper says it, the paper's own sentence, and how it is read.
     needs : tuple of str
         The datasets that decide it.
     here : row of verdicts, optional
-        What this run found.
+        Verdict of this run.
     committed : row of verdicts, optional
-        What the paper profile found.
+        Committed verdict of the paper profile.
     points_at : mapping
         The declared check, which names series and rows.
     """
@@ -127,7 +127,7 @@ class Line:
 
     @property
     def swept(self) -> str:
-        """What the paper does not print."""
+        """Names of the parameters that the paper does not print."""
         return self.verdict.by_value.partition(": ")[0]
 
     @property
@@ -249,7 +249,7 @@ class Entry:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What its figure's files say; empty where it saved none."""
+        """Manifest of the figure, or an empty dictionary."""
         return self.figure.manifest if self.figure else {}
 
     @cached_property
@@ -309,18 +309,18 @@ class Entry:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many statements ended how, in the columns that stay apart."""
+        """Number of statements by outcome."""
         lines = [line.verdict for line in self.statements]
         return claims.add_up([verdict.mark or verdict.outcome] for verdict in lines)
 
     @cached_property
     def datasets(self) -> list[DataUsed]:
-        """Its data in words."""
+        """Datasets of the figure in words."""
         return [DataUsed(**used) for used in self.manifest.get("data", ())]
 
     @property
     def parameters(self) -> list[dict[str, str]]:
-        """Its parameters in words: names, values in this run and in the paper, and what they are."""
+        """Parameters of the figure: name, value in this run, value in the paper, and meaning."""
         here = self.manifest.get("parameters", {})
         fields = self._class.parameters() if self._class else {}
         return [
@@ -345,13 +345,13 @@ class Entry:
 
     @property
     def rows(self) -> pd.DataFrame:
-        """What a table shows of its rows."""
+        """Rows of the figure without technical columns."""
         assert self.figure is not None  # its page alone shows rows
         return self.figure.rows.drop(columns=["truth_public", "trial"], errors="ignore")
 
     @property
     def page(self) -> str:
-        """Its page."""
+        """Name of the entry's page."""
         return f"{self.stem}.html"
 
     @property
@@ -367,7 +367,7 @@ class Entry:
 
     @property
     def pictures(self) -> list[str]:
-        """Its drawing and its supplement: SVG, or PNG where that is large; none where it is a table."""
+        """Addresses of the picture and its supplement, as SVG or, if that is large, as PNG."""
         found = []
         for images in (self.figure.images, self.figure.supplement) if self.figure else ():
             if "svg" in images and images["svg"].stat().st_size <= LARGEST_SVG:
@@ -378,7 +378,7 @@ class Entry:
 
     @property
     def files(self) -> list[tuple[str, str, str]]:
-        """What lies in its folder to be opened: name, address and size."""
+        """Files of the folder: name, address and size."""
         images = self.figure.images if self.figure else {}
         named = {kind.upper(): path for kind, path in images.items()}
         named |= {name: self.folder / file for file, name in _FILES.items()}
@@ -388,7 +388,7 @@ class Entry:
 
     @property
     def run(self) -> str:
-        """What running it took, in words."""
+        """Sentence about trials, seeds and times of the run."""
         parts = []
         if self.figure:
             parts += [counted(self.manifest[f"{noun}s"], noun) for noun in ("trial", "seed")]

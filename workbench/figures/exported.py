@@ -207,17 +207,17 @@ class Export:
     Parameters
     ----------
     draw : callable
-        Gives the drawings, by what follows the name in the name of a file; none of a table.
+        Returns the drawings by the suffix of their file names. A table has none.
     rows : DataFrame
-        What is drawn; with `truth_public`, as `save` takes them.
+        Rows that are drawn, with a column `truth_public` as `save` needs it.
     description : Description
-        What its files say of it; its command makes them again.
+        Description that the files carry, with the command that makes them again.
     profile : str
         "quick", "paper" or "explorer".
     tables : mapping
         Tables by their captions.
     caption : str
-        What stands under the picture beside its title: where, on what data.
+        Words under the picture: where in the paper, and on what data.
     cite : sequence of str
         Keys of `references.bib`.
     """
@@ -308,13 +308,13 @@ def write(
     Parameters
     ----------
     export : Export
-        What is written.
+        Figure or panel to write.
     to : path
         The folder; it is made if it is not there.
     width, font : str
-        As `plots.on_page` takes them.
+        Arguments of `plots.on_page`.
     formats : sequence of str
-        Of `FORMATS`.
+        Formats, some of `FORMATS`.
 
     Returns
     -------
@@ -372,7 +372,7 @@ def write(
 
 
 def _stem(description: Description) -> str:
-    """What names of files and labels begin with."""
+    """Return the beginning of the names of files and labels."""
     return re.sub(r"[^\w.-]+", "-", description.name).strip("-.")
 
 
@@ -418,7 +418,7 @@ def _latex(
 
 
 def _bibliography(file: Path, cite: Sequence[str], record: Mapping[str, Any]) -> str:
-    """What is cited, added to what the file has."""
+    """Return the entries of the file together with those that are cited."""
     known = entries(cite)
     if file.is_file():
         known = parse_entries(file.read_text(encoding="utf-8")) | known
@@ -438,7 +438,7 @@ def _markdown(export: Export, record: Mapping[str, Any], pictures: Sequence[Path
 
 
 def _series(drawings: Iterable[Drawing]) -> str:
-    """What pictures compare, in words."""
+    """Return the series of the pictures in words."""
     from workbench.figures import plots
 
     panels = (panel for drawing in drawings for panel in plots.aggregates(drawing))
@@ -453,7 +453,7 @@ def rows_again(record: Mapping[str, Any], store: Path) -> pd.DataFrame:
     Parameters
     ----------
     record : mapping
-        As `provenance.read` gives it.
+        Record that `provenance.read` returned.
     store : path
         An empty folder: a store that holds its trials would only be read.
 

@@ -44,7 +44,7 @@ def datasets(default: tuple[str, ...], choices: tuple[str, ...], doc: str, **rul
 
 
 def _unknown_dataset(name: Any) -> str | None:
-    """What is wrong with a name that is none of ours."""
+    """Say what is wrong with the name of a dataset of another package."""
     known = isinstance(name, str) and other_dataset(name) is not None
     return None if known else "no dataset has this name"
 

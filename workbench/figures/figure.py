@@ -249,9 +249,9 @@ class Figure:
     id : str
         Names it among all figures; it follows from the place of its file.
     title : str
-        What it shows, in a phrase.
+        Phrase that says what the figure shows.
     headline : str
-        What it finds, in a sentence that stands over the picture.
+        Finding of the figure, as a sentence over the picture.
     rests_on : tuple of str
         Ids of the statements that the headline rests on. The paper profile has found each to hold, or
         with "not " before the id, to be contradicted.
@@ -262,7 +262,7 @@ class Figure:
     rough : mapping
         That of the first picture after a slider has moved.
     claims : tuple of Claim
-        What the paper says that it shows; they are checked at the paper's setting only, so that
+        Claims of the paper about the figure. They are checked at the paper's setting only, so that
         their checks may name series and points as they are there.
     sized_by : tuple of str
         Effort that changes what is measured and not only how precisely, as the number of people: at
@@ -270,11 +270,11 @@ class Figure:
     series_by : tuple of str
         Parameters of mechanisms that belong to a series' name.
     shown : tuple of str
-        Those that an axis or panels show; all others that vary are added to the name.
+        Parameters that an axis or panels show. All others that vary are added to the name.
     columns : int
         Panels side by side.
     height : float
-        Of a panel, in inches.
+        Height of a panel, in inches.
     sharey : bool
         Whether panels side by side that measure the same have one vertical axis.
     main : int
@@ -282,7 +282,7 @@ class Figure:
     no_data : bool
         Whether its rows are computed from formulas, without a dataset.
     usual : str
-        What the defaults of its parameters are called.
+        Name of the setting at the defaults.
     """
 
     id: ClassVar[str] = ""
@@ -366,7 +366,7 @@ class Figure:
 
     @classmethod
     def parameters(cls) -> dict[str, Field[Any]]:
-        """Its fields by name."""
+        """Fields of the figure by name."""
         return {f.name: f for f in fields(cls)}
 
     @classmethod
@@ -427,7 +427,7 @@ class Figure:
         return {name: x for name, x in values.items() if x != getattr(usual, name)}
 
     def name(self, profile: str) -> str:
-        """Its folder among the results of a profile: its id, and what differs."""
+        """Return the folder among the results of a profile: the id, and parameters that differ."""
         parts = [self.id]
         for name, x in self.differences(profile).items():
             parts.append(f"{name}={options.parameter_text(x, '+')}")
@@ -642,7 +642,7 @@ class Figure:
         return rows, verdicts
 
     def _runs(self) -> Iterable[Self]:
-        """Itself at the number of seeds of each look, as far as its effort is the paper's."""
+        """Return the figure at the seeds of each look, or itself if its effort is not the paper's."""
         cap = self._default_seeds()
         if not self.checks() or cap is None or self.off_paper() or self._own_seeds != cap:
             return [self]
@@ -712,7 +712,7 @@ class Figure:
 
 
 def _claims(figure: type[Figure]) -> tuple[Claim, ...]:
-    """What the paper says of a figure, if `statements.toml` stands beside its file."""
+    """Return the claims in `statements.toml` next to the figure's file, if there is one."""
     module = sys.modules[figure.__module__]
     file = getattr(module, "__file__", None)  # a notebook's cell has none
     statements = Path(file).with_name("statements.toml") if file else None

@@ -35,7 +35,7 @@ _WIDTH = 96  # as code is formatted
 
 @dataclass(frozen=True, repr=False)
 class SavedFolder:
-    """Where a notebook has saved its figure; shown as a sentence, and used as a folder."""
+    """Folder of a saved figure. A notebook shows it as a sentence."""
 
     folder: Path
     command: str
@@ -244,7 +244,7 @@ def strip(model: dict[str, Any], **_: Any) -> None:
     Parameters
     ----------
     model : dict
-        Of the contents manager; notebooks of format 4 are changed in place, all else stays.
+        Model of the contents manager. Notebooks of format 4 are changed in place.
     """
     if model["type"] != "notebook" or model["content"]["nbformat"] != 4:
         return

@@ -40,12 +40,12 @@ ADDED = {"mechanism_name"}  # columns that older records lack
 
 
 def recorded_folder() -> Path:
-    """Where the recorded rows of this project are."""
+    """Return the folder of the recorded rows."""
     return project_folder() / "tests" / "rows"
 
 
 def machine() -> dict[str, str]:
-    """What decides the last bits of a floating point result."""
+    """Return what decides the last bits of floating point results."""
     return {
         "processor": _processor(),
         "python": platform.python_version(),
@@ -78,7 +78,7 @@ def difference(
     tolerance: float | np.ndarray = 0.0,
     apart: float = TOLERANCE,
 ) -> str:
-    """Where the rows differ first, in words; "" if they do not. A tolerance of 0 is bit for bit."""
+    """Say where rows differ first, or return "" if they agree. A tolerance of 0 compares bit for bit."""
     rows = rows.drop(columns=[*(ADDED & {*rows}) - {*recorded}])
     if list(rows) != list(recorded):
         return f"columns {sorted(set(rows) ^ set(recorded))} appeared or went"
@@ -98,7 +98,7 @@ def difference(
 
 
 def _tolerance(figure: str, rows: pd.DataFrame, same_machine: bool) -> float | np.ndarray:
-    """How far a number of each row may be off, of its size."""
+    """Return the relative tolerance of each row."""
     if same_machine:
         return TOLERANCE if figure.startswith(EIGENVECTORS) else 0.0
     usual = OF_EIGENVECTORS if figure.startswith(EIGENVECTORS) else TOLERANCE
@@ -153,12 +153,12 @@ def _compared(figure: str, folder: Path, same_machine: bool) -> str:
 
 
 def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) -> str:
-    """How many figures of papers equal the recorded numbers, and which do not, or are not compared.
+    """Say how many figures of papers have the recorded numbers, and which differ or are not compared.
 
     Parameters
     ----------
     outcomes : mapping
-        Of `compare`.
+        Result of `compare`.
     ids : collection of str, optional
         The figures that count; all, unless some were run alone.
 

@@ -54,7 +54,7 @@ def row_digest(rows: pd.DataFrame) -> str:
 
 
 def noise_of(rows: pd.DataFrame, no_data: bool) -> str:
-    """How rows were made: by noise that a seed replays, or that nothing does."""
+    """Return how noise was drawn: from a seed, by the system, or not at all."""
     if "simulated" in rows:
         return SIMULATED if rows["simulated"].all() else SYSTEM
     return "none" if no_data else SIMULATED  # a trial's noise follows from its text
@@ -77,12 +77,12 @@ def public_files(figure: Figure) -> dict[str, str]:
 
 @cache
 def _sha256(path: Path, changed: int) -> str:
-    """Once for a file that has not changed."""
+    """Hash a file, but only once while it does not change."""
     return provenance.file_sha256(path)
 
 
 def release_record(path: Path) -> dict[str, Any]:
-    """What a picture of a release carries: the file's own record, and its hash, which is public."""
+    """Return what a picture of a release records: the release's own record and the hash of its file."""
     own = provenance.read(path)
     kept: Mapping[str, Any] = {
         name: own[name] for name in ("guarantee", "mechanism", "simulated") if name in own
@@ -154,7 +154,7 @@ class Description:
     title : str
         The sentence over it.
     command : str
-        What makes it again.
+        Command that makes the figure again.
     no_data : bool
         Whether its rows rest on no dataset.
     id : str
@@ -203,17 +203,17 @@ def save(
     fig : Figure or None
         The drawing; None where the result is a table.
     rows : DataFrame
-        What is drawn. It needs a column `truth_public`, all of it true, because errors against a
+        Rows that are drawn. They need a column `truth_public`, all of it true, because errors against a
         private truth are exact functions of it.
     spec : Figure or Description
-        What is saved. Rows without `truth_public` are taken only if it says `no_data`: they are computed
+        Figure to save. Rows without `truth_public` are taken only if it says `no_data`: they are computed
         from formulas, and no dataset is read for them.
     profile : str
         "quick" or "paper", or "explorer" for what panels export.
     results : path
         The folder of all results.
     verdicts : sequence of Verdict
-        What checking the figure's claims has shown.
+        Verdicts on the figure's statements.
 
     Returns
     -------
@@ -294,7 +294,7 @@ def load(folder: str | Path) -> SavedFigure:
     Parameters
     ----------
     folder : path
-        What `save` returned.
+        Folder that `save` returned.
 
     Returns
     -------
@@ -327,7 +327,7 @@ def load(folder: str | Path) -> SavedFigure:
 
 
 class _Manifest(msgspec.Struct):
-    """What each manifest has at least; older ones do not say their format."""
+    """Fields that each manifest needs. Older manifests lack the format."""
 
     id: str
     figure: str
@@ -408,7 +408,7 @@ def save_picture(fig: Drawing, path: Path, kind: str, record: Mapping[str, Any])
 
 
 def describe_figure(spec: Figure | Description, profile: str) -> Description:
-    """What a figure's folder says of it."""
+    """Return the description that a figure's files carry."""
     if isinstance(spec, Description):
         return spec
     return Description(
@@ -424,7 +424,7 @@ def describe_figure(spec: Figure | Description, profile: str) -> Description:
 
 
 def make_record(description: Description, profile: str, rows: pd.DataFrame) -> dict[str, Any]:
-    """All that decides a figure; files that carry it are the same bytes in every run."""
+    """Return all that decides a figure, and nothing that differs from run to run."""
 
     def distinct(column: str) -> list[Any]:
         return sorted(rows[column].dropna().unique().tolist()) if column in rows else []
@@ -453,7 +453,7 @@ def make_record(description: Description, profile: str, rows: pd.DataFrame) -> d
 
 
 def _circumstances(rows: pd.DataFrame) -> dict[str, Any]:
-    """What differs from run to run."""
+    """Return times and modules of this run."""
     trials = rows.drop_duplicates("trial") if "trial" in rows else rows
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)

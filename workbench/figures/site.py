@@ -82,7 +82,7 @@ def _exporter() -> TemplateExporter:
     from nbconvert.filters import Highlight2HTML, clean_html
 
     class Exporter(HTMLExporter):
-        """Without reading the page that it has written once more."""
+        """Exporter that does not parse its own page again."""
 
         def from_notebook_node(
             self, nb: NotebookNode, resources: Any = None, **kw: Any
@@ -115,7 +115,7 @@ class Index:
     Parameters
     ----------
     paper : str
-        Its folder among the notebooks, as "cormode2012".
+        Folder of the paper among the notebooks, for example "cormode2012".
     results : path, optional
         The folder of results; the project's unless it is given.
     """
@@ -128,7 +128,7 @@ class Index:
             raise ValueError(f"paper = {self.paper!r} is not allowed: it has no notebooks here")
 
     def entries(self) -> list[Entry]:
-        """Its figures with their committed outcomes, in natural order."""
+        """Figures of the paper with committed outcomes, in natural order."""
         return [entry for entry in published() if entry.paper == self.paper]
 
     def _repr_html_(self) -> str:
@@ -141,7 +141,7 @@ class Index:
         return _environment().from_string(_CARDS).render(cards=cards)
 
     def _picture(self, id: str) -> str:
-        """What the paper profile drew, or else the quick one, smaller."""
+        """Small picture of the paper profile, or else of the quick profile, as base64."""
         results = self.results or figures.results_folder()
         for profile in reversed(figures.PROFILES):
             picture = figures.figure_folder(results, profile, id) / f"{id}.png"
@@ -268,17 +268,17 @@ class Paper:
 
     @property
     def page(self) -> str:
-        """Its page."""
+        """Name of the paper's page."""
         return f"{self.name}.html"
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many statements of all its entries ended how."""
+        """Number of statements of all entries by outcome."""
         return _added(entry.counts for entry in self.entries)
 
     @cached_property
     def findings(self) -> list[tuple[claims.PaperFinding, str]]:
-        """Its findings, each with what follows from the committed verdicts."""
+        """Findings of the paper, each with its outcome from the committed verdicts."""
         file = figures.project_folder() / "experiments" / self.name / "statements.toml"
         if not self.name or not file.exists():
             return []
@@ -292,14 +292,14 @@ class Paper:
 
     @property
     def kinds(self) -> list[str]:
-        """What its datasets are."""
+        """Kinds of the datasets, for example "real file"."""
         used = [used for entry in self.entries for used in entry.datasets]
         return list(dict.fromkeys(each.kind for each in used if each.kind))
 
 
 @dataclass(frozen=True)
 class Site:
-    """What all pages know of each other."""
+    """All papers, and what their pages share."""
 
     profile: str
     papers: list[Paper]
@@ -313,7 +313,7 @@ class Site:
 
     @property
     def failed(self) -> list[Entry]:
-        """Those whose notebooks failed."""
+        """Entries whose notebooks failed."""
         return [entry for entry in self.entries if entry.failed]
 
     @property
@@ -328,7 +328,7 @@ class Site:
 
     @cached_property
     def agreement(self) -> str:
-        """How many figures equal the recorded numbers, of a quick run."""
+        """Sentence that counts the figures of a quick run with the recorded numbers."""
         if self.profile != "quick" or self.results is None:
             return ""
         return recorded.sentence(recorded.compare(self.results), [e.stem for e in self.entries])

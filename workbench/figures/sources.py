@@ -1,4 +1,4 @@
-"""What a notebook and a figure say about their sources, as HTML."""
+"""Passages of notebooks as HTML, and values of parameters as text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Renderer(mistune.HTMLRenderer):
         return f"<h{level}>{text}</h{level}>\n"
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
-        """What the picture is called."""
+        """Return the name of a picture instead of the picture."""
         return f"[{text}]"
 
     def inline_math(self, text: str) -> str:

@@ -83,18 +83,18 @@ def panels(
     Parameters
     ----------
     rows, columns : int
-        How many panels.
+        Number of lines of panels, and of panels side by side.
     titles : sequence of str
         A title a panel.
     width : float, optional
-        Of the figure, in inches: one column of panels is as wide as a paper's column, more are as
-        wide as its page.
+        Width of the figure, in inches. By default the width of a paper's column for one column of
+        panels, else the width of its page.
     height : float
-        Of one panel, in inches.
+        Height of one panel, in inches.
     sharey : bool
         One y-axis for all.
     keep : bool
-        As many panels side by side on a narrow page too.
+        Whether a narrow page keeps the number of panels side by side.
 
     Returns
     -------
@@ -169,9 +169,9 @@ def legend(fig: Figure, styles: Mapping[str, SeriesStyle] | None = None) -> Figu
     Parameters
     ----------
     fig : Figure
-        What has been drawn.
+        Drawing whose series get names.
     styles : mapping, optional
-        How series are drawn, if they may have labels at the ends of their lines.
+        Styles of series that may be labelled at the ends of their lines.
     """
     panels = {}
     for ax in fig.axes:
@@ -338,7 +338,7 @@ def _legible(fig: Figure) -> Figure:
 
 
 def _names(ax: Axes) -> list[str]:
-    """What stands under groups of bars; nothing where the horizontal axis has numbers."""
+    """Return the names under groups of bars, or no names if the horizontal axis has numbers."""
     named = isinstance(ax.xaxis.get_major_locator(), mpl.ticker.FixedLocator)
     return [label.get_text() for label in ax.get_xticklabels()] if named else []
 
@@ -358,7 +358,7 @@ def _in_lines(text: str, letters: int) -> str:
 
 
 def _handles(axes: Sequence[Axes]) -> dict[str, Any]:
-    """What a legend shows of several panels, each series once."""
+    """Return the handles of a legend for several panels, one per series."""
     handles: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -424,7 +424,7 @@ def _roomy(ax: Axes, which: str) -> bool:
 
 
 def _plain_tick(x: float, _: Any = None) -> str:
-    """As people write it, and short: 10⁶ would else stand apart from the axis."""
+    """Format a number as people write it, but 10⁶ as a power, because long labels leave the axis."""
     return number(x, 4) if abs(x) < 100_000 else power_of_ten(x)
 
 
@@ -439,7 +439,7 @@ def format_tick(x: float, _: Any = None) -> str:
 
 @contextmanager
 def keep_limits(ax: Axes) -> Iterator[None]:
-    """What is drawn meanwhile does not move the limits of the axes."""
+    """Keep the limits of the axes whatever is drawn inside the block."""
     limits = ax.dataLim.frozen()
     yield
     ax.dataLim.set(limits)
@@ -458,11 +458,11 @@ def tag(
     Parameters
     ----------
     artists : Artist or several
-        What draws the series.
+        The artists that draw the series.
     series : str
-        Its name.
+        Name of the series.
     points : DataFrame, optional
-        Its aggregates: `x` as it is shown, its place `at` on the axis, `mean`, `low` and `high`.
+        Aggregates of the series: `x` as it is shown, its place `at` on the axis, `mean`, `low` and `high`.
     """
     for artist in artists if isinstance(artists, Iterable) else [artists]:
         artist.series = series

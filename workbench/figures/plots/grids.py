@@ -223,7 +223,7 @@ class Panel:
     Parameters
     ----------
     title : str
-        Stands over the panel.
+        Title of the panel.
     where : mapping
         The rows are those whose columns have these values.
     x : str
@@ -235,7 +235,7 @@ class Panel:
     log : str
         The logarithmic axes: "", "x", "y" or "xy".
     printed : Printed or several
-        What the paper prints.
+        Numbers that the paper prints.
     theory : (str, callable) or several
         Labels, and functions of x, drawn dashed.
     bars : bool
@@ -245,15 +245,15 @@ class Panel:
     cells : bool
         Rows are boxes with a value each.
     outlines : bool
-        Of boxes.
+        Whether boxes have outlines.
     equal : bool
         Boxes whose axes have one unit: a map.
     fit_theory : bool
         The view holds the theory too.
     names : sequence of str
-        Of the rows and columns of unit boxes.
+        Names of the rows and columns of unit boxes.
     ylim : (float, float), optional
-        What the vertical axis shows.
+        Limits of the vertical axis.
     linear_below : float
         The vertical axis is logarithmic down to here and linear below, so that 0 has a place on it.
     """
@@ -318,7 +318,7 @@ def grid(
     columns : int
         Panels side by side.
     height : float
-        Of one panel, in inches.
+        Height of one panel, in inches.
     sharey : bool
         Whether panels side by side that measure the same have one vertical axis.
     letters : str

@@ -57,7 +57,7 @@ def curves(
     log : str
         The logarithmic axes: "", "x", "y" or "xy".
     styles : mapping, optional
-        How series are drawn (`series_styles`), where a figure has more of them than these rows.
+        Styles of series (`series_styles`) if the figure has more series than these rows.
     """
     what = metric_name(rows)
     at = at or x
@@ -214,7 +214,7 @@ def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
 
 
 def bracket(ax: Axes, point: Printed, at: float | str, along: str) -> None:
-    """What a paper prints at a place, with its reading error along "x" or "y"."""
+    """Draw a printed number at a place, with its reading error along "x" or "y"."""
     middle = (point.low + point.high) / 2 if point.value is None else point.value
     error = [[middle - point.low], [point.high - middle]]
     place = (at, middle) if along == "y" else (middle, at)

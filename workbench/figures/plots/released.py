@@ -1,4 +1,4 @@
-"""What a person looks at first in a release: a map, a series or the largest cells, with the noise."""
+"""Picture of a release: a map, a series or the largest cells, with the noise."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def release_picture(release: Any) -> Figure:
     Parameters
     ----------
     release : Release
-        Of labelled cells, or of adaptive points, strings or codes.
+        Release of labelled cells, or of adaptive points, strings or codes.
 
     Returns
     -------
     Figure
-        As wide as a column of a paper.
+        Drawing as wide as a column of a paper.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def _heading(release: Any) -> str:
 
 
 def _blocks(n: int, most: int) -> np.ndarray:
-    """Where blocks of codes start, and the end: at most so many, of a round number of codes each."""
+    """Return the starts of at most `most` blocks of a round number of codes, and the end of the last."""
     return np.append(np.arange(0, n, _round_step(n, most)), n)
 
 

@@ -70,7 +70,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Page:
-    """What figures are drawn for: a width and a height in inches, None where figures have their own."""
+    """Page that figures are drawn for: width and height in inches. None leaves figures their own width."""
 
     width: float | None = None
     height: float = 8.2
@@ -157,7 +157,7 @@ def page() -> Page:
 
 
 def rc_params() -> dict[str, Any]:
-    """How figures are drawn just now, in matplotlib's words."""
+    """Return matplotlib's parameters for the present page."""
     _add_fonts()
     font = page().font
     math = {"mathtext.fontset": "stix" if font == "serif" else "dejavusans"}
@@ -417,7 +417,7 @@ _HATCHES = dict(
 
 
 class SeriesStyle(NamedTuple):
-    """How a series is drawn."""
+    """Colour, marker and dashes of a series."""
 
     color: str
     marker: str
@@ -430,7 +430,7 @@ class SeriesStyle(NamedTuple):
 
     @property
     def ink(self) -> str:
-        """Its colour, dark enough for text on white (a contrast of 4.5 to 1)."""
+        """Colour of the series, dark enough for text on white (a contrast of 4.5 to 1)."""
         rgb = mpl.colors.to_rgb(self.color)
         while _luminance(rgb) > 0.18:
             rgb = tuple(0.95 * x for x in rgb)
