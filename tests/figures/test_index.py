@@ -1,7 +1,6 @@
 """A paper's figures at a glance."""
 
 import pandas as pd
-import pytest
 from matplotlib.figure import Figure
 
 from workbench import figures
@@ -29,8 +28,3 @@ def test_every_notebook_of_the_paper_is_linked_and_what_has_run_is_shown(tmp_pat
     )
     after = index._repr_html_()
     assert after.count("<img") == 1 and "holds 11, holds for some unprinted value 6" in after
-
-
-def test_a_paper_without_notebooks_is_refused():
-    with pytest.raises(ValueError, match="paper = 'nobody2020' is not allowed"):
-        Index("nobody2020")

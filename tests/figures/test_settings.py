@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from workbench.cli import app
 from workbench.compiled import project_folder
-from workbench.figures import find_figure, find_notebooks
-from workbench.figures.status import grid, tasks
+from workbench.figures import find_notebooks
+from workbench.figures.status import tasks
 
 ID = "cormode2012_fig3"
 VALUES = ",".join(str(k / 10) for k in range(1, 16))
@@ -17,12 +17,6 @@ PATHS = find_notebooks(project_folder() / "notebooks")
 
 def names(*settings, profile="quick"):
     return [task.name for task in tasks([ID], PATHS, profile, settings)]
-
-
-def test_without_settings_each_figure_runs_once():
-    assert [
-        (t.name, t.path.name, dict(t.parameters)) for t in tasks([ID], PATHS, "quick", ())
-    ] == [(ID, "fig3.ipynb", {})]
 
 
 def test_commas_make_a_grid_and_semicolons_part_lists():
@@ -62,10 +56,6 @@ def test_a_figure_that_does_not_exist_is_named_with_its_nearest():
     with pytest.raises(ValueError, match="no figure 'cormode2012_fig33'; did you mean"):
         tasks(["cormode2012_fig33"], PATHS, "quick", ())
     assert tasks([], {"x": Path()}, "quick", ()) == []
-
-
-def test_a_grid_is_counted():
-    assert len(grid(find_figure(ID), [f"epsilon={VALUES}", f"std={VALUES}"])) == 225
 
 
 @pytest.mark.parametrize(

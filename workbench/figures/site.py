@@ -123,10 +123,6 @@ class Index:
     paper: str
     results: Path | None = None
 
-    def __post_init__(self) -> None:
-        if not self.entries():
-            raise ValueError(f"paper = {self.paper!r} is not allowed: it has no notebooks here")
-
     def entries(self) -> list[Entry]:
         """Figures of the paper with committed outcomes, in natural order."""
         return [entry for entry in published() if entry.paper == self.paper]
