@@ -178,8 +178,8 @@ def test_packages_that_the_workbench_keeps_inside_others_are_followed(tmp_path, 
 def test_a_large_file_is_hashed_once_while_it_has_not_changed(plugin, monkeypatch):
     monkeypatch.setattr(inputs, "_LARGE", 1)
     hashed = []
-    sha256 = inputs._sha256
-    monkeypatch.setattr(inputs, "_sha256", lambda path: hashed.append(path) or sha256(path))
+    sha256 = inputs.file_sha256
+    monkeypatch.setattr(inputs, "file_sha256", lambda path: hashed.append(path) or sha256(path))
     name = str(plugin / "cities.csv")
     first = [inputs.state(name, plugin / "store") for _ in range(3)]
     assert len(hashed) == 1 and len({*first}) == 1
