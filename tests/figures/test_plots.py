@@ -471,11 +471,6 @@ def test_maps_share_one_scale_of_colours_and_of_kilometres():
         plots.maps(one[:0], 1, **look)
 
 
-def test_a_degree_of_longitude_is_shorter_in_the_north():
-    east, north = plots.project(np.array([60.0, 61.0]), np.array([11.0, 10.0]), 60.0, 10.0)
-    assert east == pytest.approx([111.195 / 2, 0]) and north == pytest.approx([0, 111.195])
-
-
 def test_no_two_series_of_a_figure_have_one_style():
     kinds = ["geometric", "PrivTree", *(f"outsider {i}" for i in range(12))]
     names = [f"{kind}, θ = {theta}" for theta in range(12) for kind in kinds]

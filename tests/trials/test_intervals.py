@@ -213,15 +213,6 @@ def test_what_is_not_printed_is_swept(holds, outcome, words):
     assert finding.outcome == outcome and finding.strip.in_words() == words
 
 
-def test_pairs_of_values_are_written_as_tuples():
-    pairs = [(1, 0.1), (1, 1.0), (5, 0.1)]
-    finding = claims.over("few, ε", pairs, lambda x, _: claims.Finding(x[0] == 1, "m"), 0.9)
-    assert (
-        finding.strip.in_words()
-        == "holds for (few, ε) = (1, 0.1) … (1, 1); differs for (few, ε) = (5, 0.1)"
-    )
-
-
 @pytest.mark.parametrize("by", ["x", ["x", "y"]])
 def test_a_line_is_a_point_and_a_column_a_seed_as_a_loop_would_place_them(by):
     rng = np.random.default_rng(0)

@@ -207,6 +207,8 @@ def project(
 
     >>> [round(float(x)) for x in project(42, -71, 41, -71)]
     [0, 111]
+    >>> [round(float(x)) for x in project(60, 11, 60, 10)]
+    [56, 0]
     """
     degree = 111.195  # km
     east = (longitude - longitude0) * np.cos(np.radians(latitude0))

@@ -159,6 +159,12 @@ def over(
         Takes a value and the level at which it may be decided there.
     level : float
         Level of confidence of all values together.
+
+    Examples
+    --------
+    >>> pairs = [(1, 0.1), (5, 0.1)]
+    >>> over("few, ε", pairs, lambda x, level: Finding(x[0] == 1, "m"), 0.9).strip.in_words()
+    'holds for (few, ε) = (1, 0.1); differs for (few, ε) = (5, 0.1)'
     """
     own = _divided(level, len(values))
     name = f"({name})" if isinstance(values[0], tuple) and len(values[0]) > 1 else name
