@@ -142,8 +142,8 @@ def test_with_users_as_text_spellings_are_apart_and_integers_are_their_usual_one
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ([3.0, 7.5], "row 1: .*an integer below 2⁵³"),
-        (pa.array([Decimal("3"), Decimal("7.5")]), "row 1: .*an integer of 64 bits"),
+        ([3.0, 7.5], "row 1: .*an integer .*below 2⁵³"),
+        (pa.array([Decimal("3"), Decimal("7.5")]), "row 1: .*need an integer"),
         (pa.array([0, 1], pa.timestamp("ns")), "row 1: .*to the microsecond"),
         ([True, False], "need integers, text, dates or times"),
         (pd.Series([7, "07"], dtype=object), "row 1: .*usual spelling"),
@@ -164,7 +164,7 @@ def test_one_user_more_does_not_move_what_stays_of_the_others():
         for values in (pa.array(own[0]), pa.array(own[0], pa.float64())):
             after = kept(values, *own[1:])
             np.testing.assert_array_equal(after[:39], before[:39])
-    with pytest.raises(ValueError, match="an integer below 2⁵³"):
+    with pytest.raises(ValueError, match="below 2⁵³"):
         kept(pa.array(rows([7.5])[0], pa.float64()), *rows([7.5])[1:])
     texts = kept(pa.array([f"u{x}" for x in users]), items, days)
     for other in ("ü", " u3x", "x" * 999):
@@ -271,19 +271,17 @@ def test_text_users_are_numbered_as_they_come():
         assert column.numbers(pl.Series(names)).tolist() == expected
     found = column.users(np.zeros(0, np.int64))
     assert found.ids.to_list() == [*numbers]
-    assert (column.ids(7) == column.ids()[7:]).all()
 
 
 def test_texts_of_one_hash_have_different_numbers():
     text = np.frombuffer(b"abbaab", np.uint8)  # a, bb, aa, b
     starts = np.array([0, 1, 3, 5, 6, 6, 6])  # and twice nothing
-    slots = np.full(16, -1)
-    held = slots, np.zeros(9, np.int64), np.zeros(20, np.uint8)
+    held = np.full((16, 2), -1), np.zeros(20, np.uint8)
     numbers = np.zeros(6, np.int64)
     hashes = np.zeros(6, np.uint64)
-    assert user_kernels.number_texts(hashes, starts, text, 0, *held, numbers) == 5
+    assert user_kernels.number_texts(hashes, starts, text, 0, 0, *held, numbers) == (5, 11)
     assert numbers.tolist() == [0, 1, 2, 3, 4, 4]
-    assert user_kernels.number_texts(hashes, starts, text, 5, *held, numbers) == 5
+    assert user_kernels.number_texts(hashes, starts, text, 5, 11, *held, numbers) == (5, 11)
     assert numbers.tolist() == [0, 1, 2, 3, 4, 4]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.agreement import fits_chances, seeded
 from workbench import PUBLIC, UNBOUNDED, Attributes, Bound, Boxes, Domain, Interactions, Ranges
-from workbench.data import SparseTable, sampling, sources
+from workbench.data import SparseTable, interactions, sources
 
 FILMS = Domain(("film", "day"), (6, 7), (tuple("abcdef"), None))
 FRAME = pd.DataFrame(
@@ -160,7 +160,7 @@ def test_other_bad_input_is_one_error(tmp_path, monkeypatch):
     (tmp_path / "x.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="x.parquet: it cannot be read"):
         Interactions.read(tmp_path / "x.parquet", **NAMED)
-    monkeypatch.setattr(sampling, "MOST_RECORDS", 2)
+    monkeypatch.setattr(interactions, "MOST_RECORDS", 2)
     with pytest.raises(ValueError, match="more than 2 records"):
         Interactions.from_frame(FRAME, **NAMED)
 

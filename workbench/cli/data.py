@@ -238,7 +238,7 @@ def check(
         from workbench.data.users import UserNumbers
 
         users = None if user is None else UserNumbers(user, user_type)
-        rows = all_rows(counted_rows(table, cells, users=users, **how))
+        rows = all_rows(counted_rows(table, cells, users=users, **how), np.zeros(0, np.int64))
         held = [
             counted(len(rows.keys), "row"),
             f"{len(np.unique(rows.keys)):,} cells that hold any",

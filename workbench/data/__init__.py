@@ -10,25 +10,7 @@ The sampling happens here, for each user separately and with draws that are inde
 ε-DP mechanism on the records that are kept makes the whole ε-DP (Fan & Jin, WWW 2015, Lemma 6).
 """
 
-from workbench.data.checks import (
-    RefusedColumn,
-    TableCheck,
-    check_table,
-    draft_domain,
-    observed_domain,
-)
-from workbench.data.frontier import Frontier
-from workbench.data.interactions import Interactions
-from workbench.data.reading import (
-    CountedRows,
-    Progress,
-    all_rows,
-    counted_rows,
-    files_of,
-    row_batches,
-)
-from workbench.data.records import Records
-from workbench.data.table import (
+from workbench.data.bound import (
     BELIEVED,
     ENFORCED,
     PUBLIC,
@@ -36,10 +18,23 @@ from workbench.data.table import (
     UNBOUNDED,
     Bound,
     Public,
-    SparseTable,
     Unbounded,
 )
-from workbench.data.truncation import BoundedContributions, bounded_contributions
+from workbench.data.checks import (
+    check_table,
+    draft_domain,
+    observed_domain,
+)
+from workbench.data.frontier import Frontier
+from workbench.data.interactions import Interactions
+from workbench.data.reading import (
+    counted_rows,
+    files_of,
+    row_batches,
+)
+from workbench.data.records import Records
+from workbench.data.table import SparseTable, WideTable
+from workbench.data.truncation import bounded_contributions
 from workbench.data.users import (
     UserNumbers,
     Users,
@@ -47,18 +42,11 @@ from workbench.data.users import (
     in_words,
     refuse_cut_of_nobody,
     seeds,
-    users_of,
     without_column,
 )
 from workbench.data.values import UnlistedColumn, UnlistedValues
-from workbench.data.wide import WideTable
 
 __all__ = [
-    "CountedRows",
-    "Progress",
-    "RefusedColumn",
-    "TableCheck",
-    "all_rows",
     "check_table",
     "counted_rows",
     "draft_domain",

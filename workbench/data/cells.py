@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.compiled import njit
 from workbench.value import Int, Num
 
 LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
@@ -36,7 +37,9 @@ def cells_of_counts(
     if not len(keys):
         return keys, counts
     bits = int(counts.max()).bit_length()
-    if int(keys.max()).bit_length() + bits <= _KEY_BITS:
+    if (keys[1:] >= keys[:-1]).all():
+        pass
+    elif int(keys.max()).bit_length() + bits <= _KEY_BITS:
         keys <<= bits
         keys |= counts
         keys.sort()
@@ -46,14 +49,24 @@ def cells_of_counts(
         order = np.argsort(keys)
         keys = keys[order]
         counts = counts[order]
-    starts = _starts(keys)
-    if len(starts) < len(keys):
-        keys = keys[starts]
-        counts = np.add.reduceat(counts, starts)
-    occupied = counts > 0
-    if occupied.all():
-        return keys, counts
-    return keys[occupied], counts[occupied]
+    size = add_up(keys, counts)
+    return keys[:size].copy(), counts[:size].copy()
+
+
+@njit(cache=True, nogil=True)
+def add_up(keys, counts):
+    """Add up the counts of equal keys, which are sorted, and drop empty cells, in place.
+
+    Returns the number of cells.
+    """
+    k = 0
+    for i in range(keys.size):
+        if k and keys[i] == keys[k - 1]:
+            counts[k - 1] += counts[i]
+        elif counts[i]:
+            keys[k], counts[k] = keys[i], counts[i]
+            k += 1
+    return k
 
 
 class CellCounts:
@@ -69,8 +82,9 @@ class CellCounts:
 
     def __init__(self, waiting: int = _WAITING):
         self._least = waiting
-        self._rows = GrowingArray()
-        self._row_counts = GrowingArray()
+        self._rows: list[np.ndarray] = []
+        self._row_counts: list[np.ndarray] = []
+        self._waiting = 0
         self._keys = np.zeros(0, np.int64)
         self._counts = np.zeros(0, np.int64)
         self._total = 0.0
@@ -83,9 +97,10 @@ class CellCounts:
         if self._total > LARGEST_TOTAL:
             raise ValueError(f"counts must sum to at most {LARGEST_TOTAL}")
         self._rows.append(keys)
+        self._waiting += len(keys)
         if counts is not None:
             self._row_counts.append(counts)
-        if self._rows.size >= max(self._least, len(self._keys)):
+        if self._waiting >= max(self._least, len(self._keys)):
             self._sort()
 
     def cells(self) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
@@ -94,10 +109,14 @@ class CellCounts:
         return self._keys, self._counts
 
     def _sort(self) -> None:
-        has_counts = self._row_counts.size > 0
-        keys = self._rows.take()
-        counts = self._row_counts.take()
-        keys, counts = cells_of_counts(keys, counts) if has_counts else cells_of_keys(keys)
+        if not self._rows:
+            return
+        keys = joined(self._rows)
+        if self._row_counts:
+            keys, counts = cells_of_counts(keys, joined(self._row_counts))
+        else:
+            keys, counts = cells_of_keys(keys)
+        self._waiting = 0
         if len(self._keys):
             keys = np.concatenate([self._keys, keys])
             counts = np.concatenate([self._counts, counts])
@@ -106,26 +125,11 @@ class CellCounts:
         self._counts = counts
 
 
-class GrowingArray:
-    """Integers that come in pieces and are joined once."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._pieces: list[np.ndarray] = []
-
-    def append(self, numbers: Int[np.ndarray, " more"]) -> None:
-        """Add numbers, which nobody may change later."""
-        self._pieces.append(numbers)
-        self.size += len(numbers)
-
-    def take(self) -> Int[np.ndarray, " numbers"]:
-        """Return all numbers and forget them."""
-        numbers = np.empty(self.size, np.int64)
-        if self._pieces:
-            np.concatenate(self._pieces, out=numbers)
-        self._pieces.clear()
-        self.size = 0
-        return numbers
+def joined(pieces: list[np.ndarray]) -> np.ndarray:
+    """Return all pieces in one array, and empty their list to free memory."""
+    whole = np.concatenate(pieces, axis=-1)
+    pieces.clear()
+    return whole
 
 
 def whole_counts(counts: Num[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.compiled import pl
 from workbench.data.reading import (
     COUNT,
-    Batch,
     Progress,
     open_sources,
+    read_users,
     row_batches,
     row_texts,
-    rows_with_users,
     whole_counts_of,
 )
-from workbench.data.users import UserNumbers
+from workbench.data.users import Refused, UserNumbers
 from workbench.spaces import Domain
 from workbench.spaces.rules import Refusal
 from workbench.spaces.statements import BLANK
@@ -150,20 +148,6 @@ class TableCheck:
     left_out: int = 0
     refused: list[RefusedColumn] = field(default_factory=list)
 
-    def _add(self, batch: Batch, refusal: Refusal) -> None:
-        column = next(
-            (x for x in self.refused if x.column == refusal.column and x.need == refusal.need),
-            None,
-        )
-        if column is None:
-            column = RefusedColumn(refusal.column, refusal.need)
-            self.refused.append(column)
-        column.rows += refusal.count
-        for value, row in refusal.examples.items():
-            text = "nothing" if value is None else shown(value)
-            if len(column.examples) < _EXAMPLES and text not in column.examples:
-                column.examples[text] = batch.place(row)
-
 
 def check_table(
     data: Any,
@@ -203,32 +187,29 @@ def check_table(
         If a file cannot be read, or a column is missing or of a type that no rule reads.
     """
     check = TableCheck()
+    columns_refused: dict[tuple[str, str], RefusedColumn] = {}
     users = None if user is None else UserNumbers(user, user_type)
     columns = [name for name in (*domain.columns, count, user) if name is not None]
     for batch in row_batches(data, columns, table=table, progress=progress):
-        check.rows += len(batch.frame)
-        check.left_out += len(batch.frame)
-        batch = rows_with_users(batch, users, domain)
-        check.left_out -= len(batch.frame)
+        rows = len(batch.frame)
+        check.rows += rows
+        refused_users: Refused = []
+        if users is not None:
+            batch, _, refused_users = read_users(batch, users, domain)
         refusals, left_out = domain.refusals(batch.frame)
-        check.left_out += left_out
-        for refusal in [
-            *refusals,
-            *_refused_counts(batch, count),
-            *_refused_users(batch, users),
-        ]:
-            check._add(batch, refusal)
+        check.left_out += rows - len(batch.frame) + left_out
+        if count is not None:
+            _, bad = whole_counts_of(batch, count)
+            refusals += Refusal.of(count, COUNT, batch.frame[count], bad)
+        for need, bad in refused_users:
+            refusals += Refusal.of(str(user), need, batch.frame[user], bad)
+        for refusal in refusals:
+            new = RefusedColumn(refusal.column, refusal.need)
+            column = columns_refused.setdefault((refusal.column, refusal.need), new)
+            column.rows += refusal.count
+            for value, row in refusal.examples.items():
+                text = "nothing" if value is None else shown(value)
+                if len(column.examples) < _EXAMPLES:
+                    column.examples.setdefault(text, batch.place(row))
+    check.refused = [*columns_refused.values()]
     return check
-
-
-def _refused_counts(batch: Batch, count: str | None) -> Iterator[Refusal]:
-    if count is not None:
-        _, bad = whole_counts_of(batch, count)
-        yield from Refusal.of(count, COUNT, batch.frame[count], bad)
-
-
-def _refused_users(batch: Batch, users: UserNumbers | None) -> Iterator[Refusal]:
-    if users is not None:
-        values = batch.frame[users.column]
-        for need, bad in users.read(values)[1]:
-            yield from Refusal.of(users.column, need, values, bad)

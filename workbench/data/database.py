@@ -6,7 +6,7 @@ with computed columns: a few bytes of them may compute gigabytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,9 @@ class DatabaseTable(FileSource):
     """
 
     tables: str  # a query for the names of tables that are stored, and are no view
+    _library: Callable[[], Any]
+    _connect: Callable[[], Any]  # to read the database, and no more
+    _selected: Callable[[Any, str, Sequence[str]], Iterator[pl.DataFrame]]
 
     def __init__(self, path: Path, table: str | None):
         super().__init__(path)
@@ -53,7 +56,7 @@ class DatabaseTable(FileSource):
                     raise ValueError(f"{stated}: {what}; it has {names_shown(sorted(tables))}")
                 cursor = connection.execute(f"SELECT * FROM {_quoted(table)} LIMIT 0")
                 self.names = [column[0] for column in cursor.description]
-        except self._error() as e:
+        except self._library().Error as e:
             raise self.damaged(e) from None
 
     def __str__(self) -> str:
@@ -66,21 +69,8 @@ class DatabaseTable(FileSource):
         try:
             with closing(self._connect()) as connection:
                 yield from self._selected(connection, select, columns)
-        except (self._error(), pa.ArrowException) as e:
+        except (self._library().Error, pa.ArrowException) as e:
             raise self.damaged(e) from None
-
-    def _connect(self) -> Any:
-        """To read the database, and no more."""
-        raise NotImplementedError
-
-    def _error(self) -> type[Exception]:
-        """What the library raises."""
-        raise NotImplementedError
-
-    def _selected(
-        self, connection: Any, select: str, columns: Sequence[str]
-    ) -> Iterator[pl.DataFrame]:
-        raise NotImplementedError
 
 
 class DuckDbTable(DatabaseTable):
@@ -108,10 +98,6 @@ class DuckDbTable(DatabaseTable):
         return self._library().connect(
             str(self.path), read_only=True, config={"enable_external_access": "false"}
         )
-
-    def _error(self) -> type[Exception]:
-        error: type[Exception] = self._library().Error
-        return error
 
     def _library(self) -> Any:
         try:
@@ -169,17 +155,16 @@ class SqliteTable(DatabaseTable):
             )
 
     def _connect(self) -> Any:
-        import sqlite3
-
+        sqlite3 = self._library()
         name = f"file:{quote(str(self.path.absolute()))}?mode=ro"
         connection = sqlite3.connect(name, uri=True, check_same_thread=False)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_ROW)
         return connection
 
-    def _error(self) -> type[Exception]:
+    def _library(self) -> Any:
         import sqlite3
 
-        return sqlite3.Error
+        return sqlite3
 
     def _text(self, name: str, x: Any) -> str | None:
         if x is None or isinstance(x, str):

@@ -10,20 +10,6 @@ from workbench.data.user_kernels import below, longest, mark_some
 
 
 @njit(cache=True, nogil=True)
-def number_users(users, out):
-    """Sorted users become 0, 1, …; `out` may be `users`."""
-    k = np.int32(0)
-    if users.size == 0:
-        return
-    last = users[0]
-    for i in range(users.size):
-        if users[i] != last:
-            last = users[i]
-            k += np.int32(1)
-        out[i] = k
-
-
-@njit(cache=True, nogil=True)
 def sort_by_user(users, low, starts, items, contexts, to_items, to_contexts, to_users):
     """A stable counting sort by user; `starts` is scratch: zeros, one a possible user and one more."""
     for i in range(users.size):

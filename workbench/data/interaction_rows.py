@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.compiled import pd
 from workbench.data import interaction_kernels
-from workbench.data.reading import counted_batch, row_batches, rows_with_users
+from workbench.data.reading import counted_batch, row_batches
 from workbench.data.users import UserNumbers, Users
 from workbench.spaces import Domain
 from workbench.value import Int, UInt64, sealed
@@ -31,29 +31,24 @@ def narrowest_type(size: int) -> np.dtype:
     return np.min_scalar_type(size - 1)
 
 
-def _narrow(codes: Int[np.ndarray, " records"], size: int) -> np.ndarray:
-    return codes.astype(narrowest_type(size))
+UserRecords = tuple[Columns, UInt64[np.ndarray, "users 2"]]  # and what identifies each user
 
 
-class UserRecords(NamedTuple):
-    """Records by user, whose codes are 0, 1, …, and what identifies the user of each code."""
+def sorted_by_user(columns: Columns, ids: np.ndarray | None = None) -> UserRecords:
+    """Sort records by user, each user's in their order. Users become 0, 1, …
 
-    columns: Columns
-    ids: UInt64[np.ndarray, "users 2"]
-
-
-def sorted_by_user(
-    columns: Columns, *, reuse_users: bool = False, ids: np.ndarray | None = None
-) -> UserRecords:
-    """Sorted by user, each user's records in their order; users become 0, 1, …
-
-    With `reuse_users` nobody else holds the users, which are then numbered where they are. `ids` identify
-    users by the numbers that they have; without them, they are their numbers.
+    `ids` identify users by the numbers that they have. Without them, users are their numbers.
     """
-    users = columns.users
+    users, items, contexts = columns
     if users.dtype == np.uint64:  # one to one; beside other numbers it would become a float
         users = users.view(np.int64)
-    if len(users) and (users[1:] < users[:-1]).any():
+    begins = np.ones(len(users), bool)
+    np.not_equal(users[1:], users[:-1], out=begins[1:])
+    numbers = users[begins]
+    if (numbers[1:] > numbers[:-1]).all():
+        codes = np.cumsum(begins, dtype=np.int32)
+        codes -= 1
+    else:
         low = int(users.min())
         high = int(users.max())
         if high - low > 4 * len(users) + 2**22:
@@ -64,23 +59,15 @@ def sorted_by_user(
             is_user = np.zeros(high - low + 1, bool)
             is_user[users.astype(np.int64) - low] = True
             numbers = np.flatnonzero(is_user) + low
-        user_codes = np.empty(len(users), np.int32)
+        codes = np.empty(len(users), np.int32)
         offsets = np.zeros(high - low + 2, np.int64)
-        items = np.empty_like(columns.items)
-        contexts = np.empty_like(columns.contexts)
+        items = np.empty_like(items)
+        contexts = np.empty_like(contexts)
         interaction_kernels.sort_by_user(
-            users, low, offsets, columns.items, columns.contexts, items, contexts, user_codes
+            users, low, offsets, *columns[1:], items, contexts, codes
         )
-        by_user = Columns(sealed(user_codes), sealed(items), sealed(contexts))
-        return UserRecords(by_user, sealed(Users(numbers, ids).ids_of(numbers)))
-    begins = np.ones(len(users), bool)
-    np.not_equal(users[1:], users[:-1], out=begins[1:])
-    numbers = users[begins]
-    in_place = reuse_users and users.dtype == np.int32
-    user_codes = users if in_place else np.empty(len(users), np.int32)
-    interaction_kernels.number_users(users, user_codes)
-    by_user = Columns(sealed(user_codes), sealed(columns.items), sealed(columns.contexts))
-    return UserRecords(by_user, sealed(Users(numbers, ids).ids_of(numbers)))
+    by_user = Columns(*map(sealed, (codes, items, contexts)))
+    return by_user, sealed(Users(numbers, ids).ids_of(numbers))
 
 
 # Crossing
@@ -130,14 +117,14 @@ def records_of_rows(
     none = np.zeros(0, np.int32)
     parts = [Columns(none, none, none)]
     _, contexts = domain.shape
+    kinds = [*map(narrowest_type, domain.shape)]
     for batch in row_batches(data, [*attributes.columns, people.column], **how):
-        batch = rows_with_users(batch, people, domain)
         rows = counted_batch(batch, attributes, None, people)
         users = rows.users
         assert users is not None  # as their column was read
         if len(users) and np.abs(users).max() < 2**31:
             users = users.astype(np.int32)
-        codes = np.divmod(rows.keys, contexts)
-        parts.append(Columns(users, *map(_narrow, codes, domain.shape)))
+        codes = map(np.ndarray.astype, np.divmod(rows.keys, contexts), kinds)
+        parts.append(Columns(users, *codes))
     joined = Columns(*map(np.concatenate, zip(*parts[len(parts) > 1 :], strict=True)))
-    return sorted_by_user(joined, reuse_users=True, ids=people.ids())
+    return sorted_by_user(joined, people.ids())

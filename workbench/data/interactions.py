@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from workbench.data import interaction_kernels
+from workbench.data.bound import PUBLIC, Bound, Public, Unbounded
 from workbench.data.interaction_rows import (
     Columns,
-    UserRecords,
     crossed,
     narrowest_type,
     records_of_rows,
@@ -20,21 +20,24 @@ from workbench.data.interaction_rows import (
 )
 from workbench.data.reading import Progress
 from workbench.data.sampling import (
-    OfUsers,
+    MOST_RECORDS,
+    first_repeated,
+    one_per_item,
     refuse_other_attributes,
     refuse_outside,
-    refuse_wrong_codes,
     refuse_wrong_columns,
+    some_of_each,
+    whole_number,
 )
-from workbench.data.table import PUBLIC, Bound, Public, SparseTable, Unbounded
+from workbench.data.table import SparseTable
 from workbench.data.users import UserNumbers, Users
 from workbench.queries import Recipe
 from workbench.spaces import Domain
-from workbench.value import Float, Int, UInt64, not_allowed, read_only, sealed
+from workbench.value import Float, Int, Num, UInt64, not_allowed, read_only, sealed
 
 
 @dataclass(frozen=True, eq=False)
-class Interactions(OfUsers):
+class Interactions:
     """Records (user, item, context), sorted by user. A unit is a user with all their records.
 
     Methods that sample the records truncate users to a stated bound. They believe no bound that they have
@@ -85,17 +88,27 @@ class Interactions(OfUsers):
             )
             raise not_allowed(self, "bound", f"{need}PUBLIC")
         refuse_other_attributes(self.domain)
-        for name in ("users", "items", "contexts"):
-            column = getattr(self, name)
-            is_column = column.ndim == 1 and column.shape == self.users.shape
-            if not is_column or column.dtype.kind not in "iu":
-                raise ValueError(
-                    f"Interactions.{name} of {column.dtype} {column.shape} is not allowed: need whole "
-                    f"numbers, {len(self.users)} of them"
-                )
+        refuse_wrong_columns(self._columns)
+        for name, column in zip(Columns._fields, self._columns, strict=True):
             object.__setattr__(self, name, read_only(column))
-        if len(self):
-            refuse_wrong_codes(self)
+        if not len(self):
+            return
+        for name, size in zip(("items", "contexts"), self.domain.shape, strict=True):
+            refuse_outside(f"Interactions.{name}", getattr(self, name), size)
+        if self.users[0] < 0 or (self.users[1:] < self.users[:-1]).any():
+            raise ValueError("Interactions.users must be codes >= 0 and sorted; use from_codes")
+        if len(self) > MOST_RECORDS and self.records_per_user().max() > MOST_RECORDS:
+            raise ValueError(
+                f"a user has more than {MOST_RECORDS} records: no more are possible"
+            )
+        if self.distinct:
+            row = first_repeated(self.items, self._starts, self.domain.shape[0])
+            if row >= 0:
+                raise ValueError(
+                    f"Interactions.distinct = True is not allowed: in row {row} user "
+                    f"{self.users[row]} has item {self.items[row]} a second time; leave distinct out, or "
+                    "use one_per_item()"
+                )
 
     @classmethod
     def from_codes(
@@ -147,99 +160,8 @@ class Interactions(OfUsers):
             size = domain.shape[axis]
             refuse_outside(f"column {name!r}", columns[1 + axis], size)
             columns[1 + axis] = columns[1 + axis].astype(narrowest_type(size), copy=False)
-        return cls._of(domain, sorted_by_user(Columns(*columns)), bound, truth_public)
-
-    @classmethod
-    def _of(
-        cls,
-        domain: Domain,
-        records: UserRecords,
-        bound: Bound | Unbounded | Public,
-        truth_public: bool,
-        attributes: Domain | None = None,
-    ) -> Interactions:
-        ids = records.ids
-        made = cls(domain, *records.columns, bound, truth_public, user_ids=ids)
-        return made if attributes is None else replace(made, attributes=attributes)
-
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        user: str,
-        item: str | Sequence[str],
-        context: str | Sequence[str],
-        domain: Domain,
-        bound: Bound | Unbounded | Public,
-        truth_public: bool = False,
-        user_type: str | None = None,
-    ) -> Interactions:
-        """Make interactions from a DataFrame with one row per record, by naming its columns.
-
-        Items and contexts may be several columns each, which are crossed. An item is then a combination of
-        labels, for example an origin and a destination.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame or polars.DataFrame
-            One row per record.
-        user, item, context : str
-            Names of columns. Users are values of any kind. Items and contexts may be tuples of names, and
-            () as context means one context for all.
-        domain : Domain
-            Two attributes, for the items and for the contexts. It is public and never learnt from data.
-            If names are tuples, or the domain has a preparation, they name its attributes, and other
-            columns are not read.
-        bound : Bound, UNBOUNDED or PUBLIC
-            How far one user moves the edge counts.
-        truth_public : bool
-            Exact counts may be shown.
-        user_type : "text", optional
-            Read users as text, as in `SparseTable.from_frame`.
-
-        Returns
-        -------
-        Interactions
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, or a value is missing or outside the domain. The message names its
-            column and row.
-        """
-        people = UserNumbers(user, user_type)
-        return cls._of_rows(frame, people, item, context, domain, bound, truth_public)
-
-    @classmethod
-    def _of_rows(
-        cls,
-        data: Any,
-        people: UserNumbers,
-        item: str | Sequence[str],
-        context: str | Sequence[str],
-        domain: Domain,
-        bound: Bound | Unbounded | Public,
-        truth_public: bool,
-        **how: Any,
-    ) -> Interactions:
-        """From rows of any source, with attributes of the domain crossed to items and to contexts."""
-        if isinstance(item, str) and isinstance(context, str) and domain.preparation is None:
-            refuse_other_attributes(domain)
-            rules = {
-                name: replace(rule, column=column)
-                for (name, rule), column in zip(
-                    domain.rules.items(), (item, context), strict=True
-                )
-            }
-            records = records_of_rows(data, people, domain, Domain.from_dict(rules), **how)
-            return cls._of(domain, records, bound, truth_public)
-        items = (item,) if isinstance(item, str) else tuple(item)
-        contexts = (context,) if isinstance(context, str) else tuple(context)
-        both = crossed(domain, items, contexts)
-        attributes = domain.project([*items, *contexts])
-        records = records_of_rows(data, people, both, attributes, **how)
-        return cls._of(both, records, bound, truth_public, attributes)
+        by_user, ids = sorted_by_user(Columns(*columns))
+        return cls(domain, *by_user, bound, truth_public, user_ids=ids)
 
     @classmethod
     def read(
@@ -258,14 +180,28 @@ class Interactions(OfUsers):
     ) -> Interactions:
         """Read interactions from files or a frame, as `SparseTable.read` takes them, in batches.
 
+        Items and contexts may be several columns each, which are crossed. An item is then a combination of
+        labels, for example an origin and a destination.
+
         Parameters
         ----------
         path : path, several, or a frame
             One row per record, with the columns that the domain is prepared from.
-        user, domain, bound, truth_public, user_type
-            As in `from_frame`.
+        user : str
+            Column of users, which are values of any kind.
+        domain : Domain
+            Two attributes, for the items and for the contexts. It is public and never learnt from data.
+            If `item` and `context` are tuples, or the domain has a preparation, they name its attributes,
+            and other columns are not read.
+        bound : Bound, UNBOUNDED or PUBLIC
+            How far one user moves the edge counts.
         item, context : str or tuple of str, optional
-            Attributes of the domain, as in `from_frame`; its first, and its second.
+            Names of columns. () as context means one context for all. By default the first and the second
+            attribute of the domain.
+        truth_public : bool
+            Whether exact counts may be shown.
+        user_type : "text", optional
+            Read users as text, as in `SparseTable.read`.
         table, progress
             As in `SparseTable.read`.
 
@@ -284,11 +220,26 @@ class Interactions(OfUsers):
             item, context = domain.attributes
         if item is None or context is None:
             raise ValueError("item and context: need both, or neither")
-        if user in domain.columns:
+        crossed_from = None
+        if isinstance(item, str) and isinstance(context, str) and domain.preparation is None:
+            refuse_other_attributes(domain)
+            columns = zip(domain.rules.items(), (item, context), strict=True)
+            rules = {name: replace(rule, column=column) for (name, rule), column in columns}
+            attributes = Domain.from_dict({**rules, "missing_user": domain.missing_user})
+        else:
+            items = (item,) if isinstance(item, str) else tuple(item)
+            contexts = (context,) if isinstance(context, str) else tuple(context)
+            both = crossed(domain, items, contexts)
+            crossed_from = attributes = domain.project([*items, *contexts])
+            domain = both
+        if user in attributes.columns:
             raise ValueError(f"column {user!r} cannot be the user and what the user has")
-        how = {"table": table, "progress": progress}
         people = UserNumbers(user, user_type)
-        return cls._of_rows(path, people, item, context, domain, bound, truth_public, **how)
+        how = {"table": table, "progress": progress}
+        by_user, ids = records_of_rows(path, people, domain, attributes, **how)
+        return cls(domain, *by_user, bound, truth_public, user_ids=ids, attributes=crossed_from)
+
+    from_frame = read
 
     def __repr__(self) -> str:
         names = " × ".join(self.domain.attributes)
@@ -297,6 +248,179 @@ class Interactions(OfUsers):
         if self.truth_public or self.bound is PUBLIC:
             text += f": {len(self):,} records of {len(self._starts) - 1:,} users"
         return f"<Interactions {text}, {self.bound!r}>"
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    @property
+    def _columns(self) -> Columns:
+        return Columns(self.users, self.items, self.contexts)
+
+    def _some(self, rng: Any, records: int, kernel: Any, *arguments: Any) -> Columns:
+        """At most so many records of each user, which a kernel chooses."""
+        ids = self.ids_per_user()
+        return some_of_each(self._columns, self._starts, records, rng, ids, kernel, *arguments)
+
+    @cached_property
+    def _starts(self) -> Int[np.ndarray, " users+1"]:
+        """Where each user's records start, and the end."""
+        if not len(self):
+            return np.zeros(1, np.int64)
+        first = np.flatnonzero(self.users[1:] != self.users[:-1]) + 1
+        return np.concatenate([[0], first, [len(self)]])
+
+    def records_per_user(self) -> Int[np.ndarray, " users"]:
+        """How many records each user has, in the order of their codes, of users with any."""
+        return np.diff(self._starts)
+
+    def bounded(
+        self,
+        l: int,  # noqa: E741
+        rng: np.random.Generator | bytes | None = None,
+    ) -> Self:
+        """At most `l` records of each user: all, or l of them at random without replacement.
+
+        Every l of a user's records are equally likely, and users are independent of each other.
+
+        Parameters
+        ----------
+        l : int
+            Records of a user, at least 1; a smaller stated bound holds.
+        rng : numpy Generator or 32 bytes, optional
+            Randomness that can be replayed; without it, that of the operating system. A key chooses for
+            each user alone, whoever else is there.
+
+        Returns
+        -------
+        Interactions
+            With the bound that now holds.
+
+        Raises
+        ------
+        ValueError
+            `l` is not an integer >= 1, or `rng` no generator.
+        """
+        limit = self._limit(whole_number("l", l))
+        records = min(limit, MOST_RECORDS)
+        sample = self._some(rng, records, interaction_kernels.sample, records)
+        return self._sampled(sample, limit, self.distinct)
+
+    def ids_per_user(self) -> UInt64[np.ndarray, "users 2"]:
+        """What identifies each user, in the order of their codes, of users with any records."""
+        codes = self.users[self._starts[:-1]]
+        return Users(codes, self.user_ids).ids_of(codes)
+
+    def users_beyond(self, bound: Bound) -> int:
+        """How many users have records that cannot all stay within a bound; private, as counts are.
+
+        Whether one does depends on nobody else: one user more or less moves it by one at most.
+
+        Parameters
+        ----------
+        bound : Bound
+            Of edge counts: at most l1 records of a user; where linf is 1, no item twice.
+
+        Returns
+        -------
+        int
+        """
+        records = self.records_per_user()
+        beyond = records > bound.l1
+        if bound.linf == 1 and not self.distinct and len(self):
+            sizes = self.domain.shape[0]
+            owners = np.repeat(np.arange(len(records)), records)
+            different = np.unique(owners * sizes + self.items) // sizes
+            beyond |= np.bincount(different, minlength=len(records)) < records
+        return int(beyond.sum())
+
+    def one_per_item(self, rng: np.random.Generator | None = None) -> Self:
+        """One record of each user and item: where there are several, one at random.
+
+        Parameters
+        ----------
+        rng : numpy Generator, optional
+            As in `bounded`.
+
+        Returns
+        -------
+        Interactions
+            Distinct, and cut to the stated bound.
+        """
+        items = self.domain.shape[0]
+        sample = self._columns
+        if not self.distinct:
+            sample = one_per_item(sample, self._starts, items, rng, self.ids_per_user())
+        distinct = self._sampled(sample, items, distinct=True)
+        most = self._most_records
+        return distinct if most is None else distinct.bounded(min(most, items), rng)
+
+    def top_scored(
+        self,
+        l: int,  # noqa: E741
+        scores: Num[np.ndarray, " items"],
+        rng: np.random.Generator | bytes | None = None,
+        *,
+        random: int = 0,
+    ) -> Self:
+        """The `l` records of each user whose items have the highest scores, ties at random.
+
+        Parameters
+        ----------
+        l : int
+            Records of a user, at least 1.
+        scores : numbers[items]
+            Public, one an item.
+        rng : numpy Generator, optional
+            As in `bounded`.
+        random : int
+            So many of the l are drawn from all records of the user first, and the others are the
+            highest of what is left; 0 to l.
+
+        Returns
+        -------
+        Interactions
+            With the bound that now holds.
+
+        Raises
+        ------
+        ValueError
+            `l` or `random` out of range, scores that are not a number for each item.
+        """
+        l = whole_number("l", l)  # noqa: E741
+        scores = np.asarray(scores)
+        random = min(whole_number("random", random, 0, l), MOST_RECORDS)
+        if scores.shape != self.domain.shape[:1] or scores.dtype.kind not in "iufb":
+            raise ValueError(
+                f"scores of {scores.dtype} {scores.shape} are not allowed: need {self.domain.shape[0]} "
+                "numbers, one an item"
+            )
+        if scores.dtype.kind == "f" and np.isnan(scores).any():
+            raise ValueError(f"scores: that of item {int(np.isnan(scores).argmax())} is NaN")
+        limit = self._limit(l)
+        records = min(limit, MOST_RECORDS)
+        random = min(random, records)
+        ranks = np.unique(scores, return_inverse=True)[1].astype(np.int32)
+        kernel = interaction_kernels.top_scored
+        sample = self._some(rng, records, kernel, records - random, random, ranks)
+        return self._sampled(sample, limit, self.distinct)
+
+    @property
+    def _most_records(self) -> int | None:
+        """At most so many records has one user; None where nobody counted."""
+        return int(self.bound.l1) if isinstance(self.bound, Bound) else None
+
+    def _limit(self, l: int) -> int:  # noqa: E741
+        """The smaller of `l` and what the bound says."""
+        return l if self._most_records is None else min(l, self._most_records)
+
+    def _sampled(self, sample: Columns, most: int, distinct: bool) -> Self:
+        """Some of the records: at most so many a user."""
+        enforced = _records_bound(most, distinct).enforced("a user")
+        bound = PUBLIC if self.bound is PUBLIC else enforced
+        users, items, contexts = map(sealed, sample)
+        return replace(
+            self, users=users, items=items, contexts=contexts, bound=bound, distinct=distinct
+        )
 
     @cached_property
     def _edge_counts(self) -> Int[np.ndarray, "items contexts"]:
@@ -383,3 +507,8 @@ class Interactions(OfUsers):
             counts = self.item_counts()
         keys = np.flatnonzero(counts)
         return workload.on(domain).sums(domain, keys, counts[keys])
+
+
+def _records_bound(most: int, distinct: bool) -> Bound:
+    """Of a unit with so many records, each in a cell of its own or not."""
+    return Bound(most, 1) if distinct else Bound(most, most, most)

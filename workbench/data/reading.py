@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.data.cells import GrowingArray, is_no_count
+from workbench.data.cells import is_no_count, joined
 from workbench.data.database import DuckDbTable, SqliteTable
 from workbench.data.sources import (
     READABLE,
@@ -25,7 +25,7 @@ from workbench.data.sources import (
     is_frame,
     names_shown,
 )
-from workbench.data.users import UserNumbers
+from workbench.data.users import Refused, UserNumbers
 from workbench.spaces import Domain
 from workbench.spaces.rules import as_texts, whole_numbers
 from workbench.value import Float, Int, shown
@@ -60,8 +60,6 @@ def open_sources(data: Any, table: str | None = None) -> list[Source]:
         return [Frame(data)]
     if isinstance(data, Source):
         return [data]
-    if isinstance(data, pl.LazyFrame):
-        raise ValueError("a table in the making is not read: need frame.collect()")
     names = [data] if isinstance(data, str | Path) else data
     if not isinstance(names, list | tuple) or not all(isinstance(x, str | Path) for x in names):
         raise ValueError(
@@ -247,44 +245,49 @@ def counted_rows(
     names = [*domain.columns, count, None if users is None else users.column]
     columns = [name for name in names if name is not None]
     for batch in row_batches(data, columns, table=table, progress=progress):
-        batch = rows_with_users(batch, users, domain)
         yield counted_batch(batch, domain, count, users)
 
 
-def rows_with_users(batch: Batch, users: UserNumbers | None, domain: Domain) -> Batch:
-    """Drop rows that name no user, if the domain says so."""
-    if users is None or domain.missing_user == "refuse":
-        return batch
-    return batch.where(users.present(batch.frame[users.column]))
+def read_users(
+    batch: Batch, users: UserNumbers, domain: Domain
+) -> tuple[Batch, Int[np.ndarray, " rows"], Refused]:
+    """Return the rows that the domain keeps, the user of each, and rows that do not say who."""
+    numbers, refused = users.read(batch.frame[users.column])
+    if domain.missing_user == "drop":
+        present = ~refused[0][1]
+        batch = batch.where(pl.Series(present))
+        numbers = numbers[present]
+        refused = [(need, bad[present]) for need, bad in refused]
+    return batch, numbers, refused
 
 
 def counted_batch(
     batch: Batch, domain: Domain, count: str | None, users: UserNumbers | None
 ) -> CountedRows:
     """Return the rows of a batch that no rule leaves out."""
+    numbers = None
+    if users is not None:
+        batch, numbers, refused = read_users(batch, users, domain)
     keys, kept = domain.row_keys(batch.frame, batch.refusal)
     counts = None if count is None else row_counts(batch, count)
-    numbers = None if users is None else row_users(batch, users)
+    if users is not None:
+        batch.refuse_all(users.column, refused)
     if kept is not None:
         counts = None if counts is None else counts[kept]
         numbers = None if numbers is None else numbers[kept]
     return CountedRows(keys, counts, numbers)
 
 
-def all_rows(batches: Iterable[CountedRows]) -> CountedRows:
-    """Join the rows of all batches."""
-    keys = GrowingArray()
-    counts = GrowingArray()
-    users = GrowingArray()
-    is_counted = False
+def all_rows(batches: Iterable[CountedRows], none: np.ndarray) -> CountedRows:
+    """Join the rows of all batches, which begin with no rows."""
+    keys = [none]
+    counts: list[np.ndarray] = []
+    users: list[np.ndarray] = [np.zeros(0, np.int64)]
     for rows in batches:
-        keys.append(rows.keys)
-        if rows.users is not None:
-            users.append(rows.users)
-        if rows.counts is not None:
-            is_counted = True
-            counts.append(rows.counts)
-    return CountedRows(keys.take(), counts.take() if is_counted else None, users.take())
+        for pieces, piece in zip((keys, counts, users), rows, strict=True):
+            if piece is not None:
+                pieces.append(piece)
+    return CountedRows(joined(keys), joined(counts) if counts else None, joined(users))
 
 
 def row_counts(batch: Batch, count: str) -> Int[np.ndarray, " rows"]:
@@ -306,9 +309,9 @@ def whole_counts_of(batch: Batch, count: str) -> tuple[np.ndarray, np.ndarray]:
 
 def row_users(batch: Batch, users: UserNumbers) -> Int[np.ndarray, " rows"]:
     """Return the user of each row. A missing user is a ValueError."""
-    return users.numbers(
-        batch.frame[users.column], lambda row, need: batch.refusal(row, users.column, need)
-    )
+    numbers, refused = users.read(batch.frame[users.column])
+    batch.refuse_all(users.column, refused)
+    return numbers
 
 
 def row_numbers(batch: Batch, column: str) -> Float[np.ndarray, " rows"]:

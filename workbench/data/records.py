@@ -8,18 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.compiled import njit
-from workbench.data.cells import GrowingArray, whole_counts
+from workbench.data.bound import PUBLIC, Bound, Public
+from workbench.data.cells import LARGEST_TOTAL, whole_counts
 from workbench.data.reading import (
+    CountedRows,
     Progress,
+    all_rows,
     row_batches,
     row_counts,
     row_numbers,
     row_texts,
     row_users,
 )
-from workbench.data.table import PUBLIC, Bound, Public, SparseTable
-from workbench.data.truncation import bounded_contributions
-from workbench.data.users import UserNumbers, Users, cut_key, refuse_cut_of_nobody, users_of
+from workbench.data.sources import Batch
+from workbench.data.table import SparseTable
+from workbench.data.truncation import kept_rows
+from workbench.data.users import UserNumbers, refuse_cut_of_nobody, users_of
 from workbench.queries import Boxes, Recipe, key_runs, queries_on_hierarchy
 from workbench.spaces import (
     Attributes,
@@ -34,27 +38,6 @@ from workbench.spaces import (
 from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 # Kernels
-
-
-@njit(cache=True, nogil=True)
-def ascending(high, low):
-    """Whether pairs of words are in ascending order."""
-    for i in range(1, high.size):
-        if high[i] < high[i - 1] or (high[i] == high[i - 1] and low[i] < low[i - 1]):
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def merge_keys(first, high, low, keys):
-    """Sorted first words with a second word of 0, and sorted pairs that have another."""
-    i = 0
-    for j in range(high.size + 1):
-        while i < first.size and (j == high.size or first[i] <= high[j]):
-            keys[0, i + j], keys[1, i + j] = first[i], 0
-            i += 1
-        if j < high.size:
-            keys[0, i + j], keys[1, i + j] = high[j], low[j]
 
 
 @njit(cache=True, nogil=True)
@@ -96,8 +79,6 @@ def occupied_children(words, ends, lows, start, stop, width, radix, out):
 
 
 # Value
-
-_LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
 
 
 class Children(NamedTuple):
@@ -169,8 +150,8 @@ class Records(OverHierarchy):
         counts = whole_counts(self.counts)
         if counts.shape != keys.shape[1:]:
             raise ValueError(f"{keys.shape[1]} keys do not fit {counts.shape} counts")
-        if len(counts) and (counts.min() < 1 or counts.astype(float).sum() > _LARGEST_TOTAL):
-            raise ValueError(f"Records.counts must be >= 1 and sum to at most {_LARGEST_TOTAL}")
+        if len(counts) and (counts.min() < 1 or counts.astype(float).sum() > LARGEST_TOTAL):
+            raise ValueError(f"Records.counts must be >= 1 and sum to at most {LARGEST_TOTAL}")
         object.__setattr__(self, "counts", sealed(counts))
 
     @classmethod
@@ -227,59 +208,31 @@ class Records(OverHierarchy):
         """
         keys, reasons = hierarchy.encode(values)
         weights = None if counts is None else whole_counts(counts)
-        if weights is not None and len(weights) != len(reasons):
-            raise ValueError(f"{len(reasons)} values do not fit {weights.shape} counts")
+        owners = None if users is None else users_of(users, user_type)
+        for n, what in ((weights, "counts"), (owners and owners.numbers, "users")):
+            if n is not None and len(n) != len(reasons):
+                raise ValueError(f"{len(reasons)} values do not fit {len(n)} {what}")
         left_out = {}
         if reasons.any():  # reason 0 is none: the value is in the space
             names = hierarchy.reasons
             totals = np.bincount(reasons, weights, len(names) + 1)[1:].astype(int).tolist()
             left_out = {name: n for name, n in zip(names, totals, strict=True) if n}
-        if users is not None:
-            owners = users_of(users, user_type)
-            if len(owners.numbers) != len(reasons):
-                raise ValueError(
-                    f"{len(reasons)} values do not fit {len(owners.numbers)} users"
-                )
-            owners = owners._replace(numbers=owners.numbers[reasons == 0])
-            inside = None if weights is None else weights[reasons == 0]
-            cut = cut_key(rng, key)
-            return cls._of_users(
-                hierarchy, keys, inside, bound, truth_public, left_out, owners, cut
-            )
-        refuse_cut_of_nobody(rng, key)
-        if weights is None:
+            inside = reasons == 0
+            weights = None if weights is None else weights[inside]
+            owners = owners and owners._replace(numbers=owners.numbers[inside])
+        if owners is None and weights is None:
+            refuse_cut_of_nobody(rng, key)
             return cls(hierarchy, _sorted(keys), None, bound, truth_public, left_out)
-        inside = weights[reasons == 0]
-        return cls.from_keys(hierarchy, keys, inside, bound, truth_public, left_out)
-
-    @classmethod
-    def _of_users(
-        cls,
-        hierarchy: Hierarchy,
-        keys: Keys,
-        counts: Int[np.ndarray, " n"] | None,
-        bound: Any,  # refused unless it is a Bound
-        truth_public: bool,
-        left_out: dict[str, int] | None,
-        users: Users,
-        key: bytes,
-    ) -> Records:
-        """What stays of each user; cells are numbered in the order of keys, which is nobody's."""
-        ascending = argsort_keys(keys)
-        ordered = keys[:, ascending]
-        changes = _changes(ordered)
-        cells = np.empty(len(ascending), np.int64)
-        cells[ascending] = np.cumsum(changes) - 1
-        left = bounded_contributions(users, cells, counts, bound, key)
-        stays = cls.from_keys(
-            hierarchy,
-            ordered[:, changes][:, left.keys],
-            left.counts,
-            bound.enforced(users.who),
-            truth_public,
-            left_out,
-        )
-        return replace(stays, users_cut=int(left.lost.sum()))
+        if owners is None:
+            return cls.from_keys(hierarchy, keys, weights, bound, truth_public, left_out)
+        order = argsort_keys(keys)  # cells are numbered in the order of keys, which is nobody's
+        changes = _changes(keys[:, order])
+        cells = np.empty(len(order), np.int64)
+        cells[order] = np.cumsum(changes) - 1
+        kept = kept_rows(cells, weights, bound, owners, None, rng, key)
+        keys = keys[:, order][:, changes][:, kept.keys]
+        stays = cls.from_keys(hierarchy, keys, kept.counts, kept.bound, truth_public, left_out)
+        return replace(stays, users_cut=kept.users_cut)
 
     @classmethod
     def from_keys(
@@ -324,8 +277,8 @@ class Records(OverHierarchy):
             raise ValueError("Records.keys must be integers >= 0")
         if counts.shape != keys.shape[1:]:
             raise ValueError(f"{keys.shape[1]} keys do not fit {counts.shape} counts")
-        if counts.astype(float).sum() > _LARGEST_TOTAL:
-            raise ValueError(f"Records.counts must sum to at most {_LARGEST_TOTAL}")
+        if counts.astype(float).sum() > LARGEST_TOTAL:
+            raise ValueError(f"Records.counts must sum to at most {LARGEST_TOTAL}")
         keys = keys.astype(np.uint64, copy=False)
         ascending = argsort_keys(keys)
         ascending = ascending[counts[ascending] > 0]
@@ -396,30 +349,31 @@ class Records(OverHierarchy):
             needed. The message names its column and row.
         """
         columns = list(hierarchy.attributes)
-        more = [name for name in (count, user) if name is not None]
-        column = None if user is None else UserNumbers(user, user_type)
-        values = []
-        counts = GrowingArray()
-        users = GrowingArray()
-        for batch in row_batches(path, [*columns, *more], table=table, progress=progress):
-            if isinstance(hierarchy, Quadtree):
-                numbers = [row_numbers(batch, name) for name in columns]
-                values.append(np.stack(numbers, axis=1))
-            else:
-                values.append(row_texts(batch, columns[0]).to_numpy())
-            if count is not None:
-                counts.append(row_counts(batch, count))
-            if column is not None:
-                users.append(row_users(batch, column))
-        if not values:
-            values = [np.empty((0, len(columns)) if isinstance(hierarchy, Quadtree) else 0)]
+        people = None if user is None else UserNumbers(user, user_type)
+        names = [*columns, *(name for name in (count, user) if name is not None)]
+        are_points = isinstance(hierarchy, Quadtree)
+
+        def values(batch: Batch) -> np.ndarray:
+            if are_points:
+                return np.stack([row_numbers(batch, name) for name in columns])
+            return row_texts(batch, columns[0]).to_numpy()
+
+        batches = (
+            CountedRows(
+                values(batch),
+                None if count is None else row_counts(batch, count),
+                None if people is None else row_users(batch, people),
+            )
+            for batch in row_batches(path, names, table=table, progress=progress)
+        )
+        rows = all_rows(batches, np.empty((len(columns), 0) if are_points else 0))
         return cls.from_values(
             hierarchy,
-            np.concatenate(values),
+            rows.keys.T,
             bound,
-            counts=None if count is None else counts.take(),
+            counts=rows.counts,
             truth_public=truth_public,
-            users=None if column is None else column.users(users.take()),
+            users=people and people.users(rows.users),
             rng=rng,
             key=key,
         )
@@ -533,18 +487,14 @@ def _changes(keys: Keys) -> np.ndarray:
 
 
 def _ascending(keys: Keys) -> bool:
-    return bool(ascending(keys[0], keys[-1]))
+    """Whether keys are in ascending order: by the first word, then by the second."""
+    rises, falls = keys[:, 1:] > keys[:, :-1], keys[:, 1:] < keys[:, :-1]
+    return not (falls[0] | (falls[-1] & ~rises[0])).any()
 
 
 def _sorted(keys: Keys) -> Keys:
-    """The keys, which nobody else holds, put in order where they are."""
-    if len(keys) == 1:
-        keys[0].sort()
-        return sealed(keys)
-    is_short = keys[1] == 0  # most strings: a plain sort is ten times as fast as one of pairs
-    short_keys = keys[0, is_short]
-    pairs = keys[:, ~is_short]
-    short_keys.sort()
-    ascending = np.lexsort((pairs[1], pairs[0]))
-    merge_keys(short_keys, pairs[0][ascending], pairs[1][ascending], keys)
+    """The keys in order; those of one word, which nobody else holds, are sorted where they are."""
+    if len(keys) > 1:
+        return sealed(keys[:, argsort_keys(keys)])
+    keys[0].sort()
     return sealed(keys)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date, time
 from decimal import Decimal
-from io import FileIO, RawIOBase, TextIOWrapper
+from io import FileIO, RawIOBase, StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,6 +107,11 @@ class Batch(NamedTuple):
         return ValueError(
             f"{self.place(row)}, column {shown(column)}: found {text}, need {need}"
         )
+
+    def refuse_all(self, column: str, refused: list[tuple[str, np.ndarray]]) -> None:
+        """A ValueError about the first row that does not say what is needed, if there is one."""
+        for need, bad in refused:
+            self.refuse(pl.Series(bad, dtype=pl.Boolean), column, need)
 
     def refuse(self, bad: pl.Series, column: str, need: str) -> None:
         """A ValueError about the first row that is bad or null, if there is one."""
@@ -271,7 +276,7 @@ class ParquetFile(FileSource):
                 self.schema = file.schema_arrow
                 self.names = self.schema.names
                 groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
-                self._listed = _listed_columns(groups)
+                self._listed = _listed_texts(self.schema, groups)
                 unpacked = sum(group.total_byte_size for group in groups)
                 refuse_bomb(path, self.size, rows=file.metadata.num_rows, bytes=unpacked)
         except (pa.ArrowException, OSError) as e:
@@ -290,12 +295,7 @@ class ParquetFile(FileSource):
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Some rows of a row group each; little more than a batch is in memory."""
-        texts = [  # read as places in a list: a long one in very many rows is held once
-            name
-            for name in columns
-            if name in self._listed
-            and self.schema.field(name).type in (pa.string(), pa.large_string())
-        ]
+        texts = [name for name in columns if name in self._listed]
         try:
             Frame(self.schema.empty_table()).columns(columns)
         except ValueError as e:
@@ -315,21 +315,18 @@ class ParquetFile(FileSource):
                 raise self.damaged(e) from None
 
 
-def _listed_columns(groups: Sequence[Any]) -> set[str]:
-    """Columns of row groups that are not written out value by value."""
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-    return {
-        x.path_in_schema
-        for x in chunks
-        if not {"PLAIN", "RLE", "BIT_PACKED"}.issuperset(x.encodings)
-    }
+def _listed_texts(schema: pa.Schema, groups: Sequence[Any]) -> list[str]:
+    """Columns of texts of which some are listed: they are read as lists, so that each is held once."""
+    plain = {"PLAIN", "RLE", "BIT_PACKED"}
+    columns = [group.column(i) for group in groups for i in range(group.num_columns)]
+    listed = {x.path_in_schema for x in columns if not plain.issuperset(x.encodings)}
+    texts = [field.name for field in schema if field.type in (pa.string(), pa.large_string())]
+    return [name for name in texts if name in listed]
 
 
 _BLOCK = 2**24  # bytes of CSV that are parsed at a time; a row is at most as long
-_LONGEST_LINE = 2**22  # characters
-_LONGEST_HEADER = 2**24
+_LONGEST_HEADER = 2**22  # characters, with blank lines above it
 _MOST_NAMES = 2**14
-_MOST_BLANK = 2**10  # lines before the first that names the columns
 
 
 class Layout(NamedTuple):
@@ -366,32 +363,25 @@ class CsvFile(FileSource):
         try:
             with CountedFile(path) as raw, self._unpacked(raw) as stream:
                 text = TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
-                records = csv.reader(self._lines(text))
-                while not self.names and self._blank < _MOST_BLANK:
-                    self.names = next(records, [])
+                head = StringIO(text.read(_LONGEST_HEADER), newline="")
+                rows = csv.reader(head)
+                while not self.names:
+                    self.names = next(rows)
                     self._blank += 1
-                self._has_rows = bool(text.read(1))
+                self._has_rows = bool(head.read(1))
         except (OSError, EOFError, csv.Error) as e:
             raise self.damaged(e) from None
-        if not self.names:
-            raise ValueError(f"{self}: it is empty, without the names of columns")
+        except StopIteration:
+            raise ValueError(f"{self}: it is empty, without the names of columns") from None
+        if head.tell() >= _LONGEST_HEADER and not self._has_rows:
+            raise ValueError(
+                f"{self}: the row of names does not end within {_LONGEST_HEADER:,} characters"
+            )
         if len(self.names) > _MOST_NAMES:
             names = f"{len(self.names):,} columns"
             raise ValueError(
                 f"{self}: its first row names {names}, need at most {_MOST_NAMES:,}"
             )
-
-    def _lines(self, text: TextIOWrapper) -> Iterator[str]:
-        """Lines of the header, which is refused if no table has one so long."""
-        left = _LONGEST_HEADER
-        while line := text.readline(_LONGEST_LINE):
-            left -= len(line)
-            if len(line) == _LONGEST_LINE or left < 0:
-                raise ValueError(
-                    f"{self}: the row of names has more than {_LONGEST_LINE:,} characters a line, or "
-                    f"{_LONGEST_HEADER:,} in all"
-                )
-            yield line
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """The rows of some blocks of the file; a row of empty fields alone is none."""

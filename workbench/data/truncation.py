@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from math import floor
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from workbench.data import user_kernels
+from workbench.data.bound import Bound, Public
 from workbench.data.cells import LARGEST_TOTAL, cells_of_counts
-from workbench.data.users import Users, seeds
+from workbench.data.users import Users, cut_key, refuse_cut_of_nobody, seeds, users_of
 from workbench.value import Bool, Int
 
 _USERS = 2**17  # whose seeds are held at a time
 _MOST_DRAWN = 2**36  # counts of one user of which some stay: a random bit each
 _PACKED = 2**63
-
-
-@runtime_checkable
-class Limits(Protocol):
-    """How far a user may move a table, as a `Bound` says it."""
-
-    @property
-    def l0(self) -> int:
-        """Cells."""
-
-    @property
-    def linf(self) -> float:
-        """Counts in a cell."""
-
-    @property
-    def l1(self) -> float:
-        """Counts in all."""
 
 
 class BoundedContributions(NamedTuple):
@@ -46,7 +30,7 @@ def bounded_contributions(
     users: Users,
     keys: Int[np.ndarray, " rows"],
     counts: Int[np.ndarray, " rows"] | None,
-    bound: Limits,
+    bound: Bound,
     key: bytes,
 ) -> BoundedContributions:
     """Keep for each user at most `l0` cells, at most `linf` in each of them, and at most `l1` in all.
@@ -88,32 +72,62 @@ def bounded_contributions(
     ValueError
         If the bound is too large to draw from, the key has another length, or a float cannot hold the sums.
     """
-    if not isinstance(bound, Limits):
+    if not isinstance(bound, Bound):
         raise ValueError(
             f"bound = {bound!r} is not allowed: need a Bound, to which users are cut"
         )
     l0, linf, l1 = whole_limits(bound)
     if counts is not None:
         counts = np.minimum(counts, linf + 1)  # what is above is cut, and known to be
-    cells = _cells_of_users(users.numbers, keys, counts)
-    sums = cells.counts
-    lost = np.zeros(len(cells.starts) - 1, bool)
+    people, all_starts, cells, sums = _cells_of_users(users.numbers, keys, counts)
+    lost = np.zeros(len(people), bool)
     for first in range(0, len(lost), _USERS):
         some = slice(first, first + _USERS)
-        starts = cells.starts[first : first + _USERS + 1]
+        starts = all_starts[first : first + _USERS + 1]
         part = slice(starts[0], starts[-1])
         totals = np.add.reduceat(np.minimum(sums[part], linf), starts[:-1] - starts[0])
         draws = (np.diff(starts) > l0) | (totals > l1)  # of all others everything stays
-        drawn = seeds(key, users.ids_of(cells.users[some][draws]))
+        drawn = seeds(key, users.ids_of(people[some][draws]))
         seed_of = np.cumsum(draws) - 1
         user_kernels.bound_users(
             starts - starts[0], l0, linf, l1, drawn, seed_of, sums[part], lost[some]
         )
-    size = user_kernels.drop_empty(cells.keys, sums)
-    return BoundedContributions(cells.keys[:size], sums[:size], lost)
+    size = user_kernels.drop_empty(cells, sums)
+    return BoundedContributions(cells[:size], sums[:size], lost)
 
 
-def whole_limits(bound: Limits) -> tuple[int, int, int]:
+class Kept(NamedTuple):
+    """Rows after truncation, the bound that holds for them, and how many users lost anything to it."""
+
+    keys: Int[np.ndarray, " rows"]
+    counts: Int[np.ndarray, " rows"] | None
+    bound: Bound | Public
+    users_cut: int | None = None
+
+
+def kept_rows(
+    keys: Int[np.ndarray, " rows"],
+    counts: Int[np.ndarray, " rows"] | None,
+    bound: Any,
+    users: Any,
+    user_type: str | None,
+    rng: np.random.Generator | None,
+    key: bytes | None,
+) -> Kept:
+    """Truncate each user to the bound, or keep all rows if no users are named."""
+    if counts is not None and len(counts) != len(keys):
+        raise ValueError(f"{len(keys):,} rows do not fit {len(counts):,} counts")
+    if users is None:
+        refuse_cut_of_nobody(rng, key)
+        return Kept(keys, counts, bound)
+    users = users_of(users, user_type)
+    if len(users.numbers) != len(keys):
+        raise ValueError(f"{len(keys):,} rows do not fit {len(users.numbers):,} users")
+    left = bounded_contributions(users, keys, counts, bound, cut_key(rng, key))
+    return Kept(left.keys, left.counts, bound.enforced(users.who), int(left.lost.sum()))
+
+
+def whole_limits(bound: Bound) -> tuple[int, int, int]:
     """l0, ⌊linf⌋ and ⌊l1⌋, none larger than a table can hold."""
     l0, linf, l1 = (
         min(floor(limit), LARGEST_TOTAL) for limit in (bound.l0, bound.linf, bound.l1)
@@ -126,22 +140,16 @@ def whole_limits(bound: Limits) -> tuple[int, int, int]:
     return l0, linf, l1
 
 
-class _CellsOfUsers(NamedTuple):
-    """Users with any counts, where each one's cells start, and their sums; cells ascend in each."""
-
-    users: Int[np.ndarray, " users"]
-    starts: Int[np.ndarray, " users+1"]
-    keys: Int[np.ndarray, " cells"]
-    counts: Int[np.ndarray, " cells"]
-
-
 def _cells_of_users(
     users: np.ndarray, keys: np.ndarray, counts: np.ndarray | None
-) -> _CellsOfUsers:
-    """Rows summed by user and cell; both are sorted as one number."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Users with any counts, where each one's cells start, their keys in ascending order, and their sums.
+
+    User and cell are sorted as one number.
+    """
     if not len(users):
         none = np.zeros(0, np.int64)
-        return _CellsOfUsers(none, np.zeros(1, np.int64), none, none)
+        return none, np.zeros(1, np.int64), none, none
     distinct_users = distinct_keys = None
     lowest = int(users.min())
     n_users = int(users.max()) - lowest + 1
@@ -171,7 +179,7 @@ def _cells_of_users(
     )
     numbers = numbers[:size] + lowest
     keys = packed[:cells]
-    return _CellsOfUsers(
+    return (
         numbers if distinct_users is None else distinct_users[numbers],
         starts[: size + 1].copy(),
         keys if distinct_keys is None else distinct_keys[keys],

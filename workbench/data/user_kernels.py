@@ -5,46 +5,44 @@ import numpy as np
 from workbench.compiled import njit
 
 _BLOCK = 256  # texts that are looked up at a time
+END = 255  # a byte that no text has in UTF-8
 
 
 @njit(cache=True, nogil=True)
-def number_texts(hashes, starts, text, size, slots, name_starts, name_text, numbers):
-    """The number of each text in a list of different ones, which new ones end; returns how many there are.
+def number_texts(hashes, starts, text, size, end, slots, names, numbers):
+    """The number of each text in a list of different ones, which new ones end.
 
-    `slots` holds numbers where hashes say, or in the next free place; -1 is free. Texts are compared byte by
-    byte, so that two with the same hash have two numbers.
+    `names` holds the `size` texts of the list, with `END` after each, in `end` bytes. Both are returned.
+    `slots` holds a number and the place of its text where hashes say, or in the next free row; -1 is free.
+    Texts are compared byte by byte, so that two with the same hash have two numbers.
     """
-    mask = slots.size - 1
+    mask = slots.shape[0] - 1
     first_bytes = np.empty(_BLOCK, np.uint8)
     for block in range(0, hashes.size, _BLOCK):
-        end = min(block + _BLOCK, hashes.size)
-        for i in range(block, end):  # independent reads, so that the processor overlaps them
-            numbers[i] = slots[np.int64(hashes[i]) & mask]
-        for i in range(block, end):
-            first = name_starts[max(numbers[i], 0)]
-            first_bytes[i - block] = name_text[min(first, name_text.size - 1)]
-        for i in range(block, end):
+        last = min(block + _BLOCK, hashes.size)
+        for i in range(block, last):  # independent reads, so that the processor overlaps them
+            numbers[i] = slots[np.int64(hashes[i]) & mask, 1]
+        for i in range(block, last):
+            first_bytes[i - block] = names[max(numbers[i], 0)]
+        for i in range(block, last):
             start, n = starts[i], starts[i + 1] - starts[i]
-            at = np.int64(hashes[i]) & mask
-            number = slots[at]
-            while number >= 0:
-                first = name_starts[number]
-                j = 0 if name_starts[number + 1] - first == n else -1
-                while 0 <= j < n:
-                    j = j + 1 if name_text[first + j] == text[start + j] else -1
-                if j == n:
+            slot = np.int64(hashes[i]) & mask
+            while slots[slot, 0] >= 0:
+                at, j = slots[slot, 1], 0
+                while j < n and names[at + j] == text[start + j]:
+                    j += 1
+                if j == n and names[at + n] == END:
                     break
-                at = (at + 1) & mask
-                number = slots[at]
-            if number < 0:
-                number = slots[at] = size
-                first = name_starts[size]
+                slot = (slot + 1) & mask
+            if slots[slot, 0] < 0:
+                slots[slot, 0], slots[slot, 1] = size, end
                 for j in range(n):
-                    name_text[first + j] = text[start + j]
+                    names[end + j] = text[start + j]
+                names[end + n] = END
                 size += 1
-                name_starts[size] = first + n
-            numbers[i] = number
-    return size
+                end += n + 1
+            numbers[i] = slots[slot, 0]
+    return size, end
 
 
 @njit(cache=True, nogil=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -12,13 +11,12 @@ from workbench.compiled import pa, pd, pl
 from workbench.data import user_kernels
 from workbench.data.sources import series_of
 from workbench.randomness import KEY_BYTES, system_key
-from workbench.spaces.rules import distinct
+from workbench.spaces.rules import distinct, only
 from workbench.value import Bool, Int, UInt64, shown
 
 _SEED = int.from_bytes(
     system_key()[:8]
 )  # of hashes: nobody can choose names that are slow to look up
-_PORTION = 2**16  # users whose seeds are drawn at a time
 _LONGEST_NAME = 60  # of a column, in what a release says
 
 # Draws
@@ -73,13 +71,10 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
         raise ValueError(f"key must be {KEY_BYTES} bytes, as those of os.urandom({KEY_BYTES})")
     cipher = Cipher(algorithms.AES(key), modes.ECB())  # every block is another: nothing repeats
     encryptor = cipher.encryptor()
-    states = np.empty((len(ids), 4), np.uint64)
-    for first in range(0, len(ids), _PORTION):
-        blocks = np.repeat(ids[first : first + _PORTION].astype("<u8"), 2, axis=0)
-        blocks[1::2, 1] |= np.uint64(1)
-        drawn = np.frombuffer(encryptor.update(blocks.tobytes()), "<u8")
-        states[first : first + _PORTION] = drawn.reshape(-1, 4)
-    return states
+    blocks = np.repeat(ids.astype("<u8"), 2, axis=0)
+    blocks[1::2, 1] |= np.uint64(1)
+    drawn = np.frombuffer(encryptor.update(blocks.tobytes()), "<u8")
+    return drawn.astype(np.uint64).reshape(-1, 4)
 
 
 # Users
@@ -129,8 +124,8 @@ def without_column(text: str) -> str:
 
 _WHOLE = "integers"
 _TEXT = "text"
-_UNUSUAL = -2  # in place of a number: a text that does not say who
-_DIGITS = {"Float16": 11, "Float32": 24}  # bits of a float that are exact; else 53
+_NOBODY = -1  # in place of a number: a text that names nobody
+_UNUSUAL = -2  # a text that does not say who
 _SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 _INTEGER = r"^(?:0|-?[1-9][0-9]*)$"
@@ -144,8 +139,11 @@ _ONE_SPELLING = (
     "an integer in its usual spelling, such as 7, or text that does not look like a number; if 7 and 007 "
     "are different people, --user-type text (in Python user_type='text') keeps such spellings apart"
 )
+_AN_INTEGER = "an integer (as a float below 2⁵³, as one of 32 bits below 2²⁴), or text"
+_A_TIME = "a time to the microsecond, or text"
 
-Refusal = Callable[[int, str], Exception]  # of a row of a batch, and what is needed there
+Numbers = Int[np.ndarray, " rows"]
+Refused = list[tuple[str, Bool[np.ndarray, " rows"]]]  # what is needed, and of which rows
 
 
 class UserNumbers:
@@ -177,109 +175,82 @@ class UserNumbers:
         self.forget()
 
     def forget(self) -> None:
-        """Number users anew; of which kind they are stays known."""
+        """Number users anew. Their kind stays known."""
         self._names = _DifferentTexts()
-        self._is_unusual = np.zeros(0, bool)  # of each name: it spells a number
+        self._people = np.zeros(0, np.int64)  # of each name: the number of its usual spelling
 
-    def numbers(
-        self, values: pl.Series, refusal: Refusal | None = None
-    ) -> Int[np.ndarray, " rows"]:
-        """The users of some rows.
-
-        Parameters
-        ----------
-        values : polars.Series
-            A user a row.
-        refusal : callable, optional
-            Of the number of a row here and what is needed: the error that names the row's place.
-
-        Returns
-        -------
-        int64[rows]
-
-        Raises
-        ------
-        ValueError
-            A value that is missing, or of a kind that identifies nobody, with its row.
-        """
+    def numbers(self, values: pl.Series) -> Numbers:
+        """Return the user of each row, or raise a ValueError that names a row that does not say who."""
         numbers, refused = self.read(values)
         for need, bad in refused:
             if bad.any():
                 row = int(bad.argmax())
-                if refusal is not None:
-                    raise refusal(row, need)
                 found = "nothing" if values[row] is None else shown(values[row])
                 raise ValueError(
                     f"column {self.column!r}, row {row}: found {found}, need {need}"
                 )
         return numbers
 
-    def read(
-        self, values: pl.Series
-    ) -> tuple[Int[np.ndarray, " rows"], list[tuple[str, Bool[np.ndarray, " rows"]]]]:
-        """The users of some rows, and what is needed where they do not say who, with these rows."""
-        if values.dtype not in (pl.Categorical, pl.Enum):
-            return self._read(values)
-        different, places = distinct(values)
-        numbers, refused = self._read(different)
-        return numbers[places], [(need, bad[places]) for need, bad in refused]
-
-    @staticmethod
-    def present(values: pl.Series) -> pl.Series:
-        """Which rows name a user."""
-        if _kind(values.dtype) == _TEXT:
-            return (_trimmed(values) != "").fill_null(False)
-        present = values.is_not_null()
-        return present & values.is_not_nan() if values.dtype.is_float() else present
-
-    def _read(
-        self, values: pl.Series
-    ) -> tuple[Int[np.ndarray, " rows"], list[tuple[str, Bool[np.ndarray, " rows"]]]]:
-        kind = _kind(values.dtype)
-        if kind == _TEXT:
-            values = _trimmed(values)
-            missing = (values == "").fill_null(True)
-        else:
-            missing = ~self.present(values)
-        refused = [(_A_USER, missing.to_numpy())]
-        if values.dtype == pl.Null:
-            return np.zeros(len(values), np.int64), refused
-        as_text = self._as_text and values.dtype.is_numeric()
-        self.refuse_other_kind(_TEXT if as_text else kind)
-        if kind == _TEXT:
+    def read(self, values: pl.Series) -> tuple[Numbers, Refused]:
+        """Return the user of each row, and the rows that do not say who: first those without a user."""
+        if values.dtype in (pl.Categorical, pl.Enum):
+            different, places = distinct(values)
+            numbers, refused = self.read(different)
+            return numbers[places], [(need, bad[places]) for need, bad in refused]
+        kind = values.dtype
+        if kind == pl.Null:
+            return np.zeros(len(values), np.int64), [(_A_USER, np.ones(len(values), bool))]
+        as_text = self._as_text and kind.is_numeric()
+        self.refuse_other_kind(_TEXT if as_text else _kind(kind))
+        if kind == pl.String:
             numbers = self._named(values)
-            return numbers, [*refused, (_ONE_SPELLING, numbers == _UNUSUAL)]
-        numbers, need = _whole(values)
-        refused.append((need, (numbers.is_null() & ~missing).to_numpy()))
-        if not as_text:
-            return numbers.fill_null(0).to_numpy(), refused
-        is_unsigned = values.dtype == pl.UInt64
-        return self._named((values if is_unsigned else numbers).cast(pl.String)), refused
+            return numbers, [
+                (_A_USER, numbers == _NOBODY),
+                (_ONE_SPELLING, numbers == _UNUSUAL),
+            ]
+        whole = _whole(values)
+        missing = values.is_null() | values.is_nan() if kind.is_float() else values.is_null()
+        need = _A_TIME if isinstance(kind, pl.Datetime) else _AN_INTEGER
+        refused = [
+            (_A_USER, missing.to_numpy()),
+            (need, (whole.is_null() & ~missing).to_numpy()),
+        ]
+        if as_text:
+            return self._named(
+                (values if kind == pl.UInt64 else whole).cast(pl.String)
+            ), refused
+        return whole.fill_null(0).to_numpy(), refused
 
-    def _named(self, texts: pl.Series) -> Int[np.ndarray, " rows"]:
-        """Numbers of texts; negative where one does not say who."""
-        known = len(self._is_unusual)
-        numbers = self._names.numbers(texts)
-        new = self._names.series(known)
+    def _named(self, texts: pl.Series) -> Numbers:
+        """Return the people whom texts name."""
+        numbers, new = self._names.numbers(texts)
         if len(new):
-            seen = new.str.replace_all(f"[{_INVISIBLE}]", "")
-            unusual = seen.str.contains(_NUMBER) & ~new.str.contains(_INTEGER)
-            self._is_unusual = np.append(self._is_unusual, unusual.to_numpy())
-        if self._as_text or not self._is_unusual.any():
-            return numbers
-        return np.where(self._is_unusual[numbers], _UNUSUAL, numbers)
+            known = len(self._people)
+            spelled = _trimmed(new)
+            people = np.arange(known, known + len(new))
+            if not self._as_text:
+                seen = spelled.str.replace_all(f"[{_INVISIBLE}]", "")
+                unusual = seen.str.contains(_NUMBER) & ~spelled.str.contains(_INTEGER)
+                people[unusual.to_numpy()] = _UNUSUAL
+            people[(spelled == "").to_numpy()] = _NOBODY
+            self._people = np.append(self._people, people)
+            others = (spelled != new).to_numpy()
+            if others.any():
+                named = self._named(spelled.filter(others))
+                self._people[known + np.flatnonzero(others)] = named
+        return self._people[numbers]
 
-    def ids(self, first: int = 0) -> UInt64[np.ndarray, "numbers 2"] | None:
-        """Return what identifies the user of each number from one on, in 127 bits. None if the number does."""
-        return _digests(self._names.series(first)) if self._names.size else None
+    def ids(self) -> UInt64[np.ndarray, "numbers 2"] | None:
+        """Return what identifies the user of each number, in 127 bits. None if the number does."""
+        return _digests(self._names.series()) if self._names.size else None
 
-    def users(self, numbers: Int[np.ndarray, " rows"]) -> Users:
+    def users(self, numbers: Numbers) -> Users:
         """Return the user of each row, for all rows that were given."""
         names = self._names.series() if self._names.size else None
         return Users(numbers, names, in_words("a user", self.column))
 
     def refuse_other_kind(self, kind: str | None) -> None:
-        """A ValueError if users of this kind may be the same as those that were seen."""
+        """Raise a ValueError if users of this kind may be the same as those that were seen."""
         if kind is None:
             raise ValueError(
                 f"column {self.column!r} cannot say who a row is of: need integers, text, dates or "
@@ -295,50 +266,38 @@ class UserNumbers:
 
 
 def _kind(dtype: pl.DataType) -> str | None:
-    """What users of a type are; None if they are not told apart. Values of two kinds are never compared."""
+    """Return what users of a type are. Values of two kinds are never compared."""
     if dtype == pl.UInt64:
         return "integers of 64 bits without a sign"  # 2⁶⁴ − 1 is no −1
     if dtype.is_numeric():
         return _WHOLE
-    if dtype in (pl.String, pl.Categorical, pl.Enum):
-        return _TEXT
     if isinstance(dtype, pl.Datetime):
         return "times" if dtype.time_zone is None else "times of a zone"
-    return "dates" if dtype == pl.Date else None
+    return {pl.String: _TEXT, pl.Date: "dates"}.get(dtype.base_type())
 
 
-def _trimmed(values: pl.Series) -> pl.Series:
-    """Texts in Unicode's composed form, without space around them."""
-    texts = values.cast(pl.String)
+def _trimmed(texts: pl.Series) -> pl.Series:
+    """Return texts in Unicode's composed form, without space around them."""
     if (texts.str.len_bytes() != texts.str.len_chars()).any():  # ASCII is composed
         texts = texts.str.normalize("NFC")
     return texts.str.strip_chars(_SPACE + _INVISIBLE)
 
 
-def _whole(values: pl.Series) -> tuple[pl.Series, str]:
-    """Users as integers, each by itself, null where it is none; and what is needed there."""
+def _whole(values: pl.Series) -> pl.Series:
+    """Return users as integers, each by itself, null where a value is none."""
     kind = values.dtype
     if kind == pl.UInt64:
-        return values.reinterpret(signed=True), ""
-    numbers = values.to_physical().cast(pl.Int64, strict=False)
-    if kind.is_float():
-        bits = _DIGITS.get(str(kind), 53)  # from here on, different ids are the same float
-        floats = values.cast(pl.Float64)
-        exact = (floats == floats.floor()) & (floats.abs() < 2**bits)
-        power = str(bits).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        return numbers.set(~exact.fill_null(False), None), f"an integer below 2{power}, or text"
-    if kind.is_decimal():
-        whole = values.cast(pl.Int64, strict=False)
-        return whole.set(
-            (whole != values).fill_null(True), None
-        ), "an integer of 64 bits, or text"
+        return values.reinterpret(signed=True)
     if isinstance(kind, pl.Datetime):
-        times = values.cast(pl.Datetime("us", kind.time_zone))
-        exact = times.cast(kind) == values
-        return times.to_physical().set(~exact.fill_null(False), None), (
-            "a time to the microsecond, or text"
-        )
-    return numbers, "an integer below 2⁶³, or text"
+        times = values.dt.cast_time_unit("us")
+        return only(times.to_physical(), times.dt.cast_time_unit(kind.time_unit) == values)
+    whole = values.cast(pl.Int64, strict=False)
+    if kind.is_float():
+        bits = np.finfo(str(kind).lower()).nmant + 1  # above, different integers are one float
+        whole = only(whole, whole.abs() < 2**bits)
+    if kind.is_float() or kind.is_decimal():
+        return only(whole, whole.cast(kind, strict=False) == values)
+    return whole
 
 
 def _digests(names: pl.Series) -> UInt64[np.ndarray, "names 2"]:
@@ -361,37 +320,46 @@ class _DifferentTexts:
         self._allocate(2**10, 2**14)
 
     def _allocate(self, capacity: int, length: int) -> None:
-        """Empty, with room for so many texts of so many bytes in all."""
+        """Empty the list, with room for so many texts of so many bytes in all."""
         self.size = 0
-        self._slots = np.full(2 * capacity, -1, np.int64)
-        self._starts = np.zeros(capacity + 1, np.int64)
+        self._end = 0
+        self._slots = np.full(
+            (2 * capacity, 2), -1, np.int64
+        )  # a number, and where its text is
         self._text = np.empty(length, np.uint8)
 
-    def numbers(self, texts: pl.Series) -> Int[np.ndarray, " rows"]:
-        """The number of each text; a missing one is empty."""
+    def numbers(self, texts: pl.Series) -> tuple[Numbers, pl.Series]:
+        """Return the number of each text, a missing one being empty, and the texts that are new."""
         texts = texts.fill_null("")
         array = texts.to_arrow(compat_level=pl.CompatLevel.oldest())
         _, starts, text = array.buffers()
         starts = np.frombuffer(starts, np.int64, len(array) + 1, 8 * array.offset)
         text = np.frombuffer(text, np.uint8)
-        self._reserve(self.size + len(texts), int(self._starts[self.size]) + len(text))
-        held = self._slots, self._starts, self._text
-        numbers = np.empty(len(texts), np.int64)
-        self.size = user_kernels.number_texts(
-            texts.hash(_SEED).to_numpy(), starts, text, self.size, *held, numbers
-        )
-        return numbers
-
-    def series(self, first: int = 0) -> pl.Series:
-        """The texts from one on, in the order of numbers."""
-        starts = self._starts[first : self.size + 1]
-        text = self._text[starts[0] : starts[-1]].copy()
-        buffers = map(pa.py_buffer, (starts - starts[0], text))
-        return pl.Series(pa.LargeStringArray.from_buffers(self.size - first, *buffers))
-
-    def _reserve(self, capacity: int, length: int) -> None:
-        """Room for so many texts; each growth at least doubles it."""
-        if capacity >= len(self._starts) or length > len(self._text):
+        capacity = self.size + len(texts)
+        length = self._end + len(text) + len(texts)
+        if 2 * capacity > len(self._slots) or length > len(self._text):
             names = self.series()
             self._allocate(1 << capacity.bit_length(), 1 << length.bit_length())
             self.numbers(names)
+        first = self._end
+        numbers = np.empty(len(texts), np.int64)
+        self.size, self._end = user_kernels.number_texts(
+            texts.hash(_SEED).to_numpy(),
+            starts,
+            text,
+            self.size,
+            self._end,
+            self._slots,
+            self._text,
+            numbers,
+        )
+        return numbers, self.series(first)
+
+    def series(self, first: int = 0) -> pl.Series:
+        """Return the texts from one byte on, in the order of numbers."""
+        text = self._text[first : self._end]
+        is_end = text == user_kernels.END
+        ends = np.flatnonzero(is_end)
+        starts = np.append(0, ends - np.arange(len(ends)))
+        buffers = map(pa.py_buffer, (starts, text[~is_end]))
+        return pl.Series(pa.LargeStringArray.from_buffers(len(ends), *buffers))

@@ -1,0 +1,193 @@
+"""Bounds on what one unit contributes, and markers that take the place of a bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import sqrt
+from typing import cast
+
+from workbench.value import not_allowed, number
+
+STATED = "as stated"
+ENFORCED = "enforced"
+BELIEVED = "believed, not enforced"
+_STATUSES = (STATED, ENFORCED, BELIEVED)
+
+_LARGEST_MOVE = 1e300  # of one unit
+_LONGEST_UNIT = 300  # characters
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Largest change of a table by one unit: at most `l0` cells, each by at most `linf`, and `l1` in all.
+
+    Parameters
+    ----------
+    l0 : int
+        Largest number of cells, at least 1.
+    linf : float
+        Largest change of one cell, at least 1, because a unit that changes an integer count changes it by 1.
+    l1 : float, optional
+        Largest change of all cells together, from `linf` to l0·linf. Default l0·linf.
+    unit : str
+        Whom it is about, in words, for example "a trip" or "a user (column user_id)".
+    status : "as stated", "enforced" or "believed, not enforced"
+        Whether the workbench enforced the bound or somebody only stated it. Unit and status do not change
+        how far a unit moves a table, so two bounds that differ in them are equal and print alike.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range, or words do not fit on a line.
+
+    Examples
+    --------
+    >>> Bound(l0=4, linf=2).l1, Bound(l0=4, linf=2, l1=5).l2
+    (8, 3.1622776601683795)
+    """
+
+    l0: int = 1
+    linf: float = 1
+    l1: float = cast(float, None)  # l0·linf
+    unit: str = field(default="", compare=False, repr=False, kw_only=True)
+    status: str = field(default=STATED, compare=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.status not in _STATUSES:
+            raise not_allowed(self, "status", f"need one of {', '.join(map(repr, _STATUSES))}")
+        on_a_line = isinstance(self.unit, str) and self.unit.isprintable()
+        if not on_a_line or len(self.unit) > _LONGEST_UNIT:
+            need = f"need words on one line, at most {_LONGEST_UNIT} characters"
+            raise not_allowed(self, "unit", need)
+        for name in ("l0", "linf", "l1"):
+            limit = getattr(self, name)
+            if hasattr(limit, "item"):  # numpy's integers wrap
+                object.__setattr__(self, name, limit.item())
+        in_range = isinstance(self.l0, int | float) and 1 <= self.l0 <= _LARGEST_MOVE
+        if isinstance(self.l0, bool) or not in_range or self.l0 != int(self.l0):
+            raise not_allowed(self, "l0", "need an integer >= 1")
+        if self.l1 is None:
+            object.__setattr__(self, "l1", self.l0 * self.linf)
+        for name in ("linf", "l1"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not 1 <= number <= _LARGEST_MOVE:
+                need = "need a number >= 1: a unit moves a count by 1 or not at all"
+                raise not_allowed(self, name, need)
+        if self.l1 > self.l0 * self.linf or self.l1 < self.linf:
+            raise not_allowed(self, "l1", f"need linf <= l1 <= l0·linf = {self.l0 * self.linf}")
+
+    def of(self, unit: str) -> Bound:
+        """Return the same bound for a unit in words. Beyond (1, 1) it is only believed, and not enforced.
+
+        Parameters
+        ----------
+        unit : str
+            What is protected, as "a trip".
+
+        Returns
+        -------
+        Bound
+
+        Examples
+        --------
+        >>> Bound(10, 10).of("a household").status, Bound(1, 1).of("a trip").status
+        ('believed, not enforced', 'as stated')
+        """
+        is_one = self.l0 == 1 and self.linf == 1
+        return replace(self, unit=unit, status=STATED if is_one else BELIEVED)
+
+    def believed(self, unit: str) -> Bound:
+        """Return the same bound, marked as believed: no unit was truncated, and no row is stated to be a
+        unit.
+        """
+        return replace(self, unit=unit, status=BELIEVED)
+
+    def enforced(self, unit: str) -> Bound:
+        """Return the same bound, marked as enforced: each unit was truncated to it."""
+        return replace(self, unit=unit, status=ENFORCED)
+
+    @property
+    def limit_in_words(self) -> str:
+        """Return what one unit adds at most, for example "1 to each of 10 cells"."""
+        cells = "one cell" if self.l0 == 1 else f"each of {number(self.l0)} cells"
+        limit, in_all = f"{number(self.linf)} to {cells}", f"{number(self.l1)} in all"
+        if self.l1 == self.l0 * self.linf:
+            return limit
+        return in_all if self.l1 <= min(self.l0, self.linf) else f"{limit}, {in_all}"
+
+    @property
+    def in_words(self) -> str:
+        """Return a sentence that says what one unit adds at most, and how that was ensured."""
+        limit = self.limit_in_words
+        if self.status == ENFORCED:
+            unit = self.unit.removeprefix("a ").removeprefix("an ")
+            return (
+                f"Enforced: each {unit or 'user'} adds at most {limit}. The rest was left out at random: "
+                "counts and error bars are about what was kept."
+            )
+        one = f"one unit ({self.unit})" if self.unit else "one unit"
+        if self.status == BELIEVED:
+            return (
+                f"Believed, not enforced: {one} adds at most {limit}. Whoever adds more is protected "
+                "less."
+            )
+        return f"As stated, {one} adds at most {limit}."
+
+    @property
+    def counts_what(self) -> str:
+        """Sentence about truncated units that counts and error bars refer to, or "" without truncation."""
+        return self.in_words if self.status == ENFORCED else ""
+
+    @property
+    def l2(self) -> float:
+        """Sensitivity of the counts in the l2 norm."""
+        return min(sqrt(self.l0) * self.linf, sqrt(self.l1 * self.linf), self.l1)
+
+    @property
+    def l2_squared(self) -> Fraction:
+        """The square of the sensitivity of the counts in the l2 norm, exactly.
+
+        Of all moves, filling cell after cell is the longest: as many cells as l1 allows move by linf, and
+        one by what is left.
+
+        >>> Bound(l0=3, linf=2, l1=5).l2_squared
+        Fraction(9, 1)
+        """
+        linf = Fraction(self.linf)
+        filled, rest = divmod(Fraction(self.l1), linf)
+        return filled * linf**2 + rest**2
+
+    def merged(self, cells: int) -> Bound:
+        """The bound of sums over disjoint groups of at most so many cells.
+
+        >>> Bound(l0=3, linf=2, l1=5).merged(2)
+        Bound(l0=3, linf=4, l1=5)
+        """
+        return replace(self, linf=min(self.l1, min(cells, self.l0) * self.linf))
+
+
+class Public:
+    """Marker for a table that is public, which takes the place of a bound."""
+
+    def __repr__(self) -> str:
+        return "PUBLIC"
+
+    def __reduce__(self) -> str:
+        return "PUBLIC"  # there is one, also after copying and in other processes
+
+
+PUBLIC = Public()
+
+
+class Unbounded:
+    """Marker for interactions in which a user has any number of records and is one unit."""
+
+    def __repr__(self) -> str:
+        return "UNBOUNDED"
+
+    def __reduce__(self) -> str:
+        return "UNBOUNDED"
+
+
+UNBOUNDED = Unbounded()
