@@ -22,80 +22,49 @@ LONG = "x" * 200_000
 DOMAIN = Domain(("place", "age"), (4, 100), (("Bern", "a,b", "東京", LONG), None))
 GOOD = b"place,age,n,who\nBern,5,1,7\n"
 
+ROWS = {  # after a good one, and what the error says
+    b"Bern,5": "Expected 4 columns, got 2: Bern,5",
+    b"Bern,5,1,1,1": "Expected 4 columns, got 5: Bern,5,1,1,1",
+    b"Bern,5,9007199254740993,7": "row 2, column 'n': found '9007199254740993'",
+    b"Bern,5,9007199254740993.0,7": "column 'n': found '9007199254740993.0'",
+    b"Bern,5,1e400,7": "row 2, column 'n': found '1e400', need an integer",
+    b"Bern,5,%s,7" % (b"9" * 5000): "column 'n': found '99",
+    b"Bern,5,1_0,7": "row 2, column 'n': found '1_0'",
+    b"Bern,5,,7": "row 2, column 'n': found nothing",
+    b"Bern,5,1, ": "row 2, column 'who': found nothing, need a user",
+    b'"a,c",5,1,7': "row 2, column 'place': found 'a,c', need a value of",
+    b'"a\n""b""",5,1,7': """row 2, column 'place': found 'a\\n"b"'""",
+    "Zürich,5,1,7".encode(): "row 2, column 'place': found 'Zürich'",
+    b"y%s,5,1,7" % LONG.encode(): "(200,001 characters)",
+    b"Bern,5.5,1,7": "row 2, column 'age': found '5.5', need an integer from",
+    b"Bern,x,1,7": "row 2, column 'age': found 'x'",
+    b"B\xe9rn,5,1,7": "save it as UTF-8",
+    b'"Bern,5,1,7\n' + GOOD * 9: "Expected 4 columns, got 1",
+    b'"Bern,5,1,7\n' + GOOD * 2**18: "t.csv: it cannot be read",
+    b'Bern,5,1,"7\nBern,5,1,8\nBern,5,1,9': "a quote is left open, so that rows went into a",
+}
+TEXTS = {
+    b"place,age,place,n,who\nBern,1,Bern,1,1\n": "more than one column is called 'place'",
+    GOOD.replace(b",", b";"): "it has ['place;age;n;who']; need commas between fields, not ';'",
+    b"PK\x03\x04" + bytes(40): "its content is no text in UTF-8: need CSV (.csv",
+    GOOD.decode().encode("utf-16"): "its content is no text in UTF-8",
+    b'[{"place": "Bern"}]': "its content is JSON: need CSV (.csv, .csv.gz",
+    b"Trips of 2026\n" + GOOD: "has no column place, age, n, who: it has ['Trips of 2026']",
+    b"": "it is empty",
+    b"\n\n": "it is empty",
+    b"a;b;n\n1;2;3\n": "t.csv has no column place, age, n, who: it has ['a;b;n']",
+}
+DAMAGED = [
+    ("t.parquet", GOOD),
+    ("t.parquet", b"PAR1" + bytes(40)),
+    ("t.csv.gz", gzip.compress(GOOD * 99, mtime=0)[:-9]),
+    ("t.csv.gz", gzip.compress(GOOD, mtime=0)[:12]),
+    ("t.csv.zst", pa.compress(GOOD * 99, "zstd", asbytes=True)[:-3]),
+]
 FILES = {
-    # name, content: what the error says
-    (
-        "t.csv",
-        b"place,age,place,n,who\nBern,1,Bern,1,1\n",
-    ): "more than one column is called 'place'",
-    (
-        "t.csv",
-        GOOD.replace(b",", b";"),
-    ): "it has ['place;age;n;who']; need commas between fields, not ';'",
-    (
-        "t.csv",
-        GOOD + b"Bern,5\n",
-    ): "Expected 4 columns, got 2: Bern,5",
-    (
-        "t.csv",
-        GOOD + b"Bern,5,1,1,1\n" + GOOD,
-    ): "Expected 4 columns, got 5: Bern,5,1,1,1",
-    (
-        "t.csv",
-        GOOD + b"Bern,5,9007199254740993,7\n",
-    ): "row 2, column 'n': found '9007199254740993'",
-    (
-        "t.csv",
-        GOOD + b"Bern,5,9007199254740993.0,7\n",
-    ): "column 'n': found '9007199254740993.0'",
-    (
-        "t.csv",
-        GOOD + b"Bern,5,1e400,7\n",
-    ): "row 2, column 'n': found '1e400', need an integer",
-    ("t.csv", GOOD + b"Bern,5,%s,7\n" % (b"9" * 5000)): "column 'n': found '99",
-    ("t.csv", GOOD + b"Bern,5,1_0,7\n"): "row 2, column 'n': found '1_0'",
-    ("t.csv", GOOD + b"Bern,5,,7\n"): "row 2, column 'n': found nothing",
-    ("t.csv", GOOD + b"Bern,5,1, \n"): "row 2, column 'who': found nothing, need a user",
-    ("t.csv", GOOD + b'"a,c",5,1,7\n'): "row 2, column 'place': found 'a,c', need a value of",
-    ("t.csv", GOOD + b'"a\n""b""",5,1,7\n'): """row 2, column 'place': found 'a\\n"b"'""",
-    ("t.csv", GOOD + "Zürich,5,1,7\n".encode()): "row 2, column 'place': found 'Zürich'",
-    ("t.csv", GOOD + b"y%s,5,1,7\n" % LONG.encode()): "(200,001 characters)",
-    (
-        "t.csv",
-        GOOD + b"Bern,5.5,1,7\n",
-    ): "row 2, column 'age': found '5.5', need an integer from",
-    ("t.csv", GOOD + b"Bern,x,1,7\n"): "row 2, column 'age': found 'x'",
-    (
-        "t.csv",
-        GOOD + b"Bern,5,1,7\n" * 9 + b"B\xe9rn,5,1,7\n",
-    ): "save it as UTF-8",
-    (
-        "t.csv",
-        GOOD + b'"Bern,5,1,7\n' + GOOD * 9,
-    ): "Expected 4 columns, got 1",
-    ("t.csv", GOOD + b'"Bern,5,1,7\n' + GOOD * 2**18): "t.csv: it cannot be read",
-    (
-        "t.csv",
-        GOOD + b'Bern,5,1,"7\nBern,5,1,8\nBern,5,1,9\n',
-    ): "a quote is left open, so that rows went into a field",
-    ("t.parquet", GOOD): "t.parquet: it cannot be read",
-    ("t.csv", b"PK\x03\x04" + bytes(40)): "its content is no text in UTF-8: need CSV (.csv",
-    ("t.csv", GOOD.decode().encode("utf-16")): "its content is no text in UTF-8",
-    ("t.csv", b'[{"place": "Bern"}]'): "its content is JSON: need CSV (.csv, .csv.gz",
-    (
-        "t.csv",
-        b"Trips of 2026\n" + GOOD,
-    ): "has no column place, age, n, who: it has ['Trips of 2026']",
-    ("t.csv", b""): "it is empty",
-    ("t.csv", b"\n\n"): "it is empty",
-    ("t.csv.gz", gzip.compress(GOOD * 99, mtime=0)[:-9]): "t.csv.gz: it cannot be read",
-    ("t.csv.gz", gzip.compress(GOOD, mtime=0)[:12]): "t.csv.gz: it cannot be read",
-    (
-        "t.csv.zst",
-        pa.compress(GOOD * 99, "zstd", asbytes=True)[:-3],
-    ): "t.csv.zst: it cannot be read",
-    ("t.parquet", b"PAR1" + bytes(40)): "t.parquet: it cannot be read",
-    ("t.csv", b"a;b;n\n1;2;3\n"): "t.csv has no column place, age, n, who: it has ['a;b;n']",
+    **{("t.csv", GOOD + row + b"\n"): said for row, said in ROWS.items()},
+    **{("t.csv", text): said for text, said in TEXTS.items()},
+    **{(name, content): f"{name}: it cannot be read" for name, content in DAMAGED},
 }
 
 

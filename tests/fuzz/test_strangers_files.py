@@ -186,7 +186,9 @@ def test_a_long_text_in_very_many_rows_is_held_once(tmp_path, column):
 def test_a_line_that_no_table_has_is_refused_before_it_is_read(tmp_path, text):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(PACKS[".gz"][0](text))
-    with pytest.raises(ValueError, match="more than 4,194,304 characters a line"):
+    with pytest.raises(
+        ValueError, match="does not end within 4,194,304 characters|field larger"
+    ):
         SparseTable.read(path, DOMAIN, Bound())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.compiled import njit
+from workbench.data.user_kernels import add_up
 from workbench.value import Int, Num
 
 LARGEST_TOTAL = 2**53  # counts up to here, and their sums in float64, are exact
@@ -17,11 +17,9 @@ def cells_of_keys(
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
     """Return the distinct keys, ascending, and the number of rows of each. Sorts `keys` in place."""
     keys.sort()
-    starts = _starts(keys)
-    counts = np.empty_like(starts)
-    np.subtract(starts[1:], starts[:-1], out=counts[:-1])
-    counts[-1:] = len(keys) - starts[-1:]
-    return keys[starts], counts
+    counts = np.ones(len(keys), np.int64)
+    size = add_up(keys, counts)
+    return keys[:size].copy(), counts[:size].copy()
 
 
 def cells_of_counts(
@@ -51,22 +49,6 @@ def cells_of_counts(
         counts = counts[order]
     size = add_up(keys, counts)
     return keys[:size].copy(), counts[:size].copy()
-
-
-@njit(cache=True, nogil=True)
-def add_up(keys, counts):
-    """Add up the counts of equal keys, which are sorted, and drop empty cells, in place.
-
-    Returns the number of cells.
-    """
-    k = 0
-    for i in range(keys.size):
-        if k and keys[i] == keys[k - 1]:
-            counts[k - 1] += counts[i]
-        elif counts[i]:
-            keys[k], counts[k] = keys[i], counts[i]
-            k += 1
-    return k
 
 
 class CellCounts:
@@ -153,11 +135,3 @@ def is_no_count(counts: Num[np.ndarray, " rows"]) -> np.ndarray:
     """Return which numbers are not integers from 0 to 2⁵³."""
     bad = ~((counts >= 0) & (counts <= LARGEST_TOTAL))  # NaN is bad
     return bad | (counts != np.floor(counts)) if counts.dtype.kind == "f" else bad
-
-
-def _starts(keys: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " cells"]:
-    """Return the indices at which runs of equal keys begin."""
-    begins = np.empty(len(keys), bool)
-    begins[:1] = True
-    np.not_equal(keys[1:], keys[:-1], out=begins[1:])
-    return np.flatnonzero(begins)

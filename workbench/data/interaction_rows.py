@@ -121,7 +121,6 @@ def records_of_rows(
     for batch in row_batches(data, [*attributes.columns, people.column], **how):
         rows = counted_batch(batch, attributes, None, people)
         users = rows.users
-        assert users is not None  # as their column was read
         if len(users) and np.abs(users).max() < 2**31:
             users = users.astype(np.int32)
         codes = map(np.ndarray.astype, np.divmod(rows.keys, contexts), kinds)

@@ -21,8 +21,9 @@ from workbench.data.interaction_rows import (
 from workbench.data.reading import Progress
 from workbench.data.sampling import (
     MOST_RECORDS,
+    Draws,
+    empty_like,
     first_repeated,
-    one_per_item,
     refuse_other_attributes,
     refuse_outside,
     refuse_wrong_columns,
@@ -349,7 +350,10 @@ class Interactions:
         items = self.domain.shape[0]
         sample = self._columns
         if not self.distinct:
-            sample = one_per_item(sample, self._starts, items, rng, self.ids_per_user())
+            out = empty_like(sample, len(self))
+            states = Draws.of(rng, self.ids_per_user()).states(slice(None))
+            size = interaction_kernels.one_per_item(self._starts, items, states, *sample, *out)
+            sample = Columns(*(column[:size].copy() for column in out))
         distinct = self._sampled(sample, items, distinct=True)
         most = self._most_records
         return distinct if most is None else distinct.bounded(min(most, items), rng)

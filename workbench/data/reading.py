@@ -149,7 +149,7 @@ class CountedRows(NamedTuple):
 
     keys: Int[np.ndarray, " rows"]
     counts: Int[np.ndarray, " rows"] | None = None
-    users: Int[np.ndarray, " rows"] | None = None
+    users: Any = None  # int64[rows]
 
 
 def row_batches(

@@ -239,7 +239,7 @@ class Records(OverHierarchy):
         cls,
         hierarchy: Hierarchy,
         keys: Keys,
-        counts: Int[np.ndarray, " n"],
+        counts: Any,
         bound: Bound | Public,
         truth_public: bool = False,
         left_out: dict[str, int] | None = None,

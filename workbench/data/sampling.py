@@ -16,6 +16,7 @@ from workbench.compiled import on_threads, thread_count
 from workbench.data import interaction_kernels
 from workbench.data.interaction_rows import Columns
 from workbench.data.users import cut_key, seeds
+from workbench.spaces import Domain
 from workbench.value import Int, UInt64
 
 # Sampling
@@ -88,20 +89,6 @@ def some_of_each(
 def empty_like(columns: Columns, size: int) -> Columns:
     """Columns of the same types, to be filled."""
     return Columns(*(np.empty(size, column.dtype) for column in columns))
-
-
-def one_per_item(
-    columns: Columns,
-    starts: np.ndarray,
-    items: int,
-    rng: np.random.Generator | bytes | None,
-    ids: UInt64[np.ndarray, "users 2"],
-) -> Columns:
-    """One record of each user and item: where there are several, one at random."""
-    sample = empty_like(columns, len(columns.users))
-    states = Draws.of(rng, ids).states(slice(None))
-    size = interaction_kernels.one_per_item(starts, items, states, *columns, *sample)
-    return Columns(*(column[:size].copy() for column in sample))
 
 
 def first_repeated(items: Int[np.ndarray, " records"], starts: np.ndarray, size: int) -> int:

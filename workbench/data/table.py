@@ -126,7 +126,8 @@ class Table:
             cells = CellCounts()
             for batch in batches:
                 cells.add(batch.keys, batch.counts)
-            return cls(domain, *map(sealed, cells.cells()), bound, truth_public)
+            make: Any = cls
+            return make(domain, *map(sealed, cells.cells()), bound, truth_public)
         shape = (len(domain.parts), 0) if domain.is_wide else (0,)
         rows = all_rows(batches, np.zeros(shape, np.int64))
         return cls._of_rows(
@@ -286,7 +287,8 @@ class SparseTable(Table):
         keys = keys.astype(np.int64, copy=users is None)  # which are sorted where they are
         counts = None if counts is None else whole_counts(counts)
         kept = kept_rows(keys, counts, bound, users, user_type, rng, key)
-        return cls(domain, *map(sealed, summed(kept)), kept.bound, truth_public, kept.users_cut)
+        keys, counts = map(sealed, summed(kept))
+        return cls(domain, keys, counts, kept.bound, truth_public, kept.users_cut)
 
     _of_rows = from_keys
 

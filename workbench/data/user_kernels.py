@@ -213,3 +213,19 @@ def drop_empty(keys, counts):
         counts[k] = counts[i]
         k += counts[i] > 0
     return k
+
+
+@njit(cache=True, nogil=True)
+def add_up(keys, counts):
+    """Add up the counts of equal keys, which are sorted, and drop empty cells, in place.
+
+    Returns the number of cells.
+    """
+    k = 0
+    for i in range(keys.size):
+        if k and keys[i] == keys[k - 1]:
+            counts[k - 1] += counts[i]
+        elif counts[i]:
+            keys[k], counts[k] = keys[i], counts[i]
+            k += 1
+    return k
