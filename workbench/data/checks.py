@@ -65,7 +65,7 @@ def draft_domain(data: Any, table: str | None = None) -> dict[str, Any]:
 
 
 def _stated(kind: pl.DataType | None) -> Any:
-    """What is said of a column of this type: everything but the values."""
+    """Return the draft of a column of this type, with a blank for each value."""
     if kind is None or kind.is_nested() or kind == pl.Null:
         return BLANK
     if kind == pl.Boolean:

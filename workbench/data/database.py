@@ -63,7 +63,7 @@ class DatabaseTable(FileSource):
         return f"{self.path}, table {self.table}" if self.table else str(self.path)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """As the database gives them."""
+        """Yield batches of rows in the order of the database."""
         names = ", ".join(map(_quoted, columns))
         select = f"SELECT {names} FROM {_quoted(self.table or '')}"
         try:
@@ -83,7 +83,7 @@ class DuckDbTable(DatabaseTable):
     )
 
     def types(self) -> dict[str, pl.DataType]:
-        """Those of its columns."""
+        """Return the types of the table's columns."""
         with closing(self._connect()) as connection:
             none = connection.sql(f"SELECT * FROM {_quoted(self.table or '')} LIMIT 0")
             return Frame(none.to_arrow_table()).types()
@@ -122,7 +122,7 @@ class SqliteTable(DatabaseTable):
     )
 
     def types(self) -> dict[str, pl.DataType]:
-        """By the words with which columns were declared; values may be of other types."""
+        """Return types by the words with which columns were declared. Values may be of other types."""
         with closing(self._connect()) as connection:
             query = "SELECT name, upper(type) FROM pragma_table_info(?)"
             declared = dict(connection.execute(query, [self.table]))

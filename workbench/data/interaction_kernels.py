@@ -1,6 +1,6 @@
 """The compiled loops over records that are sorted by user: read, counted, sampled.
 
-What samples takes the states of `contributions.kernels.next_word`: one a user, or one for all in turn.
+Kernels that sample take states of `user_kernels.next_word`: one per user, or one for all users in turn.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def first_repeated(starts, items, m):
 
 @njit(cache=True, nogil=True)
 def sample(starts, limit, states, users, items, contexts, to_users, to_items, to_contexts):
-    """All records of a user, or l of them."""
+    """Keep all records of a user, or l of them."""
     taken = np.zeros(longest(starts), np.bool_)
     k = 0
     for u in range(starts.size - 1):

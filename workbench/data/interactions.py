@@ -258,13 +258,13 @@ class Interactions:
         return Columns(self.users, self.items, self.contexts)
 
     def _some(self, rng: Any, records: int, kernel: Any, *arguments: Any) -> Columns:
-        """At most so many records of each user, which a kernel chooses."""
+        """Return at most so many records of each user, which a kernel chooses."""
         ids = self.ids_per_user()
         return some_of_each(self._columns, self._starts, records, rng, ids, kernel, *arguments)
 
     @cached_property
     def _starts(self) -> Int[np.ndarray, " users+1"]:
-        """Where each user's records start, and the end."""
+        """Return the row where each user's records start, and the number of rows."""
         if not len(self):
             return np.zeros(1, np.int64)
         first = np.flatnonzero(self.users[1:] != self.users[:-1]) + 1
@@ -279,7 +279,7 @@ class Interactions:
         l: int,  # noqa: E741
         rng: np.random.Generator | bytes | None = None,
     ) -> Self:
-        """At most `l` records of each user: all, or l of them at random without replacement.
+        """Return at most `l` records of each user: all, or l of them at random without replacement.
 
         Every l of a user's records are equally likely, and users are independent of each other.
 
@@ -307,7 +307,7 @@ class Interactions:
         return self._sampled(sample, limit, self.distinct)
 
     def ids_per_user(self) -> UInt64[np.ndarray, "users 2"]:
-        """What identifies each user, in the order of their codes, of users with any records."""
+        """Return what identifies each user with any records, in the order of their codes."""
         codes = self.users[self._starts[:-1]]
         return Users(codes, self.user_ids).ids_of(codes)
 
@@ -410,7 +410,7 @@ class Interactions:
 
     @property
     def _most_records(self) -> int | None:
-        """At most so many records has one user; None where nobody counted."""
+        """Return the largest number of records of one user. None if nobody stated it."""
         return int(self.bound.l1) if isinstance(self.bound, Bound) else None
 
     def _limit(self, l: int) -> int:  # noqa: E741
@@ -418,7 +418,7 @@ class Interactions:
         return l if self._most_records is None else min(l, self._most_records)
 
     def _sampled(self, sample: Columns, most: int, distinct: bool) -> Self:
-        """Some of the records: at most so many a user."""
+        """Return interactions of some of the records, at most so many per user."""
         enforced = _records_bound(most, distinct).enforced("a user")
         bound = PUBLIC if self.bound is PUBLIC else enforced
         users, items, contexts = map(sealed, sample)
@@ -514,5 +514,5 @@ class Interactions:
 
 
 def _records_bound(most: int, distinct: bool) -> Bound:
-    """Of a unit with so many records, each in a cell of its own or not."""
+    """Return the bound for a user with so many records, which are in different cells or not."""
     return Bound(most, 1) if distinct else Bound(most, most, most)

@@ -480,7 +480,7 @@ class Records(OverHierarchy):
 
 
 def _changes(keys: Keys) -> np.ndarray:
-    """Where a key differs from the one before."""
+    """Return which keys differ from the one before."""
     if not keys.shape[1]:
         return np.zeros(0, bool)
     return np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))

@@ -25,7 +25,7 @@ _RECORDS_FOR_THREADS = 2**20  # fewer are sampled by one
 
 
 class Draws(NamedTuple):
-    """Where the choices of users come from: one stream of a seeded generator, or a key and who each user is."""
+    """Source of the choices: one stream of a seeded generator, or a key and what identifies each user."""
 
     stream: UInt64[np.ndarray, "1 4"] | None
     key: bytes
@@ -54,7 +54,7 @@ def some_of_each(
     kernel: Callable[..., None],
     *arguments: Any,
 ) -> Columns:
-    """At most so many records of each user, by a kernel, on threads unless users draw in turn.
+    """Return at most so many records of each user, on several threads unless users draw in turn.
 
     What stays of a user is a function of the key and of that user alone, and so of no thread.
     """
@@ -87,7 +87,7 @@ def some_of_each(
 
 
 def empty_like(columns: Columns, size: int) -> Columns:
-    """Columns of the same types, to be filled."""
+    """Return columns of the same types, to be filled."""
     return Columns(*(np.empty(size, column.dtype) for column in columns))
 
 

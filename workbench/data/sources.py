@@ -61,15 +61,15 @@ class Source:
     first_number = 1  # what people call the first row
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Some columns of some rows; missing values are null, or NaN."""
+        """Yield some columns in batches of rows. Missing values are null or NaN."""
         raise NotImplementedError
 
     def types(self) -> dict[str, pl.DataType]:
-        """The types that are stated of columns; no value is read."""
+        """Return the types that the source states for columns, without reading a value."""
         return {}
 
     def place(self, row: int) -> str:
-        """Where a row stands, counted from 0 here."""
+        """Return the place of a row in words. Here rows count from 0."""
         return f"{self}, row {row + self.first_number}"
 
     def refuse_columns(self, columns: Sequence[str]) -> None:
@@ -83,7 +83,7 @@ class Source:
 
 
 class Batch(NamedTuple):
-    """Some rows of a source, from its `first_row` on."""
+    """Rows of a source, from its `first_row` on."""
 
     source: Source
     first_row: int
@@ -91,17 +91,17 @@ class Batch(NamedTuple):
     rows: Int[np.ndarray, " kept"] | None = None  # which of them these are, if not all
 
     def where(self, kept: pl.Series) -> Batch:
-        """Some of the rows."""
+        """Return some of the rows."""
         return self._replace(frame=self.frame.filter(kept), rows=kept.arg_true().to_numpy())
 
     def place(self, row: int) -> str:
-        """Where a row of these stands."""
+        """Return the place of one of these rows in words."""
         return self.source.place(
             self.first_row + (row if self.rows is None else int(self.rows[row]))
         )
 
     def refusal(self, row: int, column: str, need: str) -> ValueError:
-        """What is said of a row of these."""
+        """Return the error about the value of a column in one of these rows."""
         found = self.frame[column][row]
         text = "nothing" if found is None or found != found else shown(found)
         return ValueError(
@@ -142,17 +142,17 @@ class Frame(Source):
         return "the table"
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Slices; none is copied."""
+        """Yield slices of the frame, without copying it."""
         whole = self.columns(columns)
         for start in range(0, len(self.frame), BATCH):
             yield whole.slice(start, BATCH)
 
     def types(self) -> dict[str, pl.DataType]:
-        """Those of an empty slice."""
+        """Return the types of an empty slice."""
         return dict(Frame(self.frame[:0]).columns(self.names).schema)
 
     def columns(self, names: Sequence[str]) -> pl.DataFrame:
-        """Some columns of all rows."""
+        """Return some columns of all rows."""
         return pl.DataFrame([series_of(name, self.frame[name]) for name in names])
 
 
@@ -230,7 +230,7 @@ class CountedFile(FileIO):
     bytes_read = 0
 
     def read(self, size: int | None = -1) -> bytes:
-        """At most so many bytes."""
+        """Read at most so many bytes."""
         content = super().read(size)
         self.bytes_read += len(content)
         return content
@@ -254,7 +254,7 @@ class FileSource(Source):
         return str(self.path)
 
     def damaged(self, e: Exception) -> ValueError:
-        """What a library says of the file, and what to do about it."""
+        """Return an error with what a library says about the file, and what to do about it."""
         why = str(e).splitlines()[0][:160] if str(e) else "it ends in the middle"
         need = READABLE
         if "UTF8" in why:
@@ -285,16 +285,16 @@ class ParquetFile(FileSource):
         self.row_groups = range(len(groups))
 
     def choose(self, row_groups: range) -> None:
-        """Read these alone."""
+        """Read only these row groups."""
         self.row_groups = row_groups
         self.first_row = int(self.starts[row_groups.start])
 
     def types(self) -> dict[str, pl.DataType]:
-        """Those of its schema."""
+        """Return the types of the schema."""
         return Frame(self.schema.empty_table()).types()
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Some rows of a row group each; little more than a batch is in memory."""
+        """Yield batches of rows of each row group. Memory holds little more than one batch."""
         texts = [name for name in columns if name in self._listed]
         try:
             Frame(self.schema.empty_table()).columns(columns)
@@ -384,7 +384,7 @@ class CsvFile(FileSource):
             )
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """The rows of some blocks of the file; a row of empty fields alone is none."""
+        """Yield the rows of each block of the file, without rows whose fields are all empty."""
         if not self._has_rows:
             return
         notes = self.layout.notes
@@ -406,7 +406,7 @@ class CsvFile(FileSource):
                 yield frame
 
     def _blocks(self, raw: CountedFile, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Some columns of all rows, a block of the file at a time, whichever columns they are."""
+        """Yield some columns of all rows, one block of the file at a time. Blocks do not depend on columns."""
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
         layout = self.layout
@@ -467,7 +467,7 @@ class CsvFile(FileSource):
 
 
 def _are_empty(frame: pl.DataFrame) -> pl.Series:
-    """Which rows have no value."""
+    """Return which rows have no value."""
     return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
 
 

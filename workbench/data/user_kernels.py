@@ -147,7 +147,7 @@ def keep_units(counts, total, wanted, s, undecided, low):
 
 @njit(cache=True, nogil=True)
 def bound_users(starts, l0, linf, l1, seeds, seed_of, counts, lost):
-    """Of each user's counts what stays, in place (0 where a cell goes), and who lost anything.
+    """Truncate each user's counts in place, to 0 in a cell that is left out, and mark users who lost anything.
 
     Users who draw have the seed that `seed_of` says; no others are read.
     """

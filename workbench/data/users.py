@@ -109,7 +109,7 @@ def users_of(values: Any, user_type: str | None = None) -> Users:
 
 
 def in_words(unit: str, column: str) -> str:
-    """Whom a column names, on one line."""
+    """Return a unit with the column that names it, on one line."""
     plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in column)
     shown = plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"
     return f"{unit} (column {shown})"
@@ -301,7 +301,7 @@ def _whole(values: pl.Series) -> pl.Series:
 
 
 def _digests(names: pl.Series) -> UInt64[np.ndarray, "names 2"]:
-    """127 bits of each name."""
+    """Return 127 bits for each name."""
     empty = blake2b(digest_size=16, person=b"user")
     parts = []
     for name in names.cast(pl.Binary):
