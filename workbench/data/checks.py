@@ -195,7 +195,7 @@ def check_table(
         check.rows += rows
         refused_users: Refused = []
         if users is not None:
-            batch, _, refused_users = read_users(batch, users, domain)
+            batch, _, refused_users = read_users(batch, users, domain.missing_user)
         refusals, left_out = domain.refusals(batch.frame)
         check.left_out += rows - len(batch.frame) + left_out
         if count is not None:

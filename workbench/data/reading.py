@@ -249,11 +249,11 @@ def counted_rows(
 
 
 def read_users(
-    batch: Batch, users: UserNumbers, domain: Domain
+    batch: Batch, users: UserNumbers, missing_user: str
 ) -> tuple[Batch, Int[np.ndarray, " rows"], Refused]:
-    """Return the rows that the domain keeps, the user of each, and rows that do not say who."""
+    """Return the rows that are kept, the user of each, and rows that do not say who."""
     numbers, refused = users.read(batch.frame[users.column])
-    if domain.missing_user == "drop":
+    if missing_user == "drop":
         present = ~refused[0][1]
         batch = batch.where(pl.Series(present))
         numbers = numbers[present]
@@ -267,7 +267,7 @@ def counted_batch(
     """Return the rows of a batch that no rule leaves out."""
     numbers = None
     if users is not None:
-        batch, numbers, refused = read_users(batch, users, domain)
+        batch, numbers, refused = read_users(batch, users, domain.missing_user)
     keys, kept = domain.row_keys(batch.frame, batch.refusal)
     counts = None if count is None else row_counts(batch, count)
     if users is not None:

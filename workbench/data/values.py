@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.compiled import pl
-from workbench.data.reading import Progress, row_batches, row_users
+from workbench.data.reading import Progress, read_users, row_batches
 from workbench.data.table import Bound
 from workbench.data.truncation import bounded_contributions
 from workbench.data.users import UserNumbers, Users, cut_key, refuse_cut_of_nobody, users_of
@@ -212,13 +212,14 @@ class UnlistedValues:
         parts = [pl.Series(column, [], dtype=pl.String)]
         users = [np.zeros(0, np.int64)]
         for batch in row_batches(path, columns, table=table, progress=progress):
-            if people is not None and stated.missing_user == "drop":
-                batch = batch.where(people.present(batch.frame[user]))
+            if people is not None:
+                batch, numbers, refused = read_users(batch, people, stated.missing_user)
             texts = rule.texts(batch.frame[column])
             if rule.missing == "refuse":
                 batch.refuse(texts.is_null(), column, "a value")
             if people is not None:
-                users.append(row_users(batch, people)[texts.is_not_null().to_numpy()])
+                batch.refuse_all(people.column, refused)
+                users.append(numbers[texts.is_not_null().to_numpy()])
             parts.append(texts.drop_nulls())
         return cls.from_values(
             stated.attribute,
