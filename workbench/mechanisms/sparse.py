@@ -43,7 +43,7 @@ def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
 
 @value
 class ItemBlanket(Mechanism):
-    """Release a fixed number of noisy cells, of which random ones hide the non-empty ones.
+    """Release a fixed number of cells, hidden among random ones.
 
     Non-empty cells whose noisy count reaches a threshold are released, and random cells up to `size`. All
     released cells get fresh noise.
@@ -121,7 +121,7 @@ class ItemBlanket(Mechanism):
 
 @value
 class GaussianSparseHistogram(Mechanism):
-    """Release non-empty cells above a threshold, with Gaussian noise of the exact δ.
+    """Release large non-empty cells, with Gaussian noise.
 
     Guarantee  (ε, δ)-DP per unit. An empty cell is never released. For replacing a unit it is
                (2ε, (1 + e^ε)·δ)-DP.
@@ -176,7 +176,7 @@ class GaussianSparseHistogram(Mechanism):
 
 @value
 class MisraGries(Mechanism):
-    """Release noisy counters of a Misra–Gries sketch that reach a threshold.
+    """Release large noisy counters of a Misra–Gries sketch.
 
     The sketch has `size` counters, and undercounts a cell of n records by at most n/(size + 1).
 
