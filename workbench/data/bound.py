@@ -83,7 +83,7 @@ class Bound:
         Parameters
         ----------
         unit : str
-            What is protected, as "a trip".
+            What is protected, for example "a trip".
 
         Returns
         -------
@@ -146,10 +146,10 @@ class Bound:
 
     @property
     def l2_squared(self) -> Fraction:
-        """The square of the sensitivity of the counts in the l2 norm, exactly.
+        """Square of the sensitivity of the counts in the l2 norm, exactly.
 
-        Of all moves, filling cell after cell is the longest: as many cells as l1 allows move by linf, and
-        one by what is left.
+        The longest move fills cell after cell: as many cells as l1 allows move by linf, and
+        one moves by the remainder.
 
         >>> Bound(l0=3, linf=2, l1=5).l2_squared
         Fraction(9, 1)
@@ -159,7 +159,7 @@ class Bound:
         return filled * linf**2 + rest**2
 
     def merged(self, cells: int) -> Bound:
-        """The bound of sums over disjoint groups of at most so many cells.
+        """Return the bound of sums over disjoint groups of at most so many cells.
 
         >>> Bound(l0=3, linf=2, l1=5).merged(2)
         Bound(l0=3, linf=4, l1=5)

@@ -21,7 +21,7 @@ from workbench.value import Int, not_allowed, sealed
 
 
 class UnlistedColumn(NamedTuple):
-    """The attribute, column and rule that a domain file states for unlisted values."""
+    """Attribute, column and rule that a domain file states for unlisted values."""
 
     attribute: str
     rule: Unlisted
@@ -29,7 +29,7 @@ class UnlistedColumn(NamedTuple):
 
     @classmethod
     def of(cls, stated: str | Path | Mapping[str, Any]) -> UnlistedColumn:
-        """The column that a domain file, or its content, states. A ValueError for any other domain."""
+        """Return the column that a domain file, or its content, states. Another domain raises a ValueError."""
         where = ""
         if isinstance(stated, str | Path):
             where, stated = f"{stated}: ", read_domain_file(Path(stated))[0]
@@ -48,13 +48,13 @@ class UnlistedColumn(NamedTuple):
 
     @property
     def column(self) -> str:
-        """The column that is read."""
+        """Name of the column to read."""
         return self.rule.column or self.attribute
 
 
 @dataclass(frozen=True, eq=False)
 class UnlistedValues:
-    """Different values of users, each value once per user, in a column whose values nobody has listed.
+    """Different values of users in a column whose values nobody has listed, each value once per user.
 
     Parameters
     ----------
@@ -108,19 +108,19 @@ class UnlistedValues:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> UnlistedValues:
-        """Make them from rows in any order.
+        """Make unlisted values from rows in any order.
 
         Parameters
         ----------
         attribute : str
             Name of the column in a release.
         values : sequence
-            A text per row, without missing ones.
+            One text per row, none of them missing.
         bound : Bound
-            How many different values of each user stay, chosen at random. Without users it is Bound(1, 1),
+            Number of different values that each user keeps, chosen at random. Without users it is Bound(1, 1),
             because a row has one value.
         users, user_type, rng, key
-            As in `SparseTable.from_keys`.
+            The same as for `SparseTable.from_keys`.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class UnlistedValues:
         table: str | None = None,
         progress: Progress | None = None,
     ) -> UnlistedValues:
-        """Read a column of files or of a frame, as `SparseTable.read` takes them.
+        """Read a column of files or of a frame, in the forms that `SparseTable.read` takes.
 
         Parameters
         ----------
@@ -189,11 +189,11 @@ class UnlistedValues:
         domain : path, mapping or UnlistedColumn
             A domain file with one attribute, or its content, for example {"word": {"labels": "unlisted"}}.
         bound : Bound
-            As in `from_values`.
+            The same as for `from_values`.
         user : str, optional
             Column that names the user of each row.
         user_type, rng, key, table, progress
-            As in `SparseTable.read`.
+            The same as for `SparseTable.read`.
 
         Returns
         -------
@@ -240,10 +240,10 @@ class UnlistedValues:
 
     @property
     def values_per_user(self) -> int:
-        """Largest number of values of one user, as the bound states it."""
+        """Largest number of values of one user, according to the bound."""
         return int(self.bound.l1)
 
     @property
     def values_of_owner(self) -> Int[np.ndarray, " pairs"]:
-        """For each value of each user, how many values that user has."""
+        """For each value of each user, the number of values that the user has."""
         return np.bincount(self.users)[self.users]

@@ -23,9 +23,9 @@ _REST = "any other value"
 class SelectedValues(Estimate):
     """Selected values of one attribute, in ascending order.
 
-    `values` are their noisy counts, as many as there are labels, or none. `variance` is that of the
-    independent noise on each. The domain has one more label, for all values that were not selected. Nothing
-    is known of their counts.
+    `values` has their noisy counts, one per label, or none. `variance` is the variance of the independent
+    noise on each. The domain has one more label, for all values that were not selected, whose counts are
+    unknown.
     """
 
     attribute: str
@@ -41,7 +41,7 @@ class SelectedValues(Estimate):
 
     @cached_property
     def domain(self) -> Domain:
-        """The selected labels, and one for all others."""
+        """Domain of the selected labels, and one label for all others."""
         rest = _REST
         while rest in self.labels:
             rest = f"({rest})"
@@ -75,7 +75,7 @@ class SelectedValues(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Values that were not selected."""
+        """Say that values were not selected."""
         return "nobody knows which other values there are, nor how many users have them"
 
     def to_frame(self) -> pd.DataFrame:
@@ -90,7 +90,7 @@ class SelectedValues(Estimate):
         return frame.assign(noisy=self.values) if self.has_counts else frame
 
     def _columns(self) -> dict[str, Any]:
-        """The same table."""
+        """Return the same table in columns."""
         columns: dict[str, Any] = {self.attribute: pa.array(self.labels, pa.large_string())}
         return columns | ({"noisy": self.values} if self.has_counts else {})
 

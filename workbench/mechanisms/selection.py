@@ -23,7 +23,7 @@ from workbench.value import parameter, sealed, value
 
 
 def counts_field() -> Any:
-    """The share of the budget that buys noisy counts of the selected values."""
+    """Return the field with the share of the budget that buys noisy counts of the selected values."""
 
     def wrong(x: Any) -> str | None:
         good = isinstance(x, int | float) and 0 <= x < 1
@@ -37,7 +37,7 @@ def counts_field() -> Any:
 
 
 class ValueSelection(Mechanism):
-    """A release of values, and of their counts with noise of their own."""
+    """Base of mechanisms that release values, and their counts with independent noise."""
 
     takes: type = UnlistedValues  # type: ignore[misc]
     spends_delta = True
@@ -68,7 +68,7 @@ class ValueSelection(Mechanism):
     def _select(
         self, data: UnlistedValues, price: float, rng: np.random.Generator | None
     ) -> tuple[np.ndarray, Receipt]:
-        """The selected labels, for that ε or ρ and the δ of the budget."""
+        """Return the selected labels, for that ε or ρ and the δ of the budget."""
         raise NotImplementedError
 
 

@@ -25,7 +25,7 @@ from workbench.value import not_allowed, parameter, value
 
 
 def nonempty_field() -> Any:
-    """The field of a mechanism whose guarantee is about tables of few non-empty cells."""
+    """Return the field of a mechanism whose guarantee is for tables with few non-empty cells."""
     doc = (
         "public bound on the number of non-empty cells, for every table that the data could be"
     )
@@ -33,7 +33,7 @@ def nonempty_field() -> Any:
 
 
 def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
-    """A ValueError for a table beyond the bound, which does not say by how much."""
+    """Raise a ValueError for a table beyond the bound, without saying by how much."""
     if len(table) > mechanism.nonempty:
         why = (
             "the table has more non-empty cells; need a bound that holds, from public knowledge"
@@ -112,7 +112,7 @@ class ItemBlanket(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """At most a thousand non-empty cells, and twice as many released."""
+        """Return an example with at most a thousand non-empty cells, and twice as many released."""
         return cls(budget, nonempty=1000, size=2000)
 
 
@@ -145,11 +145,11 @@ class GaussianSparseHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
-        """T, the smallest noisy count that is released."""
+        """Return T, the smallest noisy count that is released."""
         return self._noise(bound).threshold
 
     def deviation(self, bound: Bound) -> float:
-        """σ, the standard deviation of the noise in counts."""
+        """Return σ, the standard deviation of the noise in counts."""
         return self._noise(bound).deviation
 
     def _noise(self, bound: Bound) -> noise.SparseNoise:
@@ -209,12 +209,12 @@ class MisraGries(Mechanism):
 
     @property
     def series(self) -> str:
-        """Its name in figures."""
+        """Name of the mechanism in figures."""
         derived = ", derived threshold" if self.rule == "derived" else ""
         return f"Misra–Gries{derived}"
 
     def threshold(self, bound: Bound) -> int:
-        """τ, the smallest noisy counter that is released."""
+        """Return τ, the smallest noisy counter that is released."""
         budget = self.budget
         return noise.misra_gries_threshold(
             bound.l1, float(budget.epsilon), float(budget.delta), self.rule
@@ -239,7 +239,7 @@ class MisraGries(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """A hundred counters."""
+        """Return an example with a hundred counters."""
         return cls(budget, size=100)
 
 
@@ -248,7 +248,7 @@ class MisraGries(Mechanism):
 
 @value
 class CorrelatedGaussianSparseHistogram(Mechanism):
-    """Release non-empty cells above a threshold, with Gaussian noise of which one draw is shared.
+    """Release large non-empty cells, with Gaussian noise that shares one draw.
 
     A unit may change every non-empty cell, and the standard deviation is about half of what independent
     noise needs then.
@@ -275,7 +275,7 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> float:
-        """τ, the smallest noisy count that is released."""
+        """Return τ, the smallest noisy count that is released."""
         budget = self.budget
         return noise.correlated_noise(
             self.nonempty, float(bound.linf), float(budget.epsilon), float(budget.delta)
@@ -300,5 +300,5 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """At most a thousand non-empty cells."""
+        """Return an example with at most a thousand non-empty cells."""
         return cls(budget, nonempty=1000)

@@ -1,8 +1,8 @@
-"""Which cells an item blanket releases: likely ones of those that are not empty, and random others.
+"""Item blanket: a fixed number of cells, in which random cells hide the non-empty ones.
 
-A non-empty cell is kept if its noisy count reaches a threshold, and uniformly chosen cells outside those
-kept fill the release up to a fixed size. A cell of one count is kept so seldom that the random cells hide
-whether it is there.
+A non-empty cell is kept if its noisy count reaches a threshold. Uniformly chosen other cells fill the
+release up to a fixed size. A cell with one count is kept so rarely that the random cells hide whether it is
+there.
 
 Source  ours, after Kerschbaum, Lee & Wu, 2025, the private item blanket.
 """
@@ -29,17 +29,21 @@ _BITS = 320  # decays are at least 2^-36, and domains at most 2^63
 
 @lru_cache(256)
 def blanket_threshold(rate: Fraction, cells: int, nonempty: int, size: int) -> int:
-    """The smallest τ >= 1 at which the random cells hide one cell of one count.
+    """Return the smallest τ >= 1 at which the random cells hide one cell with one count.
 
-    With α = exp(−rate) such a cell is kept with probability q = α^(τ−1)/(1+α). It has to be at most 1 − α,
+    With α = exp(−rate), such a cell is kept with probability q = α^(τ−1)/(1+α). This must be at most 1 − α,
     and at most (1/α − 1)·(size − nonempty + 1)/(cells − size).
 
     Parameters
     ----------
-    rate : decay of the noise for one count.
-    cells : size of the domain.
-    nonempty : public bound on the number of non-empty cells.
-    size : number of released cells, at least `nonempty` and at most `cells`.
+    rate : Fraction
+        Decay of the noise for one count.
+    cells : int
+        Size of the domain.
+    nonempty : int
+        Public bound on the number of non-empty cells.
+    size : int
+        Number of released cells, at least `nonempty` and at most `cells`.
 
     Returns
     -------
@@ -72,32 +76,40 @@ def item_blanket(
     epsilon: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " size"], Receipt]:
-    """Choose exactly `size` cells: likely ones of those that are not empty, and random others.
+    """Choose exactly `size` cells: non-empty ones with large noisy counts, and random others.
 
-    The choice is ε-DP between tables of at most `nonempty` non-empty cells (docs/proofs.toml).
+    The choice is ε-DP between tables with at most `nonempty` non-empty cells (docs/proofs.toml).
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted.
-    counts : int[n], their counts.
-    cells : size of the domain.
-    nonempty : public bound on n, which the caller has checked.
-    size : number of cells to choose, at least `nonempty` and at most `cells`.
-    l1 : how far one unit moves all counts together.
-    epsilon : what the choice costs.
-    rng : a seeded generator for a choice that can be replayed, or None to publish.
+    keys : int64[n]
+        Sorted keys of the non-empty cells.
+    counts : int[n]
+        Their counts.
+    cells : int
+        Size of the domain.
+    nonempty : int
+        Public bound on n, which the caller has checked.
+    size : int
+        Number of cells to choose, at least `nonempty` and at most `cells`.
+    l1 : number
+        Largest change of all counts together by one unit.
+    epsilon : number
+        Cost of the choice.
+    rng : Generator, optional
+        Seeded generator for a choice that can be replayed. None to publish.
 
     Returns
     -------
     int64[size]
         Different keys, sorted.
     Receipt
-        What the choice costs.
+        Cost of the choice.
 
     Raises
     ------
     ValueError
-        As `noise.decay`, or if `size` is too large to hold.
+        For the same reasons as `noise.decay`, or if `size` is too large to hold.
     """
     check_counts(counts)
     check_size(cells, size)
@@ -120,7 +132,7 @@ def draw_blanket(
     rate: Fraction,
     words: Words,
 ) -> Int[np.ndarray, " size"]:
-    """Non-empty cells whose noisy count reaches the threshold, and uniformly chosen others."""
+    """Draw non-empty cells whose noisy count reaches the threshold, and uniformly chosen others."""
     noisy = np.array(counts, np.int64)
     two_sided(rate).add(noisy, words)
     kept = keys[noisy >= threshold]

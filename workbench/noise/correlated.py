@@ -1,14 +1,15 @@
-"""Gaussian noise on non-empty cells with one draw shared by all, and a threshold.
+"""Gaussian noise on non-empty cells with one shared draw, and a threshold.
 
-Of at most k non-empty cells each gets Z + Z_i, with variances b of the shared Z and a = √k·b of each Z_i. A
-unit moves s of u <= k cells by m. The covariance is a·I + b·11ᵀ, so that the squared distance of both tables
-is m²·(s − b·s²/(a + b·u))/a <= m²·(1/(4b) + k/(4a)), whatever s is. Smaller moves in one direction are nearer.
-With b = m²·(1 + √k)/(4μ²) it is at most μ², and half of δ pays for that. A cell that is new, or missing,
-reaches the threshold with probability δ/2 at most, as positive correlation makes it likelier that none does.
+Each of at most k non-empty cells gets Z + Z_i, where the shared Z has variance b and each Z_i has variance
+a = √k·b. A unit moves s of u <= k cells by m. The covariance is a·I + b·11ᵀ, so the squared distance
+between the tables is m²·(s − b·s²/(a + b·u))/a <= m²·(1/(4b) + k/(4a)), for every s. Smaller moves in one
+direction have smaller distances. With b = m²·(1 + √k)/(4μ²) the distance is at most μ², and half of δ pays
+for it. New or missing cells reach the threshold with probability at most δ/2, because positive correlation
+makes it more likely that none does.
 
-All of it is computed and drawn in floats, so that releases are idealised.
+Everything is computed and drawn in floats, so releases are idealised.
 
-Source  after Lebeda & Retschmeier, FORC 2025; the proof and the threshold are ours.
+Source  after Lebeda & Retschmeier, FORC 2025. The proof and the threshold are ours.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from workbench.value import Int, sealed
 
 
 class CorrelatedNoise(NamedTuple):
-    """Standard deviations of the shared draw and of each cell's own, and the threshold in counts."""
+    """Standard deviations of the shared draw and of each cell's own draw, and the threshold in counts."""
 
     shared: float
     own: float
@@ -38,13 +39,16 @@ class CorrelatedNoise(NamedTuple):
 def correlated_noise(
     nonempty: int, moved: float, epsilon: float, delta: float
 ) -> CorrelatedNoise:
-    """The noise and the threshold for at most `nonempty` cells, of which a unit moves each by `moved`.
+    """Return the noise and the threshold for at most `nonempty` cells if a unit moves each by `moved`.
 
     Parameters
     ----------
-    nonempty : k, the public bound on the number of non-empty cells.
-    moved : m, how far a unit moves any one count, all of them in one direction.
-    epsilon, delta : what the release may cost.
+    nonempty : int
+        k, the public bound on the number of non-empty cells.
+    moved : float
+        m, the largest change of any one count by one unit, with all changes in one direction.
+    epsilon, delta : float
+        Cost of the release.
 
     Returns
     -------
@@ -77,23 +81,29 @@ def correlated_gaussian(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], float, Receipt]:
-    """Correlated Gaussian noise on the non-empty cells alone, of which those at a threshold are returned.
+    """Add correlated Gaussian noise to the non-empty cells, and return those that reach a threshold.
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted.
-    counts : int[n], their counts.
-    bound : how far one unit moves the table.
-    nonempty : public bound on n, which the caller has checked.
-    epsilon, delta : what the release may cost.
-    rng : a seeded generator for noise that can be replayed, or None.
+    keys : int64[n]
+        Sorted keys of the non-empty cells.
+    counts : int[n]
+        Their counts.
+    bound : Bound
+        Largest change of the table by one unit.
+    nonempty : int
+        Public bound on n, which the caller has checked.
+    epsilon, delta : float
+        Cost of the release.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed.
 
     Returns
     -------
     int64[k], int64[k], float
         Keys, noisy values rounded to integers, and the threshold.
     Receipt
-        Idealised.
+        Cost, marked as idealised.
     """
     check_counts(counts)
     made = correlated_noise(nonempty, float(bound.linf), float(epsilon), float(delta))
@@ -114,7 +124,7 @@ def draw_correlated(
     threshold: float,
     floats: np.random.Generator,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """The cells whose noisy count reaches the threshold."""
+    """Return the cells whose noisy count reaches the threshold."""
     noisy = counts + floats.normal(0, shared) + floats.normal(0, own, len(counts))
     kept = noisy >= threshold
     return keys[kept], np.rint(noisy[kept]).astype(np.int64)

@@ -1,23 +1,23 @@
-"""The exact δ of Gaussian noise on the non-empty cells alone, of which large ones are released.
+"""Gaussian noise on the non-empty cells only, with a threshold and the exact δ.
 
 A unit changes at most C counts, each by at most m. Let a of its cells be new. The larger table shows one of
 them with probability 1 − q, q = (1 − Pr[X >= T − m])^a, which is impossible for the smaller one. Given that it
 shows none, both releases are noise on k = C − a other cells. With h_k(ε) the δ of that noise, δ is the
-largest, over a, of 1 − q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit changes every count by m: of two
-log-concave laws on the integers, the farther shift is the easier to tell.
+largest, over a, of 1 − q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit changes every count by m,
+because of two log-concave distributions on the integers, the larger shift is easier to distinguish.
 
-Of k cells only the sum S tells which table it was. The sum of k discrete Gaussians of rate r has the law of
-rate r/k, up to factors between (1 − η)/(1 + η) and its inverse: Pr[S = s] is exp(−r·s²/k) times the sum of
+For k cells only the sum S distinguishes the tables. The sum of k discrete Gaussians of rate r is distributed
+with rate r/k, up to factors between (1 − η)/(1 + η) and its inverse: Pr[S = s] is exp(−r·s²/k) times the sum of
 exp(−r·|y|²) over a coset of the lattice of integers that add up to 0. By Poisson's formula such sums differ by
 η <= Σ exp(−2π²σ²|w|²), over dual vectors w other than 0. They are projections of integer vectors z, which can
-be chosen with median 0; then |w|² >= |z|²/2, as a median is at most a standard deviation from the mean. Hence
-1 + η <= (Σ exp(−π²σ²n²))^k over integers n.
+be chosen with median 0. Then |w|² >= |z|²/2, because a median is at most a standard deviation from the
+mean. Hence 1 + η <= (Σ exp(−π²σ²n²))^k over integers n.
 
 All of it is computed in floats and rounded up: sums over single values have relative errors below 10⁻¹¹.
 Wide sums follow from the Euler–Maclaurin formula with three corrections, whose error is at most
 2ζ(6)/(2π)⁶·∫|f⁗″|, a share 3.4·10⁻⁵·((u² + 7)/s²)³ of a tail that starts at u standard deviations s.
 
-Source  Wilkins, Kifer, Zhang & Karrer, 2024, for continuous noise and m = 1; the discrete law is ours.
+Source  Wilkins, Kifer, Zhang & Karrer, 2024, for continuous noise and m = 1. The discrete case is ours.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class SparseNoise(NamedTuple):
 
 
 def moves(bound: Bound) -> tuple[int, int]:
-    """C, how many counts one unit changes at most, and m, by how much each of them."""
+    """Return C, the largest number of counts that one unit changes, and m, the largest change of each."""
     return min(int(bound.l0), int(bound.l1)), int(bound.linf)
 
 
 def _upper_tail(
     s: Float[np.ndarray, " n"], x: Float[np.ndarray, " n"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pr[X >= x] for Pr[X = x] ∝ exp(−x²/(2s²)) over all integers, from below and from above."""
+    """Return bounds from below and above on Pr[X >= x], where Pr[X = x] ∝ exp(−x²/(2s²)) over all integers."""
     from scipy.special import ndtr
 
     far = np.maximum(x, 1 - x)
@@ -93,7 +93,7 @@ def _upper_tail(
 def _noise_delta(
     epsilon: Float[np.ndarray, " n"], sigma: float, k: Int[np.ndarray, " n"], moved: int
 ) -> Float[np.ndarray, " n"]:
-    """h_k(ε), rounded up: the δ of noise on k counts that all move by `moved`."""
+    """Return h_k(ε), rounded up: the δ of noise on k counts that all move by `moved`."""
     ripple = exp(-((pi * sigma) ** 2))
     if ripple > 0.1 and k.max() > 1:
         return np.ones(len(k))
@@ -110,15 +110,20 @@ def _noise_delta(
 
 
 def sparse_delta(epsilon: float, sigma: float, shown: float, cells: int, moved: int) -> float:
-    """The exact δ at ε, rounded up by some 10⁻⁹.
+    """Return the exact δ at ε, rounded up by about 10⁻⁹ of itself.
 
     Parameters
     ----------
-    epsilon : at which δ is computed.
-    sigma : of the discrete Gaussian noise, whose rate is 1/(2σ²).
-    shown : probability, or a bound on it, with which one new cell of `moved` counts is released.
-    cells : C, how many counts one unit changes.
-    moved : m, by how much each of them.
+    epsilon : float
+        ε for which δ is computed.
+    sigma : float
+        Standard deviation of the discrete Gaussian noise, whose rate is 1/(2σ²).
+    shown : float
+        Probability, or a bound on it, with which one new cell with `moved` counts is released.
+    cells : int
+        C, the largest number of counts that one unit changes.
+    moved : int
+        m, the largest change of each.
 
     Returns
     -------
@@ -137,22 +142,24 @@ def sparse_delta(epsilon: float, sigma: float, shown: float, cells: int, moved: 
 
 @lru_cache(256)
 def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
-    """The least noise for which δ suffices, and then the smallest threshold.
+    """Return the least noise for which δ suffices, and then the smallest threshold.
 
     Parameters
     ----------
-    bound : how far one unit moves the table.
-    epsilon, delta : what the release may cost.
+    bound : Bound
+        Largest change of the table by one unit.
+    epsilon, delta : float
+        Cost of the release.
 
     Returns
     -------
     SparseNoise
-        Rate, threshold and the δ that is spent.
+        Rate, threshold and the δ that is really spent.
 
     Raises
     ------
     ValueError
-        Unless ε is above 2⁻³⁶ and δ between 10⁻²⁰⁰ and 1, or for a unit of too many cells.
+        Unless ε is above 2⁻³⁶ and δ between 10⁻²⁰⁰ and 1, or if a unit changes too many cells.
     """
     if not (2.0**-36 < epsilon < inf and _LEAST < delta < 1):
         raise ValueError(
@@ -202,27 +209,32 @@ def gaussian_sparse_histogram(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
-    """Gaussian noise on the non-empty cells alone, of which those that reach a threshold are returned.
+    """Add Gaussian noise to the non-empty cells only, and return those that reach a threshold.
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted.
-    counts : int[n], their counts.
-    bound : how far one unit moves the table.
-    epsilon, delta : what the release may cost.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    keys : int64[n]
+        Sorted keys of the non-empty cells.
+    counts : int[n]
+        Their counts.
+    bound : Bound
+        Largest change of the table by one unit.
+    epsilon, delta : float
+        Cost of the release.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     int64[k], int64[k], int
         Keys, noisy values and the threshold.
     Receipt
-        With the δ that is really spent.
+        Cost, with the δ that is really spent.
 
     Raises
     ------
     ValueError
-        As `sparse_noise`.
+        For the same reasons as `sparse_noise`.
     """
     made = sparse_noise(bound, float(epsilon), float(delta))
     cells, moved = moves(bound)

@@ -1,16 +1,17 @@
-"""Private Misra–Gries: noise on a sketch of few counters, and a threshold.
+"""Private Misra–Gries: noise on a sketch with few counters, and a threshold.
 
-Without one element of the stream, a sketch either has one counter less by one, or every counter more by
-one (a missing key counts 0). At most two keys then stand in one sketch alone, with counts of at most 1. One
-draw of noise is shared by all counters and hides the second case, and one on each counter hides the first.
-The releases also differ if one of at most four keys of count 0 reaches the threshold τ. With geometric noise
-G of decay ε that costs δ = 4·e^ε·Pr[G₁ + G₂ >= τ], where Pr[G₁ + G₂ >= t] is
+If one element leaves the stream, either one counter of the sketch falls by one, or every counter rises by
+one (a missing key counts 0). At most two keys are then in one of the sketches only, with counts of at most
+1. One draw of noise is shared by all counters and hides the second case. One draw on each counter hides the
+first. The releases also differ if one of at most four keys with count 0 reaches the threshold τ. With
+geometric noise G of decay ε this costs δ = 4·e^ε·Pr[G₁ + G₂ >= τ], where Pr[G₁ + G₂ >= t] is
 
     α^t/(1+α)²·((t+1)·(1−α) + α + 2α²/(1+α)), α = e^−ε, t >= 0.
 
-A unit of l elements is removed one by one, at ε/l each, and the δ of the j-th counts e^((j−1)·ε/l) times.
+A unit of l elements is removed one by one, at ε/l each. The δ of the j-th removal counts e^((j−1)·ε/l) times.
 
-Source  Lebeda & Tětek, PODS 2023; the price for geometric noise is ours. That the sketches differ so is
+Source  Lebeda & Tětek, PODS 2023. The price for geometric noise is ours. That the sketches differ in this
+way is
         their lemma, which tests/mechanisms/test_sparse.py also enumerates.
 """
 
@@ -34,14 +35,18 @@ from workbench.value import Int, sealed
 
 
 def misra_gries_delta(rate: Fraction, elements: int, threshold: int, bits: int) -> Fraction:
-    """The δ of a unit of so many elements, at noise of decay `rate`, rounded up.
+    """Return the δ of a unit of so many elements, for noise of decay `rate`, rounded up.
 
     Parameters
     ----------
-    rate : decay of the noise for one element.
-    elements : largest number of elements of one unit.
-    threshold : τ, at least `elements`.
-    bits : precision.
+    rate : Fraction
+        Decay of the noise for one element.
+    elements : int
+        Largest number of elements of one unit.
+    threshold : int
+        τ, at least `elements`.
+    bits : int
+        Precision.
 
     Returns
     -------
@@ -61,14 +66,17 @@ def misra_gries_delta(rate: Fraction, elements: int, threshold: int, bits: int) 
 def misra_gries_threshold(
     l1: float, epsilon: float, delta: float, rule: str
 ) -> tuple[int, float]:
-    """The integer threshold τ, and the δ that is really spent.
+    """Return the integer threshold τ, and the δ that is really spent.
 
     Parameters
     ----------
-    l1 : how many elements one unit adds at most.
-    epsilon, delta : what the release may cost.
-    rule : "derived" for the smallest τ whose δ suffices; "published" for 1 + 2·ln(3/δ)/ε, rounded up, of
-        Lebeda & Tětek, or the derived one where that is larger.
+    l1 : number
+        Largest number of elements that one unit adds.
+    epsilon, delta : float
+        Cost of the release.
+    rule : str
+        "derived" for the smallest τ whose δ suffices. "published" for 1 + 2·ln(3/δ)/ε by Lebeda & Tětek,
+        rounded up, or the derived one if that is larger.
 
     Returns
     -------
@@ -108,23 +116,28 @@ def misra_gries(
 
     Parameters
     ----------
-    keys : int64[n], the non-empty cells, sorted.
-    counts : int[n], how many elements each has.
-    size : number of counters.
-    l1, epsilon, delta, rule : as for `misra_gries_threshold`.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    keys : int64[n]
+        Sorted keys of the non-empty cells.
+    counts : int[n]
+        Number of elements in each.
+    size : int
+        Number of counters.
+    l1, epsilon, delta, rule
+        The same as for `misra_gries_threshold`.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     int64[k], int64[k], int
         Keys, noisy counters and the threshold.
     Receipt
-        With the δ that is really spent.
+        Cost, with the δ that is really spent.
 
     Raises
     ------
     ValueError
-        As `noise.decay`.
+        For the same reasons as `noise.decay`.
     """
     check_counts(counts)
     threshold, spent = misra_gries_threshold(l1, float(epsilon), float(delta), rule)
@@ -140,11 +153,11 @@ def misra_gries(
 def sketch(
     keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], size: int
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """The keys and counters of the stream that lists each cell as often as it counts, in order.
+    """Return keys and counters for the stream that lists each cell as often as it counts, in order.
 
-    A key occurs in one run. The run lowers all counters until one is 0, and what is left of it replaces the
-    smallest such key. Counters are held relative to `lowered`, so that they can be lowered at once. Keys
-    below 0 are dummies, which precede all others.
+    A key occurs in one run. The run lowers all counters until one is 0, and its remainder replaces the smallest
+    such key. Counters are held relative to `lowered`, so that they can be lowered at once. Keys below 0 are
+    dummies, which precede all others.
     """
     heap = [(0, key) for key in range(-size, 0)]
     lowered = 0
@@ -166,7 +179,7 @@ def draw_misra_gries(
     rate: Fraction,
     words: Words,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """The sketch's keys and noisy counters that reach the threshold."""
+    """Return the keys and noisy counters of the sketch that reach the threshold."""
     kept, counters = sketch(keys, counts, size)
     noise = np.zeros(1 + len(kept), np.int64)
     two_sided(rate).add(noise, words)

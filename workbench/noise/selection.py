@@ -1,7 +1,7 @@
-"""Which values are released that nobody has listed: exact coins, or noise on weights and a threshold.
+"""Selection of values that nobody has listed, by exact coins, or by noise on weights and a threshold.
 
-Only values that somebody has are visited, so that a value that appears tells that somebody has it. A
-unit that alone has a value shows it with probability at most δ in all.
+Only values that somebody has are visited, so a value that appears reveals that somebody has it. A unit that
+is the only one with a value shows it with probability at most δ in all.
 
 Source  Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022 (the optimal coins); Gopi, Gulhane, Kulkarni, Shen,
         Shokouhi & Yekhanin, ICML 2020 (weights of 1/√t).
@@ -34,7 +34,7 @@ from workbench.value import Bool, Int
 
 
 class OptimalChance:
-    """π(n), the largest probability with which a value of n units can be released.
+    """Function π(n), the largest probability with which a value of n units can be released.
 
     With s = ε/m and D = δ/m, π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first
     term is the smaller one as long as π(n−1) <= (1 − D)/(e^s + 1), hence for all n up to `last`, where
@@ -52,7 +52,10 @@ class OptimalChance:
         self.last = bisect_left(range(1, high), True, key=lambda n: not self._rises(n))
 
     def _rises(self, n: int) -> bool:
-        """Whether the first term is the smaller one at n units. They are never equal: e^s is transcendental."""
+        """Return whether the first term is smaller at n units.
+
+        They are never equal, because e^s is transcendental.
+        """
         bits = 2 * self.guard
         while True:
             one, share = Interval.of(1, bits), Interval.of(self.share, bits)
@@ -64,7 +67,7 @@ class OptimalChance:
             bits *= 2
 
     def __call__(self, n: int, bits: int) -> Interval:
-        """π(n) of n >= 1 units."""
+        """Return π(n) for n >= 1 units."""
         work = bits + self.guard
         one, share = Interval.of(1, work), Interval.of(self.share, work)
         down = exp_neg(self.step, work)
@@ -78,7 +81,7 @@ class OptimalChance:
         return Interval(chance.lo >> self.guard, -(-chance.hi >> self.guard), bits)
 
     def floats(self, counts: Int[np.ndarray, " n"]) -> Any:
-        """π of each count, to within 2^-50."""
+        """Return π for each count, to within 2^-50."""
         different, which = np.unique(counts, return_inverse=True)
         chances = np.ones(len(different))
         for i, n in enumerate(different.tolist()):
@@ -101,27 +104,32 @@ def select_values(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, Receipt]:
-    """Release each value of n units with probability π(n), by exact coins: (ε, δ)-DP.
+    """Release each value of n units with probability π(n), by exact coins. This is (ε, δ)-DP.
 
     Parameters
     ----------
-    labels : text[n], different values.
-    counts : int[n], how many units have each of them, at least 1.
-    per_unit : how many values one unit has at most.
-    epsilon, delta : what the choice costs.
-    rng : a seeded generator for choices that can be replayed, or None to publish.
+    labels : text[n]
+        Different values.
+    counts : int[n]
+        Number of units that have each, at least 1.
+    per_unit : int
+        Largest number of values of one unit.
+    epsilon, delta : number
+        Cost of the choice.
+    rng : Generator, optional
+        Seeded generator for choices that can be replayed. None to publish.
 
     Returns
     -------
     text[k]
-        The released values, in the order of `labels`.
+        Released values, in the order of `labels`.
     Receipt
-        What they cost.
+        Their cost.
 
     Raises
     ------
     ValueError
-        As `noise.decay`.
+        For the same reasons as `noise.decay`.
     """
     chance = optimal_chance(decay(per_unit, epsilon), Fraction(delta) / per_unit)
     source = Source.of(rng)
@@ -133,14 +141,14 @@ def select_values(
 def _tossed(
     labels: np.ndarray, counts: np.ndarray, chance: OptimalChance, words: Words
 ) -> np.ndarray:
-    """The values whose coins show heads."""
+    """Return the values whose coins show heads."""
     return labels[
         accept(chance.floats(counts), lambda i, bits: chance(int(counts[i]), bits), words)
     ]
 
 
 def _counts_moved(one: Any, other: Any) -> float:
-    """Σ |a − b| over all values."""
+    """Return Σ |a − b| over all values."""
     a, b = (dict(zip(*each, strict=True)) for each in (one, other))
     return float(sum(abs(int(a.get(x, 0)) - int(b.get(x, 0))) for x in {*a, *b}))
 
@@ -153,35 +161,38 @@ _ABOVE = 1 + 2.0**-30  # more than floats can err in a failure
 
 
 def weight_of(values: int) -> int:
-    """What a unit of so many values adds to each: ⌊1024/√t⌋, so that all its squares add up to 1024²."""
+    """Return what a unit with so many values adds to each: ⌊1024/√t⌋, whose squares add up to at most 1024²."""
     return isqrt(MOST_VALUES // values)
 
 
 def weight_law(rho: float) -> Law:
-    """The noise on a weight."""
+    """Return the distribution of the noise on a weight."""
     return Law(GAUSSIAN, gaussian_rate(MOST_VALUES, rho))
 
 
 @lru_cache(64)
 def weight_threshold(per_unit: int, rho: float, delta: float) -> tuple[int, float]:
-    """The smallest threshold T that new values of one unit provably reach with probability at most δ.
+    """Return the smallest T for which new values of one unit provably reach T with probability at most δ.
 
-    A unit of t new values shows one with probability 1 − (1 − Pr[w(t) + X >= T])^t. For the discrete Gaussian,
-    Pr[X >= x] <= Pr[N(0, σ²) >= x − 1] for x >= 1, because its terms fall, and add up to at least √(2πσ²)
-    (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25). That costs T one step.
+    A unit with t new values shows one with probability 1 − (1 − Pr[w(t) + X >= T])^t. For the discrete
+    Gaussian, Pr[X >= x] <= Pr[N(0, σ²) >= x − 1] for x >= 1, because its terms fall, and add up to at least
+    √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25). This makes T one step larger.
 
     Parameters
     ----------
-    per_unit : how many values one unit has at most.
-    rho : what the noise costs.
-    delta : the failure that is allowed.
+    per_unit : int
+        Largest number of values of one unit.
+    rho : number
+        Cost of the noise.
+    delta : float
+        Allowed probability of failure.
 
     Returns
     -------
     int
         T, in steps of 1/1024.
     float
-        The probability of failure, rounded up.
+        Probability of failure, rounded up.
     """
     most = {weight_of(t): t for t in range(1, per_unit + 1)}  # the most values of each weight
     spread = (1 / float(gaussian_rate(MOST_VALUES, rho))) ** 0.5  # √2·σ
@@ -210,24 +221,30 @@ def heavy_values(
 ) -> tuple[np.ndarray, Receipt]:
     """Release the values whose weight with Gaussian noise reaches a threshold.
 
-    It is δ-approximate ρ-zCDP. Of an ε it is (ε, δ)-DP: the noise is within (ε, δ/2), and the rest of δ is for
-    values that one unit alone has.
+    This is δ-approximate ρ-zCDP. With an ε it is (ε, δ)-DP: the noise is within (ε, δ/2), and the rest of δ
+    is for values that one unit alone has.
 
     Parameters
     ----------
-    labels : text[n], different values.
-    weights : int[n], Σ of `weight_of` over the units that have each.
-    per_unit : how many values one unit has at most.
-    epsilon, rho : what the noise costs, one of the two.
-    delta : what may fail.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    labels : text[n]
+        Different values.
+    weights : int[n]
+        Σ of `weight_of` over the units that have each.
+    per_unit : int
+        Largest number of values of one unit.
+    epsilon, rho : number, optional
+        Cost of the noise, one of the two.
+    delta : float
+        Allowed probability of failure.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     text[k]
-        The released values, in the order of `labels`.
+        Released values, in the order of `labels`.
     Receipt
-        What they cost.
+        Their cost.
 
     Raises
     ------
@@ -252,6 +269,6 @@ def heavy_values(
 
 
 def _hashes(labels: np.ndarray) -> Any:
-    """A name of 64 bits for each value, the same in every table."""
+    """Return a name of 64 bits for each value, the same in every table."""
     digests = b"".join(blake2b(x.encode(), digest_size=8).digest() for x in labels)
     return np.frombuffer(digests, np.uint64)

@@ -1,4 +1,4 @@
-"""A bound on the records of each person that the table itself chooses, for a price."""
+"""Choice of a bound on the records of each person by the table itself, for a price."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from workbench.value import Int
 def records_of_people(
     data: Any, domain: Domain, user: str, **how: Any
 ) -> Int[np.ndarray, " people"]:
-    """Number of records of each person in a table, which is private.
+    """Return the number of records of each person in a table, which is private.
 
     Parameters
     ----------
     data : path, several, or a frame
-        As `SparseTable.read` takes it.
+        Table, in the forms that `SparseTable.read` takes.
     domain : Domain
-        Which cells there can be.
+        All possible cells.
     user : str
         Column that names the user of each row.
     how
-        `table` and `progress`, as in `SparseTable.read`.
+        `table` and `progress`, the same as for `SparseTable.read`.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def choose_bound(
 ) -> tuple[int, Receipt]:
     """Choose a bound on the records of each person by the table itself, for a price.
 
-    The best bound leaves as many people beyond it as the noise on all cells grows by per record. The
+    The best bound leaves as many people above it as the noise on all cells grows by per record. The
     exponential mechanism chooses one near it, by `rank_scores`.
 
     Parameters
@@ -64,16 +64,16 @@ def choose_bound(
     noise_per_record : float
         Number of cells divided by the ε of the release.
     epsilon : float
-        What the choice costs, in addition to the release.
+        Cost of the choice, in addition to the release.
     rng : numpy Generator, optional
-        Seeded, for a choice that can be replayed.
+        Seeded generator for a choice that can be replayed.
 
     Returns
     -------
     int
         One of the bounds.
     Receipt
-        What the choice cost.
+        Cost of the choice.
 
     Raises
     ------
@@ -89,6 +89,6 @@ def choose_bound(
 
 
 def refuse_bounds(bounds: Sequence[int]) -> None:
-    """A ValueError unless all bounds are integers from 1."""
+    """Raise a ValueError unless all bounds are integers >= 1."""
     if not bounds or any(isinstance(b, bool) or b != int(b) or b < 1 for b in bounds):
         raise ValueError(f"bounds = {bounds!r} are not allowed: need integers from 1")
