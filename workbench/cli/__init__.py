@@ -135,7 +135,7 @@ screen.use_for_all(app, {"advise": "taxonomy code", "synthesize": release.NOT_OF
 
 
 def main() -> None:
-    """The console scripts."""
+    """Run the console scripts."""
     # else all objects are looked through at the end, which takes 0.4 s
     atexit.register(gc.freeze)
     app()

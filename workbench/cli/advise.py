@@ -266,7 +266,7 @@ def _choose_bound(
     budget_file: Path | None,
     unit: str,
 ) -> int:
-    """The bound that a table chooses. The table is read before anything is booked."""
+    """Return the bound that a table chooses. The table is read before anything is booked."""
     from workbench.owner.advice import choose_bound, records_of_people, refuse_bounds
     from workbench.privacy import ADD_REMOVE, DP
 
@@ -311,7 +311,9 @@ def _counts(
     records: int | None,
     cells: int | None,
 ) -> tuple[int, float]:
-    """The believed non-empty cells and records of a table; a ValueError if they are stated twice or never."""
+    """Return the believed non-empty cells and records of a table, or raise a ValueError if they are stated
+    twice or never.
+    """
     for one, x, other, y in (
         ("--cells", cells, "--density", density),
         ("--records", records, "--mean", mean),
@@ -327,7 +329,7 @@ def _counts(
 
 
 def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:
-    """The domain, or the space of records, that the task is about."""
+    """Return the domain, or the space of records, that the task is about."""
     from workbench.spaces import Domain
 
     needed = {"points": "box", "strings": "strings"}.get(task)

@@ -106,7 +106,7 @@ def audit(
 
 
 def _named(name: str) -> Any:
-    """The mechanism or function of this name."""
+    """Return the mechanism or function of this name."""
     compiled.use_current_folder()
     ours = name in mechanisms.__all__
     thing = getattr(mechanisms, name) if ours else compiled.find("mechanisms", name)

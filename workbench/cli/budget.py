@@ -117,13 +117,13 @@ def _sign(budget: DP | ZCDP) -> str:
 
 
 def amount(budget: DP | ZCDP, price: float, delta: float) -> str:
-    """So much of a budget, in words."""
+    """Return an amount of a budget, in words."""
     text = f"{_sign(budget)} = {stated(price)}"
     return f"{text}, δ = {stated(delta)}" if budget.delta else text
 
 
 def _at(budget: DP | ZCDP, delta: float | None) -> str:
-    """What a budget of ρ is as an ε, where a δ is named."""
+    """Return what a budget of ρ is as an ε, where a δ is named."""
     if delta is None:
         return ""
     if not hasattr(budget, "at"):
@@ -133,7 +133,7 @@ def _at(budget: DP | ZCDP, delta: float | None) -> str:
 
 
 def opened(file: Path, lost: bool = False) -> Budget:
-    """The budget in a file."""
+    """Return the budget in a file."""
     if not file.is_file():
         raise FileNotFoundError(f"{file}: no such budget file; workbench budget new begins one")
     from workbench.owner import Budget

@@ -249,7 +249,7 @@ def check(
 
 
 def _say_attributes(domain: Domain) -> None:
-    """Each attribute with its first and last labels, and how many cells there can be."""
+    """Print each attribute with its first and last labels, and the number of possible cells."""
     import numpy as np
 
     rows = []

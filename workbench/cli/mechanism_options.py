@@ -36,13 +36,13 @@ _ONLY = {
 
 
 def left_out(cls: type) -> str:
-    """The names of options that only mechanisms of other data have."""
+    """Return the names of options that only mechanisms of other data have."""
     takes: Any = cls.takes  # type: ignore[attr-defined]
     return " ".join(names for kind, names in _ONLY.items() if kind != takes.__name__)
 
 
 def overview(command: str) -> str:
-    """Every mechanism that can be saved, by family, a line each."""
+    """Return every mechanism that can be saved, by family, one line each."""
     lines = [
         f"Usage: {command} MECHANISM TABLE... --out FILE [OPTIONS]",
         "",
@@ -68,7 +68,7 @@ def overview(command: str) -> str:
 
 
 def own_parameters(cls: type) -> list[Parameter]:
-    """The options that a mechanism adds, as the parser takes them."""
+    """Return the options that a mechanism adds, as the parser takes them."""
     parameters = []
     for option, f in _own_options(cls).items():
         what = f"{f.metadata['doc'][:1].upper()}{f.metadata['doc'][1:]}"
@@ -92,12 +92,12 @@ def _python_name(option: str) -> str:
 
 
 def _own_options(cls: type) -> dict[str, Field[Any]]:
-    """The options of a mechanism that are not those of every one."""
+    """Return the options of a mechanism that are not those of every one."""
     return {option: f for option, f in declared_options(cls).items() if option != "--bound"}
 
 
 def refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> None:
-    """A ValueError for the first option that only other mechanisms have, or none."""
+    """Raise a ValueError for the first option that only other mechanisms have, or none."""
     for word in words:
         option = word.partition("=")[0]
         if option.startswith("--") and option not in {*known, "--", "--help"}:
@@ -117,14 +117,14 @@ def _all_options(cls: Any) -> list[str]:
 
 
 def find_mechanism(name: str) -> type | None:
-    """The mechanism of a name: ours, one of a module that --with names, or another package's."""
+    """Return the mechanism of a name: ours, one of a module that --with names, or another package's."""
     ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
     cls = getattr(mechanisms, ours) if ours else None
     return cls if _can_be_asked_for(cls) else compiled.find("mechanisms", name)
 
 
 def mechanism_class(name: str) -> type:
-    """The mechanism of a name, in any capitals; a ValueError if none can be asked for by it."""
+    """Return the mechanism of a name, in any capitals, or raise a ValueError if none can be asked for by it."""
     cls = find_mechanism(name)
     if cls is None:
         saved = [c.__name__ for c in each_mechanism() if not getattr(c, "idealised", False)]
@@ -147,7 +147,10 @@ _CHOSEN = {"SRA": "l", "HPA": "l", "LPA": "bound", "HighPassFilter": "theta"}  #
 def _stated_choice(
     name: str, request: Request, typed: Mapping[str, str]
 ) -> tuple[str, list[Any]]:
-    """The option to choose from the data and its candidates. A ValueError if no score is proven for it."""
+    """Return the option to choose from the data and its candidates.
+
+    A ValueError if no score is proven for it.
+    """
     if request.choose is None or request.choose_epsilon is None:
         raise ValueError(
             "--choose and --choose-epsilon need each other: candidates that you state, and what it may "
@@ -171,7 +174,7 @@ def _stated_choice(
 
 
 def stated_mechanism(cls: Any, request: Request, own: Mapping[str, str | None]) -> Any:
-    """The mechanism with the options that stand on the command line, and the request's budget.
+    """Return the mechanism with the options that stand on the command line, and the request's budget.
 
     Parameters
     ----------
@@ -226,7 +229,7 @@ def stated_mechanism(cls: Any, request: Request, own: Mapping[str, str | None]) 
 
 
 def each_mechanism() -> Iterator[type]:
-    """The mechanisms that can be asked for, those that are never saved included, as they load."""
+    """Yield the mechanisms that can be asked for, those that are never saved included, as they load."""
     for name in mechanisms.__all__:
         if _can_be_asked_for(cls := getattr(mechanisms, name)):
             yield cls
@@ -237,7 +240,7 @@ def each_mechanism() -> Iterator[type]:
 
 
 def _can_be_asked_for(x: Any) -> bool:
-    """Whether it is a class of mechanisms with plain parameters, whose data a command can read."""
+    """Return whether it is a class of mechanisms with plain parameters, whose data a command can read."""
     from workbench.data import Interactions, Records, SparseTable, UnlistedValues
 
     takes = getattr(x, "takes", None)
@@ -250,7 +253,7 @@ def _can_be_asked_for(x: Any) -> bool:
 
 
 def declared_options(cls: type) -> dict[str, Field[Any]]:
-    """The fields of a mechanism by their options; a workload may also be stated as marginals."""
+    """Return the fields of a mechanism by their options; a workload may also be stated as marginals."""
     declared = {option_name(f): f for f in mechanism_fields(cls)}
     if "--workload" in declared:
         declared["--marginals"] = declared["--workload"]

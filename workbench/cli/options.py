@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def command(
     run: Callable[..., None], without: str = "", more: Sequence[Parameter] = (), **fixed: Any
 ) -> Callable[..., None]:
-    """The command of a function, whose docstring is its help.
+    """Return the command of a function, whose docstring is its help.
 
     Positional parameters are arguments, and keyword-only ones are options. The docstring describes each,
     after a colon also by its metavar or, where it is not the parameter's own, by its name. Each section
@@ -78,12 +78,14 @@ def command(
 
 
 def option_of(name: str) -> str:
-    """The option of a parameter."""
+    """Return the option of a parameter."""
     return f"--{name.replace('_', '-')}"
 
 
 def _described(doc: str | None) -> tuple[str, dict[str, tuple[str, str, str]]]:
-    """The text of a docstring, and of each parameter its section, what follows its name, and its text."""
+    """Return the text of a docstring, and of each parameter its section, what follows its name, and its
+    text.
+    """
     text, *sections = re.split(r"\n\n(.+)\n-+\n", cleandoc(doc or ""))
     help = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
     found = {}
@@ -94,7 +96,7 @@ def _described(doc: str | None) -> tuple[str, dict[str, tuple[str, str, str]]]:
 
 
 def _parameter(p: Parameter, kind: Any, title: str = "", how: str = "", help: str = "") -> Any:
-    """A parameter as typer takes it."""
+    """Return a parameter as typer takes it."""
     if kind is typer.Context:
         return p.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind)
     words = how.split(" ")
@@ -118,7 +120,7 @@ Seed = Annotated[int | None, typer.Option(min=0)]
 
 
 def connected(scheduler: str, insecure: bool) -> Cluster:
-    """The executor of a cluster, or a ValueError that says what to install."""
+    """Return the executor of a cluster, or a ValueError that says what to install."""
     try:
         from workbench.owner.scale.dask import connect
     except ImportError:
@@ -167,7 +169,7 @@ class StatedSpace:
         return (self.box, self.strings, self.taxonomy) != (None, None, None)
 
     def hierarchy(self) -> Hierarchy:
-        """The space that is meant; a ValueError for what is none."""
+        """Return the space that is meant, or raise a ValueError for what is none."""
         from workbench.spaces import SYMBOLS, Prefixes, Quadtree, Taxonomy
 
         if self.box is not None:
@@ -182,14 +184,14 @@ class StatedSpace:
 
 
 def refuse_several(given: Mapping[str, Any]) -> None:
-    """A ValueError for more than one of some options."""
+    """Raise a ValueError for more than one of some options."""
     names = [name for name, x in given.items() if x not in (None, False)]
     if len(names) > 1:
         raise ValueError(f"{' and '.join(names)}: need one of them")
 
 
 def refuse_no_price(epsilon: float | None, rho: float | None) -> None:
-    """A ValueError unless an ε or a ρ is stated."""
+    """Raise a ValueError unless an ε or a ρ is stated."""
     if (epsilon is None) == (rho is None):
         raise ValueError(
             "what it may cost: need --epsilon E, or --rho R for mechanisms with Gaussian noise, one of the "
@@ -198,7 +200,7 @@ def refuse_no_price(epsilon: float | None, rho: float | None) -> None:
 
 
 def refuse_unmeant(cost: DP | ZCDP, beside: float, meant: bool) -> None:
-    """A ValueError for more than ε = 10 that nobody says is meant.
+    """Raise a ValueError for more than ε = 10 that nobody says is meant.
 
     Parameters
     ----------

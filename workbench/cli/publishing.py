@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def read(request: Request, mechanism: type[Mechanism]) -> Any:
-    """The private data that a class of mechanisms takes.
+    """Return the private data that a class of mechanisms takes.
 
     A value outside the domain, or a count that is none, is named by file and line.
     """
@@ -72,7 +72,7 @@ def _refuse_count(request: Request, domain: Domain) -> None:
 
 
 def _people(request: Request) -> dict[str, Any]:
-    """How the reader cuts each user to the bound, where rows say whose they are."""
+    """Return how the reader cuts each user to the bound, where rows say whose they are."""
     if request.user is None:
         return {}
     return {
@@ -92,7 +92,7 @@ def publish(request: Request, mechanism: Any, private: Any) -> Release:
 
 
 def publish_in_parts(request: Request, mechanism: Any) -> Release:
-    """The same of rows that need not fit in memory: all are read before anything is booked."""
+    """Return the same of rows that need not fit in memory: all are read before anything is booked."""
     from workbench.owner import scale
 
     rows = _rows(request, mechanism)
@@ -125,7 +125,7 @@ def publish_in_parts(request: Request, mechanism: Any) -> Release:
 
 
 def _room(request: Request, private: Any) -> AbstractContextManager[Any]:
-    """The disk space of what a budget file pays for."""
+    """Return the disk space of what a budget file pays for."""
     if request.budget is None:
         return nullcontext()
     from workbench.estimates.release_files import reserve
@@ -164,7 +164,7 @@ def book(request: Request, mechanism: Any, private: Any) -> Booking | None:
 
 
 def make(request: Request, mechanism: Any, private: Any) -> Release:
-    """The release: noise is drawn here, and nowhere else."""
+    """Return the release: noise is drawn here, and nowhere else."""
     from workbench import noise
 
     release = mechanism(private, request.rng("noise"))
@@ -179,7 +179,7 @@ def make(request: Request, mechanism: Any, private: Any) -> Release:
 
 
 def _of_unit(request: Request, release: Release) -> Release:
-    """The release, whose bound names the unit as the request does."""
+    """Return the release, whose bound names the unit as the request does."""
     if request.user is None or not release.bound:
         return release
     return replace(release, bound=replace(release.bound, unit=request.who))
@@ -213,7 +213,7 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
 
 
 def _public_command(request: Request) -> str:
-    """What was typed, with names in place of the paths of inputs."""
+    """Return what was typed, with names in place of the paths of inputs."""
     tables = {str(path) for path in request.table}
     words = dict.fromkeys(tables, "TABLE")
     others = [request.domain_file, request.budget_file, request.taxonomy, request.about_file]

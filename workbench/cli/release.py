@@ -31,7 +31,7 @@ class Mechanisms(TyperGroup):
         return super().parse_args(ctx, ["--help"] if name is None else [name, *rest])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str, Any, list[str]]:
-        """The command of the mechanism that is named first, and the other words."""
+        """Return the command of the mechanism that is named first, and the other words."""
         cls: Any = mechanism_options.mechanism_class(args[0])
         own = mechanism_options.own_parameters(cls)
         run = options.command(release, mechanism_options.left_out(cls), own, cls=cls)
@@ -44,7 +44,10 @@ class Mechanisms(TyperGroup):
         return cls.__name__, command, args[1:]
 
     def _named(self, ctx: Any, args: list[str]) -> tuple[str | None, list[str]]:
-        """The mechanism that the words name, and the other words. None if the words ask for general help."""
+        """Return the mechanism that the words name, and the other words.
+
+        None if the words ask for general help.
+        """
         params: Any = self.commands[ANY].params
         flags = {x for p in params if getattr(p, "is_flag", False) for x in p.opts} | _HELP
         named: list[str] = []
@@ -79,7 +82,7 @@ class Mechanisms(TyperGroup):
         )
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Which mechanisms there are."""
+        """Write which mechanisms there are."""
         screen.say(mechanism_options.overview(ctx.command_path))
 
 
@@ -118,7 +121,7 @@ def synthesize(request: Request, *, rows: str, marginals: str) -> None:
         Number of records: a public number, or `paid` to buy a noisy count of the table's.
     marginals : ORDER|FILE
         Which counts to buy: all marginals on so many attributes, or a file with one marginal a
-        line, its attributes parted by commas.
+        line, its attributes separated by commas.
     """
     from workbench.mechanisms import MaximumEntropySynthesis
 

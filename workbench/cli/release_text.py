@@ -39,7 +39,7 @@ def print_release(
 
 
 def again(budget: Budget | None = None) -> str:
-    """What remains of the budget or, without one, how releases of the same data add up."""
+    """Return what remains of the budget or, without one, how releases of the same data add up."""
     if budget is None:
         return _AGAIN
     left = amount(budget.limit, budget.remaining, budget.remaining_delta)
@@ -101,7 +101,7 @@ def _refuse_picture(path: Path, file: Path, force: bool) -> None:
 
 
 def _draw(release: Release, file: Path, path: Path) -> None:
-    """The picture, whole or not at all, which says what release it shows."""
+    """Write the picture completely or not at all, with the release that it shows."""
     from workbench.estimates import files
     from workbench.figures import plots, versions
     from workbench.figures.saved import release_record, save_picture

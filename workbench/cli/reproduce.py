@@ -151,7 +151,7 @@ def reproduce(
 
 
 def _announcer(runs: dict[str, NotebookRun]) -> Callable[[NotebookRun], None]:
-    """What prints a line for each change of a run, from any thread, and keeps the run in `runs`."""
+    """Return what prints a line for each change of a run, from any thread, and keeps the run in `runs`."""
     begun = monotonic()
 
     def announce(run: NotebookRun) -> None:

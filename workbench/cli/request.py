@@ -301,7 +301,7 @@ class Request(StatedSpace):
         return in_words(self._protected or "a user", self.user or "")
 
     def rng(self, purpose: str) -> np.random.Generator | None:
-        """A generator that can be replayed, with its own stream for each purpose, or None to publish."""
+        """Return a generator that can be replayed, with its own stream for each purpose, or None to publish."""
         import numpy as np
 
         if self.seed is None:
@@ -328,13 +328,13 @@ class Request(StatedSpace):
         return {"domain": domain, "item": items, "context": contexts}
 
     def _attributes(self, text: str | None) -> tuple[str, ...]:
-        """One attribute, or several that are parted by commas."""
+        """Return one attribute, or several separated by commas."""
         if text is None:
             return ()
         return (text,) if text in self.stated_domain.attributes else tuple(text.split(","))
 
     def workload(self, option: str, text: str) -> Any:
-        """The queries that `--workload` or `--marginals` states."""
+        """Return the queries that `--workload` or `--marginals` states."""
         from workbench.estimates.release_files import refuse_input
         from workbench.queries import stated
 
@@ -358,7 +358,7 @@ class Request(StatedSpace):
         return "a user" if self.unit is None and self.user is not None else self.unit
 
     def budget_for(self, mechanism: type) -> DP | ZCDP:
-        """What a release by this class of mechanisms may cost.
+        """Return what a release by this class of mechanisms may cost.
 
         An ε and a δ of one that spends no δ, but may draw Gaussian noise, buy the ρ that is within them.
         """
@@ -388,14 +388,14 @@ class Request(StatedSpace):
         return self.budget.payable(cost, [DP(x) for x in beside])
 
     def reading_delta(self, mechanism: type) -> float | None:
-        """The δ at which the ρ of a release is also said as an ε; None where none is named."""
+        """Return the δ at which the ρ of a release is also said as an ε, or None where none is named."""
         if _spends_delta(mechanism) or (self.rho is None and not self.delta):
             return None
         return self.delta
 
     @cached_property
     def domain(self) -> Domain | None:
-        """Which cells there can be, as stated; None where it is to be read off the data."""
+        """Which cells there can be, as stated, or None where it is to be read off the data."""
         from workbench.estimates.release_files import refuse_input
         from workbench.spaces.domain import Domain, files_within
 

@@ -102,7 +102,7 @@ def console() -> Any:
 
 @contextmanager
 def stages_bar() -> Iterator[Callable[..., Any] | None]:
-    """A progress bar for a stage on stderr, or None if stderr is not a terminal."""
+    """Show a progress bar for a stage on stderr, or yield None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -123,7 +123,7 @@ def stages_bar() -> Iterator[Callable[..., Any] | None]:
 
 @contextmanager
 def reading_bar() -> Iterator[Callable[[int, int], Any] | None]:
-    """A progress bar for the bytes read, or None if stderr is not a terminal."""
+    """Show a progress bar for the bytes read, or yield None if stderr is not a terminal."""
     with stages_bar() as show:
         yield show and partial(show, "bytes read")
 
@@ -158,7 +158,7 @@ class Command(TyperCommand):
 
 
 def given() -> list[str]:
-    """The words of the running command, with its own name first and without `--with`."""
+    """Return the words of the running command, with its own name first and without `--with`."""
     return [*_running.get()[GIVEN]]
 
 

@@ -65,7 +65,7 @@ def serve(
 
 
 def free_port(port: int) -> int:
-    """The first port from `port` on that nobody uses."""
+    """Return the first port from `port` on that nobody uses."""
     for candidate in range(port, min(port + 100, 65536)):
         with socket.socket() as s, suppress(OSError):
             s.bind(("127.0.0.1", candidate))
@@ -119,7 +119,7 @@ def lab(
 
 
 def notebooks_folder(notebooks: Path | None) -> Path:
-    """Where the notebooks are; a FileNotFoundError if there is no such folder."""
+    """Return where the notebooks are, or raise a FileNotFoundError if there is no such folder."""
     if notebooks is None:
         notebooks = project_folder() / "notebooks"
     notebooks = notebooks.resolve()

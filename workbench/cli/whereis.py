@@ -92,7 +92,7 @@ def export(
 
 
 def _of_name(name: str) -> str | type[Figure]:
-    """What a name stands for: a mechanism, by its name, or a figure."""
+    """Return what a name stands for: a mechanism, by its name, or a figure."""
     from workbench import widgets
     from workbench.figures import find_figure, find_notebooks
     from workbench.value import did_you_mean
@@ -112,7 +112,7 @@ def _of_name(name: str) -> str | type[Figure]:
 def _exports(
     named: str | type[Figure], settings: Sequence[str], profile: str, panels: str
 ) -> Iterator[Export]:
-    """What is written of it, at every combination of settings that are lists of values."""
+    """Yield what is written of it, at every combination of settings that are lists of values."""
     from workbench import widgets
     from workbench.figures import results_folder
     from workbench.figures.exported import of_figure
@@ -160,14 +160,14 @@ def whereis(file: Path, *, check: bool = False) -> None:
 
 
 def _text(x: Any) -> str:
-    """What a record says of one thing."""
+    """Return what a record says of one thing."""
     if isinstance(x, Mapping):
         return ", ".join(f"{name} {y}" for name, y in x.items())
     return "; ".join(map(str, x)) if isinstance(x, list) else str(x or "")
 
 
 def _words(record: Mapping[str, Any]) -> list[str]:
-    """The words of the command that makes a figure; none of a release's or of what others wrote."""
+    """Return the words of the command that makes a figure; none of a release's or of what others wrote."""
     try:
         words = shlex.split(str(record.get("command", "")))
     except ValueError:

@@ -22,7 +22,7 @@ _EXACT = 2**53  # a float of this size may be a rounded integer
 
 
 def _quoted(name: str) -> str:
-    """A name in SQL."""
+    """Return a name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 

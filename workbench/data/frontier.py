@@ -77,7 +77,7 @@ class Frontier:
         )
 
     def all_nodes(self) -> list[LevelKeys]:
-        """Every node of it, occupied or empty."""
+        """Return every node of it, occupied or empty."""
         return [(self.level, self.nodes), (self.level, self.empty)]
 
     def next_level(
@@ -86,7 +86,7 @@ class Frontier:
         spawning: Int[np.ndarray, " k"],
         discount: Callable[[Frontier], tuple[Frontier, tuple[Any, ...]]] | None = None,
     ) -> Step:
-        """The next level, below the nodes that passed and the `spawning` empty ones.
+        """Return the next level, below the nodes that passed and the `spawning` empty ones.
 
         And the nodes that were not, or cannot be, split. `discount` takes records off the nodes that
         passed, and returns them with their occupied children.
@@ -107,7 +107,7 @@ class Frontier:
         return Step(step.frontier, stopped + step.ended)
 
     def _refined(self, occupied: Children, spawning: Keys) -> Step:
-        """The children of all its nodes, some of which are occupied, and of some empty nodes."""
+        """Return the children of all its nodes, some of which are occupied, and of some empty nodes."""
         tree = self.records.hierarchy
         level = self.level
         child_counts = tree.children(level, self.nodes)

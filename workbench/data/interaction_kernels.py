@@ -11,7 +11,9 @@ from workbench.data.user_kernels import below, longest, mark_some
 
 @njit(cache=True, nogil=True)
 def sort_by_user(users, low, starts, items, contexts, to_items, to_contexts, to_users):
-    """A stable counting sort by user; `starts` is scratch: zeros, one a possible user and one more."""
+    """Sort by user with a stable counting sort. `starts` is scratch space: zeros, one per possible user
+    and one more.
+    """
     for i in range(users.size):
         starts[np.int64(users[i]) - low + 1] += 1
     k, at = np.int32(0), 0
@@ -31,14 +33,14 @@ def sort_by_user(users, low, starts, items, contexts, to_items, to_contexts, to_
 
 @njit(cache=True, nogil=True)
 def count_edges(items, contexts, out):
-    """One more of each record's item in its context."""
+    """Count each record's item in its context."""
     for i in range(items.size):
         out[items[i], contexts[i]] += 1
 
 
 @njit(cache=True, nogil=True)
 def first_repeated(starts, items, m):
-    """The first row of an item that its user has in a row before; −1 if there is none."""
+    """Return the first row of an item that its user has in a row before, or −1 if there is none."""
     owner = np.full(m, -1, np.int64)
     for u in range(starts.size - 1):
         for i in range(starts[u], starts[u + 1]):
@@ -68,7 +70,7 @@ def sample(starts, limit, states, users, items, contexts, to_users, to_items, to
 
 @njit(cache=True, nogil=True)
 def one_per_item(starts, m, states, users, items, contexts, to_users, to_items, to_contexts):
-    """One record of each user and item, the t-th of a kind replacing the one before with chance 1/t."""
+    """Return one record of each user and item, the t-th of a kind replacing the one before with chance 1/t."""
     owner, seen, place = np.full(m, -1), np.zeros(m, np.int64), np.zeros(m, np.int64)
     k = 0
     for u in range(starts.size - 1):

@@ -27,7 +27,7 @@ class Columns(NamedTuple):
 
 
 def narrowest_type(size: int) -> np.dtype:
-    """The narrowest unsigned type that holds 0 … size − 1."""
+    """Return the narrowest unsigned type that holds 0 … size − 1."""
     return np.min_scalar_type(size - 1)
 
 

@@ -271,7 +271,7 @@ class Interactions:
         return np.concatenate([[0], first, [len(self)]])
 
     def records_per_user(self) -> Int[np.ndarray, " users"]:
-        """How many records each user has, in the order of their codes, of users with any."""
+        """Return how many records each user has, in the order of their codes, of users with any."""
         return np.diff(self._starts)
 
     def bounded(
@@ -312,7 +312,7 @@ class Interactions:
         return Users(codes, self.user_ids).ids_of(codes)
 
     def users_beyond(self, bound: Bound) -> int:
-        """How many users have records that cannot all stay within a bound; private, as counts are.
+        """Return how many users have records that cannot all stay within a bound; private, as counts are.
 
         Whether one does depends on nobody else: one user more or less moves it by one at most.
 
@@ -335,7 +335,7 @@ class Interactions:
         return int(beyond.sum())
 
     def one_per_item(self, rng: np.random.Generator | None = None) -> Self:
-        """One record of each user and item: where there are several, one at random.
+        """Return one record of each user and item: where there are several, one at random.
 
         Parameters
         ----------
@@ -366,7 +366,7 @@ class Interactions:
         *,
         random: int = 0,
     ) -> Self:
-        """The `l` records of each user whose items have the highest scores, ties at random.
+        """Return the `l` records of each user whose items have the highest scores, ties at random.
 
         Parameters
         ----------
@@ -414,7 +414,7 @@ class Interactions:
         return int(self.bound.l1) if isinstance(self.bound, Bound) else None
 
     def _limit(self, l: int) -> int:  # noqa: E741
-        """The smaller of `l` and what the bound says."""
+        """Return the smaller of `l` and what the bound says."""
         return l if self._most_records is None else min(l, self._most_records)
 
     def _sampled(self, sample: Columns, most: int, distinct: bool) -> Self:

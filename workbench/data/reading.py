@@ -136,7 +136,7 @@ def _open(path: Path, table: str | None) -> Source:
 
 
 def refuse_columns(sources: Sequence[Source], columns: Sequence[str]) -> None:
-    """A ValueError unless each source has each of these columns once."""
+    """Raise a ValueError unless each source has each of these columns once."""
     for source in sources:
         source.refuse_columns(columns)
 
@@ -200,7 +200,7 @@ def row_batches(
 
 
 def _read_ahead(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The same batches, each read by another thread while the one before it is in use."""
+    """Yield the same batches, each read by another thread while the one before it is in use."""
     # Not closed by the thread: the collector may end this inside another `submit`, which holds the lock.
     with closing(batches), ThreadPoolExecutor(1) as thread:  # type: ignore[type-var]
         coming = thread.submit(next, batches, None)

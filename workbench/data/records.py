@@ -42,7 +42,7 @@ from workbench.value import Float, Int, not_allowed, read_only, sealed
 
 @njit(cache=True, nogil=True)
 def occupied_children(words, ends, lows, start, stop, width, radix, out):
-    """The occupied children of nodes: whose, digit, first and last record, a column each; how many."""
+    """Return the occupied children of nodes: whose, digit, first and last record, one column each; how many."""
     k, weighted = 0, ends.size > 0
     for i in range(start.size):
         at, last = start[i], stop[i]
@@ -396,7 +396,7 @@ class Records(OverHierarchy):
         return np.empty(0, np.int64) if self.counts is None else np.cumsum(self.counts)
 
     def _records_before(self, places: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-        """How many records the keys before each place stand for."""
+        """Return how many records the keys before each place stand for."""
         return places if self.counts is None else np.append(0, self.ends())[places]
 
     def occupied_children(
@@ -407,7 +407,7 @@ class Records(OverHierarchy):
         stop: Int[np.ndarray, " n"],
         ends: Int[np.ndarray, " keys"] | None,
     ) -> Children:
-        """The occupied children of nodes that hold records start … stop−1.
+        """Return the occupied children of nodes that hold records start … stop−1.
 
         Records are counted in the order of keys, copies one after another. Nothing is copied, and the
         cost is in children that hold anything.
@@ -439,7 +439,7 @@ class Records(OverHierarchy):
         )
 
     def level(self, level: int) -> tuple[Keys, Int[np.ndarray, " nodes"]]:
-        """The occupied nodes of a level, in the order of keys, and how many records they hold."""
+        """Return the occupied nodes of a level, in the order of keys, and how many records they hold."""
         keys = self.hierarchy.digits.ancestors(level, self.keys)
         first = np.flatnonzero(_changes(keys))
         return keys[:, first], np.diff(self._records_before(np.append(first, len(self))))
@@ -487,13 +487,13 @@ def _changes(keys: Keys) -> np.ndarray:
 
 
 def _ascending(keys: Keys) -> bool:
-    """Whether keys are in ascending order: by the first word, then by the second."""
+    """Return whether keys are in ascending order: by the first word, then by the second."""
     rises, falls = keys[:, 1:] > keys[:, :-1], keys[:, 1:] < keys[:, :-1]
     return not (falls[0] | (falls[-1] & ~rises[0])).any()
 
 
 def _sorted(keys: Keys) -> Keys:
-    """The keys in order; those of one word, which nobody else holds, are sorted where they are."""
+    """Return the keys in order; those of one word, which nobody else holds, are sorted where they are."""
     if len(keys) > 1:
         return sealed(keys[:, argsort_keys(keys)])
     keys[0].sort()

@@ -92,7 +92,7 @@ def empty_like(columns: Columns, size: int) -> Columns:
 
 
 def first_repeated(items: Int[np.ndarray, " records"], starts: np.ndarray, size: int) -> int:
-    """The first row of an item (of `size`) that its user has in a row before; −1 if there is none."""
+    """Return the first row of an item (of `size`) that its user has in a row before, or −1 if there is none."""
     if size > 4 * len(items):
         items = np.unique(items, return_inverse=True)[1]
         size = int(items.max(initial=-1)) + 1
@@ -105,7 +105,7 @@ MOST_RECORDS = 2**31  # of one user
 
 
 def refuse_wrong_columns(columns: Columns) -> None:
-    """A ValueError unless they are integers, as many of each."""
+    """Raise a ValueError unless they are integers, as many of each."""
     for name, column in zip(Columns._fields, columns, strict=True):
         if column.dtype.kind not in "iu" or column.shape != (len(columns.users),):
             raise ValueError(
@@ -115,7 +115,7 @@ def refuse_wrong_columns(columns: Columns) -> None:
 
 
 def refuse_other_attributes(domain: Domain) -> None:
-    """A ValueError unless the domain is that of items and contexts."""
+    """Raise a ValueError unless the domain is that of items and contexts."""
     if len(domain.shape) != 2:
         raise ValueError(
             f"Interactions.domain has attributes {domain.attributes}: need two, item and context"
@@ -123,7 +123,7 @@ def refuse_other_attributes(domain: Domain) -> None:
 
 
 def refuse_outside(name: str, codes: np.ndarray, size: int) -> None:
-    """A ValueError that names the first row whose code is outside 0 … size − 1."""
+    """Raise a ValueError that names the first row whose code is outside 0 … size − 1."""
     if len(codes) and not 0 <= codes.min() <= codes.max() < size:
         row = int(np.argmax((codes < 0) | (codes >= size)))
         raise ValueError(
@@ -132,7 +132,7 @@ def refuse_outside(name: str, codes: np.ndarray, size: int) -> None:
 
 
 def whole_number(name: str, x: Any, low: int = 1, high: int | None = None) -> int:
-    """An integer in its range, or a ValueError."""
+    """Return an integer in its range, or a ValueError."""
     is_whole = isinstance(x, int | np.integer) and not isinstance(x, bool)
     if not is_whole or x < low or (high is not None and x > high):
         limit = "" if high is None else f" and <= {high}"

@@ -32,13 +32,15 @@ _DAYS = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 
 
 def names_shown(names: Sequence[str]) -> str:
-    """The first names of columns or tables, for an error."""
+    """Return the first names of columns or tables, for an error."""
     more = ", …" if len(names) > _NAMES_SHOWN else ""
     return f"[{', '.join(map(shown, names[:_NAMES_SHOWN]))}{more}]"
 
 
 def refuse_bomb(path: Path, size: int, **found: int) -> None:
-    """A ValueError if a file of `size` bytes has far more `rows`, `values` or `bytes` than tables have."""
+    """Raise a ValueError if a file of `size` bytes has far more `rows`, `values` or `bytes` than tables
+    have.
+    """
     for unit, number in found.items():
         most = _FEW[unit] + _TIMES * size
         if number > most:
@@ -73,7 +75,7 @@ class Source:
         return f"{self}, row {row + self.first_number}"
 
     def refuse_columns(self, columns: Sequence[str]) -> None:
-        """A ValueError unless each of these columns is there once."""
+        """Raise a ValueError unless each of these columns is there once."""
         if missing := [name for name in columns if name not in self.names]:
             raise ValueError(
                 f"{self} has no column {', '.join(missing)}: it has {names_shown(self.names)}"
@@ -109,12 +111,12 @@ class Batch(NamedTuple):
         )
 
     def refuse_all(self, column: str, refused: list[tuple[str, np.ndarray]]) -> None:
-        """A ValueError about the first row that does not say what is needed, if there is one."""
+        """Raise a ValueError about the first row that does not say what is needed, if there is one."""
         for need, bad in refused:
             self.refuse(pl.Series(bad, dtype=pl.Boolean), column, need)
 
     def refuse(self, bad: pl.Series, column: str, need: str) -> None:
-        """A ValueError about the first row that is bad or null, if there is one."""
+        """Raise a ValueError about the first row that is bad or null, if there is one."""
         bad = bad.fill_null(True)
         if bad.any():
             raise self.refusal(int(bad.arg_max() or 0), column, need)
@@ -124,7 +126,7 @@ class Batch(NamedTuple):
 
 
 def is_frame(x: Any) -> bool:
-    """Whether it has named columns of rows: a frame of pandas or polars, or an Arrow table."""
+    """Return whether it has named columns of rows: a frame of pandas or polars, or an Arrow table."""
     return hasattr(x, "__len__") and hasattr(x, "__getitem__") and hasattr(x, "columns")
 
 
@@ -157,7 +159,7 @@ class Frame(Source):
 
 
 def series_of(name: str, column: Any) -> pl.Series:
-    """A column of pandas, polars or Arrow, whose type its values do not decide."""
+    """Return a column of pandas, polars or Arrow, whose type its values do not decide."""
     if isinstance(column, pl.Series | pa.Array | pa.ChunkedArray):
         kind = getattr(column, "type", None)
         if kind and (pa.types.is_decimal256(kind) or pa.types.is_union(kind)):
@@ -453,7 +455,7 @@ class CsvFile(FileSource):
         return "skip" if re.search(self.layout.notes, row.text) else "error"
 
     def refuse_columns(self, columns: Sequence[str]) -> None:
-        """A ValueError that also says what parts fields, if it is no comma."""
+        """Raise a ValueError that also says what parts fields, if it is no comma."""
         try:
             super().refuse_columns(columns)
         except ValueError as e:

@@ -10,7 +10,7 @@ END = 255  # a byte that no text has in UTF-8
 
 @njit(cache=True, nogil=True)
 def number_texts(hashes, starts, text, size, end, slots, names, numbers):
-    """The number of each text in a list of different ones, which new ones end.
+    """Return the number of each text in a list of different ones, which new ones end.
 
     `names` holds the `size` texts of the list, with `END` after each, in `end` bytes. Both are returned.
     `slots` holds a number and the place of its text where hashes say, or in the next free row; -1 is free.
@@ -47,7 +47,7 @@ def number_texts(hashes, starts, text, size, end, slots, names, numbers):
 
 @njit(cache=True, nogil=True)
 def next_word(s):
-    """The next uniform 64-bit word of xoshiro256++ in the state `s`.
+    """Return the next uniform 64-bit word of xoshiro256++ in the state `s`.
 
     Source: Blackman & Vigna, ACM TOMS 2021.
     """
@@ -65,7 +65,7 @@ def next_word(s):
 
 @njit(cache=True, nogil=True)
 def below(s, n):
-    """A uniform integer in [0, n), exactly, for n <= 2^31.
+    """Return a uniform integer in [0, n), exactly, for n <= 2^31.
 
     Source: Lemire, ACM TOMACS 2019 (multiply, and reject the uneven).
     """
@@ -89,7 +89,7 @@ def mark_some(n, limit, s, taken):
 
 @njit(cache=True, nogil=True)
 def longest(starts):
-    """The length of the longest run."""
+    """Return the length of the longest run."""
     most = 0
     for u in range(starts.size - 1):
         most = max(most, starts[u + 1] - starts[u])
@@ -98,7 +98,7 @@ def longest(starts):
 
 @njit(cache=True, nogil=True)
 def heads(s, coins):
-    """How many of so many fair coins show heads."""
+    """Return how many of so many fair coins show heads."""
     n = np.int64(0)
     while coins > 0:
         word = next_word(s)

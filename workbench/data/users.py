@@ -23,13 +23,15 @@ _LONGEST_NAME = 60  # of a column, in what a release says
 
 
 def refuse_cut_of_nobody(rng: np.random.Generator | None, key: bytes | None) -> None:
-    """A ValueError if a cut is to be repeated where no users are named."""
+    """Raise a ValueError if a cut is to be repeated where no users are named."""
     if rng is not None or key is not None:
         raise ValueError("rng and key say how users are cut: need users, too")
 
 
 def cut_key(rng: np.random.Generator | None = None, key: bytes | None = None) -> bytes:
-    """The 32 bytes of a cut: of the operating system, unless those of a generator, or a key, repeat one."""
+    """Return the 32 bytes of a cut: of the operating system, unless those of a generator, or a key, repeat
+    one.
+    """
     if rng is not None and key is not None:
         raise ValueError("rng and key: need one of them, not both")
     if key is not None:
@@ -116,7 +118,7 @@ def in_words(unit: str, column: str) -> str:
 
 
 def without_column(text: str) -> str:
-    """The unit without the name of the column that `in_words` appends."""
+    """Return the unit without the name of the column that `in_words` appends."""
     return text.partition(" (column ")[0]
 
 

@@ -95,7 +95,7 @@ class Adult(_Survey):
     )
 
     def files(self) -> tuple[File, ...]:
-        """The two parts, as UCI publishes them, or the first."""
+        """Return the two parts, as UCI publishes them, or the first."""
         return FILES if self.part == "both" else FILES[:1]
 
     def _rule(self, attribute: str) -> Labels:

@@ -194,13 +194,13 @@ class Gowalla(RecordsFile):
 
 
 def _inside(south: float, north: float, west: float, east: float) -> pl.Expr:
-    """Which rows are in a region."""
+    """Return which rows are in a region."""
     is_between = pl.col("latitude").is_between(south, north)
     return is_between & pl.col("longitude").is_between(west, east)
 
 
 def _lglmf() -> pl.DataFrame:
-    """The check-ins of the three parts, each in the region of its place."""
+    """Return the check-ins of the three parts, each in the region of its place."""
     regions = _regions()
     parts = []
     for part, check_ins in CHECKINS.items():
@@ -219,7 +219,7 @@ def _lglmf() -> pl.DataFrame:
 
 
 def _regions() -> pl.Series:
-    """The region of each place."""
+    """Return the region of each place."""
     file = _file("poi_coos")
     columns = {
         "place": integers(0, PLACES - 1),

@@ -161,7 +161,7 @@ class Crosswalk:
 
 
 def _file(state: str, what: str, version: int = 7) -> File:
-    """A file of a state: "xwalk", "od_main_JT00_2019" and the like."""
+    """Return a file of a state: "xwalk", "od_main_JT00_2019" and the like."""
     name = f"{state}_{what}.csv"
     folder = state if what == "xwalk" else f"{state}/od"
     sha256 = (_SHA256[name],) if version == 7 and name in _SHA256 else ()
@@ -370,5 +370,5 @@ class CommutingFlows(RealFile):
 
 
 def counties() -> tuple[str, ...]:
-    """The five-digit FIPS codes of all counties, ascending."""
+    """Return the five-digit FIPS codes of all counties, ascending."""
     return tuple(state + county for _, state, *codes in _STATES for county in codes)

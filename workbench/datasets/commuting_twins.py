@@ -77,7 +77,7 @@ class OnTheMapTwin(Twin):
         return Domain(("work", "home", *ATTRIBUTES), shape, labels)
 
     def load(self) -> SparseTable:
-        """The table, the same for the same parameters."""
+        """Return the table, the same for the same parameters."""
         rng = np.random.default_rng(self.seed)
         score = _gravity(rng).ravel()
         keys = np.flatnonzero(score >= np.partition(score, -CELLS)[-CELLS])
@@ -91,7 +91,7 @@ class OnTheMapTwin(Twin):
 
 
 def _gravity(rng: np.random.Generator) -> Float[np.ndarray, "work home"]:
-    """How much each pair of locations attracts, in logs."""
+    """Return how much each pair of locations attracts, in logs."""
     size = rng.lognormal(0, 0.8, STATES)
     state = np.sort(rng.choice(STATES, LOCATIONS, p=size / size.sum()))
     centre = rng.uniform((0, 0), (4000, 2200), (STATES, 2))
@@ -118,7 +118,7 @@ def _sizes() -> Int[np.ndarray, " cells"]:
 def _split(
     keys: np.ndarray, counts: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Every cell's jobs over the 27 classes, attribute by attribute; keys stay sorted."""
+    """Return every cell's jobs over the 27 classes, attribute by attribute; keys stay sorted."""
     work = keys // LOCATIONS
     for name, shares in ATTRIBUTES.items():
         a, b, c = np.array(list(shares.values())) * ALIKE[name]
@@ -187,7 +187,7 @@ class CommuteTwin(OverHierarchy, Twin):
         return Quadtree(4, self.depth, LOW * 2, HIGH * 2, COORDINATES)
 
     def places(self) -> pd.DataFrame:
-        """The cities, public, the most populous first, as in `CommutePoints.places`.
+        """Return the cities, public, the most populous first, as in `CommutePoints.places`.
 
         `population` is how many homes are expected to be of the city, in people.
         """

@@ -159,7 +159,7 @@ class SearchLogs(Counts):
     shorter time; 52.1 % of the units have none, the busiest 496. One unit is one search, in one
     cell: whoever searches often is many units.
 
-    The authors publish the file; `SearchLogsTwin` stands in for it where it is not at hand.
+    The authors publish the file; `SearchLogsTwin` stands in for it where it is not available.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.2 and Appendix C; the number of days is 32,768 / 16.
@@ -179,7 +179,7 @@ class SocialNetwork(Counts):
     is public. One unit is one friendship: it moves two degrees by one each. (The paper counts
     one, and so protects a friendship at twice the ε that it states.)
 
-    The authors publish the file; `SocialNetworkTwin` stands in for it where it is not at hand.
+    The authors publish the file; `SocialNetworkTwin` stands in for it where it is not available.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5.1 and Appendix C.
@@ -270,7 +270,7 @@ class NetTraceTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """The table, the same for the same seed."""
+        """Return the table, the same for the same seed."""
         rng = np.random.default_rng(self.seed)
         score = np.zeros(2**16)
         for i in range(17):
@@ -301,7 +301,7 @@ class SearchLogsTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """The table, the same for the same seed."""
+        """Return the table, the same for the same seed."""
         rng = np.random.default_rng(self.seed)
         day = np.arange(self.domain.size) / 16
         score = _interest(day) + rng.normal(0, 0.7, len(day))
@@ -331,7 +331,7 @@ class SocialNetworkTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """The table, the same for the same seed."""
+        """Return the table, the same for the same seed."""
         rng = np.random.default_rng(self.seed)
         degrees = rng.permutation(_sizes(674_708, 1678, _lognormal(self.domain.size)))
         return SparseTable.from_dense(self.domain, degrees, Bound(2, 1), truth_public=True)
@@ -358,7 +358,7 @@ class KeywordFrequenciesTwin(_Twin):
     }
 
     def load(self) -> SparseTable:
-        """The table, the same for the same seed."""
+        """Return the table, the same for the same seed."""
         rng = np.random.default_rng(self.seed)
         rank = rng.permutation(self.domain.size) + 1
         counts = np.maximum(1, rng.poisson(300_000 / rank))
@@ -381,7 +381,7 @@ def _sizes(total: int, largest: int, law: Law) -> Int[np.ndarray, " n"]:
 
 
 def _mandelbrot(n: int, exponent: float) -> Law:
-    """The Zipf-Mandelbrot law: the k-th is in proportion to (x + k)^-exponent."""
+    """Return the Zipf-Mandelbrot law: the k-th is in proportion to (x + k)^-exponent."""
     return lambda x: (1 + np.arange(n) / x) ** -exponent
 
 
@@ -394,7 +394,7 @@ def _lognormal(n: int) -> Law:
 
 
 def _interest(day: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """How much is searched at a time, in logs, but for noise."""
+    """Return how much is searched at a time, in logs, but for noise."""
     score = 5 / (1 + np.exp(-(day - 1200) / 120)) - 0.8 * np.cos(2 * np.pi * (day - 0.15))
     for start, strength, fades in NEWS.values():
         since = day - start

@@ -104,7 +104,7 @@ def draw_items(rng, starts, groups, planted_at, planted, returning, keep, other,
 
 @njit(cache=True, nogil=True)
 def draw_contexts(rng, items, bounds, contexts):
-    """A context of each record, by the cumulative law of its item."""
+    """Draw a context for each record, by the cumulative distribution of its item."""
     last = bounds.shape[1] - 1
     for r in range(items.size):
         x, c = rng.random(), 0
@@ -269,7 +269,7 @@ class InteractionsTwin(Twin):
         return Domain(("item", "context"), (self.items, len(contexts)), (None, contexts))
 
     def load(self) -> Interactions:
-        """The records, the same for the same parameters."""
+        """Return the records, the same for the same parameters."""
         rng = np.random.default_rng(self.seed)
         sizes = rng.permutation(self.sizes())
         starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -321,7 +321,7 @@ class InteractionsTwin(Twin):
         return -np.sort(-sizes)
 
     def _above(self, total: int) -> Float[np.ndarray, " ranks"]:
-        """What the users between the first and the last have above the least, summing to total."""
+        """Return what the users between the first and the last have above the least, summing to total."""
         ranks = np.arange(2.0, self.users)
         span = self.max_per_user - self.min_per_user
 

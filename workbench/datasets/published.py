@@ -168,7 +168,7 @@ class TextFile(CsvFile):
         return str(self.path / PurePath(self.file.name).name if is_archive else self.path)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """The rows. A damaged file is a ValueError."""
+        """Yield the rows. A damaged file is a ValueError."""
         with refusing_damage(self.path):
             yield from super().batches(columns)
 
@@ -280,7 +280,7 @@ def fetch(what: Any, force: bool = False) -> list[Path]:
 
 
 def _files(what: Any) -> tuple[File, ...]:
-    """The files of a dataset, given by name, folder or instance. None means all datasets."""
+    """Return the files of a dataset, given by name, folder or instance. None means all datasets."""
     from workbench.datasets import ALL
 
     if isinstance(what, File):

@@ -31,7 +31,7 @@ _HOW = (
 
 
 def _file(name: str, *fields: str) -> File:
-    """A file of some fields, between which there are two colons, or of lines that are read whole."""
+    """Return a file of some fields, between which there are two colons, or of lines that are read whole."""
     names = tuple(x for field in fields for x in (field, f"after {field}"))[:-1]
     layout = Layout(names, ":") if fields else LINES
     layout = layout._replace(encoding="latin-1")
@@ -154,7 +154,7 @@ class NetflixPrize(RecordsFile):
         return range(1, PARTS[-1][1] + 1)
 
     def files(self) -> tuple[File, ...]:
-        """The four files, or the first film's of each."""
+        """Return the four files, or the first film's of each."""
         return tuple(_part(k) for k in range(len(PARTS)))
 
     def _records(self) -> pl.DataFrame:
@@ -176,7 +176,7 @@ def _film(number: int) -> File:
 
 
 def _ratings() -> Iterator[pl.DataFrame]:
-    """Those of the four files, or of a file a film."""
+    """Yield those of the four files, or of a file a film."""
     for k, (first, last, need) in enumerate(PARTS):
         file = _part(k)
         films = [(file, first, last)]
@@ -194,7 +194,9 @@ _FORM = "^(?:([0-9]{1,8}):|([0-9]{1,8}),[1-5],([0-9]{4}-[0-9]{2}-[0-9]{2}))$"
 
 
 def _ratings_of(file: File, first: int, last: int) -> Iterator[pl.DataFrame]:
-    """A file of these films: each has its number and a colon, then lines customer,rating,date."""
+    """Yield the ratings of a file of films: each has its number and a colon, then lines
+    customer,rating,date.
+    """
     film = first - 1
     need = (
         f"films {first} to {last}, each once and in order: its number and a colon, then lines "

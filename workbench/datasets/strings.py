@@ -95,7 +95,7 @@ class QueryLogTwin(OverHierarchy, Twin):
         return Prefixes(depth=self.depth, attribute="query")
 
     def load(self) -> Records:
-        """The records, the same for the same parameters."""
+        """Return the records, the same for the same parameters."""
         return self._records
 
     @cached_property  # a figure's sweeps all ask for them
@@ -114,7 +114,7 @@ class QueryLogTwin(OverHierarchy, Twin):
 
 @cache
 def _parts() -> list[tuple[str, ...]]:
-    """What a query is spelt of, one of each; the first of each is nothing, but for stems.
+    """Return what a query is spelt of, one of each; the first of each is nothing, but for stems.
 
     Stems are letters only, and all different, and so are numbers, endings and words after a space:
     only so do different choices spell different queries.
@@ -131,7 +131,7 @@ def _parts() -> list[tuple[str, ...]]:
 
 
 def _queries(n: int, rng: np.random.Generator) -> Int[np.ndarray, "parts n"]:
-    """Different queries, the most frequent first."""
+    """Return different queries, the most frequent first."""
     parts = _parts()
     sizes = tuple(map(len, parts))
     assert prod(sizes) < 2**63
@@ -177,7 +177,7 @@ def _drawn(sizes: tuple[int, ...], rng: np.random.Generator) -> Int[np.ndarray, 
 def _chance(
     drawn: Int[np.ndarray, "parts n"], sizes: tuple[int, ...]
 ) -> Float[np.ndarray, " n"]:
-    """The logarithm of the chance to draw each query."""
+    """Return the logarithm of the chance to draw each query."""
     words = sizes[-1] - 1
     www = np.log([1 - WWW, WWW])
     numbered = np.log(NUMBERED / (sizes[2] - 1))
@@ -194,7 +194,7 @@ def _chance(
 
 
 def _chances(n: int, flat: int) -> Float[np.ndarray, " n"]:
-    """Of ranks from 0 to n−1: nearly in proportion to 1/(rank + flat)."""
+    """Return probabilities of the ranks from 0 to n−1, nearly in proportion to 1/(rank + flat)."""
     return np.diff(np.log(flat + np.arange(n + 1))) / np.log((flat + n) / flat)
 
 
@@ -269,7 +269,7 @@ class Surnames(RealFile):
         return SparseTable.from_dense(self.domain, first, Bound(1), truth_public=True)
 
     def strings(self, depth: int = 15) -> SurnameStrings:
-        """The people of all names of the list by the letters of their name, whatever `n` is."""
+        """Return the people of all names of the list by the letters of their name, whatever `n` is."""
         return SurnameStrings(self.year, depth)
 
 
@@ -315,6 +315,6 @@ class SurnameStrings(OverHierarchy, RealFile):
 
 
 def _names() -> pl.DataFrame:
-    """The list without its last row."""
+    """Return the list without its last row."""
     columns = {"name": Column("a name"), "count": counts()}
     return FILE.frame(columns).filter(pl.col("name") != "ALL OTHER NAMES")

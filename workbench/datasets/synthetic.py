@@ -59,7 +59,7 @@ class GaussianSparse(Dataset):
         return Domain(("cell",), (self.m,))
 
     def load(self) -> SparseTable:
-        """The table, the same for the same parameters."""
+        """Return the table, the same for the same parameters."""
         rng = np.random.default_rng(self.seed)
         n = round(self.density * self.m)
         keys = self._skewed(n, rng) if self.placement == "skewed" else _distinct(self.m, n, rng)
@@ -123,7 +123,7 @@ class IPUMSTwin(Twin):
         return Domain.read(Path(__file__).with_name("ipums.json"))
 
     def load(self) -> SparseTable:
-        """The table, the same for the same parameters."""
+        """Return the table, the same for the same parameters."""
         rng = np.random.default_rng(self.seed)
         domain = self.domain
         keys = domain.keys(np.stack(_people(self.records, rng), axis=1))
@@ -171,7 +171,7 @@ def _drawn(
     row: Int[np.ndarray, " n"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " n"]:
-    """A code for each of n, in proportion to the weights of its row: one sorted search."""
+    """Return a code for each of n, in proportion to the weights of its row: one sorted search."""
     steps = np.cumsum(weights, axis=1)
     steps /= steps[:, -1:]
     steps[:, -1] = 1
@@ -182,7 +182,7 @@ def _drawn(
 
 
 def _races() -> Float[np.ndarray, "places races"]:
-    """Of people born in each place: natives as a whole, the others mostly of one."""
+    """Return races of people born in each place: natives as a whole, the others mostly of one race."""
     natives = np.array([0.80, 0.115, 0.012, 0.004, 0.003, 0.008, 0.033, 0.020, 0.005])
     away = 0.2 * natives + 0.8 * np.eye(9)[(np.arange(50) * 4 + 6) % 9]
     return np.concatenate([natives[None], away])
@@ -219,7 +219,7 @@ def _works(
 
 
 def check_dataset(x: Any) -> str | None:
-    """What is wrong with the dataset that a field wraps, or None."""
+    """Return what is wrong with the dataset that a field wraps, or None."""
     return None if hasattr(x, "load") and hasattr(x, "domain") else "need a dataset of counts"
 
 
@@ -239,7 +239,7 @@ class OfDataset:
         return self.dataset.truth_public
 
     def files(self) -> tuple[File, ...]:
-        """Those of `dataset`."""
+        """Return those of `dataset`."""
         return self.dataset.files() if hasattr(self.dataset, "files") else ()
 
 

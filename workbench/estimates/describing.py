@@ -20,7 +20,7 @@ USERS_CUT = "users who lost anything to the bound"  # its receipt
 
 
 def described(release: Release, delta: float | None = None) -> list[tuple[str, str]]:
-    """The rows of `Release.describe`."""
+    """Return the rows of `Release.describe`."""
     rows = [
         ("Released", _released_in_words(release)),
         ("Mechanism", str(release.mechanism)),
@@ -40,7 +40,7 @@ def described(release: Release, delta: float | None = None) -> list[tuple[str, s
 
 
 def paid_in_words(release: Release) -> list[str]:
-    """The cost of each measurement, with equal ones in one sentence."""
+    """Return the cost of each measurement, with equal ones in one sentence."""
     alike = Counter((r.description, r.cost, r.relation, r.part) for r in release.ledger)
     lines = []
     for (name, cost, relation, part), count in alike.items():
@@ -80,12 +80,12 @@ def cautions(release: Release) -> list[str]:
 
 
 def promises_nothing(release: Release) -> bool:
-    """Whether a part of it was read from the data without protection."""
+    """Return whether a part of it was read from the data without protection."""
     return getattr(release.privacy, "epsilon", 0.0) == inf
 
 
 def noise_in_words(release: Release) -> str:
-    """The noise on a released value, from the distribution that the file names."""
+    """Return the noise on a released value, from the distribution that the file names."""
     deviations = np.atleast_1d(release.deviations())
     deviations = deviations[np.isfinite(deviations)]
     if not len(deviations):
@@ -112,7 +112,7 @@ def sampled_in_words(release: Release) -> str:
 
 
 def absent_in_words(release: Release) -> str:
-    """How much the cells that were not released may hold: the second part of an error."""
+    """Return how much the cells that were not released may hold: the second part of an error."""
     estimate = release.estimate
     if not isinstance(estimate, Summary) or not estimate.absent_cells:
         return ""
@@ -127,7 +127,7 @@ def absent_in_words(release: Release) -> str:
 
 
 def cells_from_nothing(release: Release) -> str:
-    """How many cells noise alone would release: on average an upper bound, from the file alone."""
+    """Return how many cells noise alone would release: on average an upper bound, from the file alone."""
     expected = release.cells_from_nothing
     what = release.estimate.contents
     released = len(release.estimate)
@@ -144,7 +144,7 @@ def cells_from_nothing(release: Release) -> str:
 
 
 def users_cut_in_words(release: Release) -> str:
-    """How many users lost anything to the bound, if that was paid for."""
+    """Return how many users lost anything to the bound, if that was paid for."""
     costs: list[Any] = [r.cost for r in release.ledger if r.name == USERS_CUT]  # in ε
     paid = [cost.epsilon for cost in costs]
     if release.users_cut is None or not paid:
@@ -158,7 +158,7 @@ def users_cut_in_words(release: Release) -> str:
 
 
 def guarantee_in_words(release: Release) -> str:
-    """What the release promises, for someone who has not read the papers."""
+    """Return what the release promises, for someone who has not read the papers."""
     cost = release.privacy
     if promises_nothing(release):
         return (
@@ -186,7 +186,7 @@ def guarantee_in_words(release: Release) -> str:
 
 
 def _times(cost: DP) -> str:
-    """The factor by which a probability may grow."""
+    """Return the factor by which a probability may grow."""
     factor = f"e^{stated(cost.epsilon)}"
     if cost.epsilon < 700:
         factor = f"{factor} = {exp(cost.epsilon):.3g}"
@@ -194,7 +194,7 @@ def _times(cost: DP) -> str:
 
 
 def guarantee_at(release: Release, delta: float) -> str:
-    """What the release promises at a δ, by the best proven bound over all its receipts."""
+    """Return what the release promises at a δ, by the best proven bound over all its receipts."""
     cost = release.at(delta)
     cost = replace(cost, epsilon=float(stated_at_most(cost.epsilon)))  # rounded up
     return (

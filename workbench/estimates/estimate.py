@@ -40,7 +40,7 @@ class Answers(tuple[Any, ...]):
     absent : float64[queries]
         How much these hold together at most: the truth may be higher by it.
     belief : str
-        What is assumed beyond the guarantee; "" if nothing.
+        What is assumed beyond the guarantee, or "" if nothing.
     """
 
     noise: Float[np.ndarray, " queries"]
@@ -56,7 +56,7 @@ class Answers(tuple[Any, ...]):
         absent_cells: Any = 0.0,
         absent: Any = 0.0,
     ) -> Answers:
-        """The pair, where the noise is all that may be wrong unless more is said."""
+        """Return the pair, where the noise is all that may be wrong unless more is said."""
         errors = np.full(len(values), errors) if np.isscalar(errors) else errors
         pair = super().__new__(cls, (values, errors))
         pair.noise = errors if noise is None else noise
@@ -65,7 +65,7 @@ class Answers(tuple[Any, ...]):
         return pair
 
     def believing(self, belief: str | None) -> Answers:
-        """The same, with absent cells taken for what is believed."""
+        """Return the same, with absent cells taken for what is believed."""
         if belief is None:
             return self
         if belief not in BELIEFS:
@@ -189,28 +189,28 @@ class Estimate:
         raise NotImplementedError
 
     def deviations(self) -> Any:
-        """The standard deviation of the noise on each row of `to_frame`, NaN where it is not known."""
+        """Return the standard deviation of the noise on each row of `to_frame`, NaN where it is not known."""
         return np.nan
 
     @property
     def why_unknown(self) -> str:
-        """Why it is not known how far answers may be off, in words; "" where it is."""
+        """Why it is not known how far answers may be off, in words, or "" where it is."""
         return ""
 
     def _columns(self) -> dict[str, Any]:
-        """The columns of the file."""
+        """Return the columns of the file."""
         raise NotImplementedError
 
     @classmethod
     def _from_columns(cls, table: pa.Table, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields that are columns, given those of the metadata."""
+        """Return the fields that are columns, given those of the metadata."""
         return {"values": table["noisy"].to_numpy()}
 
     def _check_rows(self) -> None:
-        """A ValueError if rows of a file are not where, or in the order in which, they are released."""
+        """Raise a ValueError if rows of a file are not where, or in the order in which, they are released."""
 
     def to_frame(self) -> pd.DataFrame:
-        """The released values as a table.
+        """Return the released values as a table.
 
         Returns
         -------
@@ -220,7 +220,7 @@ class Estimate:
         return self.to_arrow().to_pandas()
 
     def to_arrow(self) -> pa.Table:
-        """The released values for a Parquet file.
+        """Return the released values for a Parquet file.
 
         Returns
         -------
@@ -230,7 +230,7 @@ class Estimate:
         return pa.table(self._columns())
 
     def metadata(self) -> dict[str, Any]:
-        """What `from_arrow` needs beside the table.
+        """Return what `from_arrow` needs beside the table.
 
         Returns
         -------
@@ -241,7 +241,7 @@ class Estimate:
 
     @classmethod
     def from_arrow(cls, table: pa.Table, metadata: dict[str, Any]) -> Self:
-        """The estimate that `to_arrow` and `metadata` described.
+        """Return the estimate that `to_arrow` and `metadata` described.
 
         Parameters
         ----------
@@ -269,6 +269,6 @@ class Estimate:
 
 
 def check_weights(weights: str) -> None:
-    """A ValueError unless these are weights that every estimate knows; they differ in samples alone."""
+    """Raise a ValueError unless these are weights that every estimate knows; they differ in samples alone."""
     if weights not in ("unbiased", "raw"):
         raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")

@@ -111,7 +111,7 @@ def remove_drafts(folder: Path) -> None:
 
 @contextmanager
 def temporary_folder(parent: str | None = None) -> Iterator[Path]:
-    """A folder that is gone afterwards; those of processes that were killed are removed first.
+    """Make a folder that is removed afterwards. Folders of killed processes are removed first.
 
     Parameters
     ----------
@@ -134,7 +134,9 @@ def _remove_in_use(folder: Path) -> None:
 
 
 def process_folder() -> Path:
-    """A new temporary folder that lasts as long as this process; children that it forks remove nothing."""
+    """Return a new temporary folder that lasts as long as this process; children that it forks remove
+    nothing.
+    """
     folder, _ = _new_folder(tempfile.gettempdir())  # held until the process ends
     atexit.register(_remove_own, os.getpid(), folder)
     return folder
@@ -146,7 +148,7 @@ def _remove_own(owner: int, folder: Path) -> None:
 
 
 def _new_folder(parent: str) -> tuple[Path, int | None]:
-    """A folder and what holds it."""
+    """Return a folder and what holds it."""
     _remove_abandoned(Path(parent), f"wb-{_HEX}")
 
     def new_folder() -> Path:
@@ -158,7 +160,7 @@ def _new_folder(parent: str) -> tuple[Path, int | None]:
 
 
 def _unnamed(folder: Path) -> int | None:
-    """A descriptor of a new file without a name, if it could be given one later."""
+    """Return a descriptor of a new file without a name, if it could be given one later."""
     try:
         held = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
     except (AttributeError, OSError):
@@ -170,7 +172,7 @@ def _unnamed(folder: Path) -> int | None:
 
 
 def _new_held(make: Callable[[], Path]) -> tuple[Path, int | None]:
-    """What `make` makes, with a lock on it; it may be removed between the two, and is made again."""
+    """Return what `make` makes, with a lock on it; it may be removed between the two, and is made again."""
     for _ in range(_ATTEMPTS):
         path = make()
         held = _hold(path)
@@ -180,7 +182,7 @@ def _new_held(make: Callable[[], Path]) -> tuple[Path, int | None]:
 
 
 def _hold(path: Path) -> int | None:
-    """A descriptor that holds `path`, if it is there and nobody else holds it."""
+    """Return a descriptor that holds `path`, if it is there and nobody else holds it."""
     if not _LOCKS:
         return None
     try:
@@ -231,7 +233,7 @@ _COMMENT = re.compile(rf"^(?:% |<!-- ){_KEY}: (\{{.*\}})(?: -->)?$", re.MULTILIN
 
 @cache
 def commit() -> str | None:
-    """The commit that the sources stand on, and whether they had changed since; None outside git."""
+    """Return the commit that the sources stand on, and whether they had changed since, or None outside git."""
     root = Path(__file__).resolve().parents[2]
 
     def git(*arguments: str) -> str:
@@ -250,18 +252,18 @@ def commit() -> str | None:
 
 
 def file_sha256(path: Path) -> str:
-    """The sha256 of a file."""
+    """Return the sha256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def to_text(record: dict[str, Any]) -> str:
-    """A record as one line of ASCII, the same for the same record."""
+    """Return a record as one line of ASCII, the same for the same record."""
     return json.dumps({"format": FORMAT} | record, sort_keys=True)
 
 
 def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]:
-    """What matplotlib writes into a picture: the record, and no clock."""
+    """Return what matplotlib writes into a picture: the record, and no clock."""
     text = to_text(record)
     if kind == "pdf":
         return {"CreationDate": None, "Keywords": text}
@@ -271,7 +273,7 @@ def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]
 
 
 def _is_changed(path: Path, record: dict[str, Any]) -> bool:
-    """Whether a file differs from what the record beside it says of it."""
+    """Return whether a file differs from what the record beside it says of it."""
     named = record.get("sha256", {})
     if not isinstance(named, dict):
         return False
@@ -282,7 +284,7 @@ def _is_changed(path: Path, record: dict[str, Any]) -> bool:
 
 
 def comment(kind: str, record: dict[str, Any]) -> str:
-    """A record as a line that LaTeX and BibTeX, or else Markdown, do not show."""
+    """Return a record as a line that LaTeX and BibTeX, or else Markdown, do not show."""
     text = to_text(record).replace("--", r"-\u002d")  # which would end a comment
     text = text.replace("@", r"\u0040")  # which would begin an entry of BibTeX
     return f"% {_KEY}: {text}" if kind == "tex" else f"<!-- {_KEY}: {text} -->"
@@ -294,7 +296,7 @@ def sidecar(path: Path) -> Path:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """What a file says of where it comes from.
+    """Return what a file says of where it comes from.
 
     Parameters
     ----------
@@ -337,14 +339,14 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def _is_record(x: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether it has the shape of what we write."""
+    """Return whether it has the shape of what we write."""
     if not isinstance(x, dict) or not {"command", "mechanism"} & {*x}:
         return False
     return all(isinstance(x[name], kind) for name, kind in _KINDS.items() if name in x)
 
 
 def _text(path: Path) -> str:
-    """The record of a file, before any of it is believed; "" if it has none."""
+    """Return the record of a file, before any of it is believed, or "" if it has none."""
     if path.is_dir() or path.suffix == ".json":
         return _text_of(path / "manifest.json" if path.is_dir() else path)
     if path.stat().st_size > _LARGEST:
@@ -368,7 +370,7 @@ def _text(path: Path) -> str:
 
 
 def _text_of(path: Path, name: str = "") -> str:
-    """A record in a file of its own; that of a folder only if it names the file."""
+    """Return a record in a file of its own; that of a folder only if it names the file."""
     if not path.is_file() or path.stat().st_size > _LARGEST:
         return ""
     text = path.read_text(encoding="utf-8")

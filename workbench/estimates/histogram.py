@@ -105,7 +105,7 @@ class Histogram(Estimate):
         return self.domain.frame(self._keys).assign(noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """The values; the key is the row."""
+        """Return the values; the key is the row."""
         return {"noisy": self.values}
 
 
@@ -116,7 +116,7 @@ class Histogram(Estimate):
 class HierarchicalSums(Estimate):
     """Values of all nodes, level by level from the root. Each level ends at the last cell.
 
-    `variance` is that of the independent noise on every node; None where they are not independent, and
+    `variance` is that of the independent noise on every node, or None where they are not independent, and
     standard errors NaN. Ranges are answered, and what is made of ranges.
     """
 
@@ -153,7 +153,7 @@ class HierarchicalSums(Estimate):
         return np.concatenate([[0.0], np.cumsum(self.values)])
 
     def _answer(self, workload: Recipe, error: bool) -> Any:
-        """From the fewest nodes."""
+        """Answer from the fewest nodes."""
         queries: Workload = workload.on(self.domain)
         which, ranges = queries.intervals(self.domain)
         sums = np.zeros(len(ranges))
@@ -312,7 +312,7 @@ class ItemEdgeCounts(Estimate):
         return f"{' and '.join(reasons)}: {how_much}" if reasons else self.edges.why_unknown
 
     def _pairs(self, workload: Workload) -> Float[np.ndarray, " queries"]:
-        """How many ordered pairs of different edges of one item each query covers."""
+        """Return how many ordered pairs of different edges of one item each query covers."""
         items, contexts = self.domain.shape
         try:
             which, ranges = workload.intervals(self.domain)
@@ -372,7 +372,7 @@ class ItemEdgeCounts(Estimate):
         )
 
     def scaled(self, total: float) -> Self:
-        """Both tables times one common factor, by which the items sum to `total`.
+        """Return both tables times one common factor, by which the items sum to `total`.
 
         A factor for each user instead would not be private: it undoes the bound. Where the sum is not
         above its own noise, the noise's standard deviation stands for it. Standard errors are lost.
@@ -408,7 +408,7 @@ class ItemEdgeCounts(Estimate):
         return self.edges.to_frame()
 
     def _columns(self) -> dict[str, Any]:
-        """One row an edge: its value, and beside it that of its item."""
+        """Return one row an edge: its value, and beside it that of its item."""
         items = np.repeat(self.items.values, self.domain.shape[1])
         return {"noisy_item": items, "noisy": self.edges.values}
 
@@ -476,7 +476,7 @@ class Partition(OverHierarchy, Estimate):
         return answers
 
     def to_frame(self) -> pd.DataFrame:
-        """The released boxes as a table.
+        """Return the released boxes as a table.
 
         Returns
         -------
@@ -486,7 +486,7 @@ class Partition(OverHierarchy, Estimate):
         return self.hierarchy.boxes_to_frame(self.lo, self.hi).assign(noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """The boxes, in words and as cells."""
+        """Return the boxes, in words and as cells."""
         lo = {f"lo{i}": cells for i, cells in enumerate(self.lo.T)}
         hi = {f"hi{i}": cells for i, cells in enumerate(self.hi.T)}
         return {**self.to_frame(), **lo, **hi}

@@ -51,7 +51,7 @@ class Leaves(OverHierarchy, Estimate):
 
     Workloads over the hierarchy are answered: a node's noisy count is spread evenly over its keys (over
     its volume, for boxes of points). The standard error is that of the noise, where a query cuts no
-    node; NaN where it does, since nobody knows what lies where.
+    node, or NaN where it does, since nobody knows what lies where.
     """
 
     hierarchy: Hierarchy
@@ -89,7 +89,7 @@ class Leaves(OverHierarchy, Estimate):
         return int(self.counts().sum())
 
     def _few_counts(self) -> Int[np.ndarray, " n"]:
-        """The counts, if that many records can be in memory."""
+        """Return the counts, if that many records can be in memory."""
         counts = self.counts()
         if counts.sum(dtype=float) > _MOST_RECORDS:
             raise ValueError(f"more than {_MOST_RECORDS:,} synthetic records are too many")
@@ -128,7 +128,7 @@ class Leaves(OverHierarchy, Estimate):
         values: Num[np.ndarray, " n"],
         queries: int,
     ) -> Float[np.ndarray, " queries"]:
-        """Of each query, the values of the nodes from `start` to `end`."""
+        """Return, for each query, the sum of the values of the nodes from `start` to `end`."""
         prefix = np.append(0, np.cumsum(values))
         values = np.append(values, 0)
         up_to_end = prefix[end.node] + end.part * values[end.node]
@@ -136,7 +136,7 @@ class Leaves(OverHierarchy, Estimate):
         return np.bincount(which, up_to_end - up_to_start, queries)
 
     def _position(self, keys: Keys, after: bool) -> _Position:
-        """Where the keys lie; with `after`, the next key's place."""
+        """Return where the keys lie; with `after`, the next key's place."""
         if not len(self):
             count = keys.shape[1]
             return _Position(np.zeros(count, np.int64), np.zeros(count))
@@ -219,7 +219,7 @@ class Leaves(OverHierarchy, Estimate):
         Returns
         -------
         pandas.DataFrame
-            Points: one row each, a column a dimension. Strings and codes: one row a node with any
+            Points: one row each, one column per dimension. Strings and codes: one row a node with any
             records, whether it is `complete`, and its `count`.
         """
         if isinstance(self.hierarchy, Quadtree):
@@ -249,7 +249,7 @@ class Leaves(OverHierarchy, Estimate):
         return frame.assign(level=self.levels, noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """The nodes, in words and as keys."""
+        """Return the nodes, in words and as keys."""
         keys = {f"key{i}": word for i, word in enumerate(self.keys)}
         return {**self.nodes(), **keys}
 
@@ -312,7 +312,7 @@ class Microdata(Estimate):
         return self.table.answer(workload)
 
     def _columns(self) -> dict[str, Any]:
-        """A column an attribute, of labels."""
+        """Return a column an attribute, of labels."""
         return dict(self.domain.frame(self.keys))
 
     @classmethod

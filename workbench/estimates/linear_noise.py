@@ -82,7 +82,7 @@ class TreeNoise:
 def _nodes(
     piece: np.ndarray, lo: np.ndarray, left: np.ndarray, right: np.ndarray, hi: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Each node of two runs by itself: whose, and which."""
+    """Return each node of two runs by itself: whose, and which."""
     counts = np.concatenate([left - lo, hi - right])
     firsts = np.concatenate([lo, right])
     runs = np.repeat(firsts - np.cumsum(counts) + counts, counts)
@@ -90,7 +90,7 @@ def _nodes(
 
 
 def cover(ranges: Ranges, sizes: Sequence[int], k: int) -> Iterator[tuple[np.ndarray, ...]]:
-    """The fewest nodes of each range, at most 2(k − 1) a level, level by level from the cells up.
+    """Yield the fewest nodes of each range, at most 2(k − 1) a level, level by level from the cells up.
 
     Whose they are, and two runs: from `lo` to `left`, and from `right` to `hi`.
     """
@@ -186,12 +186,12 @@ _KINDS = {cls.kind: cls for cls in (TreeNoise, HaarNoise, FourierNoise, GroupNoi
 
 
 def noise_to_json(noise: LinearNoise | None) -> Any:
-    """What files hold of it."""
+    """Return what files hold of it."""
     return noise and {"kind": noise.kind} | asdict(noise)
 
 
 def noise_from_json(stored: Any) -> LinearNoise | None:
-    """What `noise_to_json` wrote."""
+    """Return what `noise_to_json` wrote."""
     if stored is None:
         return None
     fields = dict(stored)
@@ -201,7 +201,7 @@ def noise_from_json(stored: Any) -> LinearNoise | None:
 def query_variances(
     noise: LinearNoise, domain: Domain, workload: Any
 ) -> Float[np.ndarray, " queries"]:
-    """The variance of the noise on each answer, NaN where a query is not made of different ranges."""
+    """Return the variance of the noise on each answer, NaN where a query is not made of different ranges."""
     try:
         which, ranges = workload.intervals(domain)
     except ValueError:  # scattered over the domain, or weighted
@@ -215,7 +215,7 @@ def query_variances(
 
 
 def cell_deviations(noise: LinearNoise, domain: Domain) -> Float[np.ndarray, " cells"]:
-    """The standard deviation of the noise on each cell."""
+    """Return the standard deviation of the noise on each cell."""
     deviations = np.empty(domain.size)
     for first in range(0, domain.size, _CELLS_AT_ONCE):
         keys = np.arange(first, min(first + _CELLS_AT_ONCE, domain.size))

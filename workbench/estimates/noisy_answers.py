@@ -34,7 +34,7 @@ class _MergedAnswers(NamedTuple):
     variances: Float[np.ndarray, " different"]
 
     def find(self, texts: Iterable[str]) -> Int[np.ndarray, " queries"]:
-        """The place of each query, −1 where it is not among them."""
+        """Return the place of each query, −1 where it is not among them."""
         return np.array([self.places.get(text, -1) for text in texts], int)
 
 
@@ -76,7 +76,7 @@ class NoisyAnswers(Estimate):
 
     @classmethod
     def history(cls, answers: NoisyAnswers | Iterable[NoisyAnswers]) -> NoisyAnswers:
-        """Several releases as one, in their order.
+        """Return several releases as one, in their order.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class NoisyAnswers(Estimate):
         return f"<NoisyAnswers of {self._attribute_names}: {len(self):,} queries>"
 
     def __getitem__(self, rows: Int[np.ndarray, " k"] | Bool[np.ndarray, " queries"]) -> Self:
-        """Some of the queries with their answers."""
+        """Return some of the queries with their answers."""
         rows = np.arange(len(self))[rows]
         return type(self)(
             self.domain, self.workload[rows], self.values[rows], self.variances[rows]
@@ -218,7 +218,7 @@ class NoisyAnswers(Estimate):
         return np.sqrt(self.variances)
 
     def _columns(self) -> dict[str, Any]:
-        """One row a query: its words, variance and noisy answer."""
+        """Return one row a query: its words, variance and noisy answer."""
         texts = pa.array(self._texts, pa.large_string())
         return {"query": texts, "variance": self.variances, "noisy": self.values}
 
@@ -243,7 +243,7 @@ class DerivedAnswers(NoisyAnswers):
 
 
 def _counted_labels(domain: Domain, text: str) -> dict[str, str] | None:
-    """The labels of each attribute that a query counts, as they are typed; None if it weighs them."""
+    """Return the labels of each attribute that a query counts, as they are typed, or None if it weighs them."""
     match json.loads(text):
         case [[1, factors]]:
             pass

@@ -68,13 +68,13 @@ class Largest(NamedTuple):
 
 
 def knows_users_cut(data: Any) -> bool:
-    """Whether it can be said of private data how many users lost anything to the bound of a release."""
+    """Return whether it can be said of private data how many users lost anything to the bound of a release."""
     are_records_of_users = hasattr(data, "users_beyond") and data.bound is not PUBLIC
     return are_records_of_users or getattr(data, "users_cut", None) is not None
 
 
 def refuse_report_cut(epsilon: float) -> None:
-    """A ValueError for an ε at which no number of users is told, before anything is read or booked."""
+    """Raise a ValueError for an ε at which no number of users is told, before anything is read or booked."""
     if not 0 < DP(epsilon).epsilon < inf:
         raise ValueError(f"report_cut = {epsilon!r} is not allowed: need a finite epsilon > 0")
     noise.geometric(np.zeros(0, np.int64), l1=1, epsilon=epsilon)
@@ -273,7 +273,7 @@ class Release:
         return frame
 
     def _labelled_domain(self, of: str = "edges", **_: Any) -> Domain:
-        """The domain whose labels queries name."""
+        """Return the domain whose labels queries name."""
         domain = self.estimate.domain
         if isinstance(self.estimate, estimates.ItemEdgeCounts) and of == "items":
             domain = self.estimate.items.domain
@@ -367,7 +367,7 @@ class Release:
         return {"filled_law": Law(GEOMETRIC, cost.epsilon / self.bound.l1)}
 
     def to_frame(self) -> pd.DataFrame:
-        """The release as a table with labels and errors.
+        """Return the release as a table with labels and errors.
 
         Where a release keeps some of its noisy cells, `noisy` is the count with its noise, and `count` is
         the weight that makes sums unbiased. They differ only where cells were sampled. For example, at
@@ -503,7 +503,7 @@ class Release:
         return [*labels.columns, "count", "noise"], rows
 
     def _repr_html_(self) -> str:
-        """The rows of `describe`, and the five largest cells, for notebooks."""
+        """Return the rows of `describe`, and the five largest cells, for notebooks."""
         facts = pd.DataFrame(self.describe()).set_index(0)
         shown = _html_table(f"Release: {self.privacy}", facts, header=False)
         columns, rows = self.largest_in_words(5)
@@ -515,7 +515,7 @@ class Release:
     def with_users_cut(
         self, data: Any, epsilon: float, rng: np.random.Generator | None = None
     ) -> Release:
-        """The same release, which also says how many users lost anything to the bound.
+        """Return the same release, which also says how many users lost anything to the bound.
 
         One user more or less moves that number by one at most, as whether somebody loses anything depends
         on their own records alone: geometric noise of sensitivity 1 hides it, for a receipt of its own. How
@@ -698,7 +698,9 @@ class Release:
 
 
 def _html_table(caption: str, frame: pd.DataFrame, header: bool) -> str:
-    """A frame of texts; without a header, its first column names the rows, which are text to the left."""
+    """Return a frame of texts; without a header, its first column names the rows, which are text to the
+    left.
+    """
     with pd.option_context("display.max_colwidth", None):
         table = frame.to_html(index=not header, header=header, index_names=False)
     if not header:
@@ -707,7 +709,7 @@ def _html_table(caption: str, frame: pd.DataFrame, header: bool) -> str:
 
 
 def _class_of(kind: str) -> Any:
-    """The class of an estimate; that of a model stands in a package above, and is loaded by name."""
+    """Return the class of an estimate; that of a model stands in a package above, and is loaded by name."""
     if kind == "model":
         return import_module("workbench.inference.model").Model
     classes = {cls.kind: cls for cls in estimates.ALL}
@@ -719,7 +721,7 @@ def _class_of(kind: str) -> Any:
 
 
 def _with_ends(frame: pd.DataFrame, domain: Any) -> pd.DataFrame:
-    """The labels of the first and the last cell of nodes, in place of their numbers."""
+    """Return the labels of the first and the last cell of nodes, in place of their numbers."""
     for lo in [name for name in frame.columns if name == "lo" or name.endswith(" lo")]:
         before = lo.removesuffix("lo")
         ends = {"first": frame[lo], "last": frame.pop(f"{before}hi") - 1}

@@ -39,7 +39,7 @@ _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool st
 
 
 def refuse_ending(path: Path) -> None:
-    """A ValueError unless a release can be written to a file of this name."""
+    """Raise a ValueError unless a release can be written to a file of this name."""
     if path.suffix not in ENDINGS:
         raise ValueError(
             f"{path}: a release is written as {path.stem or 'x'}.parquet, which carries its guarantee, or "
@@ -48,7 +48,7 @@ def refuse_ending(path: Path) -> None:
 
 
 def refuse_existing(path: Path, force: bool) -> None:
-    """A ValueError if `path` may not be written: it exists, or its folder does not."""
+    """Raise a ValueError if `path` may not be written: it exists, or its folder does not."""
     if os.path.lexists(path) and not force:  # a link that leads nowhere is a name, too
         raise ValueError(
             f"{path} exists: choose another name, or force=True (--force) to overwrite it"
@@ -58,7 +58,7 @@ def refuse_existing(path: Path, force: bool) -> None:
 
 
 def refuse_place(path: Path, force: bool) -> None:
-    """A ValueError if a release cannot be written there: its ending, or what is there already."""
+    """Raise a ValueError if a release cannot be written there: its ending, or what is there already."""
     refuse_ending(path)
     refuse_existing(path, force)
     if path.suffix == ".csv":
@@ -108,7 +108,7 @@ def _is_same_file(one: Path, other: Path) -> bool:
 
 
 def write_release(table: pa.Table, record: dict[str, Any], path: Path, force: bool) -> None:
-    """The rows and the record of a release, as the ending of the file says."""
+    """Write the rows and the record of a release in the format that the ending of the file names."""
     refuse_place(path, force)
     if path.suffix == ".csv":
         _write_csv(table, record, path, force)
@@ -165,7 +165,7 @@ def _plain_columns(table: pa.Table) -> pa.Table:
 
 @contextmanager
 def _draft(path: Path) -> Iterator[Draft]:
-    """A draft of `path` that is gone afterwards; what the disk refuses is said of `path`."""
+    """Make a draft of `path` that is removed afterwards. Errors of the disk name `path`."""
     try:
         with closing(Draft(path)) as draft:
             yield draft
@@ -193,7 +193,7 @@ def _publish(draft: Draft, force: bool) -> None:
 
 
 def read_release(path: str | Path) -> tuple[pa.Table, Record]:
-    """What a release file holds, before any of it is believed.
+    """Return what a release file holds, before any of it is believed.
 
     Parameters
     ----------
@@ -222,7 +222,9 @@ def read_release(path: str | Path) -> tuple[pa.Table, Record]:
 
 
 def _parquet_rows(path: Path) -> pa.Table:
-    """The rows, each with its own text; a ValueError for other columns than releases have, or too many."""
+    """Return the rows, each with its own text, or raise a ValueError for other columns than releases have,
+    or too many.
+    """
     from workbench.data.sources import (
         refuse_bomb,  # it loads numpy: names are refused before that
     )
@@ -258,7 +260,7 @@ def _text_size(column: pa.ChunkedArray) -> int:
 
 
 def read_record(path: str | Path) -> Record:
-    """What a release file says of itself, without its rows.
+    """Return what a release file says of itself, without its rows.
 
     Parameters
     ----------
@@ -307,7 +309,7 @@ def _whole_parquet(path: Path) -> Iterator[None]:
 
 
 def _csv_rows(path: Path, record: Record) -> pa.Table:
-    """The rows of a CSV file that nobody has changed."""
+    """Return the rows of a CSV file that nobody has changed."""
     beside = sidecar(path)
     if len(record.sha256) != 1:
         raise ValueError(f"{beside}: not what stands beside the CSV file of a release")
@@ -373,7 +375,7 @@ class Record(msgspec.Struct):
 
 
 def _record(path: Path, text: bytes) -> Record:
-    """A release's record from its JSON text; a ValueError names the field that is not as it must be."""
+    """Return a release's record from its JSON text; a ValueError names the field that is not as it must be."""
     try:
         content = json.loads(
             text,
@@ -391,14 +393,14 @@ def _record(path: Path, text: bytes) -> Record:
 
 
 def _whole_number(text: str) -> int:
-    """A ValueError for one that is larger than any float: it would raise wherever it is used."""
+    """Raise a ValueError for one that is larger than any float: it would raise wherever it is used."""
     if len(text) > _MOST_DIGITS:
         raise ValueError(f"a number of {len(text):,} digits")
     return int(text)
 
 
 def _printable(x: Any) -> Any:
-    """The same, where text shows its control characters: a terminal would obey them."""
+    """Return the same, where text shows its control characters: a terminal would obey them."""
     if isinstance(x, dict):
         return {_printable(key): _printable(item) for key, item in x.items()}
     if isinstance(x, list | tuple):
@@ -410,12 +412,12 @@ def _printable(x: Any) -> Any:
 
 
 def bound_record(bound: Bound) -> dict[str, Any]:
-    """What a file keeps of a bound: nothing of whom it is about, where nothing was said."""
+    """Return what a file keeps of a bound: nothing of whom it is about, where nothing was said."""
     return {name: x for name, x in asdict(bound).items() if x not in ("", STATED)}
 
 
 def receipt_record(receipt: Receipt) -> dict[str, Any]:
-    """What a file keeps of a receipt: its description is all that is said of its price."""
+    """Return what a file keeps of a receipt: its description is all that is said of its price."""
     cost: Any = receipt.cost  # its ε may be ∞
     price = {"rho": cost.rho} if isinstance(cost, ZCDP) else {"epsilon": str(cost.epsilon)}
     return {
@@ -430,7 +432,7 @@ def receipt_record(receipt: Receipt) -> dict[str, Any]:
 
 
 def promise_of_file(record: Record) -> tuple[tuple[Receipt, ...], Bound | None]:
-    """The receipts and the bound of a file; a ValueError names what is none of this workbench."""
+    """Return the receipts and the bound of a file; a ValueError names what is none of this workbench."""
     ledger = []
     for i, stored in enumerate(record.ledger):
         try:
@@ -447,7 +449,7 @@ def promise_of_file(record: Record) -> tuple[tuple[Receipt, ...], Bound | None]:
 
 
 def _receipt_of_file(stored: _Receipt) -> Receipt:
-    """Its name holds what `Receipt.description` adds to it."""
+    """Return its name holds what `Receipt.description` adds to it."""
     fields = msgspec.structs.asdict(stored)
     name, by_theorem, theorem = stored.name.partition(" (by theorem: ")
     if by_theorem and theorem.endswith(")"):

@@ -50,7 +50,7 @@ class Joints(Margins):
         self._made: dict[tuple[int, ...], np.ndarray] = {}
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """The estimated table over some axes, computed once."""
+        """Return the estimated table over some axes, computed once."""
         if axes not in self._made:
             self._made[axes] = self._estimate(axes)
         return self._made[axes]
@@ -71,7 +71,7 @@ def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.nda
 
 
 def squared_queries(queries: Linear) -> tuple[np.ndarray, Linear]:
-    """Which queries are a single product or table, and their squares; other squares are wrong."""
+    """Return which queries are a single product or table, and their squares; other squares are wrong."""
     if isinstance(queries, Together):
         are_single, parts = zip(*map(squared_queries, queries.parts), strict=True)
         return np.concatenate(are_single), Together(parts)
@@ -110,7 +110,7 @@ class RandomisedReports(Estimate):
         raise NotImplementedError
 
     def _joint(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """The estimated table over ascending axes."""
+        """Return the estimated table over ascending axes."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ class RandomisedReports(Estimate):
     def joint(
         self, attributes: Sequence[str], clipped: bool = False
     ) -> Float[np.ndarray, "..."]:
-        """The estimated counts of all combinations of a few attributes.
+        """Return the estimated counts of all combinations of a few attributes.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class Reports(RandomisedReports):
     def _invert(
         self, values: Float[np.ndarray, "..."], attribute: int, axis: int = -1
     ) -> Float[np.ndarray, "..."]:
-        """The inverse channel of an attribute along an axis; it is symmetric."""
+        """Return the inverse channel of an attribute along an axis; it is symmetric."""
         p = self.retention[attribute]
         n = self.domain.shape[attribute]
         return (values - (1 - p) / n * values.sum(axis=axis, keepdims=True)) / p
@@ -250,7 +250,7 @@ class Reports(RandomisedReports):
         )
 
     def _of_reports(self, queries: Linear, power: int) -> Products | TableQueries:
-        """The queries that ask of the reports what `queries` ask of the tuples."""
+        """Return the queries that ask of the reports what `queries` ask of the tuples."""
         if isinstance(queries, TableQueries):
             groups = []
             for names, tables in queries.groups:
@@ -284,7 +284,7 @@ class Reports(RandomisedReports):
         return joint
 
     def to_frame(self) -> pd.DataFrame:
-        """The reported cells as a table.
+        """Return the reported cells as a table.
 
         Returns
         -------
@@ -391,7 +391,7 @@ class BitReports(RandomisedReports):
         return self._sums_of_products(queries, power)
 
     def _countable(self, axes: tuple[int, ...]) -> bool:
-        """Whether few enough cells are counted for a joint."""
+        """Return whether few enough cells are counted for a joint."""
         cells = prod(self.domain.shape[k] + 1 for k in axes)
         return len(axes) <= 2 or cells <= _MAX_COUNTED_CELLS
 
@@ -464,7 +464,7 @@ class BitReports(RandomisedReports):
         return pd.DataFrame(columns, index=range(len(self))).assign(noisy=1)
 
     def _columns(self) -> dict[str, Any]:
-        """A column for each word of 64 bits."""
+        """Return a column for each word of 64 bits."""
         words = {f"word {i}": column for i, column in enumerate(self.bits.T)}
         return {**words, "noisy": np.ones(len(self), np.int64)}
 

@@ -192,7 +192,7 @@ _AS_IT_IS = (lambda x: x, lambda x: x)
 
 
 def _fields(kind: str) -> Iterator[tuple[str, str, Any]]:
-    """Each field of a kind, its name in files, and how it is written and read."""
+    """Yield each field of a kind, its name in files, and how it is written and read."""
     schema = _SCHEMAS[kind]
     names = zip(schema.__struct_fields__, schema.__struct_encode_fields__, strict=True)
     for field, name in names:
@@ -201,7 +201,7 @@ def _fields(kind: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def encode(estimate: Any) -> dict[str, Any]:
-    """What a file says of an estimate."""
+    """Return what a file says of an estimate."""
     return {
         name: write(getattr(estimate, field))
         for field, name, (write, _) in _fields(estimate.kind)
@@ -209,7 +209,7 @@ def encode(estimate: Any) -> dict[str, Any]:
 
 
 def decode(kind: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """The fields that `encode` wrote; a ValueError has the path of one that it does not write."""
+    """Return the fields that `encode` wrote; a ValueError has the path of one that it does not write."""
     try:
         stored = msgspec.convert(metadata, _SCHEMAS[kind])
     except msgspec.ValidationError as e:
@@ -232,7 +232,7 @@ _KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # integers 
 
 
 def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
-    """The cells that columns of labels name."""
+    """Return the cells that columns of labels name."""
     codes = []
     for name in domain.attributes:
         column = table[name].combine_chunks()
@@ -246,7 +246,7 @@ def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
 
 
 def check_arrays(cls: type, given: dict[str, Any]) -> None:
-    """A ValueError for an array of a file that is not of the type and shape that its field says."""
+    """Raise a ValueError for an array of a file that is not of the type and shape that its field says."""
     sizes: dict[str, int] = {}
     for field in fields(cls):
         if field.name in given and (match := _ARRAY.match(_array_type(field.type))):
@@ -260,13 +260,13 @@ def _array_type(kind: Any) -> str:
 
 
 def refuse_unless(holds: Any, name: str, need: str) -> None:
-    """A ValueError if a field of a file is not as all of its kind are."""
+    """Raise a ValueError if a field of a file is not as all of its kind are."""
     if not holds:
         raise ValueError(f"{name} are not allowed: need {need}")
 
 
 def refuse_unless_finite(x: np.ndarray, name: str) -> None:
-    """A ValueError if numbers of a file are too large, or none."""
+    """Raise a ValueError if numbers of a file are too large, or none."""
     refuse_unless(_is_finite(x), name, _FINITE)
 
 
@@ -275,7 +275,7 @@ def _is_finite(x: np.ndarray) -> bool:
 
 
 def _array_need(kind: str, names: list[str], x: Any, sizes: dict[str, int]) -> str:
-    """What an array would have to be, "" if it is; arrays of one dimension name are as long."""
+    """Return what an array would have to be, "" if it is; arrays of one dimension name are as long."""
     kinds = _KINDS[kind]
     if not isinstance(x, np.ndarray) or x.dtype.kind not in kinds:
         return "numbers" if "f" in kinds else "integers"

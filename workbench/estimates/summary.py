@@ -27,7 +27,7 @@ from workbench.value import Bool, Float, Int, UInt64, read_only
 class Summary(Estimate):
     """Released cells: keys (sorted), noisy values, and the thresholds that selected them.
 
-    `tau` is the threshold of threshold sampling, or τ_s of a priority sample; 0 where cells were not
+    `tau` is the threshold of threshold sampling, or τ_s of a priority sample, or 0 where cells were not
     sampled. `theta` is the filter's cut and `sides` which side of zero was kept. `law` is that of
     the noise on every cell, or None where there is no one law (then without standard errors).
     `scale` multiplies all weights (1 but for uniform and synthetic samples).
@@ -54,7 +54,7 @@ class Summary(Estimate):
         )
 
     def where(self, mask: Bool[np.ndarray, " cells"], **changes: Any) -> Self:
-        """The released cells that a mask selects.
+        """Return the released cells that a mask selects.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class Summary(Estimate):
         return law.absent_at_most(self.cut, self.sides)
 
     def to_frame(self) -> pd.DataFrame:
-        """The released cells as a table.
+        """Return the released cells as a table.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class Summary(Estimate):
         return self.domain.frame(self.keys).assign(count=self.weights(), noisy=self.values)
 
     def _columns(self) -> dict[str, Any]:
-        """The same table; labels become dictionaries."""
+        """Return the same table; labels become dictionaries."""
         columns: dict[str, Any] = {}
         for i, name in enumerate(self.domain.attributes):
             codes = self.domain.column(self.keys, name)
@@ -367,7 +367,9 @@ class TransformedSummary(Summary):
         released: np.ndarray,
         parts: Any,
     ) -> None:
-        """The variances of a term in closed form and after a filter, and what its absent nodes hold."""
+        """Add the variances of a term in closed form and after a filter, and the possible sum of its
+        absent nodes.
+        """
         closed, filtered, shift, absent_nodes, absent = parts
         part = self._part(term.nodes)
         missing = ~released & (factor != 0)
@@ -407,7 +409,7 @@ class TransformedSummary(Summary):
         return max(law.absent_at_most(self.cut, self.sides) for law in self._laws)
 
     def _find(self, nodes: Int[np.ndarray, " k"]) -> tuple[np.ndarray, np.ndarray]:
-        """Where nodes stand among the released ones, and whether they were released."""
+        """Return where nodes stand among the released ones, and whether they were released."""
         if not len(self):
             return np.zeros(len(nodes), np.int64), np.zeros(len(nodes), bool)
         at = np.searchsorted(self.keys, nodes)
@@ -434,7 +436,7 @@ class TransformedSummary(Summary):
         return np.searchsorted(ends, nodes, side="right")
 
     def to_frame(self) -> pd.DataFrame:
-        """The released nodes as a table.
+        """Return the released nodes as a table.
 
         Returns
         -------
@@ -445,7 +447,7 @@ class TransformedSummary(Summary):
         return pd.DataFrame(places | {"count": self.weights(), "noisy": self.values})
 
     def _columns(self) -> dict[str, Any]:
-        """The same table, with the nodes' numbers."""
+        """Return the same table, with the nodes' numbers."""
         columns = self.basis.places(self.keys) | {"node": self.keys}
         return columns | {"count": self.weights(), "noisy": self.values}
 
@@ -521,7 +523,7 @@ class Sketch(Estimate):
         return float(np.sqrt(self.law.variance))
 
     def _columns(self) -> dict[str, Any]:
-        """One row a bucket: its row and place, and its noisy value."""
+        """Return one row a bucket: its row and place, and its noisy value."""
         row, bucket = np.indices(self.values.shape, np.int32)
         return {"row": row.ravel(), "bucket": bucket.ravel(), "noisy": self.values.ravel()}
 
@@ -570,7 +572,7 @@ class Projection(Estimate):
         return answers
 
     def _columns(self) -> dict[str, Any]:
-        """One row for 64 bits, which are those of `noisy`, lowest first."""
+        """Return one row for 64 bits, which are those of `noisy`, lowest first."""
         return {"word": np.arange(len(self)), "noisy": self.bits}
 
     @classmethod

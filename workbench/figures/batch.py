@@ -243,7 +243,7 @@ class _Batch:
         return run
 
     def _is_same(self, content: Any, folder: Path, status: Mapping[str, Any]) -> bool:
-        """Whether the last run was this one and all files that it left are there."""
+        """Return whether the last run was this one and all files that it left are there."""
         name = "own_key" if self.changed else "key"
         if not status.get(name) or status[name] != self._keys(content, folder)[name]:
             return False
@@ -336,7 +336,7 @@ def _add_line(log: Path, text: str) -> None:
 
 
 def _read(task: Task) -> NotebookNode:
-    """The notebook of a figure, its own or the default one, for the Python that runs the workbench."""
+    """Return the notebook of a figure, its own or the default one, for the Python that runs the workbench."""
     nbformat = load_nbformat()
     if task.path is None:
         return default_notebook(find_figure(task.id))

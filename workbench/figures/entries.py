@@ -41,7 +41,7 @@ class Thumbnail(NamedTuple):
 
 
 def write_thumbnail(picture: Path, file: Path) -> Thumbnail:
-    """A PNG, smaller, in `file`, unless it is there and no older."""
+    """Return a PNG, smaller, in `file`, unless it is there and no older."""
     from PIL import Image
     from PIL.PngImagePlugin import PngInfo
 
@@ -163,18 +163,18 @@ class Line:
         return ""
 
     def series(self, names: Collection[str]) -> list[str]:
-        """The series of a picture that it is about."""
+        """Return the series of a picture that it is about."""
         wanted = [_pattern(text) for text in _texts(self.points_at or {})]
         return [name for name in names if any(re.fullmatch(p, name) for p in wanted)]
 
     def is_about(self, where: Mapping[str, str]) -> bool:
-        """Whether a panel shows rows that it is about."""
+        """Return whether a panel shows rows that it is about."""
         rows = (self.points_at or {}).get("rows", {})
         return all(key not in rows or _holds(x, rows[key]) for key, x in where.items())
 
 
 def _holds(value: str, wanted: Any) -> bool:
-    """Whether a check selects this value. Ranges and swept parameters match any value."""
+    """Return whether a check selects this value. Ranges and swept parameters match any value."""
     if isinstance(wanted, list):
         return any(_holds(value, each) for each in wanted)
     return isinstance(wanted, Mapping) or "{" in str(wanted) or str(wanted) == value
@@ -185,7 +185,7 @@ def _in_few_words(text: str, otherwise: str) -> str:
 
 
 def _texts(x: Any) -> Iterator[str]:
-    """Every text in a check that may name a series."""
+    """Yield every text in a check that may name a series."""
     if isinstance(x, str):
         yield x
     elif isinstance(x, Mapping):
@@ -198,7 +198,7 @@ def _texts(x: Any) -> Iterator[str]:
 
 
 def _pattern(text: str) -> str:
-    """A series' name with anything in place of what is swept.
+    """Return a series' name with anything in place of what is swept.
 
     >>> bool(re.fullmatch(_pattern("filter, θ = {θ}"), "filter, θ = 40"))
     True
@@ -254,7 +254,7 @@ class Entry:
 
     @cached_property
     def statements(self) -> list[Line]:
-        """The statements of the figure, a line each, with what this run and the paper profile found."""
+        """The statements of the figure, one line each, with what this run and the paper profile found."""
         here = [*self.figure.verdicts.itertuples()] if self.figure else []
         committed = []
         if self.paper and self.manifest.get("profile") != "paper":
@@ -298,7 +298,9 @@ class Entry:
         return self.figure.aggregates if self.figure else []
 
     def marks_of(self, line: Line) -> str:
-        """The ids in the picture of the series that a statement is about, and of the printed values there."""
+        """Return the ids in the picture of the series that a statement is about, and of the printed values
+        there.
+        """
         ids = []
         for panel in self.aggregates:
             by_name = {series["name"]: series["ids"] for series in panel["series"]}
@@ -403,7 +405,7 @@ class Entry:
         )
 
     def _address(self, file: Path) -> str:
-        """A file of its folder, as its page finds it."""
+        """Return a file of its folder, as its page finds it."""
         return f"../{self.stem}/{file.name}"
 
     @cached_property
@@ -412,7 +414,7 @@ class Entry:
 
 
 def collect(top: Path) -> list[Entry]:
-    """Every notebook that has begun to run or saved a figure under `top`, in natural order."""
+    """Return every notebook that has begun to run or saved a figure under `top`, in natural order."""
     folders = {
         path.parent
         for name in ("manifest.json", "status.json", LOG)
@@ -425,7 +427,7 @@ def collect(top: Path) -> list[Entry]:
 
 
 def published() -> list[Entry]:
-    """Every figure of a paper as it is committed, without a run, in natural order."""
+    """Return every figure of a paper as it is committed, without a run, in natural order."""
     notebooks = figures.find_notebooks(figures.project_folder() / "notebooks")
     ids = [id for id in notebooks if paper_of(id)]
     return [_named(Entry(Path(id))) for id in sorted(ids, key=natural_order)]
@@ -450,7 +452,7 @@ def _entry(folder: Path) -> Entry:
 
 
 def _named(entry: Entry) -> Entry:
-    """The entry with the words of its notebook."""
+    """Return the entry with the words of its notebook."""
     folder = figures.project_folder() / "notebooks"
     notebook = entry.notebook_file or figures.find_notebooks(folder).get(entry.id)
     title, entry.words = read_passages(notebook) if notebook else ("", {})
@@ -467,7 +469,7 @@ def _named(entry: Entry) -> Entry:
 
 
 def _load(folder: Path) -> figures.SavedFigure | None:
-    """The figure in a folder; None where a notebook saves none, as a tour."""
+    """Return the figure in a folder, or None where a notebook saves none, as a tour."""
     if not (folder / "manifest.json").exists():
         if (folder / "rows.csv").exists():
             raise ValueError(f"{folder.name} is half written; run it again with --force")

@@ -104,7 +104,7 @@ def _escape_part(part: str) -> str:
 
 
 def _float(kind: str, wide: bool, *lines: str) -> str:
-    """A figure or a table, over both columns where it is `wide`."""
+    """Return a figure or a table, over both columns where it is `wide`."""
     star = "*" if wide else ""
     return (
         "\n  ".join([rf"\begin{{{kind}{star}}}", r"\centering", *lines])
@@ -114,7 +114,7 @@ def _float(kind: str, wide: bool, *lines: str) -> str:
 
 
 def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> str:
-    """A table ruled by booktabs, over both columns where it is `wide`, or its words fit no column.
+    """Return a table ruled by booktabs, over both columns where it is `wide`, or its words fit no column.
 
     Columns of long texts share the room that the others leave, in as many lines as they need.
     """
@@ -138,7 +138,7 @@ def table_float(table: pd.DataFrame, caption: str, label: str, wide: bool) -> st
 
 
 def markdown_table(table: pd.DataFrame) -> str:
-    """A table of Markdown."""
+    """Return a table of Markdown."""
     names, rows = _cells(table)
     lines = [names, ["---"] * len(names), *rows]
     clean = [[cell.replace("|", r"\|").replace("\n", " ") for cell in line] for line in lines]
@@ -146,7 +146,7 @@ def markdown_table(table: pd.DataFrame) -> str:
 
 
 def _cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """The words of a table, with its index where that has a name."""
+    """Return the words of a table, with its index where that has a name."""
     from workbench.value import cell
 
     if any(table.index.names):
@@ -160,7 +160,7 @@ def _cells(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def entries(keys: Iterable[str]) -> dict[str, str]:
-    """The BibTeX of the workbench, and of those keys that the project's `references.bib` has."""
+    """Return the BibTeX of the workbench, and of those keys that the project's `references.bib` has."""
     known = {OURS: _own_entry()}
     folders = (project_folder(), Path(__file__).resolve().parents[2])
     file = next(
@@ -232,7 +232,7 @@ class Export:
 
 
 def parse_formats(text: str) -> tuple[str, ...]:
-    """The kinds of files that a comma parts; a ValueError for one that there is not."""
+    """Return the kinds of files that a comma parts, or raise a ValueError for one that there is not."""
     kinds = tuple(
         dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip())
     )
@@ -245,7 +245,7 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 
 def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Export:
-    """A figure of a paper, or some of its panels, run as far as `store` does not hold its trials."""
+    """Return a figure of a paper, or some of its panels, run as far as `store` does not hold its trials."""
     from workbench.trials import claims
 
     rows, verdicts = figure.run(store)
@@ -278,7 +278,7 @@ def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Ex
 
 
 def _epsilons(rows: pd.DataFrame) -> str:
-    """The privacy losses of rows, in words."""
+    """Return the privacy losses of rows, in words."""
     values = rows.epsilon[np.isfinite(rows.epsilon)] if "epsilon" in rows else ()
     every = [number(x) for x in sorted({*values})]
     if len(every) > _LISTED:
@@ -287,7 +287,7 @@ def _epsilons(rows: pd.DataFrame) -> str:
 
 
 def _data_in_words(datasets: Sequence[Any]) -> list[str]:
-    """A sentence for each kind of data: what it is, whether it is real, and how large."""
+    """Return a sentence for each kind of data: what it is, whether it is real, and how large."""
     sentences = []
     by_text = {repr(dataset): dataset for dataset in datasets}
     for used in data_used(by_text, datasets):
@@ -448,7 +448,7 @@ def _series(drawings: Iterable[Drawing]) -> str:
 
 
 def rows_again(record: Mapping[str, Any], store: Path) -> pd.DataFrame:
-    """The rows of a figure, run again at the setting that a record says; nothing else of it is used.
+    """Return the rows of a figure, run again at the setting that a record says; nothing else of it is used.
 
     Parameters
     ----------

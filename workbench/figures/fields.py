@@ -9,19 +9,19 @@ from workbench.value import parameter
 
 
 def epsilon(default: Any, doc: str = "privacy budget ε") -> Any:
-    """A privacy budget."""
+    """Return a privacy budget."""
     return number(default, doc, 1e-6, 1000)
 
 
 def epsilons(default: tuple[float, ...], doc: str = "privacy budgets ε") -> Any:
-    """A list of privacy budgets."""
+    """Return a list of privacy budgets."""
     return epsilon(default, doc)
 
 
 def number(
     default: Any, doc: str, low: float | None = 0, high: float | None = None, **rules: Any
 ) -> Any:
-    """A real number, or a list where the default is one. The other `rules` are those of `parameter`."""
+    """Return a real number, or a list where the default is one. The other `rules` are those of `parameter`."""
     rules = {"many": isinstance(default, tuple)} | rules
     return parameter(default, low, high, doc=doc, **rules)
 
@@ -29,17 +29,17 @@ def number(
 def whole(
     default: Any, doc: str, low: int | None = 1, high: int | None = None, **rules: Any
 ) -> Any:
-    """An integer, or a list of integers."""
+    """Return an integer, or a list of integers."""
     return number(default, doc, low, high, integer=True, **rules)
 
 
 def choice(default: Any, choices: tuple[Any, ...], doc: str, **rules: Any) -> Any:
-    """One or some of several values, for example the name of a dataset."""
+    """Return one or some of several values, for example the name of a dataset."""
     return number(default, doc, None, choices=choices, **rules)
 
 
 def datasets(default: tuple[str, ...], choices: tuple[str, ...], doc: str, **rules: Any) -> Any:
-    """Some datasets by name: those of `choices`, or of other packages (`other_dataset`)."""
+    """Return some datasets by name: those of `choices`, or of other packages (`other_dataset`)."""
     return choice(default, choices, doc, check=_unknown_dataset, **rules)
 
 

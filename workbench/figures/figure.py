@@ -40,7 +40,7 @@ SUPPLEMENT = "_supplement"  # follows the name of such a picture
 
 
 def paper_of(id: str) -> str:
-    """The paper of a figure by its id, or an empty string.
+    """Return the paper of a figure by its id, or an empty string.
 
     >>> paper_of("cormode2012_fig3"), paper_of("00_tour")
     ('cormode2012', '')
@@ -55,7 +55,7 @@ def results_folder() -> Path:
 
 
 def find_notebooks(folder: Path) -> dict[str, Path]:
-    """The figures' notebooks by id: `fig5.ipynb` in a folder `cormode2012` is cormode2012_fig5."""
+    """Return the figures' notebooks by id: `fig5.ipynb` in a folder `cormode2012` is cormode2012_fig5."""
     paths = [*sorted(folder.glob("*.ipynb")), *sorted(folder.glob("[!.]*/*.ipynb"))]
     return {figure_id(path, folder): path for path in paths if path.stem != INDEX}
 
@@ -70,7 +70,7 @@ def figure_id(path: Path, folder: Path) -> str:
 
 
 def find_figure(id: str) -> type[Figure]:
-    """The class of a figure, from its file.
+    """Return the class of a figure, from its file.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class DataUse(NamedTuple):
 
 
 def data_in_use() -> Iterator[DataUse]:
-    """The datasets of every figure of a paper in this project, as its paper profile runs on them."""
+    """Yield the datasets of every figure of a paper in this project, as its paper profile runs on them."""
     for id in find_notebooks(project_folder() / "notebooks"):
         if not paper_of(id):
             continue
@@ -133,7 +133,7 @@ def data_in_use() -> Iterator[DataUse]:
 
 
 def uses_of(figure: Figure) -> list[DataUse]:
-    """The datasets of one figure; of several that say the same of themselves, the first."""
+    """Return the datasets of one figure; of several that say the same of themselves, the first."""
     paper = figure.id.partition("_")[0]
     try:
         used = figure.datasets_used()
@@ -192,7 +192,7 @@ def _describe(dataset: Any) -> DataUsed:
 
 
 def other_dataset(name: str) -> Any:
-    """A dataset of another package by its name, or None if there is none.
+    """Return a dataset of another package by its name, or None if there is none.
 
     Raises
     ------
@@ -335,11 +335,11 @@ class Figure:
         return name_series(rows, *self.series_by, shown=self.shown)
 
     def panels(self, rows: pd.DataFrame) -> Sequence[Panel]:
-        """The panels of the drawing, of rows as `rows` returns them."""
+        """Return the panels of the drawing, of rows as `rows` returns them."""
         raise NotImplementedError(f"{type(self).__name__} has no panels")
 
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The rows that panels draw."""
+        """Return the rows that panels draw."""
         return rows
 
     def plot(self, rows: pd.DataFrame, panels: str = "") -> Drawing | None:
@@ -358,7 +358,7 @@ class Figure:
 
     @classmethod
     def checks(cls) -> dict[str, Check]:
-        """The check of each statement that is judged, by its id."""
+        """Return the check of each statement that is judged, by its id."""
         every = (each for claim in cls.claims for each in claim.statements)
         return {each.id: each.check for each in every if each.check}
 
@@ -371,7 +371,7 @@ class Figure:
 
     @classmethod
     def refuse_unknown(cls, names: Iterable[str], known: Iterable[str] | None = None) -> None:
-        """A ValueError for the first name that is not `known`, its parameters' unless given."""
+        """Raise a ValueError for the first name that is not `known`, its parameters' unless given."""
         known = list(known or cls.parameters())
         for name in names:
             if name not in known:
@@ -381,7 +381,7 @@ class Figure:
 
     @classmethod
     def at(cls, profile: str = "paper", **given: Any) -> Self:
-        """The figure of a profile, with other values where they are given.
+        """Return the figure of a profile, with other values where they are given.
 
         Parameters
         ----------
@@ -421,7 +421,7 @@ class Figure:
         return {f.name: getattr(self, f.name) for f in moved}
 
     def differences(self, profile: str) -> dict[str, Any]:
-        """The parameters whose values are not those of the profile."""
+        """Return the parameters whose values are not those of the profile."""
         usual = type(self).at(profile)
         values = {name: getattr(self, name) for name in self.parameters()}
         return {name: x for name, x in values.items() if x != getattr(usual, name)}
@@ -450,7 +450,7 @@ class Figure:
     def draw(
         self, rows: pd.DataFrame, verdicts: Sequence[Verdict] = (), panels: str = ""
     ) -> Drawing | None:
-        """The picture under its heading.
+        """Return the picture under its heading.
 
         Parameters
         ----------
@@ -512,7 +512,7 @@ class Figure:
         return drawing
 
     def heading(self, verdicts: Sequence[Verdict] = ()) -> str:
-        """The sentence over the picture.
+        """Return the sentence over the picture.
 
         The headline; the title in its place at another setting, at less than the paper's size, or where a
         verdict contradicts the headline.
@@ -535,7 +535,7 @@ class Figure:
         return type(self).plot is Figure.plot
 
     def _layout(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, Sequence[Panel]]:
-        """The rows to draw, and all panels."""
+        """Return the rows to draw, and all panels."""
         try:
             drawn = self.to_draw(rows)
             panels = self.panels(drawn)
@@ -548,7 +548,7 @@ class Figure:
         return drawn, panels
 
     def _chosen(self, every: Sequence[Panel], letters: str) -> str:
-        """The letters of the panels to draw; without any given, those of the picture."""
+        """Return the letters of the panels to draw; without any given, those of the picture."""
         from workbench.figures import plots
 
         known = ascii_letters[: len(every)]
@@ -590,7 +590,7 @@ class Figure:
 
     @classmethod
     def _default_seeds(cls) -> int | None:
-        """The paper profile's number of seeds, at which looks end; None where there is none."""
+        """Return the paper profile's number of seeds, at which looks end, or None if there is none."""
         seeds: Any = getattr(cls, "seeds", None)
         default: Any = seeds.default if isinstance(seeds, Field) else seeds
         return default
@@ -603,7 +603,7 @@ class Figure:
 
     @classmethod
     def looks(cls) -> tuple[int, ...]:
-        """The numbers of seeds at which the paper profile looks whether statements are decided.
+        """Return the numbers of seeds at which the paper profile looks whether statements are decided.
 
         5, 10, 20, 40, …, and its number of seeds, where it stops; the quick profile's is among them.
         One look, of 0, where a figure has no seeds.
@@ -620,11 +620,11 @@ class Figure:
 
     @classmethod
     def level(cls) -> float:
-        """The confidence at which each look decides, so that all looks together fool nobody."""
+        """Return the confidence at which each look decides, so that all looks together fool nobody."""
         return 1 - MAY_FAIL / (len(cls.looks()) * max(len(cls.checks()), 1))
 
     def run(self, store: str | Path) -> tuple[pd.DataFrame, list[Verdict]]:
-        """The rows, and the verdicts on them.
+        """Return the rows, and the verdicts on them.
 
         The paper's number of seeds is a limit: seeds are added look by look until every statement is
         decided. Any other number is run as it is.
@@ -700,14 +700,14 @@ class Figure:
         return [replace(v, why="; ".join(filter(None, [v.why, *remarks]))) for v in verdicts]
 
     def _looks_at(self, rows: pd.DataFrame) -> list[pd.DataFrame]:
-        """The rows of each look that they reach."""
+        """Return the rows of each look that they reach."""
         if self._default_seeds() is None:
             return [rows]
         seeds = int(rows.seed.max()) + 1 if "seed" in rows else self._own_seeds
         return [self.rows_of_seeds(rows, n) for n in self.looks() if n <= seeds]
 
     def _is_less(self, name: str) -> bool:
-        """Whether a parameter of effort is less than the paper's."""
+        """Return whether a parameter of effort is less than the paper's."""
         return not _at_least(getattr(self, name), self.parameters()[name].default)
 
 
@@ -733,7 +733,7 @@ def describe(values: Mapping[str, Any]) -> str:
 
 
 def _at_least(x: Any, usual: Any) -> bool:
-    """Whether a value of effort is no less than the usual one."""
+    """Return whether a value of effort is no less than the usual one."""
     if isinstance(usual, tuple):
         return set(x) >= set(usual)
     if isinstance(usual, int | float) and not isinstance(usual, bool):

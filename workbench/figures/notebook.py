@@ -115,7 +115,7 @@ def committed_verdicts(paper: str) -> pd.DataFrame:
 
 
 def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
-    """The figure of a notebook at the values of its cell of parameters.
+    """Return the figure of a notebook at the values of its cell of parameters.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _set_display() -> None:
 
 
 def parameters_cell(cls: type[Figure]) -> str:
-    """The source of a notebook's cell of parameters: every field as a literal, with a comment.
+    """Return the source of a notebook's cell of parameters: every field as a literal, with a comment.
 
     Effort is None, the profile's own, so that `profile` alone decides it.
     """
@@ -185,7 +185,7 @@ def parameters_cell(cls: type[Figure]) -> str:
 
 
 def _assignment(name: str, x: Any) -> str:
-    """A line of code that the formatter leaves as it is, or of a long list a line a member."""
+    """Return a line of code that the formatter leaves as it is, or of a long list one line per member."""
     line = f"{name} = {_literal(x)}"
     if len(line) <= _WIDTH or not isinstance(x, tuple):
         return line
@@ -200,7 +200,7 @@ def _literal(x: Any) -> str:
 
 
 def _assigned(sources: Sequence[str]) -> list[str]:
-    """The names that the cell of parameters sets, and papermill's after it, as they were run last."""
+    """Return the names that the cell of parameters sets, and papermill's after it, as they were run last."""
     latest = {}
     for source in sources:
         for first in (_FIRST, _INJECTED):
@@ -215,7 +215,7 @@ def _assigned(sources: Sequence[str]) -> list[str]:
 
 
 def default_notebook(cls: type[Figure]) -> NotebookNode:
-    """A notebook of a figure that has none of its own: the cells that every figure has."""
+    """Return a notebook of a figure that has none of its own: the cells that every figure has."""
     load_nbformat()
     from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 

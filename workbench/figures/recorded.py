@@ -65,7 +65,7 @@ def _processor() -> str:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """The rows of a figure as text, without times, columns by name."""
+    """Return the rows of a figure as text, without times, columns by name."""
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     if "metric" in rows:
         rows.loc[rows["metric"].isin(TIMED), "value"] = ""
@@ -116,7 +116,7 @@ def _close(
 
 
 def compare(results: Path, folders: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """For each recorded figure `SAME`, `WITHIN`, `NOT_RUN`, `OTHER_DATA`, or what moved.
+    """Return `SAME`, `WITHIN`, `NOT_RUN`, `OTHER_DATA`, or what moved, for each recorded figure.
 
     `folders` names those of figures that ran with fewer seeds or timings: their recorded rows are
     compared.
@@ -165,7 +165,7 @@ def sentence(outcomes: Mapping[str, str], ids: Collection[str] | None = None) ->
     Returns
     -------
     str
-        One sentence; "" if none was run.
+        One sentence, or "" if none was run.
 
     Examples
     --------

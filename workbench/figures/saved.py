@@ -45,7 +45,7 @@ SYSTEM = "system"
 
 
 def row_digest(rows: pd.DataFrame) -> str:
-    """A sha256 of rows to nine digits, without times: the same wherever they are made again."""
+    """Return a sha256 of rows to nine digits, without times: the same wherever they are made again."""
     rows = rows[sorted({*rows} - TIMES)]
     if {"metric", "value"} <= {*rows}:
         rows = rows.assign(value=rows["value"].mask(rows.metric.isin(TIMED)))
@@ -61,7 +61,7 @@ def noise_of(rows: pd.DataFrame, no_data: bool) -> str:
 
 
 def public_files(figure: Figure) -> dict[str, str]:
-    """The sha256 of the published files that a figure rests on, by name; of private ones nothing."""
+    """Return the sha256 of the published files that a figure rests on, by name; of private ones nothing."""
     from workbench.trials.inputs import located
 
     hashes: dict[str, str] = {}
@@ -201,7 +201,7 @@ def save(
     Parameters
     ----------
     fig : Figure or None
-        The drawing; None where the result is a table.
+        The drawing, or None where the result is a table.
     rows : DataFrame
         Rows that are drawn. They need a column `truth_public`, all of it true, because errors against a
         private truth are exact functions of it.
@@ -272,7 +272,7 @@ def save(
 
 
 def refuse_private_truth(rows: pd.DataFrame, description: Description) -> None:
-    """A ValueError for rows that compare with a truth that is not public, or do not say."""
+    """Raise a ValueError for rows that compare with a truth that is not public, or do not say."""
     stem = description.name
     if "truth_public" not in rows:
         if not description.no_data:
@@ -344,7 +344,7 @@ class _Manifest(msgspec.Struct):
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """A manifest that this version reads; a ValueError that says what is wrong with it."""
+    """Return a manifest that this version reads, or raise a ValueError that says what is wrong with it."""
     try:
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         format = msgspec.convert(manifest, _Manifest).format
@@ -385,7 +385,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """The versions that decide a number: ours, Python's, and those of `packages`."""
+    """Return the versions that decide a number: ours, Python's, and those of `packages`."""
     installed = {name: importlib.metadata.version(name) for name in packages}
     workbench = importlib.metadata.version("dp-workbench")
     return {"workbench": workbench, "python": platform.python_version()} | installed
@@ -465,7 +465,9 @@ def _circumstances(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _inputs(figure: Figure, store: Path) -> dict[str, str]:
-    """The states of what the figure rests on outside the project: other people's code, and data files."""
+    """Return the states of what the figure rests on outside the project: other people's code, and data
+    files.
+    """
     from workbench.trials import inputs
 
     inputs.note_sources(inputs.modules_of([figure, *compiled.found]))
@@ -481,7 +483,7 @@ def _inputs(figure: Figure, store: Path) -> dict[str, str]:
 
 
 def _modules() -> list[str]:
-    """The source files of the workbench and of the project that are loaded, by their place in it."""
+    """Return the source files of the workbench and of the project that are loaded, by their place in it."""
     loaded = [
         module.__name__.split(".") + ["__init__"] * hasattr(module, "__path__")
         for name, module in list(sys.modules.items())

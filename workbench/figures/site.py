@@ -51,7 +51,7 @@ _DEAD = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 
 
 def notebook_body(path: Path) -> str:
-    """The cells and outputs of an executed notebook as HTML that runs nothing."""
+    """Return the cells and outputs of an executed notebook as HTML that runs nothing."""
     notebook = load_nbformat().read(path, as_version=4)
     for part in notebook.cells:
         outputs = part.get("outputs", [])
@@ -63,7 +63,7 @@ def notebook_body(path: Path) -> str:
 
 
 def _is_progress(output: NotebookNode) -> bool:
-    """Whether it is a bar that told how far a run was."""
+    """Return whether it is a bar that told how far a run was."""
     data = output.get("data", {})
     return _DEAD[0] in data and bool(_BAR.search("".join(data.get("text/plain", ""))))
 
@@ -431,7 +431,7 @@ def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
 
 
 def _notebook_body(notebook: Path, file: Path) -> str:
-    """A notebook's cells as HTML, which `file` holds while they are the same."""
+    """Return a notebook's cells as HTML, which `file` holds while they are the same."""
     if file.exists() and file.stat().st_mtime >= notebook.stat().st_mtime:
         return file.read_text(encoding="utf-8")
     try:
@@ -443,7 +443,7 @@ def _notebook_body(notebook: Path, file: Path) -> str:
 
 
 def _render(template: str, site: Site, **given: Any) -> str:
-    """A page; those in the folder of pages find the first one above it."""
+    """Return a page; those in the folder of pages find the first one above it."""
     usual = dict(
         pages="",
         front="../report.html",
@@ -493,7 +493,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _papers(entries: list[Entry]) -> list[Paper]:
-    """The papers in the order of their names; the entries of none come last."""
+    """Return the papers in the order of their names; the entries of none come last."""
     by_paper: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: (not entry.paper, entry.paper)):
         by_paper.setdefault(entry.paper, []).append(entry)
@@ -527,7 +527,7 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _kind(line: Line) -> str:
-    """The class of style of a statement."""
+    """Return the class of style of a statement."""
     verdict = line.verdict
     return "hollow" if verdict.mark else _KINDS[verdict.outcome]
 
@@ -539,7 +539,7 @@ def _by_outcome(lines: Iterable[Line]) -> list[Line]:
 
 
 def _by_value(line: Line) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The rows of a table of outcomes: a matrix of two parameters, else one row."""
+    """Return the rows of a table of outcomes: a matrix of two parameters, else one row."""
     tuples = line.swept.startswith("(")
     between = ", " if tuples else " "
     values = {value[1:-1] if tuples else value: kind for value, kind in line.values}
@@ -554,7 +554,7 @@ def _by_value(line: Line) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _ending(outcome: str) -> str:
-    """The class of style of what became of a finding."""
+    """Return the class of style of what became of a finding."""
     kinds = {
         "reproduces for": "depends",
         "reproduces": "holds",

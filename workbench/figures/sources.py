@@ -24,7 +24,7 @@ class _Renderer(mistune.HTMLRenderer):
     first_heading = 3
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
-        """A heading, at the level that the page has room for."""
+        """Return a heading, at the level that the page has room for."""
         level = max(level, self.first_heading)
         return f"<h{level}>{text}</h{level}>\n"
 
@@ -73,7 +73,7 @@ _STYLE = re.compile(r"<(style|script)\b.*?</\1>", re.S)
 
 
 def read_passages(notebook: Path) -> tuple[str, dict[str, str]]:
-    """The notebook's title, and its passages as HTML; nothing of a file that is no notebook.
+    """Return the notebook's title, and its passages as HTML; nothing of a file that is no notebook.
 
     The passages are `about`, `reading`, `differ` and `comparison`, as far as it has them.
     """
@@ -101,7 +101,7 @@ def read_passages(notebook: Path) -> tuple[str, dict[str, str]]:
 
 
 def _table(cell: dict[str, Any]) -> str:
-    """The table that a cell has shown, without a style of its own."""
+    """Return the table that a cell has shown, without a style of its own."""
     shown = [o["data"] for o in cell.get("outputs", ()) if "text/html" in o.get("data", {})]
     return "".join(
         _STYLE.sub("", "".join(data["text/html"])).replace(' border="1"', "") for data in shown
@@ -113,7 +113,7 @@ def _table(cell: dict[str, Any]) -> str:
 
 @cache
 def figure_class(id: str) -> type[Figure] | None:
-    """The class of a figure; None of a notebook without one, or of a project that has it no more."""
+    """Return the class of a figure; None of a notebook without one, or of a project that has it no more."""
     try:
         return find_figure(id)
     except (ValueError, ImportError):
@@ -121,7 +121,7 @@ def figure_class(id: str) -> type[Figure] | None:
 
 
 def text_of(x: Any) -> str:
-    """A value as a table shows it.
+    """Return a value as a table shows it.
 
     >>> text_of((1000000, 0.5)), text_of(True)
     ('1,000,000, 0.5', 'yes')

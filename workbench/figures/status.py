@@ -98,12 +98,15 @@ def grid(cls: type[Figure], settings: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _plain(x: Any) -> Any:
-    """A value as papermill writes it. None becomes "none", because a notebook's None is the profile's own."""
+    """Return a value as papermill writes it.
+
+    None becomes "none", because a notebook's None is the profile's own.
+    """
     return list(x) if isinstance(x, tuple) else "none" if x is None else x
 
 
 def runs_alone(task: Task) -> bool:
-    """Whether a notebook measures times, so that no other may run at the same time."""
+    """Return whether a notebook measures times, so that no other may run at the same time."""
     if task.path is None:
         return False
     cells = read_json(task.path).get("cells", ())
@@ -156,12 +159,12 @@ class NotebookRun:
 
 
 def read_status(folder: Path) -> dict[str, Any]:
-    """The status record of a notebook's folder, empty if there is none."""
+    """Return the status record of a notebook's folder, empty if there is none."""
     return read_json(folder / "status.json")
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """The object in a file, empty if the file is missing or incomplete."""
+    """Return the object in a file, empty if the file is missing or incomplete."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -208,7 +211,7 @@ def locked(folder: Path, stopped: threading.Event) -> Iterator[None]:
 
 
 def describe_failure(e: Exception, partial: Path, timeout: float) -> tuple[str, str]:
-    """The cell in which a run ended and one line of its error."""
+    """Return the cell in which a run ended and one line of its error."""
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError, strip_color
 
@@ -227,7 +230,7 @@ def describe_failure(e: Exception, partial: Path, timeout: float) -> tuple[str, 
 
 
 def _last_started_cell(partial: Path) -> str:
-    """The number and first line of the cell in which a partial notebook ends."""
+    """Return the number and first line of the cell in which a partial notebook ends."""
     try:
         cells = load_nbformat().read(partial, as_version=4).cells
     except (OSError, ValueError):  # missing, or incomplete on a full disk

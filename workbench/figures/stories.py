@@ -65,7 +65,7 @@ def thresholds(epsilon: float, sensitivity: int = 1, bits: int = 31) -> list[int
 
 
 def story(name: str, front: str | None = None) -> str:
-    """A story's page: one file that needs no other.
+    """Return a story's page: one file that needs no other.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def _sparse() -> dict[str, Any]:
 
 
 def _runs(table: Int[np.ndarray, " cells"]) -> list[int]:
-    """The occupied cells, each by its distance from the one before and its count."""
+    """Return the occupied cells, each by its distance from the one before and its count."""
     cells = np.flatnonzero(table)
     return np.stack([np.diff(cells, prepend=-1), table[cells]], axis=1).ravel().tolist()
 
@@ -182,7 +182,7 @@ def homes() -> Records:
 
 
 def improved(epsilon: float, threshold: int) -> ImprovedAdaptiveHistogram | None:
-    """The mechanism of a setting, or None where empty nodes would split without end."""
+    """Return the mechanism of a setting, or None where empty nodes would split without end."""
     mechanism = ImprovedAdaptiveHistogram(DP(epsilon), threshold)
     try:
         mechanism.empty_split_probability(homes().hierarchy, 1)
@@ -226,7 +226,7 @@ _BUDGETS = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 10.0)
 
 @cache
 def visits() -> list[list[int]]:
-    """The places that each simulated person visited, some of them popular."""
+    """Return the places that each simulated person visited, some of them popular."""
     rng = np.random.default_rng(5)
     numbers = np.minimum(rng.geometric(0.72, _USERS) * rng.geometric(0.5, _USERS), _LIMITS[-1])
     popular = 1 / np.arange(3, _ITEMS + 3)
@@ -338,7 +338,7 @@ _TRADE_OFFS = (1, 3, 10, 30, 100, 300, 1000, 3000)  # α, in people
 
 @cache
 def survey() -> Int[np.ndarray, "attributes people"]:
-    """What each simulated person answers: work depends on age, income on work, and so on."""
+    """Return what each simulated person answers: work depends on age, income on work, and so on."""
     rng = np.random.default_rng(8)
 
     def draw(shares: list[Any], given: Any = 0) -> Int[np.ndarray, " people"]:
@@ -358,7 +358,7 @@ def survey() -> Int[np.ndarray, "attributes people"]:
 
 
 def pair_tables() -> dict[tuple[int, int], Int[np.ndarray, "first second"]]:
-    """How many people gave each two answers, for each pair of attributes."""
+    """Return how many people gave each two answers, for each pair of attributes."""
     sizes = [len(values) for values in _ANSWERS.values()]
     people = survey()
     tables = {}

@@ -403,7 +403,7 @@ class MergedCodes:
         return tuple(map(np.add.reduceat, prior, self.starts))
 
     def run_of_code(self, axis: int) -> Int[np.ndarray, " codes"]:
-        """For each code of an attribute, the index of its run of codes that no query distinguishes."""
+        """Return, for each code of an attribute, the index of its run of codes that no query distinguishes."""
         sizes = np.diff(self.starts[axis], append=self.domain.shape[axis])
         return np.repeat(np.arange(len(sizes)), sizes)
 

@@ -86,7 +86,7 @@ def refined(
     rng: np.random.Generator | None,
     discount: Any = None,
 ) -> tuple[list[LevelKeys], list[Receipt]]:
-    """Where nodes stop, and the receipts of their comparisons, one a level.
+    """Return where nodes stop, and the receipts of their comparisons, one a level.
 
     `compare(frontier, level)` says which counts are compared, with which threshold, at which ε.
     """

@@ -324,7 +324,7 @@ class SRA(SampledContributions):
     accepts_zcdp = True
 
     def budgets(self) -> tuple[float, float]:
-        """The ε, or ρ, of the items, and of the edges."""
+        """Return the ε, or ρ, of the items, and of the edges."""
         return item_edge_budgets(amount(self.budget), self.split)
 
     def bounded_data(
@@ -415,7 +415,7 @@ class HPA(SampledContributions):
             raise not_allowed(self, "popularity_share", "need < 1, as counts cost too")
 
     def budgets(self) -> tuple[float, float]:
-        """The ε, or ρ, of the popularity, and of the counts."""
+        """Return the ε, or ρ, of the popularity, and of the counts."""
         if self.score is not None:
             return 0.0, amount(self.budget)
         share = Fraction(self.popularity_share)

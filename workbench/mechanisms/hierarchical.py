@@ -274,14 +274,14 @@ class UnattributedHistogram(Mechanism):
 
 
 def prevalences(counts: Int[np.ndarray, " cells"], largest: int) -> Int[np.ndarray, " largest"]:
-    """How many of the ascending counts are at least 1, 2, …, `largest`."""
+    """Return how many of the ascending counts are at least 1, 2, …, `largest`."""
     return len(counts) - np.searchsorted(counts, np.arange(1, largest + 1))
 
 
 def counts_of_prevalences(
     noisy: Float[np.ndarray, " largest"], cells: int
 ) -> Float[np.ndarray, " cells"]:
-    """The ascending counts of falling integers, up to `cells`, that are fitted to noisy prevalences."""
+    """Return the ascending counts of falling integers, up to `cells`, that are fitted to noisy prevalences."""
     rising = np.clip(np.rint(isotonic(noisy[::-1])), 0, cells)
     ranks = np.arange(cells, 0, -1)  # the i-th largest count is the number of r with φ(r) >= i
     return (len(rising) - np.searchsorted(rising, ranks)).astype(float)

@@ -448,7 +448,7 @@ class GS(contributions.Contributions):
         epsilon: float,
         rng: np.random.Generator | None,
     ) -> _Sample:
-        """One record, drawn for each user on their own: a user moves one count by 1.
+        """Return one record, drawn for each user on their own: a user moves one count by 1.
 
         Where the width is to be suggested, a record stands for as many as a noisy total is times the
         noisy sample's, in [1, M], as the users' records are.
@@ -475,7 +475,7 @@ class GS(contributions.Contributions):
     def _some_users(
         self, data: Interactions, n: int, epsilon: float, rng: np.random.Generator | None
     ) -> _Sample:
-        """All records of users who are in with a chance of at most β each, independently.
+        """Return all records of users who are in with a chance of at most β each, independently.
 
         ε'-DP on such a sample costs no more than ε (Li, Qardaji & Su, ASIACCS 2012, Theorem 1; for
         adding or removing a user).

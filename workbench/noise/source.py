@@ -324,7 +324,7 @@ def uniform_keys(
 
 
 def distinct_ranks(count: int, size: int, words: Words) -> Int[np.ndarray, " count"]:
-    """A uniform sample of `count` different numbers below `size`, sorted."""
+    """Return a uniform sample of `count` different numbers below `size`, sorted."""
     if 2 * count > size:
         return np.delete(np.arange(size), distinct_ranks(size - count, size, words))
     keys = np.empty(0, np.int64)

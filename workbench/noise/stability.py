@@ -405,7 +405,7 @@ def _guess(law: Law, delta: float, bound: Bound) -> int:
 
 
 def first_sufficient(suffices: Callable[[int], bool], guess: int) -> int:
-    """The smallest integer >= 1 that suffices, where all above it do, and some guess is near."""
+    """Return the smallest integer >= 1 that suffices, where all above it do, and some guess is near."""
     low, high = 0, guess
     step = max(1, high >> 10)
     while not suffices(high):

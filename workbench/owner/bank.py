@@ -78,7 +78,7 @@ class SyntheticRows:
         return int(self.table.total)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a record, a column an attribute, of labels.
+        """Return one row per record, a column an attribute, of labels.
 
         Returns
         -------
@@ -110,12 +110,14 @@ class SyntheticRows:
 
 
 def answering(cost: DP | ZCDP, queries: Recipe) -> Any:
-    """The mechanism that answers queries at a cost: with Gaussian noise for a ρ, else with Laplace noise."""
+    """Return the mechanism that answers queries at a cost: with Gaussian noise for a ρ, else with Laplace
+    noise.
+    """
     return (GaussianQueries if isinstance(cost, ZCDP) else LaplaceQueries)(cost, queries)
 
 
 def noise_variance(cost: DP | ZCDP, queries: Recipe, empty: SparseTable | WideTable) -> float:
-    """The variance of the noise that would be drawn, grid included, from a table without records."""
+    """Return the variance of the noise that would be drawn, grid included, from a table without records."""
     return float(answering(cost, queries)(empty).estimate.variances[0])
 
 
@@ -125,7 +127,7 @@ class Price(float):
     why: str
 
     def __new__(cls, epsilon: float, why: str) -> Price:
-        """The ε, and what is said of it."""
+        """Return the ε, and what is said of it."""
         price = super().__new__(cls, epsilon)
         price.why = why
         return price
@@ -135,7 +137,7 @@ LARGE_VARIANCE = 1e280  # of an answer that tells nothing
 
 
 def noise_for_error(variance_left: Callable[[float], float], error: float) -> float:
-    """The largest variance of noise after which the largest error is `error`; ∞ if any will do."""
+    """Return the largest variance of noise after which the largest error is `error`, or ∞ if any will do."""
     from scipy.optimize import brentq
 
     target = min(max(error, 1e-99), 1e99) ** 2
@@ -150,7 +152,7 @@ def noise_for_error(variance_left: Callable[[float], float], error: float) -> fl
 
 
 def variance_after(posterior: Posterior, queries: Linear) -> Callable[[float], float]:
-    """The largest variance among `queries` after a further answer to all of them, by its noise's.
+    """Return the largest variance among `queries` after a further answer to all of them, by its noise's.
 
     A posterior covariance Σ d·u·uᵀ becomes Σ u·uᵀ/(1/d + 1/v), v the variance of the noise. At α = ∞
     what no past query reaches has infinite d, and what is reached keeps its own.
@@ -364,7 +366,7 @@ class Bank:
         Returns
         -------
         Recalled
-            `values` and `errors` in counts, to which it unpacks; inf where the bank cannot tell. `by`
+            `values` and `errors` in counts, to which it unpacks, or inf where the bank cannot tell. `by`
             names the method, and `why` says why, and what the bars are made of.
 
         Raises
@@ -402,7 +404,8 @@ class Bank:
         by: str | None = None,
         rho: float | None = None,
     ) -> Price:
-        """The least further ε, or ρ, for this workload after which kernel PCA errs by no more than `error`.
+        """Return the least further ε, or ρ, for this workload after which kernel PCA errs by no more than
+        `error`.
 
         To within about 1e-6, and what the noise's grid adds. Where `recall` would take another method,
         the price is that of kernel PCA all the same, and `Price.why` says so: it depends on the bank alone.
@@ -421,7 +424,7 @@ class Bank:
         Returns
         -------
         Price
-            A float, which says `why`; 0 if no query errs by more already.
+            A float, which says `why`, or 0 if no query errs by more already.
 
         Raises
         ------
@@ -462,7 +465,7 @@ class Bank:
         return Price(cost, why)
 
     def _price_of_variance(self, queries: Linear) -> tuple[Callable[[float], float], ...]:
-        """What noise of a variance costs, the variance that a price buys, and that of its draws.
+        """Return what noise of a variance costs, the variance that a price buys, and that of its draws.
 
         In ε for Laplace noise, or in ρ for Gaussian noise from a budget of zCDP.
         """
@@ -481,7 +484,7 @@ class Bank:
         return lambda v: sqrt(2 / v) * moved, lambda e: 2 * (moved / e) ** 2, drawn
 
     def _priced(self, alpha: float | None, by: str | None) -> tuple[Posterior, str]:
-        """The posterior that a price is of, and what it has to do with the method of `recall`."""
+        """Return the posterior that a price is of, and what it has to do with the method of `recall`."""
         answers = self.by_question()
         if alpha is not None or not answers:
             return self._posterior(alpha), "at the alpha that was asked for, or the total"
@@ -494,7 +497,7 @@ class Bank:
         return bank.posterior(bank.cautious_alpha), why
 
     def fits(self, answers: list[NoisyAnswers]) -> AnswerBank:
-        """The fits to all answers, made anew only after new ones."""
+        """Return the fits to all answers, made anew only after new ones."""
         if self._fits is None or self._fits[0] != len(answers):
             bank = AnswerBank(_history(answers), self.total, self._prior)
             self._fits = (len(answers), bank)
@@ -598,7 +601,7 @@ class Bank:
         return NoisyAnswers.history(self.by_question())
 
     def by_question(self) -> list[NoisyAnswers]:
-        """The answers to each question. Each is read from the file once."""
+        """Return the answers to each question. Each is read from the file once."""
         with self._file.transaction(write=False) as db:
             answered = f"({ledger.ANSWERED}) WHERE answered AND queries ORDER BY question"
             rows = db.execute(f"SELECT question FROM {answered}")
@@ -620,7 +623,7 @@ class Bank:
             return NoisyAnswers(domain, workload, np.array(values), np.array(variances))
 
     def _posterior(self, alpha: float | None) -> Posterior:
-        """What the bank tells at α; its decomposition is computed anew only after new answers."""
+        """Return what the bank tells at α; its decomposition is computed anew only after new answers."""
         if alpha is None:
             alpha = self.total or inf
         answers = self.by_question()
@@ -639,14 +642,14 @@ class Bank:
 
 
 def empty_table(domain: Domain, bound: Bound) -> SparseTable | WideTable:
-    """A table of a domain without any record."""
+    """Return a table of a domain without any record."""
     if domain.is_wide:
         return WideTable.from_codes(domain, np.zeros((0, len(domain.shape)), np.int64), bound)
     return SparseTable.from_keys(domain, [], [], bound)
 
 
 def _history(answers: list[NoisyAnswers]) -> NoisyAnswers:
-    """All answers; of more than a matrix holds, those to the same query as one."""
+    """Return all answers; of more than a matrix holds, those to the same query as one."""
     history = NoisyAnswers.history(answers)
     return history if len(history) <= AnswerBank.most_answers else history.without_repeats()
 
@@ -659,7 +662,7 @@ def _no_eigenqueries(domain: Domain, total: float | None, prior: Any) -> Eigenqu
 
 
 def _checked_total(total: Any) -> float | None:
-    """How many tuples there are, as a caller or a file says. Its square has to be a float, too."""
+    """Return how many tuples there are, as a caller or a file says. Its square has to be a float, too."""
     if total is None:
         return None
     number = cast(float, KernelPCA(1.0, total=total).total)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
-    """Whom a budget protects, as its file holds it."""
+    """Return whom a budget protects, as its file holds it."""
     declared = {"relation": relation}
     for name, text in {"people": people, "unit": unit}.items():
         if not isinstance(text, str) or not text.strip() or not text.isprintable():
@@ -63,7 +63,7 @@ def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
 
 
 def declared_limit(limit: Any) -> dict[str, Any]:
-    """What everything may cost, as the file of a budget holds it."""
+    """Return what everything may cost, as the file of a budget holds it."""
     is_finite = isinstance(limit, DP) and 0 < limit.epsilon < inf and limit.delta < 1
     if not is_finite and not isinstance(limit, ZCDP):
         raise ValueError(
@@ -74,7 +74,7 @@ def declared_limit(limit: Any) -> dict[str, Any]:
 
 
 def _resolved(path: str | Path) -> Path:
-    """The file that is meant, wherever the process goes from here."""
+    """Return the file that is meant, wherever the process goes from here."""
     path = Path(path).resolve()
     if path.is_dir():
         raise ValueError(f"{path} is a folder: need the path of a file")
@@ -136,7 +136,7 @@ class Booking:
             ) from None
 
     def _too_dear(self, receipts: tuple[Receipt, ...]) -> str:
-        """Why it costs more than was booked; "" if it does not."""
+        """Why it costs more than was booked, or "" if it does not."""
         in_rho = isinstance(self.budget.limit, ZCDP)
         if not in_rho and any(isinstance(r.cost, ZCDP) for r in receipts):
             return f"its receipts say {compose(receipts)}, of which a budget of ε pays nothing"
@@ -167,14 +167,14 @@ class Booking:
 
 
 def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
-    """What to say where nothing came of a spend."""
+    """Return what to say where nothing came of a spend."""
     return (
         f"{' and '.join(map(str, costs))} of the budget of {budget} was spent and stays spent"
     )
 
 
 def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
-    """Why what cost this must not leave; "" if it may."""
+    """Why what cost this must not leave, or "" if it may."""
     if not receipts:
         return "it has no receipt"
     for receipt in receipts:
@@ -188,7 +188,7 @@ def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
 
 
 def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]:
-    """What a cost takes from a budget, and δ: of one of zCDP an ε takes the ρ that it implies.
+    """Return what a cost takes from a budget, and δ: of one of zCDP an ε takes the ρ that it implies.
 
     A ValueError for what is never booked: what promises nothing, or zCDP from a budget of ε.
     """
@@ -215,7 +215,7 @@ class Unpaid(ValueError):
 def refuse_unpaid(
     asked: DP | ZCDP, left: tuple[Fraction, Fraction], budget: DP | ZCDP
 ) -> tuple[Fraction, Fraction]:
-    """What is asked takes from the budget, exactly; `Unpaid` if less than that is left."""
+    """Return what is asked takes from the budget, exactly; `Unpaid` if less than that is left."""
     price = exact_price(asked, budget)
     names = ("rho" if isinstance(budget, ZCDP) else "epsilon", "delta")
     for name, wanted, remaining in zip(names, price, left, strict=True):
@@ -465,7 +465,7 @@ class Budget:
         return release
 
     def _of_unit(self, release: Release, unit: str | None) -> Release:
-        """The release, whose bound says whom it is taken to be about."""
+        """Return the release, whose bound says whom it is taken to be about."""
         bound = release.bound
         unit = unit or self.unit
         if not isinstance(bound, Bound) or bound.unit or unit is None:
@@ -490,7 +490,7 @@ class Budget:
         Returns
         -------
         DP or ZCDP
-            What the mechanism costs; None without a mechanism.
+            What the mechanism costs, or None without a mechanism.
 
         Raises
         ------
@@ -621,7 +621,7 @@ class Budget:
             warnings.warn(f"released and paid for; the ledger does not know: {e}", stacklevel=3)
 
     def refuse_other_unit(self, unit: str | None, bound: Any = None) -> None:
-        """A ValueError if the caller or the data's bound names another unit than the budget's.
+        """Raise a ValueError if the caller or the data's bound names another unit than the budget's.
 
         A bound may call the values of a column users, and the caller may say who they are.
         """
@@ -670,7 +670,7 @@ class Budget:
     def _remaining(
         self, db: sqlite3.Connection, number: Callable[[float], Fraction] = Fraction
     ) -> tuple[Fraction, Fraction]:
-        """The rest of ε or ρ, and of δ, with each float read as `number` says."""
+        """Return the rest of ε or ρ, and of δ, with each float read as `number` says."""
         price = number(getattr(self.limit, self.price))
         delta = number(self.limit.delta)
         for spent_price, spent_delta in db.execute(f"SELECT {self.price}, delta FROM ledger"):
@@ -685,7 +685,7 @@ class Budget:
 
 
 def _payable(asked: float, exact: Fraction, on_paper: Fraction) -> float:
-    """What is asked, or the exact rest if decimals, or the rest as it is printed, suffice."""
+    """Return what is asked, or the exact rest if decimals, or the rest as it is printed, suffice."""
     left = round_down(max(exact, Fraction(0)))
     if not 0 < left < asked < inf:
         return asked
@@ -693,10 +693,10 @@ def _payable(asked: float, exact: Fraction, on_paper: Fraction) -> float:
 
 
 def _decimal(x: float) -> Fraction:
-    """The shortest decimal that gives a float."""
+    """Return the shortest decimal that gives a float."""
     return Fraction(repr(float(x)))
 
 
 def _now() -> str:
-    """The time of a spend, as the ledger writes it."""
+    """Return the time of a spend, as the ledger writes it."""
     return datetime.now(UTC).isoformat("T", "seconds")

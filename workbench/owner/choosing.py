@@ -51,7 +51,7 @@ _SHOWN = 4  # tables that a ledger names
 
 
 def asked_in_words(queries: Recipe, domain: Domain) -> str:
-    """What a workload asks, for whoever reads a ledger: tables by their attributes, or how many queries.
+    """Return what a workload asks, for whoever reads a ledger: tables by their attributes, or how many queries.
 
     >>> from workbench import Marginals
     >>> asked_in_words(Marginals(2), Domain(("Gender", "Age"), (2, 6)))
@@ -72,7 +72,7 @@ def asked_in_words(queries: Recipe, domain: Domain) -> str:
 
 
 def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Release:
-    """The workload's answers, by least squares from those to the strategy's queries."""
+    """Return the workload's answers, by least squares from those to the strategy's queries."""
     answers = release.estimate
     queries = linear_queries(workload, answers.domain)
     if strategy.line is not None and len(answers) > answers.domain.shape[strategy.line]:
@@ -84,12 +84,12 @@ def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Rel
 
 
 def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strategy:
-    """The better set of questions, for Gaussian noise if a ρ is spent, else for Laplace's."""
+    """Return the better set of questions, for Gaussian noise if a ρ is spent, else for Laplace's."""
     return optimised_strategy(workload, domain, L1 if rho is None else L2)
 
 
 def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
-    """How to share a budget among questions so that their squared errors add up to the least.
+    """Return how to share a budget among questions so that their squared errors add up to the least.
 
     An error falls as c/ε² or as c/ρ, so that shares are as ∛c or as √c.
     """
@@ -121,7 +121,7 @@ def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) 
 
 
 def place_of(session: Session) -> tuple[Domain, Any]:
-    """The domain and a table without records: of the bank, or of the table that will be asked."""
+    """Return the domain and a table without records: of the bank, or of the table that will be asked."""
     if session.bank.domain is not None:
         return session.bank.domain, session.bank.empty_table
     if session.table is None:
@@ -146,7 +146,7 @@ def chosen_by_data(
     price: DP | ZCDP,
     rounds: int | None = None,
 ) -> list[NamedMarginals]:
-    """The marginals that the table chooses, in the order of the rounds; the price is booked first."""
+    """Return the marginals that the table chooses, in the order of the rounds; the price is booked first."""
     table = session.table
     if table is None:
         raise ValueError(
@@ -191,7 +191,10 @@ def scores_of(
     expected: Sequence[np.ndarray],
     drowned: Sequence[int],
 ) -> Int[np.ndarray, " sets"]:
-    """Of each set, people in wrong cells less the expected noise: private, for the mechanism alone."""
+    """Return, for each set, people in wrong cells minus the expected noise.
+
+    It is private, for the mechanism only.
+    """
     scores = []
     for names, counts, lost in zip(sets, expected, drowned, strict=True):
         scores.append(int(np.abs(_counts(table, names) - counts).sum()) - lost)
@@ -201,7 +204,7 @@ def scores_of(
 def open_sets(
     sets: Sequence[tuple[str, ...]], chosen: Sequence[int]
 ) -> Bool[np.ndarray, " sets"]:
-    """Which sets join attributes that those chosen do not; or are single attributes, not chosen."""
+    """Return which sets join attributes that those chosen do not; or are single attributes, not chosen."""
     group: dict[str, str] = {name: name for names in sets for name in names}
     for i in chosen:
         joined = {group[name] for name in sets[i]}
@@ -214,7 +217,7 @@ def open_sets(
 
 
 def candidate_sets(questions: Iterable[Recipe], domain: Domain) -> list[tuple[str, ...]]:
-    """The sets of attributes that questions are about, of few enough cells."""
+    """Return the sets of attributes that questions are about, of few enough cells."""
     sets: dict[tuple[str, ...], None] = {}
     for question in questions:
         queries = linear_queries(question, domain)
@@ -251,7 +254,7 @@ def _epsilon_of_a_round(price: DP | ZCDP, rounds: int) -> float:
 
 
 def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP | ZCDP:
-    """The price; from a budget of zCDP the ρ of an ε's rounds, which is the same of any table."""
+    """Return the price; from a budget of zCDP the ρ of an ε's rounds, which is the same of any table."""
     if isinstance(price, DP) and isinstance(session.budget.limit, ZCDP):
         return ZCDP(choice_rho(each) * rounds * (1 + 1e-12))
     return price
@@ -260,7 +263,7 @@ def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP 
 def _counts(
     table: SparseTable | WideTable, names: tuple[str, ...]
 ) -> Int[np.ndarray, " cells"]:
-    """All cells of a marginal, exactly."""
+    """Return all cells of a marginal, exactly."""
     margin = table.project(names)
     counts = np.zeros(margin.domain.size, np.int64)
     counts[margin.keys] = margin.counts
@@ -270,7 +273,7 @@ def _counts(
 def _expected_counts(
     session: Session, sets: Sequence[tuple[str, ...]]
 ) -> list[Int[np.ndarray, " cells"]]:
-    """What the bank would recall, in integers; the prior of an empty bank, or of many cells."""
+    """Return what the bank would recall, in integers; the prior of an empty bank, or of many cells."""
     domain, _ = place_of(session)
     answers = session.bank.by_question()
     bank = session.bank.fits(answers) if answers else None

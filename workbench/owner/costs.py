@@ -16,7 +16,7 @@ from workbench.privacy.enclosures import round_up
 
 
 def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
-    """A ValueError for what no budget of this relation pays for, at no cost: no private data is used.
+    """Raise a ValueError for what no budget of this relation pays for, at no cost: no private data is used.
 
     If data are given, the mechanism is run, up to its first draw, on others of the same kind, domain
     and bound without a record: what it refuses by then is refused before anything is booked. Where the
@@ -49,13 +49,13 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
 
 
 def in_rho_for_less(mechanism: Any, budget: DP | ZCDP) -> bool:
-    """Whether a budget of zCDP may pay less for it than the ρ that its ε implies."""
+    """Return whether a budget of zCDP may pay less for it than the ρ that its ε implies."""
     is_fixed = getattr(mechanism, "fixed_price", False)
     return is_fixed and isinstance(budget, ZCDP) and isinstance(mechanism.budget, DP)
 
 
 def rho_of_receipts(mechanism: Any, data: Any) -> ZCDP:
-    """What its receipts say of any data of this domain and bound: those without a record are released.
+    """Return what its receipts say of any data of this domain and bound: those without a record are released.
 
     From a seed, and thrown away.
     """
@@ -74,7 +74,7 @@ class _Undrawn(Source):
         super().__init__(None)
 
     def measurement(self) -> Source:
-        """Itself."""
+        """Return the source itself."""
         return self
 
     @property
@@ -92,7 +92,7 @@ class _Undrawn(Source):
 
 
 def _without_records(data: Any) -> Any:
-    """The same with no record: each array, whose last axis is over records or cells, is empty."""
+    """Return the same with no record: each array, whose last axis is over records or cells, is empty."""
     arrays = {
         f.name: x[..., :0]
         for f in fields(data)
@@ -102,7 +102,7 @@ def _without_records(data: Any) -> Any:
 
 
 def description(mechanism: Any, spent_from: DP | ZCDP) -> str:
-    """A mechanism as the ledger names it: its own budget is left out if columns hold the same."""
+    """Return a mechanism as the ledger names it: its own budget is left out if columns hold the same."""
     if not isinstance(mechanism.budget, type(spent_from)):
         return repr(mechanism)
     budget = f"budget={mechanism.budget!r}"

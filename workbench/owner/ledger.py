@@ -53,7 +53,7 @@ class Counter:
     id: str
 
     def read(self) -> tuple[int, bytes]:
-        """The number of the latest spend that it has seen, and its checksum."""
+        """Return the number of the latest spend that it has seen, and its checksum."""
         named = _named_session(self.path)
         if named is None:
             raise FileNotFoundError(
@@ -71,7 +71,7 @@ class Counter:
         return named.spent or 0, bytes.fromhex(named.checksum)
 
     def draft(self) -> Draft:
-        """A draft that takes its disk space, for `write`."""
+        """Return a draft that takes its disk space, for `write`."""
         with self._named():
             draft = Draft(self.path)
             try:
@@ -102,7 +102,7 @@ class Counter:
             raise OSError(text) from None
 
     def begin(self) -> None:
-        """Write the first one; a FileExistsError if there is one."""
+        """Write the first one, or raise a FileExistsError if there is one."""
         open(self.path, "xb").close()
         _write(self.path, self._text(0, b""))
 
@@ -121,7 +121,9 @@ def _write(path: Path, text: str) -> None:
 
 
 def new_counter(path: Path, session: Path, id: str) -> Counter:
-    """The counter of a budget that begins; a ValueError if another one spent from this place."""
+    """Return the counter of a budget that begins, or raise a ValueError if another one spent from this
+    place.
+    """
     counter = Counter(path, session, id)
     named = _named_session(path)
     if named is not None and named.spent != 0:
@@ -137,7 +139,7 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
 
 
 def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
-    """The counter of a budget that was begun before; a new one if it is said to be lost, and is gone.
+    """Return the counter of a budget that was begun before; a new one if it is said to be lost, and is gone.
 
     The session's file says where it is, and may be a stranger's: nothing that is there is overwritten.
     """
@@ -149,7 +151,9 @@ def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
 
 
 def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
-    """The counter beside the data, which names the session; a ValueError if another is named there."""
+    """Return the counter beside the data, which names the session, or raise a ValueError if another is
+    named there.
+    """
     if not data.exists():
         raise FileNotFoundError(f"{data}: no such data")
     lock = data.with_name(f"{data.name}.session")
@@ -175,7 +179,7 @@ def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
 
 
 def _named_session(lock: Path) -> _Counted | None:
-    """What a counter says, if there is one."""
+    """Return what a counter says, if there is one."""
     if not lock.exists():
         return None
     try:
@@ -262,7 +266,7 @@ class SessionFile:
     def transaction(
         self, new: bool = False, write: bool = True
     ) -> Iterator[sqlite3.Connection]:
-        """All of it on disk when it ends, or nothing; nobody else writes meanwhile.
+        """Write everything to disk when the block ends, or nothing. Nobody else writes meanwhile.
 
         A connection each time: forks and threads share none. A rollback journal: a write-ahead log
         would hold spends in a second file. EXTRA: a journal that came back after a power cut would undo
@@ -295,7 +299,7 @@ class SessionFile:
                 db.close()  # what is not committed is rolled back
 
     def settle(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
-        """What the file belongs to, which `stated` must agree with; if it is new, it is written."""
+        """Return what the file belongs to, which `stated` must agree with; if it is new, it is written."""
         if not is_begun(db):
             _create(db, stated)
         texts = _about(db, self.path)
@@ -334,7 +338,7 @@ class SessionFile:
 
     @contextmanager
     def spending(self, what: str) -> Iterator[sqlite3.Connection]:
-        """A transaction that spends, after which the counters say how far the ledger is.
+        """Run a transaction that spends, after which the counters hold the state of the ledger.
 
         The counters take their disk space first, so that a full disk refuses the spend. They are written
         after the spend is on disk: a counter ahead of its ledger would refuse a sound file. Of two
@@ -361,7 +365,7 @@ class SessionFile:
                 raise OSError(f"{e}. {what}") from None
 
     def _check_same(self, db: sqlite3.Connection) -> None:
-        """A ValueError if the file at the path is another one by now, an older copy, or damaged."""
+        """Raise a ValueError if the file at the path is another one by now, an older copy, or damaged."""
         stored = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
         if stored != (json.dumps(self.id),):
             raise ValueError(f"{self.path}: another session has taken this one's place")
@@ -375,14 +379,14 @@ class SessionFile:
 
 
 def budget_record(budget: DP | ZCDP) -> list[float] | dict[str, float]:
-    """A budget as a file holds it: ε and δ in a list, ρ and δ by name."""
+    """Return a budget as a file holds it: ε and δ in a list, ρ and δ by name."""
     if isinstance(budget, ZCDP):
         return {"rho": float(budget.rho), "delta": float(budget.delta)}
     return [float(budget.epsilon), float(budget.delta)]
 
 
 def budget_of(record: Any) -> DP | ZCDP:
-    """The budget of a record; a ValueError for one that promises nothing."""
+    """Return the budget of a record, or raise a ValueError for one that promises nothing."""
     if isinstance(record, dict):
         return ZCDP(**record)
     budget = DP(*record)
@@ -392,13 +396,13 @@ def budget_of(record: Any) -> DP | ZCDP:
 
 
 def price_of(record: Any) -> str:
-    """What a budget of this record counts: "rho" or "epsilon"."""
+    """Return what a budget of this record counts: "rho" or "epsilon"."""
     return "rho" if isinstance(record, dict) else "epsilon"
 
 
 @contextmanager
 def refused_if_strange(path: Path) -> Iterator[None]:
-    """A ValueError where what is in the file is not what a session of ours would hold."""
+    """Raise a ValueError where what is in the file is not what a session of ours would hold."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as e:
@@ -408,18 +412,18 @@ def refused_if_strange(path: Path) -> Iterator[None]:
 
 
 def is_begun(db: sqlite3.Connection) -> bool:
-    """Whether a session is in the file."""
+    """Return whether a session is in the file."""
     return bool(db.execute("PRAGMA application_id").fetchone()[0])
 
 
 def _columns(db: sqlite3.Connection) -> tuple[str, ...]:
-    """What a row of the ledger holds, in the order of its checksum."""
+    """Return what a row of the ledger holds, in the order of its checksum."""
     names = {row[1] for row in db.execute("PRAGMA table_info(ledger)")}
     return (*_COLUMNS, "rho" if "rho" in names else "epsilon", "delta")
 
 
 def latest_spend(db: sqlite3.Connection) -> tuple[int, bytes]:
-    """The number of the ledger's last row, and its checksum."""
+    """Return the number of the ledger's last row, and its checksum."""
     select = "SELECT question, checksum FROM ledger ORDER BY question DESC LIMIT 1"
     return db.execute(select).fetchone() or _NOTHING
 
@@ -446,7 +450,9 @@ def seal(db: sqlite3.Connection, question: int, answers: Sequence[Sequence[Any]]
 
 
 def read_sealed(db: sqlite3.Connection, path: Path, question: int) -> list[tuple[Any, ...]]:
-    """The query, variance and value of each answer to a question; a ValueError if one was changed."""
+    """Return the query, variance and value of each answer to a question, or raise a ValueError if one was
+    changed.
+    """
     select = "SELECT query, variance, value FROM bank WHERE question = ? ORDER BY place"
     answers = db.execute(select, (question,)).fetchall()
     select = "SELECT seal FROM ledger WHERE question = ?"
@@ -470,13 +476,13 @@ def _checksum(before: bytes, values: Any) -> bytes:
 
 
 def _root(db: sqlite3.Connection) -> bytes:
-    """What the first row continues: nothing of another session does."""
+    """Return what the first row continues: nothing of another session does."""
     (text,) = db.execute("SELECT value FROM about WHERE name = 'id'").fetchone()
     return _checksum(b"", json.loads(text))
 
 
 def _checksums(db: sqlite3.Connection, path: Path, id: str) -> dict[int, bytes]:
-    """The checksum of each row by its number; a ValueError if one was changed."""
+    """Return the checksum of each row by its number, or raise a ValueError if one was changed."""
     checksums = dict([_NOTHING])
     before = _checksum(b"", id)
     select = f"SELECT {', '.join(_columns(db))}, checksum FROM ledger ORDER BY question"
@@ -490,7 +496,7 @@ def _checksums(db: sqlite3.Connection, path: Path, id: str) -> dict[int, bytes]:
 
 
 def _create(db: sqlite3.Connection, stated: dict[str, Any]) -> None:
-    """The tables of a new session, whose ledger holds ε or ρ as its budget does."""
+    """Create the tables of a new session, whose ledger holds ε or ρ as its budget does."""
     ledger = _LEDGER.replace("PRICE", price_of(stated["budget"]))
     for statement in (_TABLES + ledger).split(";\n"):
         db.execute(statement)
@@ -501,14 +507,14 @@ def _create(db: sqlite3.Connection, stated: dict[str, Any]) -> None:
 
 
 def _write_about(db: sqlite3.Connection, about: dict[str, Any]) -> None:
-    """What the file belongs to, and a checksum of it."""
+    """Write what the file belongs to, with a checksum."""
     texts = {name: json.dumps(value) for name, value in about.items()}
     texts["checksum"] = _checksum(b"", sorted(texts.items())).hex()
     db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", texts.items())
 
 
 def _about(db: sqlite3.Connection, path: Path) -> dict[str, str]:
-    """What the file belongs to, as text; a ValueError if it was changed."""
+    """Return what the file belongs to, as text, or raise a ValueError if it was changed."""
     damage = db.execute("PRAGMA quick_check(1)").fetchone()[0]
     texts = dict(db.execute("SELECT name, value FROM about"))
     checksum = texts.pop("checksum", None)
@@ -520,21 +526,21 @@ def _about(db: sqlite3.Connection, path: Path) -> dict[str, str]:
 
 
 def _agree(name: str, stored: Any, stated: Any) -> bool:
-    """Whether what was stated is what a file says; as text, since the order of attributes counts."""
+    """Return whether what was stated is what a file says; as text, since the order of attributes counts."""
     if name == "unit" and stored and stated:
         return same_unit(stored, stated)
     return json.dumps(stored) == json.dumps(stated)
 
 
 def _in_words(name: str, value: Any) -> str:
-    """What a file belongs to, for whoever stated something else."""
+    """Return what a file belongs to, for whoever stated something else."""
     if name == "budget":
         return f"the budget {budget_of(value)}"
     return f"{name} {json.dumps(value, ensure_ascii=False)[:80]}"
 
 
 def _is_of_format_1(db: sqlite3.Connection) -> bool:
-    """Whether the file was written before budgets had a δ, and ledgers checksums."""
+    """Return whether the file was written before budgets had a δ, and ledgers checksums."""
     if not is_begun(db):
         return False
     return db.execute("SELECT value FROM about WHERE name = 'format'").fetchone() == ("1",)
@@ -569,7 +575,9 @@ def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
 
 
 def same_unit(one: str, other: str) -> bool:
-    """Whether two texts name one unit: "a user", "User" and "each user" do, "user (years)" is another."""
+    """Return whether two texts name one unit: "a user", "User" and "each user" do, "user (years)" is
+    another.
+    """
     return _unit_words(one) == _unit_words(other)
 
 
@@ -579,7 +587,7 @@ def _unit_words(text: str) -> list[str]:
 
 
 def _check_kind(db: sqlite3.Connection, path: Path, new: bool) -> None:
-    """A ValueError unless the file is a session's, or empty and to become one."""
+    """Raise a ValueError unless the file is a session's, or empty and to become one."""
     kind = db.execute("PRAGMA application_id").fetchone()[0]
     if kind == _APPLICATION_ID:
         _refuse_computed(db, path)
@@ -589,7 +597,7 @@ def _check_kind(db: sqlite3.Connection, path: Path, new: bool) -> None:
 
 
 def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
-    """A ValueError for views, triggers and columns that would compute something, perhaps without end."""
+    """Raise a ValueError for views, triggers and columns that would compute something, perhaps without end."""
     select = (
         "SELECT type, name, sql FROM sqlite_master WHERE type IN ('view', 'trigger', 'table')"
     )
@@ -605,7 +613,7 @@ def _refuse_computed(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _refusal(path: Path, e: sqlite3.Error) -> Exception:
-    """One of three: held by others, not writable, not a session's."""
+    """Return one of three: held by others, not writable, not a session's."""
     name = getattr(e, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return TimeoutError(f"{path}: another process holds it; nothing was asked")

@@ -292,7 +292,7 @@ class Session:
 
 
 def _one_of(epsilon: DP | ZCDP | float | None, rho: float | None, need: str) -> DP | ZCDP:
-    """The price that one of two arguments states. A ValueError with `need` unless exactly one does."""
+    """Return the price that one of two arguments states. A ValueError with `need` unless exactly one does."""
     if epsilon is not None and rho is None:
         return epsilon if isinstance(epsilon, DP | ZCDP) else DP(epsilon)
     if epsilon is None and rho is not None:

@@ -226,7 +226,7 @@ class ZCDP:
         return cls(rho)
 
     def at(self, delta: float) -> DP:
-        """The (ε, δ)-differential privacy that it implies: proven, and rounded up.
+        """Return the (ε, δ)-differential privacy that it implies: proven, and rounded up.
 
         Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). Every order
         α > 1 gives an ε that holds; the best one is looked for in floating point, and its ε is computed

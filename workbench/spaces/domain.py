@@ -293,7 +293,7 @@ class Domain:
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
     def axis(self, attribute: str) -> int:
-        """The column number of an attribute."""
+        """Return the column number of an attribute."""
         if attribute not in self.attributes:
             raise ValueError(f"attribute {shown(attribute)} is not in {shown(self.attributes)}")
         return self.attributes.index(attribute)

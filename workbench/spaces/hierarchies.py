@@ -148,11 +148,11 @@ class Digits:
         return int(level >= self.first_word_levels)
 
     def root(self) -> Keys:
-        """The node that holds everything."""
+        """Return the node that holds everything."""
         return np.zeros((self.word_count, 1), np.uint64)
 
     def child(self, level: int, nodes: Keys, digits: Int[np.ndarray, " n"]) -> Keys:
-        """The children with these digits."""
+        """Return the children with these digits."""
         children = nodes.copy()
         width = np.uint64(self.widths[level])
         children[self.word_of_level(level)] += digits.astype(np.uint64) * width
@@ -165,7 +165,7 @@ class Digits:
         return place if first else place % np.uint64(self.radices[level])
 
     def highest_keys(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> Keys:
-        """The highest key of each node."""
+        """Return the highest key of each node."""
         return nodes + self._last[:, levels]
 
     def contains(self, keys: Keys) -> bool:
@@ -218,7 +218,7 @@ class Hierarchy(Protocol):
             """How its keys are made."""
 
         def __getattr__(self, name: str) -> Any:
-            """What only some have: boxes of attributes, beginnings of texts."""
+            """Return what only some hierarchies have: boxes of attributes, or beginnings of texts."""
             raise AttributeError(name)
 
     def __post_init__(self) -> None:
@@ -274,7 +274,7 @@ class Boxed(Hierarchy):
     """A hierarchy whose nodes are boxes of cells: it has `node_boxes` and `boxes_to_frame`."""
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """The boxes of the nodes."""
+        """Return the boxes of the nodes."""
         low, high = self.node_boxes(levels, nodes)
         frame: pd.DataFrame = self.boxes_to_frame(low.T, high.T)
         return frame

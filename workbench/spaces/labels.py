@@ -212,7 +212,7 @@ class Unlisted(Rule):
         )
 
     def texts(self, values: pl.Series) -> pl.Series:
-        """The canonical text of each value. Null where it is missing, and has no label for that."""
+        """Return the canonical text of each value. Null where it is missing, and has no label for that."""
         missing = values.is_null()
         if values.dtype.is_float():
             missing |= values.is_nan().fill_null(True)

@@ -110,7 +110,7 @@ class Prefixes(Hierarchy):
         return nodes
 
     def texts(self, nodes: Keys) -> list[str]:
-        """The strings, or prefixes, of nodes."""
+        """Return the strings, or prefixes, of nodes."""
         out = np.zeros((nodes.shape[1], self.depth), np.uint32)
         symbols = np.array([0, *map(ord, self.alphabet)], np.uint32)
         for level in range(self.depth):
@@ -118,7 +118,7 @@ class Prefixes(Hierarchy):
         return out.view(f"U{self.depth}").ravel().tolist()
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """The strings, and whether they are `complete` or the beginnings of others."""
+        """Return the strings, and whether they are `complete` or the beginnings of others."""
         texts = self.texts(nodes)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         complete = (lengths < levels) | (levels == self.depth)

@@ -110,7 +110,7 @@ class Quadtree(Boxed):
         return keys[:, :inside], why
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
-        """The lowest cell of each node along every dimension, in cells of the finest level."""
+        """Return the lowest cell of each node along every dimension, in cells of the finest level."""
         corners = np.zeros((self.dims, nodes.shape[1]), np.uint64)
         places = np.arange(self.dims, dtype=np.uint64)[::-1, None]  # of a dimension's bit
         for level, width in enumerate(self.digits.widths):
@@ -127,7 +127,7 @@ class Quadtree(Boxed):
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The first finest cell of each node along every dimension, and the one after the last."""
+        """Return the first finest cell of each node along every dimension, and the one after the last."""
         low = self.corners(nodes)
         return low, low + 2 ** (self.depth - levels.astype(np.int64))
 

@@ -24,7 +24,7 @@ OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may be written ot
 
 
 def canonical(x: Any) -> str:
-    """The text by which a value is compared with labels, the same for every way to write it.
+    """Return the text by which a value is compared with labels, the same for every way to write it.
 
     Letters are in Unicode's composed form (NFC). A text is a number if it is a decimal without a plus sign
     or leading zeros, whose exponent, if it has one, is signed. So 3, 3.0, "3" and "3.00" are one label, and
@@ -41,7 +41,7 @@ def canonical(x: Any) -> str:
 
 
 def as_texts(values: pl.Series) -> pl.Series:
-    """Each value as text: a float that is an integer as the integer, 12.0 as "12"."""
+    """Return each value as text: a float that is an integer as the integer, 12.0 as "12"."""
     if not values.dtype.is_float():
         return values.cast(pl.String)
     different = values.unique()
@@ -142,7 +142,7 @@ def places_in_range(values: pl.Series, labels: range) -> pl.Series:
 
 
 def only(values: pl.Series, kept: pl.Series) -> pl.Series:
-    """The values that are kept. Others are null."""
+    """Return the values that are kept. Others are null."""
     return values if kept.all(ignore_nulls=False) else values.set(~kept.fill_null(False), None)
 
 
@@ -170,17 +170,17 @@ _SHOWN = 60  # characters of a list of labels in an error
 
 
 def is_text(x: Any) -> str | None:
-    """A check for `parameter`."""
+    """Return a check for `parameter`."""
     return None if isinstance(x, str) and x else "need text"
 
 
 def is_list(x: Any) -> str | None:
-    """A check for `parameter`: the owner checks what is in the list."""
+    """Return a check for `parameter`: the owner checks what is in the list."""
     return None if isinstance(x, list | tuple | range) and len(x) else "need a list"
 
 
 def are_texts(x: Any) -> str | None:
-    """A check for `parameter`."""
+    """Return a check for `parameter`."""
     good = isinstance(x, list | tuple) and all(type(text) in (str, int) for text in x)
     return None if good else "need a list of texts, or integers"
 
@@ -284,7 +284,7 @@ class Rule:
 
 
 def some(labels: Sequence[Any]) -> str:
-    """The first labels of a list, for an error."""
+    """Return the first labels of a list, for an error."""
     text = plain(", ".join(str(label)[:_SHOWN] for label in labels[:_SHOWN]))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
@@ -331,7 +331,7 @@ class Refusal:
     def of(
         cls, column: str, need: str, values: pl.Series, refused: Bool[np.ndarray, " rows"]
     ) -> Iterator[Refusal]:
-        """The refusal of some rows, if there are any."""
+        """Yield the refusal of some rows, if there are any."""
         rows = np.flatnonzero(refused)
         if len(rows):
             values = values.gather(rows)

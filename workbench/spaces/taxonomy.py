@@ -149,7 +149,7 @@ class Taxonomy(Hierarchy):
         return _Leaves(keys, codes, children)
 
     def _first_leaves(self, nodes: Keys) -> Int[np.ndarray, " n"]:
-        """The first leaf of each node."""
+        """Return the first leaf of each node."""
         keys = self._leaves.keys
         return np.minimum(search_unsorted(keys, nodes), keys.shape[1] - 1)
 
@@ -171,7 +171,7 @@ class Taxonomy(Hierarchy):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """A leaf below each node, any with the same chance."""
+        """Return a leaf below each node, any with the same chance."""
         if not len(levels):
             return nodes
         leaves = self._leaves.keys
@@ -180,7 +180,7 @@ class Taxonomy(Hierarchy):
         return leaves[:, rng.integers(first, last)]
 
     def frame(self, levels: Int[np.ndarray, " n"], nodes: Keys) -> pd.DataFrame:
-        """The codes, and whether they are `complete`: leaves. The root is called "all"."""
+        """Return the codes, and whether they are `complete`: leaves. The root is called "all"."""
         at = levels, self._first_leaves(nodes)
         complete = self._leaves.children[at] == 0
         return pd.DataFrame({self.attribute: self._leaves.codes[at], "complete": complete})
@@ -268,13 +268,13 @@ class Attributes(Boxed):
         return keys[None], np.asarray(~inside, np.uint8)
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "attributes n"]:
-        """The codes of keys."""
+        """Return the codes of keys."""
         return self.domain.codes(nodes[0].astype(np.int64)).T
 
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The first code of each node for every attribute, and the one after the last."""
+        """Return the first code of each node for every attribute, and the one after the last."""
         low = self.corners(nodes)
         free = np.asarray(levels)[None] <= np.arange(len(self.shape))[:, None]
         return low, np.where(free, np.array(self.shape)[:, None], low + 1)
@@ -295,7 +295,7 @@ _BY_NAME: dict[str, Any] = {cls.__name__: cls for cls in (Quadtree, Prefixes, Ta
 
 
 def to_dict(tree: Hierarchy) -> dict[str, Any]:
-    """Its class, as `kind`, and its fields."""
+    """Return its class, as `kind`, and its fields."""
     if isinstance(tree, Attributes):
         return {"kind": "Attributes", "domain": tree.domain.to_dict()}
     some: Any = tree  # each kind is a dataclass

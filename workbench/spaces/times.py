@@ -127,7 +127,7 @@ class TimePart(Rule):
         return tuple(moments.dt.strftime(written)), first
 
     def _numbers(self, clock: pl.Series) -> pl.Series:
-        """The hour, day and so on of a time. Months and days are numbered across all years."""
+        """Return the hour, day and so on of a time. Months and days are numbered across all years."""
         match self.time:
             case "year-month":
                 return clock.dt.year().cast(pl.Int64) * 12 + clock.dt.month()
@@ -136,7 +136,7 @@ class TimePart(Rule):
         return getattr(clock.dt, self.time)().cast(pl.Int64)
 
     def _refuse_wrong_format(self, written: str) -> None:
-        """A ValueError unless a time that is written so is read as the same."""
+        """Raise a ValueError unless a time that is written so is read as the same."""
         if re.sub("|".join([*_DIRECTIVES.split(), "%%", "[^%]"]), "", written):
             raise not_allowed(self, "format", f"need directives out of {_DIRECTIVES}")
         if "%z" in written and not self.zone and not self.date_only:
@@ -171,7 +171,7 @@ class TimePart(Rule):
         return only(parts, parts.is_between(0, len(labels) - 1))
 
     def _clock(self, values: pl.Series) -> pl.Series:
-        """Dates or times on the clock that counts; null where there is none."""
+        """Dates or times on the clock that counts; null if there is none."""
         kind = values.dtype
         if kind == pl.Null:
             return values.cast(pl.Datetime("us"))
@@ -193,7 +193,7 @@ class TimePart(Rule):
         return self._formatted(values, self.format)
 
     def _in_zone(self, times: pl.Series) -> pl.Series:
-        """The clock of `zone`, where it is stated; of dates as midnight UTC that of UTC."""
+        """Return the clock of `zone`, where it is stated; of dates as midnight UTC that of UTC."""
         if self.date_only:
             if times.dtype.time_zone is not None:
                 times = times.dt.convert_time_zone("UTC").dt.replace_time_zone(None)

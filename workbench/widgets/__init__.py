@@ -93,7 +93,7 @@ def figure(figure: str | Figure, /, **values: Any) -> Panel:
 
 
 def figures() -> Panel:
-    """The figures of all papers, one at a time: choose one, and its picture and controls appear."""
+    """Return the figures of all papers, one at a time: choose one, and its picture and controls appear."""
     from workbench.figures import results_folder
     from workbench.widgets.figure_subject import FigureSubject
     from workbench.widgets.panels import Panel
@@ -166,7 +166,7 @@ def is_panel(name: str) -> bool:
 
 
 def from_settings(name: str, words: Sequence[str]) -> Panel:
-    """The panel of a mechanism by its name, at settings as they are typed.
+    """Return the panel of a mechanism by its name, at settings as they are typed.
 
     Parameters
     ----------

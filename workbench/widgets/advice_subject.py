@@ -45,7 +45,7 @@ class AdviceSubject(Subject):
         )
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """The budget of a release, its size, and what is believed about the table."""
+        """Return the budget of a release, its size, and what is believed about the table."""
         m = self.domain.size
         sizes = decades(1, min(m, 10**7), whole=True)
         size = max(s for s in sizes if s <= max(1, m // 10))
@@ -90,7 +90,7 @@ class AdviceSubject(Subject):
         return [Panel("Error of ranges where people are", {"panel": "errors"}, "query_size")]
 
     def advice(self, values: Values, seconds: float | None = None) -> Advice:
-        """The advice of `advise`."""
+        """Return the advice of `advise`."""
         how = self._arguments(values)
         return advise(self._beliefs(values), **how, seconds=seconds or SECONDS)
 
@@ -113,14 +113,14 @@ class AdviceSubject(Subject):
         return {name: values[name] for name in names} | dict(task="ranges", queries=self._sizes)
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
-        """The lines that give the same advice."""
+        """Return the lines that give the same advice."""
         text = ", ".join(f"{name}={x!r}" for name, x in self._arguments(values).items())
         model = ", ".join(repr(values[name]) for name in MODEL)
         beliefs = f"Beliefs.of_counts({self.domain!r}, {model}, bound={self.bound!r})"
         return f"from workbench import *\nadvise({beliefs}, {text})"
 
     def more_commands(self, values: Values) -> list[str]:
-        """The command of the same advice."""
+        """Return the command of the same advice."""
         words = []
         for name, x in {**self._arguments(values), **{m: values[m] for m in MODEL}}.items():
             text = x if isinstance(x, str) else numbers_text(x if isinstance(x, tuple) else [x])
@@ -130,7 +130,7 @@ class AdviceSubject(Subject):
 
 
 def _row_text(row: Row) -> str:
-    """How much a mechanism releases, and what of it is pure noise."""
+    """Return how much a mechanism releases, and what of it is pure noise."""
     text = f"{row.name} releases {number(round(row.cells))} cells"
     if isfinite(row.noise_cells):
         text += f", {number(round(row.noise_cells))} of them pure noise"
@@ -138,7 +138,7 @@ def _row_text(row: Row) -> str:
 
 
 def advice_subject(data: Any, bound: Bound | None = None) -> AdviceSubject:
-    """The subject of a table, a dataset of one, or a domain: nothing else of it is read."""
+    """Return the subject of a table, a dataset of one, or a domain: nothing else of it is read."""
     domain = data if isinstance(data, Domain) else getattr(data, "domain", None)
     if not isinstance(domain, Domain) or isinstance(data, Interactions):
         raise ValueError(

@@ -122,7 +122,7 @@ class BankPanel(anywidget.AnyWidget):
 
 
 def synthetic_session() -> Session:
-    """A session of synthetic people, of whom little was asked; half its budget is left."""
+    """Return a session of synthetic people, of whom little was asked; half its budget is left."""
     attributes = ("Gender", "Education", "Marital", "Workclass")
     people = Projected(IPUMSTwin(_PEOPLE), attributes)
     path = process_folder() / "synthetic-people.sqlite"
@@ -175,7 +175,7 @@ class BankPage:
         return f"http://127.0.0.1:{self.server.server_port}/{self.token}/"
 
     def html(self, fields: Fields) -> str:
-        """The page with what the bank says of the question of a form.
+        """Return the page with what the bank says of the question of a form.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """The page, below its address alone."""
+        """Answer with the page, under its own address only."""
         path, _, query = self.path.partition("?")
         ours = f"/{self.server.page.token}/"
         if not secrets.compare_digest(path.encode(), ours.encode()):

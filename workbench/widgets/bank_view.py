@@ -73,7 +73,7 @@ class BankView:
         self._frame = ("", "", "", "")  # what was last read, for a file that is locked
 
     def body(self, fields: Fields, answer: str) -> str:
-        """The page without its head: whose data, the form, the answer, the map, what was bought."""
+        """Return the page without its head: whose data, the form, the answer, the map, what was bought."""
         try:
             self._frame = (self.summary(), self.form(fields), self.map(), self.contents())
         except (ValueError, OSError) as e:
@@ -81,7 +81,7 @@ class BankView:
         return html("body", *self._frame, answer)
 
     def form(self, fields: Fields) -> str:
-        """A list of labels for each attribute, and the error that would do."""
+        """Return a list of labels for each attribute, and the error that would do."""
         self._bought()
         domain = self.session.bank.domain
         if domain is None:
@@ -96,7 +96,7 @@ class BankView:
         return html("form", parts, _first(fields, "error")[:40])
 
     def question(self, fields: Fields) -> str:
-        """The question that a form asks, as `typed_question` reads it; empty if nothing is chosen."""
+        """Return the question that a form asks, as `typed_question` reads it; empty if nothing is chosen."""
         domain = self.session.bank.domain
         by = []
         conditions = []
@@ -112,7 +112,7 @@ class BankView:
         return " & ".join([*by, *conditions])
 
     def ask(self, fields: Fields, offer: bool = True) -> Answered:
-        """What the bank says of the question of a form, and, if it may `offer`, at which prices."""
+        """Return what the bank says of the question of a form, and, if it may `offer`, at which prices."""
         text = self.question(fields)
         if not text:
             return refused("Choose a value, or each value, of at least one attribute.")
@@ -138,7 +138,7 @@ class BankView:
         return html("summary", facts)
 
     def contents(self) -> str:
-        """What was asked, when, and what it cost."""
+        """Return what was asked, when, and what it cost."""
         ledger = self.session.budget.ledger
         bought = self._bought()
         price = "rho" if "rho" in ledger else "epsilon"
@@ -164,7 +164,7 @@ class BankView:
         return html("table", "What was bought, and for what", columns, rows, (1, 2, 3))
 
     def map(self) -> str:
-        """How far off each pair of attributes is expected to be; each pair is a link to its question."""
+        """Return how far off each pair of attributes is expected to be; each pair is a link to its question."""
         with self._lock:
             bought = self._bought()
             size = 0 if bought is None else len(bought)
@@ -198,7 +198,7 @@ class BankView:
     def answer(
         self, text: str, error: str = "", errors_per_bar: int = 1, offer: bool = True
     ) -> Answered:
-        """What the bank says of a question, and what a better answer would cost.
+        """Return what the bank says of a question, and what a better answer would cost.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class BankView:
         return Answered(table + note + costs, question, prices)
 
     def _truncation(self) -> str:
-        """What counts are about if the owner truncated units, which the bank does not say."""
+        """Return what counts are about if the owner truncated units, which the bank does not say."""
         bound = self.session.bank.bound
         if bound is None:
             return ""
@@ -250,7 +250,7 @@ class BankView:
     def _costs(
         self, queries: Selections, errors: np.ndarray, error: float | None, offer: bool
     ) -> tuple[str, dict[float, Price]]:
-        """What answers of less error would cost: of the one that was asked for, or of some shares."""
+        """Return what answers of less error would cost: of the one that was asked for, or of some shares."""
         largest = float(np.max(errors))
         wanted = [error] if error is not None else [largest * share for share in _SHARES]
         rows = []
@@ -279,7 +279,7 @@ class BankView:
         return html("table", "A better answer", columns, rows), prices
 
     def _bought(self) -> NoisyAnswers | None:
-        """All answers that were paid for, also by others just now; None if there are none."""
+        """Return all answers that were paid for, also by others just now, or None if there are none."""
         with self._lock:
             try:
                 return self.session.bank.answers
@@ -289,7 +289,7 @@ class BankView:
                 return None
 
     def without_paths(self, e: Exception) -> str:
-        """What may be shown of an error to whom the file is no business."""
+        """Return what may be shown of an error to whom the file is no business."""
         if isinstance(e, TimeoutError):
             return _LOCKED
         path = self.session.budget.path
@@ -299,7 +299,7 @@ class BankView:
 
 
 def _number(text: str) -> float | None:
-    """An error as it is typed; None for nothing, and a ValueError for what is no number > 0."""
+    """Return an error as it is typed, or None for nothing, and a ValueError for what is no number > 0."""
     if not text.strip():
         return None
     try:
@@ -312,7 +312,7 @@ def _number(text: str) -> float | None:
 
 
 def _attributes_asked(workload: Any, domain: Domain) -> str:
-    """The sets of attributes that answers are about."""
+    """Return the sets of attributes that answers are about."""
     used = used_attributes(linear_queries(workload, domain), domain)
     sets = np.unique(used, axis=0)
     if len(sets) > _SETS:
@@ -326,7 +326,7 @@ def _attributes_asked(workload: Any, domain: Domain) -> str:
 def _map_cell(
     error: float, noise: float, bought: bool, pair: tuple[str, str], link: str
 ) -> tuple[str, str, str, str]:
-    """The colour, link, title and text of a cell of the map."""
+    """Return the colour, link, title and text of a cell of the map."""
     ratio = error / noise
     level, shown, said = "none", "?", "the bank cannot tell"
     if isfinite(ratio):
@@ -341,7 +341,7 @@ def _first(fields: Fields, name: str) -> str:
 
 
 def _answers(question: TypedQuestion, text: str, values: np.ndarray, errors: np.ndarray) -> str:
-    """A row for each answer: its labels, the count, its error bar, and both drawn on one scale."""
+    """Return a row for each answer: its labels, the count, its error bar, and both drawn on one scale."""
     bars = np.where(np.isfinite(errors), 2 * errors, 0)
     low = min(0.0, float(np.min(values - bars)))
     high = max(1.0, float(np.max(values + bars)))
@@ -363,13 +363,13 @@ def _answers(question: TypedQuestion, text: str, values: np.ndarray, errors: np.
 
 
 def _legend() -> list[tuple[str, str]]:
-    """The colours of the map, in deviations of the noise."""
+    """Return the colours of the map, in deviations of the noise."""
     ends = [f"to {_LEVELS[0]:g} × noise", *(f"to {x:g}" for x in _LEVELS[1:]), "more"]
     return [*((str(i), end) for i, end in enumerate(ends)), ("none", "cannot tell")]
 
 
 def _typed(label: Any) -> str:
-    """A name or a label as it is typed, in quotes where it needs them."""
+    """Return a name or a label as it is typed, in quotes where it needs them."""
     text = str(label)
     plain = text and not any(c.isspace() or c in "=|,\"'" for c in text) and ".." not in text
     is_word = text in ("&", "and", "by", "×", "in", "*")
@@ -377,7 +377,7 @@ def _typed(label: Any) -> str:
 
 
 def html(part: str, *given: Any) -> str:
-    """A part of the page, whose texts are escaped."""
+    """Return a part of the page, whose texts are escaped."""
     found: str = getattr(_parts(), part)(*given)
     return found
 
@@ -388,7 +388,7 @@ def _parts() -> Any:
 
 
 def template(name: str) -> Any:
-    """A template of this folder, which escapes."""
+    """Return a template of this folder, which escapes."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("workbench", "widgets")
@@ -397,5 +397,5 @@ def template(name: str) -> Any:
 
 
 def refused(text: str) -> Answered:
-    """A sentence in place of an answer."""
+    """Return a sentence in place of an answer."""
     return Answered(html("refused", text))

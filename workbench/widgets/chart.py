@@ -34,7 +34,7 @@ _drawings: list[Drawing] = []
 
 
 def shared_drawing() -> Drawing:
-    """The one that panels refer to; another where somebody has closed it."""
+    """Return the one that panels refer to; another where somebody has closed it."""
     if not _drawings or _drawings[0].comm is None:
         _drawings[:] = [Drawing(script=packed_script())]
     return _drawings[0]
@@ -57,7 +57,7 @@ _DIGITS = 6  # of a number on the screen
 
 
 def charts(rows: pd.DataFrame, panels: list[plots.Panel]) -> list[dict[str, Any]]:
-    """One a panel, in the panels' order; what `plots.grid` would draw."""
+    """Return one a panel, in the panels' order; what `plots.grid` would draw."""
     limits = None  # of colours: the truth's, whose map comes first
     drawn = []
     for panel in panels:
@@ -99,7 +99,7 @@ def _label(column: str) -> str:
 def _line(
     points: Float[np.ndarray, "n 2"], name: str, style: tuple[str, str, Any]
 ) -> dict[str, Any]:
-    """A series of x and values: their means, and intervals where releases are several."""
+    """Return a series of x and values: their means, and intervals where releases are several."""
     color, marker, dashes = style
     rows = pd.DataFrame(points, columns=["x", "value"]).sort_values("x", kind="stable")
     band: dict[str, Any] = {}
@@ -138,7 +138,7 @@ def _map(rows: pd.DataFrame, panel: plots.Panel, limits: tuple[float, float]) ->
 
 
 def _short(x: Any) -> list[float | None]:
-    """Numbers as a page gets them; None where there is none to draw."""
+    """Numbers as a page gets them, or None if there is none to draw."""
     x = np.asarray(x, float)
     with np.errstate(all="ignore"):
         power = _DIGITS - 1 - np.floor(np.log10(np.abs(x)))

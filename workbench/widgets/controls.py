@@ -63,7 +63,7 @@ class Control:
     tool: bool = False
 
     def to_dict(self, place: str) -> dict[str, Any]:
-        """The description for a page; a setting that is not a plain value is its text."""
+        """Return the description for a page; a setting that is not a plain value is its text."""
         return vars(self) | dict(
             label=self.label or label_of(self.name),
             value=page_value(self.value),
@@ -73,7 +73,7 @@ class Control:
         )
 
     def read(self, x: Any) -> Any:
-        """A setting from a page or from Python.
+        """Return a setting from a page or from Python.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class Control:
         raise ValueError(f"{self.name} = {x!r} is not allowed: need one of {need}")
 
     def parse(self, text: str) -> Any:
-        """A setting as it is typed in a command or stands in a link."""
+        """Return a setting as it is typed in a command or stands in a link."""
         if self.kind == "slider":
             none = self.optional and text == AUTO
             return None if none else parse_number(self.name, text)
@@ -115,7 +115,7 @@ class Control:
         return text.split("|") if self.kind == "several" else text
 
     def text(self, x: Any) -> str:
-        """The setting as `parse` reads it."""
+        """Return the setting as `parse` reads it."""
         if isinstance(x, bool):
             return "on" if x else "off"
         if self.kind == "several":
@@ -124,7 +124,7 @@ class Control:
 
 
 def in_places(controls: Sequence[Control]) -> list[dict[str, Any]]:
-    """The controls for a page: at most `PRIMARY` on top, those of `LEADING` and sliders first."""
+    """Return the controls for a page: at most `PRIMARY` on top, those of `LEADING` and sliders first."""
     order = {name: i for i, name in enumerate(LEADING)}
     last = len(order)
     ranked = sorted(
@@ -137,12 +137,12 @@ def in_places(controls: Sequence[Control]) -> list[dict[str, Any]]:
 
 
 def page_value(x: Any) -> Any:
-    """A setting for a page: a plain value, or the text of another."""
+    """Return a setting for a page: a plain value, or the text of another."""
     return x if x is None or isinstance(x, str | int | float | list) else repr(x)
 
 
 def label_of(name: str) -> str:
-    """The name of a field in words."""
+    """Return the name of a field in words."""
     return SYMBOLS.get(name, name.replace("_", " ")) if name != "size" else name
 
 
@@ -164,7 +164,7 @@ def decades(
 
 
 def control_of_field(f: Field[Any], value: Any) -> Control | None:
-    """The control of a field, from its declaration; None if it holds no plain setting.
+    """Return the control of a field, from its declaration, or None if it holds no plain setting.
 
     A number >= 0 gets round notches around `value`, inside its bounds.
     """

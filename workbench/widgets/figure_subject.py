@@ -58,7 +58,7 @@ class FigureSubject(Subject):
         return figures.find_figure(chosen) if chosen else None
 
     def at(self, values: Values) -> Figure:
-        """The figure at these settings; a ValueError if one is out of its range."""
+        """Return the figure at these settings, or raise a ValueError if one is out of its range."""
         cls = self._class(values)
         assert cls is not None
         given = {}
@@ -68,7 +68,7 @@ class FigureSubject(Subject):
         return cls.at("quick", **given)
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """The parameters of the figure; effort comes last."""
+        """Return the parameters of the figure; effort comes last."""
         controls = []
         if not self.id:
             titles = listed_figures()
@@ -85,7 +85,7 @@ class FigureSubject(Subject):
         return tuple(controls)
 
     def settings(self, figure: Figure) -> dict[str, Any]:
-        """The settings of the controls at which the figure is this one."""
+        """Return the settings of the controls at which the figure is this one."""
         settings: dict[str, Any] = {}
         for control in self.controls({}):
             x = getattr(figure, control.name)
@@ -100,7 +100,7 @@ class FigureSubject(Subject):
             self.at(values)
 
     def saved(self, values: Values) -> Drawn:
-        """The picture that a batch has left; without it or a figure an empty one."""
+        """Return the picture that a batch has left; without it or a figure an empty one."""
         if self._class(values) is None:
             return Drawn(pd.DataFrame(), lead="Choose a figure to see it.")
         figure = self.at(values)
@@ -147,7 +147,7 @@ class FigureSubject(Subject):
         return os.fspath(run.save(figure.draw(rows, verdicts), rows, verdicts))
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
-        """The lines that open it at these settings."""
+        """Return the lines that open it at these settings."""
         if self._class(values) is None:
             return ""
         figure = self.at(values)
@@ -160,7 +160,7 @@ class FigureSubject(Subject):
 
 
 def _control(f: Any, start: Any) -> Control:
-    """The control of a parameter: a list is typed, or ticked where its members are known."""
+    """Return the control of a parameter: a list is typed, or ticked where its members are known."""
     help_text = parameter_help(f)
     choices = f.metadata["choices"]
     if choices and f.metadata["many"]:
@@ -177,7 +177,7 @@ def _table(rows: pd.DataFrame) -> str:
 
 
 def rough_figure(figure: Figure) -> Figure:
-    """The figure with as little effort as a first picture needs."""
+    """Return the figure with as little effort as a first picture needs."""
     effort = {}
     for name, x in figure.rough.items():
         own: Any = getattr(figure, name, None)
@@ -188,7 +188,7 @@ def rough_figure(figure: Figure) -> Figure:
 
 @lru_cache(1)
 def listed_figures() -> dict[str, str]:
-    """The figures of papers by id, each with its paper and the title of its notebook."""
+    """Return the figures of papers by id, each with its paper and the title of its notebook."""
     listed = {}
     notebooks = figures.find_notebooks(figures.project_folder() / "notebooks")
     for id, path in notebooks.items():

@@ -62,7 +62,7 @@ class MechanismSubject(Subject):
 
     @classmethod
     def of(cls, mechanism: Any, dataset: Any = None) -> MechanismSubject:
-        """A class by its example, or an instance, on small synthetic data that it takes."""
+        """Return a class by its example, or an instance, on small synthetic data that it takes."""
         if isinstance(mechanism, type) and hasattr(mechanism, "example"):
             mechanism = _example(mechanism)
         _refuse_no_mechanism(mechanism)
@@ -91,7 +91,7 @@ class MechanismSubject(Subject):
         return "" if doc.startswith(f"{self.name}(") else doc  # which dataclass writes
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """The budget, the fields, another mechanism, and what only that one's fields have."""
+        """Return the budget, the fields, another mechanism, and what only that one's fields have."""
         controls = {c.name: c for c in _budget_controls(self.mechanism, values)}
         rivals = ("", *_rivals(self.mechanism))
         doc = "another mechanism on the same data, with the same noise and the same settings"
@@ -114,7 +114,7 @@ class MechanismSubject(Subject):
         return [_example(find_mechanism(name), values.get("privacy") == RHO)] if name else []
 
     def at(self, values: Values) -> list[Any]:
-        """The mechanisms with their fields as they are set; a ValueError if that cannot be."""
+        """Return the mechanisms with their fields as they are set, or raise a ValueError if that cannot be."""
         beside = [_as_far_as_possible(m, values) for m in self._beside(values)]
         return [_with_fields(self.mechanism, values), *beside]
 
@@ -149,7 +149,7 @@ class MechanismSubject(Subject):
         return Drawn(rows, facts, releases)
 
     def _facts(self, release: Any, data: Any) -> Iterator[tuple[str, str]]:
-        """The size of a release, and the thresholds of its mechanism."""
+        """Yield the size of a release, and the thresholds of its mechanism."""
         mechanism = release.mechanism
         yield "released", _size_text(release)
         if hasattr(mechanism, "sides") and not isinstance(
@@ -161,7 +161,7 @@ class MechanismSubject(Subject):
             yield from mechanism.decision_facts(data.hierarchy, sensitivity(data)).items()
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
-        """A chart for each kind of question that was answered."""
+        """Return a chart for each kind of question that was answered."""
         panels = []
         for name in rows.panel.unique():
             chart = CHARTS[name]
@@ -179,7 +179,7 @@ class MechanismSubject(Subject):
         return panels
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
-        """The lines that make the releases on the screen, noise and all."""
+        """Return the lines that make the releases on the screen, noise and all."""
         lines = [f"from workbench{part} import *" for part in ("", ".datasets", ".mechanisms")]
         for name, mechanism in zip(("release", "other"), self.at(values), strict=False):
             lines.append(f"{name} = {mechanism!r}({self.dataset!r}.load(), Aligned({seed}))")
@@ -193,19 +193,19 @@ class MechanismSubject(Subject):
         return " ".join(["workbench export", self.name, *map(quote, words)])
 
     def more_commands(self, values: Values) -> list[str]:
-        """How to release a table of one's own like that."""
+        """Return how to release a table of one's own like that."""
         options = [release_options(mechanism) for mechanism in self.at(values)]
         return [f"workbench release YOUR.csv … {option}" for option in options if option]
 
 
 @lru_cache(64)
 def _by_name(cls: type) -> MechanismSubject:
-    """What `workbench export` makes of a name."""
+    """Return what `workbench export` makes of a name."""
     return MechanismSubject.of(cls)
 
 
 def find_mechanism(name: str) -> type:
-    """A mechanism's class by its name, ours or another package's."""
+    """Return a mechanism's class by its name, ours or another package's."""
     ours = getattr(mechanisms, name, None) if name in mechanisms.__all__ else None
     found = ours or compiled.find("mechanisms", name)
     if found is None:
@@ -214,7 +214,7 @@ def find_mechanism(name: str) -> type:
 
 
 def _example(cls: Any, zcdp: bool = False) -> Any:
-    """The class's own example."""
+    """Return the class's own example."""
     delta = EXAMPLE_DELTA if getattr(cls, "spends_delta", False) else 0.0
     if not getattr(cls, "accepts_dp", True) or zcdp and getattr(cls, "accepts_zcdp", False):
         return cls.example(ZCDP(EXAMPLE_RHO, delta))
@@ -222,7 +222,7 @@ def _example(cls: Any, zcdp: bool = False) -> Any:
 
 
 def _rivals(mechanism: Any) -> list[str]:
-    """The mechanisms that take the same kind of data."""
+    """Return the mechanisms that take the same kind of data."""
 
     def kind(x: Any) -> tuple[Any, ...]:
         return x.takes, getattr(x, "ranked", False), getattr(x, "relation", None) == LOCAL
@@ -236,7 +236,7 @@ def _rivals(mechanism: Any) -> list[str]:
 
 
 def _truth(data: Any, release: Any) -> Any:
-    """What an estimate is about: the data, or its sorted counts."""
+    """Return what an estimate is about: the data, or its sorted counts."""
     domain = getattr(release.estimate, "domain", data.domain)
     truth = data
     if isinstance(data, SparseTable) and domain != data.domain:
@@ -259,7 +259,7 @@ def _refuse_no_mechanism(mechanism: Any) -> None:
 
 
 def suitable_dataset(mechanism: Any) -> Any:
-    """The first small public dataset that a mechanism takes and can be run on."""
+    """Return the first small public dataset that a mechanism takes and can be run on."""
     tables = [TINY, PEOPLE]
     if getattr(mechanism, "relation", None) == LOCAL:  # one tuple for each unit
         tables = [PEOPLE]
@@ -280,7 +280,7 @@ def suitable_dataset(mechanism: Any) -> Any:
 
 
 def _size_text(release: Any) -> str:
-    """How much is released; a part of a table's cells also as their share."""
+    """Return how much is released; a part of a table's cells also as their share."""
     estimate = release.estimate
     held = len(estimate)
     cells = getattr(estimate.domain, "size", 0)
@@ -295,7 +295,7 @@ def _size_text(release: Any) -> str:
 
 
 def _budget_controls(mechanism: Any, values: Values) -> Iterator[Control]:
-    """An ε or a ρ, which of the two where it takes both, and δ where there is one to spend."""
+    """Yield an ε or a ρ, which of the two where it takes both, and δ where there is one to spend."""
     budget = mechanism.budget
     accepted = {EPSILON: ("accepts_dp", True), RHO: ("accepts_zcdp", False)}
     takes = [name for name, flag in accepted.items() if getattr(mechanism, *flag)]
@@ -317,7 +317,7 @@ def _budget_control(name: str, start: float, stops: tuple[Any, ...]) -> Control:
 
 
 def _has_control(f: Field[Any]) -> bool:
-    """Whether a field is more than a limit of memory, which changes no release."""
+    """Return whether a field is more than a limit of memory, which changes no release."""
     return f.name not in TAKEN and f.metadata.get("unit") != "bytes"
 
 
@@ -332,7 +332,7 @@ def _fields_inside(mechanism: Any) -> Iterator[tuple[Field[Any], Any]]:
 
 
 def _with_fields(mechanism: Any, values: Values) -> Any:
-    """The mechanism with its fields as they are set."""
+    """Return the mechanism with its fields as they are set."""
     changes = {}
     for f in fields(mechanism):
         old = getattr(mechanism, f.name)
@@ -349,7 +349,7 @@ def _with_fields(mechanism: Any, values: Values) -> Any:
 
 
 def _as_far_as_possible(mechanism: Any, values: Values) -> Any:
-    """A mechanism at another one's settings, without an optional one that it cannot have."""
+    """Return a mechanism at another one's settings, without an optional one that it cannot have."""
     trials = [values]
     for f, _ in _fields_inside(mechanism):
         if f.default is None and values.get(f.name) is not None:
@@ -361,7 +361,7 @@ def _as_far_as_possible(mechanism: Any, values: Values) -> Any:
 
 
 def _budget(values: Values, old: DP | ZCDP, spends_delta: bool) -> DP | ZCDP:
-    """The budget that the controls say."""
+    """Return the budget that the controls say."""
     delta = values.get("delta", old.delta) if spends_delta or old.delta else 0.0
     if values.get("privacy") == RHO or EPSILON not in values:
         return ZCDP(values[RHO], delta)

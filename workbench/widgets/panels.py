@@ -135,7 +135,7 @@ class Panel(anywidget.AnyWidget):
             self._show(settings, seed, drawn, exact=True)
 
     def _read(self, given: Mapping[str, Any], page: bool = False) -> dict[str, Any]:
-        """All settings with those that are given.
+        """Return all settings with those that are given.
 
         A page may name a control that is gone since. Where two optional settings exclude each other, the
         one that is given wins.
@@ -193,7 +193,7 @@ class Panel(anywidget.AnyWidget):
         self.view = view | dict(exact=exact, seq=self._seq, note=note, error="", at="")
 
     def _spec(self) -> dict[str, Any]:
-        """What a page needs to know of the subject."""
+        """Return what a page needs to know of the subject."""
         subject = self.subject
         return dict(
             name=subject.name,
@@ -207,7 +207,7 @@ class Panel(anywidget.AnyWidget):
         )
 
     def _view(self, drawn: Sequence[Drawn], exact: bool) -> dict[str, Any]:
-        """What a page shows; facts and guarantees are the first picture's."""
+        """Return what a page shows; facts and guarantees are the first picture's."""
         first = drawn[0]
         subject = self.subject
         values = self.values
@@ -236,7 +236,7 @@ class Panel(anywidget.AnyWidget):
         )
 
     def _words(self) -> list[str]:
-        """The settings that are not at their start, as they are typed."""
+        """Return the settings that are not at their start, as they are typed."""
         settings = {"seed": self.seed, "seeds": self.seeds, **self.values}
         words = []
         for control in _with_seeds(self.subject, self.values):
@@ -363,7 +363,7 @@ class Panel(anywidget.AnyWidget):
     def _work(
         self, values: dict[str, Any], seed: int, exact: bool, stopped: threading.Event
     ) -> Drawn:
-        """A picture from the process that works; a figure's progress is read meanwhile."""
+        """Return a picture from the process that works; a figure's progress is read meanwhile."""
         draw = self.subject.draw
         if not self.subject.slow:
             return worker.run(self, stopped, draw, values, seed, exact, None)
@@ -390,7 +390,7 @@ class Panel(anywidget.AnyWidget):
     # files
 
     def figure(self) -> Any:
-        """The picture on the screen as a matplotlib figure, as a batch draws it."""
+        """Return the picture on the screen as a matplotlib figure, as a batch draws it."""
         panels = self.subject.panels(self.values, self.rows)
         return plots.grid(self.rows, panels, min(2, len(panels)), height=2.4)
 
@@ -438,7 +438,7 @@ class Panel(anywidget.AnyWidget):
     def _described(
         self, stem: str = "", title: str = ""
     ) -> tuple[figures.Description, pd.DataFrame]:
-        """What its files say of it, and its rows as they hold them."""
+        """Return what its files say of it, and its rows as they hold them."""
         command = self._command() or self.view["code"]
         name = stem or f"{self.subject.name}_{sha256(command.encode()).hexdigest()[:6]}"
         spec = figures.Description(
@@ -449,7 +449,7 @@ class Panel(anywidget.AnyWidget):
         return spec, self.rows.assign(simulated=self.release.simulated)
 
     def to_export(self) -> Export:
-        """What `workbench export` writes of it."""
+        """Return what `workbench export` writes of it."""
         spec, rows = self._described()
         cite = getattr(self.release and self.release.mechanism, "cite", None)
         return Export(
@@ -467,7 +467,7 @@ class Panel(anywidget.AnyWidget):
 
 
 def _with_seeds(subject: Subject, values: Mapping[str, Any]) -> Sequence[Control]:
-    """The controls, and those of every panel that draws noise; a figure has its own."""
+    """Return the controls, and those of every panel that draws noise; a figure has its own."""
     controls = subject.controls(values)
     return controls if subject.slow else (*controls, SEED, SEEDS)
 
@@ -500,7 +500,7 @@ def parse_words(subject: Subject, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _sentence(error: Exception) -> str:
-    """What a panel says of an error."""
+    """Return what a panel says of an error."""
     if isinstance(error, MemoryError):
         return f"there is not enough memory for this {error}".strip()
     if isinstance(error, ValueError | OSError) and str(error):
@@ -509,7 +509,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _guarantee_text(ledger: Sequence[Receipt]) -> str:
-    """What was spent; a ρ also as the (ε, δ) that follows at a stated δ."""
+    """Return what was spent; a ρ also as the (ε, δ) that follows at a stated δ."""
     cost = compose(ledger)
     if not isinstance(cost, ZCDP):
         return str(cost)

@@ -114,7 +114,7 @@ class State:
             self.columns = json.loads(self.domain_file.read_text(encoding="utf-8"))
 
     def beside(self, name: str) -> Path:
-        """The path of a file next to publication.json."""
+        """Return the path of a file next to publication.json."""
         return self.source.parent / name
 
     def write(self) -> None:
@@ -291,7 +291,7 @@ def choose_columns(state: State, fields: Mapping[str, str]) -> None:
 
 
 def rule_of(kind: str, text: str) -> dict[str, Any]:
-    """A rule as the domain file states it, from its kind and what was typed.
+    """Return a rule as the domain file states it, from its kind and what was typed.
 
     >>> rule_of("edges", "0, 18, 65"), rule_of("map", "Bern=BE, Thun=BE")
     ({'edges': [0.0, 18.0, 65.0]}, {'map': {'Bern': 'BE', 'Thun': 'BE'}})
@@ -323,7 +323,7 @@ def rule_of(kind: str, text: str) -> dict[str, Any]:
 
 
 def words_of(rule: Any) -> tuple[str, str]:
-    """The kind of a rule, and what is typed for it; "kept" for one that the page cannot edit."""
+    """Return the kind of a rule, and what is typed for it; "kept" for one that the page cannot edit."""
     stated = rule
     if isinstance(rule, dict):
         stated = {n: x for n, x in rule.items() if n not in ("other", "missing", "column")}
@@ -452,7 +452,7 @@ def mechanisms(state: State) -> list[Any]:
 
 
 def row_of(state: State, name: str) -> Any:
-    """The row of a mechanism, or the first."""
+    """Return the row of a mechanism, or the first."""
     rows = mechanisms(state)
     return next((row for row in rows if type(row.mechanism).__name__ == name), rows[0])
 
@@ -462,7 +462,7 @@ progress = [0.0]  # share of the simulation that is done
 
 
 def simulation(state: State) -> Future[Advice]:
-    """The advice of step 5, which is simulated while the page shows its progress."""
+    """Return the advice of step 5, which is simulated while the page shows its progress."""
     return _advice(state.believed, state.epsilon)
 
 
@@ -483,7 +483,7 @@ def warm() -> None:
 
 
 def ledger(state: State) -> str:
-    """What the ledger has left, and since when it is used up."""
+    """Return what the ledger has left, and since when it is used up."""
     name = state.recipe.budget
     if not name:
         return "No ledger: nothing limits the sum of what you publish about these people."
@@ -501,7 +501,7 @@ def ledger(state: State) -> str:
 
 
 def missing(state: State) -> list[str]:
-    """What is to be done before the button of step 6 works."""
+    """Return what is to be done before the button of step 6 works."""
     chosen = {
         "Choose a table (step 1)": state.page.get("table"),
         "Say who is protected (step 2)": state.options.get("unit"),
@@ -554,12 +554,12 @@ def start(state: State) -> None:
 
 
 def log_file(state: State) -> Path:
-    """What the process that publishes says, for its owner alone."""
+    """Return what the process that publishes says, for its owner alone."""
     return Path(f"{state.folder}.log")
 
 
 def look(state: State) -> str:
-    """What `domain check --look` says of the table, for its owner alone."""
+    """Return what `domain check --look` says of the table, for its owner alone."""
     given = {n: str(x) for n, x in state.options.items() if n in ("user", "user-type", "table")}
     words = [word for name, text in given.items() for word in (f"--{name}", text)]
     done = subprocess.run(

@@ -23,7 +23,7 @@ from workbench.widgets.publishing import State
 
 
 def preview(state: State, name: str, text: str) -> str:
-    """What a rule makes of a typed example; no table is read."""
+    """Return what a rule makes of a typed example; no table is read."""
     domain = Domain.from_dict({name: state.columns[name]}, state.source.parent)
     frame = pd.DataFrame({column: [text] for column in domain.columns})
     table = SparseTable.read(frame, domain, PUBLIC)
@@ -31,7 +31,7 @@ def preview(state: State, name: str, text: str) -> str:
 
 
 def simulated(state: State) -> list[tuple[str, float, float]]:
-    """The largest cells of simulated data, their counts, and a simulated release of them."""
+    """Return the largest cells of simulated data, their counts, and a simulated release of them."""
     row = steps.row_of(state, state.recipe.mechanism)
     table = state.believed.simulated()[0].load()
     release = row.mechanism(table, np.random.default_rng(0))  # of beliefs: nothing private
@@ -47,7 +47,7 @@ def simulated(state: State) -> list[tuple[str, float, float]]:
 
 
 def chances(epsilon: float) -> tuple[str, str]:
-    """What 50 % becomes at most: for being in the table, and for either of two values.
+    """Return what 50 % becomes at most: for being in the table, and for either of two values.
 
     >>> chances(1.0)
     ('73 %', '88 %')
@@ -145,7 +145,7 @@ class PublishingPage(anywidget.AnyWidget):
         self.html = page.render(given, style=_STYLE.read_text(), **shown)
 
     def _shown(self) -> dict[str, Any]:
-        """What the template of this step needs."""
+        """Return what the template of this step needs."""
         state = self.state
         match self.step:
             case 0:
@@ -203,7 +203,7 @@ class PublishingPage(anywidget.AnyWidget):
         ]
 
     def _card(self, i: int, name: str, drafted: Any) -> dict[str, Any]:
-        """One column of step 3: its rule, its labels and a typed example."""
+        """Return one column of step 3: its rule, its labels and a typed example."""
         rule = self.state.columns.get(name)
         kind, text = ("labels", "") if rule is None else steps.words_of(rule)
         tried, labels, size, seen = self.tried.get(f"try{i}", ""), [], 0, ""

@@ -78,7 +78,7 @@ class Subject:
         return ""
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """What can be moved, at settings of some controls."""
+        """Return what can be moved, at settings of some controls."""
         raise NotImplementedError
 
     def check(self, values: Values) -> None:
@@ -89,7 +89,7 @@ class Subject:
         raise NotImplementedError
 
     def saved(self, values: Values) -> Drawn:
-        """The picture before anything is drawn, of a slow subject."""
+        """Return the picture before anything is drawn, of a slow subject."""
         raise NotImplementedError
 
     def save(self, values: Values) -> str:
@@ -97,15 +97,15 @@ class Subject:
         raise NotImplementedError
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
-        """How the rows are drawn."""
+        """Return how the rows are drawn."""
         return []
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
-        """The lines of Python that make it again."""
+        """Return the lines of Python that make it again."""
         raise NotImplementedError
 
     def command(self, values: Values, words: Sequence[str]) -> str:
-        """The command line that makes its files; empty if there is none."""
+        """Return the command line that makes its files; empty if there is none."""
         return ""
 
     def more_commands(self, values: Values) -> list[str]:
@@ -115,7 +115,7 @@ class Subject:
 
 @lru_cache(8)
 def loaded(dataset: Any) -> Any:
-    """A dataset's table; a ValueError unless both state that their truth is public."""
+    """Return a dataset's table, or raise a ValueError unless both state that their truth is public."""
     declared = getattr(dataset, "truth_public", False) is True
     if not declared and getattr(dataset, "bound", None) is not PUBLIC:
         raise ValueError(

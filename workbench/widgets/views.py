@@ -77,7 +77,7 @@ def range_sizes(m: int) -> tuple[int, ...]:
 
 
 def rows_of_views(truth: Any, estimate: Any, series: str, exact: bool) -> pd.DataFrame:
-    """The rows of all views; a ValueError if there are none."""
+    """Return the rows of all views, or raise a ValueError if there are none."""
     frames = []
     for view in VIEWS:
         with suppress(ValueError):  # what it cannot be asked
@@ -105,7 +105,7 @@ def _count_rows(
 def _error_rows(
     panel: str, series: str, truth: Any, estimate: Any, workloads: Mapping[int, Recipe]
 ) -> pd.DataFrame:
-    """Of those workloads that it answers."""
+    """Return rows of errors for the workloads that it answers."""
     errors = {}
     for at, workload in workloads.items():
         with suppress(ValueError):

@@ -78,7 +78,7 @@ def panels(
     sharey: bool = False,
     keep: bool = False,
 ) -> tuple[Figure, tuple[Axes, ...]]:
-    """A figure of rows × columns panels, read line by line.
+    """Return a figure of rows × columns panels, read line by line.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def _names(ax: Axes) -> list[str]:
 
 
 def _in_lines(text: str, letters: int) -> str:
-    """A title or a name in as many lines as it needs; lines that it has stay, and no value stands alone.
+    """Return a title or a name in as many lines as it needs; lines that it has stay, and no value stands alone.
 
     >>> _in_lines("one cell, w = 10", 14)
     'one cell,\\nw = 10'
@@ -394,13 +394,13 @@ def name_axis(ax: Axes, which: str, what: str, log: bool, label: str | None = No
 
 
 def _within_a_decade(axis: Axis) -> bool:
-    """Whether a logarithmic axis shows so little that its numbers are spaced as on any other."""
+    """Return whether a logarithmic axis shows so little that its numbers are spaced as on any other."""
     low, high = sorted(axis.get_data_interval())
     return low > 0 and high < 10 * low
 
 
 def show_zero(ax: Axes, linear_below: float) -> None:
-    """A vertical axis from 0 on, logarithmic above what is said and linear below it."""
+    """Start a vertical axis at 0, linear up to the given value and logarithmic above it."""
     top = ax.get_ylim()[1]
     ax.set_yscale("symlog", linthresh=linear_below, linscale=0.5)
     ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
@@ -409,7 +409,7 @@ def show_zero(ax: Axes, linear_below: float) -> None:
 
 
 def _roomy(ax: Axes, which: str) -> bool:
-    """Whether a logarithmic axis has room for three labels a decade."""
+    """Return whether a logarithmic axis has room for three labels a decade."""
     low, high = sorted(getattr(ax, f"{which}axis").get_data_interval())
     if low <= 0:
         return False
@@ -471,7 +471,7 @@ def tag(
 
 
 def aggregates(fig: Figure) -> list[dict[str, Any]]:
-    """The series of a drawing that has its final layout. Its artists get ids, which name them in SVG.
+    """Return the series of a drawing that has its final layout. Its artists get ids, which name them in SVG.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def cells(
 
 
 def _name_shades(axes: Any, shades: Any, label: str, **how: Any) -> None:
-    """A scale of shades below axes, with its name."""
+    """Draw a scale of shades below the axes, with its name."""
     fig = axes[0].get_figure() if isinstance(axes, Sequence) else axes.get_figure()
     bar = fig.colorbar(shades, ax=axes, location="bottom", **how)
     bar.set_label(label)
@@ -97,7 +97,7 @@ def _name_shades(axes: Any, shades: Any, label: str, **how: Any) -> None:
 
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
-    """The ends of a logarithmic scale of shades: of what is above 0, four decades at most."""
+    """Return the ends of a logarithmic scale of shades: of what is above 0, four decades at most."""
     positive = rows.value[rows.value > 0].astype(float)
     if positive.empty:
         return (0.1, 1.0)
@@ -126,7 +126,7 @@ def maps(
     land: pd.DataFrame | None = None,
     circle: tuple[float, float, float] | None = None,
 ) -> Figure:
-    """A heat map for each value of the column `panel`, all in one scale of colours and of kilometres.
+    """Return a heat map for each value of the column `panel`, all in one scale of colours and of kilometres.
 
     The projection is equirectangular, true in the middle latitude.
 
@@ -280,18 +280,18 @@ class Panel:
 
 
 def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
-    """The rows of one panel."""
+    """Return the rows of one panel."""
     return rows[np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])]
 
 
 def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
-    """The theory of a panel: pairs of a label and a function, however many were given."""
+    """Return the theory of a panel: pairs of a label and a function, however many were given."""
     theory: Any = panel.theory
     return [theory] if theory and callable(theory[-1]) else theory
 
 
 def theory_dashes(panel: Panel, beside: Sequence[Panel] = ()) -> list[tuple[Any, ...]]:
-    """The dashes of a panel's theory: a kind for each label of the panels that stand together."""
+    """Return the dashes of a panel's theory: a kind for each label of the panels that stand together."""
     labels = [label for label, _ in theory_curves(panel)]
     kinds = list(
         dict.fromkeys(label for p in [*beside, panel] for label, _ in theory_curves(p))
@@ -309,7 +309,7 @@ def grid(
     sharey: bool = False,
     letters: str = "",
 ) -> Figure:
-    """A figure of many panels, with the paper's numbers and theory.
+    """Return a figure of many panels, with the paper's numbers and theory.
 
     Parameters
     ----------

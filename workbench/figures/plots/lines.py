@@ -98,7 +98,7 @@ def curves(
 def _by_series(
     rows: pd.DataFrame, series: str, at: str, styles: Mapping[str, SeriesStyle] | None
 ) -> Iterator[tuple[int, str, SeriesStyle, pd.DataFrame, pd.DataFrame]]:
-    """The series of rows: number, name, style, rows, and means with intervals at each place.
+    """Yield the series of rows: number, name, style, rows, and means with intervals at each place.
 
     Intervals stay within what their metric can be: not below 0 where no value is, and shares up to 1.
     One that would reach 0 ends at the least of its values, which has a place on a logarithmic axis too.
@@ -196,7 +196,7 @@ def marks(
 
 @with_style
 def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
-    """The paper's own numbers, in grey: a bracket at a place, a stripe where no place is printed."""
+    """Return the paper's own numbers, in grey: a bracket at a place, a stripe where no place is printed."""
     for point in [points] if isinstance(points, Printed) else points:
         if point.at is not None:
             bracket(ax, point, point.at, "y")

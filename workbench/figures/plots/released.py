@@ -37,7 +37,7 @@ _WITHIN = "within two deviations of noise"
 
 @with_style
 def release_picture(release: Any) -> Figure:
-    """A picture of a release, from nothing but what it holds.
+    """Return a picture of a release, from nothing but what it holds.
 
     Two attributes make a map of counts, in which what lies within two standard deviations of noise is
     grey; one ordered attribute makes a series with its noise, and what absent cells may hold above; all
@@ -99,7 +99,7 @@ def _blocks(n: int, most: int) -> np.ndarray:
 
 
 def _round_step(n: int, most: int) -> int:
-    """The least of 1, 2, 5, 10, 20, … of which at most so many make n."""
+    """Return the least of 1, 2, 5, 10, 20, … of which at most so many make n."""
     step = 1
     while True:
         for factor in (1, 2, 5):
@@ -248,7 +248,7 @@ def _series(release: Any, domain: Domain) -> Figure:
 
 
 def _largest(release: Any, domain: Domain) -> Figure:
-    """The largest cells, first on top; of one attribute all, in its own order."""
+    """Return the largest cells, first on top; of one attribute all, in its own order."""
     if len(domain.shape) == 1:
         answers = _block_answers(release, domain, [_blocks(domain.shape[0], domain.shape[0])])
         counts = answers.values
@@ -303,6 +303,6 @@ def _name_ticks(ax: Axes, which: str, domain: Domain, axis: int, edges: np.ndarr
 
 
 def _short(x: Any) -> str:
-    """A label that fits; no character of it is read as mathematics or breaks the line."""
+    """Return a label that fits; no character of it is read as mathematics or breaks the line."""
     text = "".join(c if c.isprintable() else " " for c in cell(x)).replace("$", r"\$")
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -175,7 +175,7 @@ def _add_fonts() -> None:
 
 
 def with_style(draw: Callable[P, R]) -> Callable[P, R]:
-    """A function that draws, in our style."""
+    """Return a function that draws, in our style."""
 
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -305,7 +305,7 @@ FRACTIONS = {  # which no interval leaves
 
 
 def metric_name(rows: pd.DataFrame) -> str:
-    """Return the name of the rows' one metric, or "value". Raises ValueError where there is none."""
+    """Return the name of the rows' one metric, or "value". Raises ValueError if there is none."""
     if rows.empty:
         raise ValueError("there are no rows to draw")
     if "metric" not in rows:
@@ -453,7 +453,7 @@ def in_words(name: str) -> str:
 
 
 def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
-    """The styles of series that are drawn together.
+    """Return the styles of series that are drawn together.
 
     The kind of a series, the words before its first comma, decides the colour. Series of one kind that
     differ in a number, for example "filter, θ = 20", have shades of that colour, the darker the larger.
@@ -497,7 +497,7 @@ def series_styles(names: Iterable[str]) -> dict[str, SeriesStyle]:
 
 
 def _number(part: str) -> float | None:
-    """The number of "θ = 1,000", or None for other words."""
+    """Return the number of "θ = 1,000", or None for other words."""
     _, equal, text = part.partition(" = ")
     try:
         return float(text.replace(",", "")) if equal else None
@@ -506,7 +506,7 @@ def _number(part: str) -> float | None:
 
 
 def _shade(color: str, at: float | None) -> str:
-    """A colour, or at 0 … 1 one between its pale and its dark shade."""
+    """Return a colour, or at 0 … 1 one between its pale and its dark shade."""
     if at is None:
         return color
     rgb = mpl.colors.to_rgb(color)
@@ -569,7 +569,7 @@ def name_series(
 
 
 def _mechanism_fields(rows: pd.DataFrame) -> list[str]:
-    """The columns that the mechanisms' texts name, in the texts' order."""
+    """Return the columns that the mechanisms' texts name, in the texts' order."""
     if "trial" not in rows:
         return []
     names: dict[str, None] = {}
@@ -580,12 +580,12 @@ def _mechanism_fields(rows: pd.DataFrame) -> list[str]:
 
 
 def _values(column: pd.Series) -> list[Any]:
-    """The values of a column; None in place of missing ones, which may differ from themselves."""
+    """Return the values of a column; None in place of missing ones, which may differ from themselves."""
     return [None if x is None or x != x else x for x in column]
 
 
 def _value_text(column: str, x: Any) -> str:
-    """A field and its value, as a name has them; nothing of one that is missing, or not so."""
+    """Return a field and its value, as a name has them; nothing of one that is missing, or not so."""
     if x is None or isinstance(x, bool):
         return column if x else ""
     return f"{SYMBOLS.get(column, column)} = {x if isinstance(x, str) else format(x, ',g')}"

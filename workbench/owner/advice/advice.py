@@ -82,7 +82,7 @@ class Advice:
         return self.rows[0].mechanism
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per mechanism, the best first, with errors in counts."""
+        """Return one row per mechanism, the best first, with errors in counts."""
         rows = [
             {"mechanism": row.name}
             | {kind: row.errors.get(kind, nan) for kind in self.truths}
@@ -93,7 +93,7 @@ class Advice:
         return pd.DataFrame(rows)
 
     def display_table(self) -> pd.DataFrame:
-        """The best setting of each mechanism in few digits, after a row of true answers."""
+        """Return the best setting of each mechanism in few digits, after a row of true answers."""
         names = ["mechanism", *self.truths, "cells", "pure noise", "cost", "seconds"]
         rows = [
             ["(mean true answer)", *map(three_digits, self.truths.values()), "", "", "", ""],
@@ -293,7 +293,7 @@ def _refuse(
 
 
 def _least_epsilon(simulation: Simulation, error: float, clock: Clock) -> float:
-    """The least ε at which some mechanism reaches the error, to two digits."""
+    """Return the least ε at which some mechanism reaches the error, to two digits."""
     kind, nothing = next(iter(simulation.truths.items()))
     if error >= nothing:
         raise ValueError(
@@ -328,7 +328,7 @@ def _many(kinds: Sequence[str]) -> str:
 
 
 def _one(kind: str) -> str:
-    """One query of a kind, in words."""
+    """Return one query of a kind, in words."""
     return kind if kind.startswith("one ") else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
@@ -340,7 +340,7 @@ def _on(kind: str, error: float, truth: float) -> str:
 def _recommendation(
     best: Row, truths: dict[str, float], epsilon: float, error: float | None
 ) -> str:
-    """What to take, in a sentence."""
+    """Return what to take, in a sentence."""
     parts = [
         f"{three_digits(best.errors[kind])} for {_one(kind)} (true mean {three_digits(truth)})"
         for kind, truth in truths.items()
@@ -367,7 +367,7 @@ class _Merged:
         return _merged_domain(self.beliefs.domain, self.factors)
 
     def load(self) -> SparseTable:
-        """The simulated table on the coarser domain."""
+        """Return the simulated table on the coarser domain."""
         fine = self.beliefs.load()
         codes = fine.domain.codes(fine.keys) // np.array(self.factors)
         keys, places = np.unique(self.domain.keys(codes), return_inverse=True)
@@ -383,7 +383,7 @@ def _merged_domain(domain: Domain, factors: Sequence[int]) -> Domain:
 
 
 def _coarser(simulation: Simulation, epsilon: float, clock: Clock) -> tuple[str, Domain | None]:
-    """A coarser table of which the cells can be shown, in words, and its domain."""
+    """Return a coarser table of which the cells can be shown, in words, and its domain."""
     small = simulation.small
     if small.cells is None:
         return "Use a larger ε, or publish about more people.", None
@@ -418,7 +418,7 @@ def _coarser(simulation: Simulation, epsilon: float, clock: Clock) -> tuple[str,
 
 
 def three_digits(x: float) -> str:
-    """A number in at most three digits.
+    """Return a number in at most three digits.
 
     >>> three_digits(0.123), three_digits(12.34), three_digits(123_456), three_digits(1.5e12)
     ('0.12', '12', '123,000', '1.5·10¹²')

@@ -206,7 +206,7 @@ class Beliefs:
         return 1 + rng.poisson(lognormal(more, sqrt(extra), n, rng))
 
     def _places(self, rng: np.random.Generator) -> Int[np.ndarray, " cells"]:
-        """Different cells, the rarest first: labels are as frequent as Zipf's distribution has them."""
+        """Return different cells, the rarest first: labels are as frequent as Zipf's distribution has them."""
         n = self.cells or 1
         shape = self.domain.shape
         orders = [rng.permutation(size) if size <= _DENSE else None for size in shape]
@@ -283,7 +283,7 @@ def labels_of_people(
     owner: Int[np.ndarray, " records"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " records"]:
-    """The label of each record: mostly the usual one of its owner, else any, by Zipf's distribution."""
+    """Return the label of each record: mostly the usual one of its owner, else any, by Zipf's distribution."""
     usual = zipf_labels(size, people, popularity, rng)
     other = zipf_labels(size, len(owner), popularity, rng)
     return np.where(rng.random(len(owner)) < STAYS, usual[owner], other)
@@ -292,7 +292,7 @@ def labels_of_people(
 def _others(
     size: int, taken: np.ndarray, n: int, rng: np.random.Generator
 ) -> Int[np.ndarray, " n"]:
-    """Different cells that are not taken."""
+    """Return different cells that are not taken."""
     if size <= 2**22:
         return rng.choice(np.setdiff1d(np.arange(size), taken), n, replace=False)
     found = np.empty(0, np.int64)

@@ -68,7 +68,7 @@ class BoundAdvice:
         return "\n".join([table, *self.notes])
 
     def display_table(self) -> pd.DataFrame:
-        """The bounds with the share of records that they leave out, and errors in records."""
+        """Return the bounds with the share of records that they leave out, and errors in records."""
         rows = [
             (
                 f"{each.bound}{' *' if each.bound == self.bound else ''}",
@@ -84,7 +84,7 @@ class BoundAdvice:
 
 
 def recommended(errors: Sequence[BoundError]) -> int:
-    """The largest bound within 20 % of the least error.
+    """Return the largest bound within 20 % of the least error.
 
     Error columns of a release cover noise and not truncation, so of two bounds that are as good the larger
     one is more honest.
@@ -191,7 +191,7 @@ def advise_bounds(
 def _shares(
     earlier: Release | None, domain: Domain, name: str, popularity: float
 ) -> float | np.ndarray:
-    """The share of each label in an earlier release, which is public; else Zipf's exponent."""
+    """Return the share of each label in an earlier release, which is public; else Zipf's exponent."""
     known = getattr(earlier and earlier.estimate, "domain", None)
     if earlier is None or not isinstance(known, Domain) or name not in known.attributes:
         return popularity
@@ -232,7 +232,7 @@ def _ranks_at_random(
     numbers: Int[np.ndarray, " people"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " records"]:
-    """The place of each record in a random order of its owner's records, from 0."""
+    """Return the place of each record in a random order of its owner's records, from 0."""
     order = np.lexsort((rng.random(len(owner)), owner))
     starts = np.repeat(np.cumsum(numbers) - numbers, numbers)
     ranks = np.empty(len(owner), np.int64)
@@ -243,7 +243,9 @@ def _ranks_at_random(
 def _squared_errors(
     domain: Domain, codes: list[np.ndarray], lost: np.ndarray, order: int
 ) -> tuple[float, float]:
-    """The mean square of what marginals lose, and the mean number of cells that one of their counts adds up."""
+    """Return the mean square of what marginals lose, and the mean number of cells that one of their counts
+    adds up.
+    """
     squares, cells, added = 0.0, 0, 0.0
     for axes in combinations(range(len(domain.shape)), order):
         shape = [domain.shape[k] for k in axes]
@@ -263,6 +265,6 @@ def _squared_errors(
 
 
 def _variance(epsilon: float) -> float:
-    """The variance of two-sided geometric noise."""
+    """Return the variance of two-sided geometric noise."""
     ratio = exp(-epsilon)
     return 2 * ratio / (1 - ratio) ** 2

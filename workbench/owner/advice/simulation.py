@@ -88,11 +88,11 @@ class Clock:
 
     @classmethod
     def of(cls, seconds: float, show: Callable[[str, float], Any]) -> Clock:
-        """A clock of so many seconds from now."""
+        """Return a clock of so many seconds from now."""
         return cls(perf_counter() + seconds, show)
 
     def left(self) -> bool:
-        """Whether there is time left."""
+        """Return whether there is time left."""
         return perf_counter() < self.end
 
 
@@ -122,7 +122,7 @@ class Question:
 
 
 def _noise_cells(truth: Any, estimate: Any) -> float:
-    """Released cells that are empty; NaN where no cells of the table are released."""
+    """Released cells that are empty, or NaN where no cells of the table are released."""
     if not isinstance(truth, SparseTable) or getattr(estimate, "transform", None) is not None:
         return nan
     if isinstance(estimate, Histogram) and len(estimate) == truth.domain.size:
@@ -234,7 +234,7 @@ def other_mechanisms() -> list[Any]:
 
 
 def _classes() -> list[Any]:
-    """The mechanisms that may be advised: first those of plug-ins, then the quick ones."""
+    """Return the mechanisms that may be advised: first those of plug-ins, then the quick ones."""
     families = mechanisms.FAMILIES
     others = [f for f in families if f not in (*_QUICK_FIRST, "straw_men", "local", "chosen")]
     names = [name for family in (*_QUICK_FIRST, *others) for name in families[family]]
@@ -260,7 +260,7 @@ def _candidates(
 
 
 def _fits(cls: Any, task: str) -> bool:
-    """Whether a mechanism takes this kind of data, and may be published."""
+    """Return whether a mechanism takes this kind of data, and may be published."""
     takes = {"users": Interactions, "records": Records}.get(task, SparseTable)
     if cls.takes is not takes or cls.relation == LOCAL or cls.idealised:
         return False
@@ -338,13 +338,13 @@ def _settings(
 
 
 def _too_wide(mechanism: Any, domain: Domain) -> bool:
-    """Whether its marginals have more cells than are simulated one by one."""
+    """Return whether its marginals have more cells than are simulated one by one."""
     asked = getattr(mechanism, "workload", None) or getattr(mechanism, "marginals", None)
     return isinstance(asked, Marginals) and marginal_cells(domain.shape, asked.k) > MARGINALS
 
 
 def _cut(budget: DP | ZCDP, beliefs: Beliefs, size: int, transform: Any) -> int:
-    """The θ that about `size` empty nodes reach."""
+    """Return the θ that about `size` empty nodes reach."""
     filter_ = mechanisms.HighPassFilter(budget, size=size, transform=transform)
     return int(filter_.threshold(beliefs.domain, beliefs.bound))
 
@@ -470,12 +470,12 @@ def _left_out(refused: dict[str, str]) -> list[str]:
 
 
 def ratio(error: float, truth: float) -> float:
-    """A relative error; 1, as of a release of nothing, where there is no answer."""
+    """Return a relative error; 1, as of a release of nothing, where there is no answer."""
     return 1.0 if isnan(error) else error / max(truth, 1e-9)
 
 
 def mechanism_name(mechanism: Any) -> str:
-    """The name of a mechanism with its settings."""
+    """Return the name of a mechanism with its settings."""
     own = [
         f"{_SYMBOLS.get(f.name, f.name)} = {_setting(getattr(mechanism, f.name))}"
         for f in fields(mechanism)
@@ -489,7 +489,7 @@ def _setting(x: Any) -> str:
 
 
 def _cost(budget: DP | ZCDP) -> str:
-    """A guarantee in symbols."""
+    """Return a guarantee in symbols."""
     if isinstance(budget, ZCDP):
         return f"ρ = {budget.rho:.3g}"
     cost = f"ε = {stated(budget.epsilon)}"

@@ -64,7 +64,7 @@ class Cuts(NamedTuple):
 def cuts_between(
     one: Sequence[Call], other: Sequence[Call], level: int, threshold: int | None
 ) -> tuple[list[dict[int, list[int]]], list[int]]:
-    """Where the values of two inputs are told apart, by call, and all cuts of values that move."""
+    """Return where the values of two inputs are told apart, by call, and all cuts of values that move."""
     calls = [*zip(one, other, strict=True)]
     moved = sum(
         x.exact.get(name) != y.exact.get(name)
@@ -106,7 +106,7 @@ def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]
 
 
 def gaussian_cuts(a: int, b: int, law: DiscreteGaussian, parts: float) -> list[int]:
-    """Each value on which much of either law lies, or as many ranges of them as there may be parts.
+    """Return each value on which much of either law lies, or as many ranges of them as there may be parts.
 
     The fewer there are, the closer to the middle they tell most.
     """
@@ -124,7 +124,9 @@ def _spread(low: int, high: int, count: int) -> list[int]:
 
 
 def _entering_cuts(empty: Any, law: Any, parts: float) -> list[int]:
-    """The lowest values of all parts but the first, none of which the filter of empty cells cuts in two."""
+    """Return the lowest values of all parts but the first, none of which the filter of empty cells cuts in
+    two.
+    """
     above = [empty.theta]
     if empty.sampled:
         above = [*range(empty.theta, max(empty.theta, ceil(empty.tau)) + 1)]
@@ -136,7 +138,7 @@ def _entering_cuts(empty: Any, law: Any, parts: float) -> list[int]:
 
 
 def kept(empty: Any, value: int) -> float:
-    """The chance that the filter of empty cells releases this noisy value."""
+    """Return the chance that the filter of empty cells releases this noisy value."""
     passing = value if empty.sides == 1 else abs(value)
     if passing < empty.theta:
         return 0.0
@@ -147,12 +149,12 @@ def kept(empty: Any, value: int) -> float:
 
 
 def is_gaussian(law: Any) -> bool:
-    """Whether noise is Gaussian, and not two-sided geometric."""
+    """Return whether noise is Gaussian, and not two-sided geometric."""
     return isinstance(law, DiscreteGaussian)
 
 
 def chances_of_parts(law: Any, x: int, lowest: Sequence[int]) -> list[float]:
-    """The chances of noise on a value below, between and above cuts."""
+    """Return the chances of noise on a value below, between and above cuts."""
     rate = float(law.rate)
     if is_gaussian(law):
         return gaussian_parts(rate, tuple(a - x for a in lowest))
@@ -182,7 +184,7 @@ def between(low: int, high: int, rate: float) -> float:
 
 @lru_cache(4096)
 def gaussian_parts(rate: float, lowest: tuple[int, ...]) -> list[float]:
-    """The chances of noise below, between and above these integers, each summed by itself."""
+    """Return the chances of noise below, between and above these integers, each summed by itself."""
     reach = ceil(40 * sqrt(0.5 / rate))
     values = np.arange(-reach, reach + 1)
     chances = np.exp(-rate * values.astype(float) ** 2)

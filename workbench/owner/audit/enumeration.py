@@ -53,7 +53,7 @@ class OutputLaws(NamedTuple):
             losses = np.nan_to_num(np.abs(np.log(p) - np.log(q)), nan=0.0, posinf=inf)
 
         def spent_delta(at: float) -> float:
-            """The hockey-stick divergence."""
+            """Return the hockey-stick divergence."""
             both = (np.maximum(0, a - exp(at) * b) for a, b in ((p, q), (q, p)))
             return max(map(fsum, both))
 
@@ -79,7 +79,7 @@ class OutputLaws(NamedTuple):
 
 
 def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
-    """The probabilities of all outputs under both inputs, at the finest level that can be run through.
+    """Return the probabilities of all outputs under both inputs, at the finest level that can be run through.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
 
 
 def _alike(data: Any) -> bool:
-    """Whether all records of each user are the same, so that it says nothing which are kept."""
+    """Return whether all records of each user are the same, so that it says nothing which are kept."""
     if not isinstance(data, Interactions):
         return False
     rows = np.stack([data.users, data.items, data.contexts], axis=1).astype(np.int64)
@@ -147,7 +147,7 @@ def _alike(data: Any) -> bool:
 
 
 def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
-    """The probability of every output. None at all if there are more ways than can be run through."""
+    """Return the probability of every output. None at all if there are more ways than can be run through."""
     probabilities: dict[int, list[float]] = defaultdict(list)
     shown: dict[int, Output] = {}
 
@@ -170,7 +170,7 @@ def _law(mechanism: Callable[..., Any], data: Any, source: Enumeration) -> Law:
 
 
 def _renyi_loss(p: np.ndarray, q: np.ndarray) -> float:
-    """The largest of D_α(P‖Q)/α over some orders α, which a ρ promises to exceed."""
+    """Return the largest of D_α(P‖Q)/α over some orders α, which a ρ promises to exceed."""
     p, q = p[p > 0], q[p > 0]
     if not q.all():
         return inf
@@ -183,7 +183,7 @@ def _renyi_loss(p: np.ndarray, q: np.ndarray) -> float:
 def _smallest_root(
     spent_delta: Callable[[float], float], delta: float, losses: Float[np.ndarray, "..."]
 ) -> float:
-    """The smallest ε at which no more than δ is spent; inf if none is."""
+    """Return the smallest ε at which no more than δ is spent, or inf if none is."""
     from scipy.optimize import brentq
 
     high = float(losses[np.isfinite(losses)].max(initial=0.0)) + 1e-12

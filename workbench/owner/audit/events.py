@@ -52,7 +52,7 @@ class Evidence(NamedTuple):
 def strongest_evidence(
     one: Sequence[Output], other: Sequence[Output], delta: float, level: float
 ) -> Evidence:
-    """The largest lower bound on ε that outputs of two neighbours show.
+    """Return the largest lower bound on ε that outputs of two neighbours show.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def strongest_evidence(
 
 
 def _hits(values: Any, cuts: Any, likelier: Any, chosen: Any) -> tuple[list[Any], list[int]]:
-    """How many chosen values reach each cut under the likelier input and the other, and the totals."""
+    """Return how many chosen values reach each cut under the likelier input and the other, and the totals."""
     ordered = [np.sort(values[chosen & side]) for side in (likelier, ~likelier)]
     return [len(x) - np.searchsorted(x, cuts) for x in ordered], [*map(len, ordered)]
 
@@ -109,7 +109,7 @@ def clopper_pearson(hits: Any, runs: int, level: float) -> tuple[Any, Any]:
 
 
 def bound_of_event(hits: Any, runs: Any, delta: float, level: float) -> Any:
-    """A lower bound on ε from an event's hits among the runs of both inputs, at least 0."""
+    """Return a lower bound on ε from an event's hits among the runs of both inputs, at least 0."""
     low, _ = clopper_pearson(hits[0], runs[0], level / 2)
     _, high = clopper_pearson(hits[1], runs[1], level / 2)
     return np.log(np.maximum((low - delta) / high, 1))
@@ -121,7 +121,7 @@ def bound_of_event(hits: Any, runs: Any, delta: float, level: float) -> Any:
 def _scores(
     outputs: Sequence[Output], first: Bool[np.ndarray, " n"], learn: Bool[np.ndarray, " n"]
 ) -> Iterator[Score]:
-    """What events are made of, learnt from some of the outputs."""
+    """Yield what events are made of, learnt from some of the outputs."""
     forms, evidence = _ratios([hash(o.form) for o in outputs], first, learn)
     if evidence > 0:
         ends = [set(outputs[int(i)].form) for i in (forms.argmax(), forms.argmin())]
@@ -164,7 +164,7 @@ def _ratio_of(*words: str) -> str:
 
 
 def _ratios(labels: Any, first: Any, learn: Any) -> tuple[Float[np.ndarray, " n"], float]:
-    """The learnt log-likelihood ratio of each output's label, and its G² less what chance gives."""
+    """Return the learnt log-likelihood ratio of each output's label, and its G² less what chance gives."""
     _, codes = np.unique(labels, return_inverse=True)
     counts = np.array(
         [
@@ -184,7 +184,7 @@ def _ratios(labels: Any, first: Any, learn: Any) -> tuple[Float[np.ndarray, " n"
 def _of_number(
     name: str, values: Any, first: Any, learn: Any
 ) -> tuple[Float[np.ndarray, " n"], float, str]:
-    """The ratios of the bins of one number, their evidence, and words for the most special bin."""
+    """Return the ratios of the bins of one number, their evidence, and words for the most special bin."""
     seen = values[learn & ~np.isnan(values)]
     edges = np.unique(seen)
     if len(edges) > _BINS:

@@ -164,7 +164,7 @@ def audit(
     false_alarms: float = FALSE_ALARMS,
     rng: np.random.Generator | None = None,
 ) -> Audit:
-    """A lower bound on the ε of a mechanism or of any callable, from what it gives on two neighbours.
+    """Return a lower bound on the ε of a mechanism or of any callable, from what it gives on two neighbours.
 
     The loss is compared with what is stated here (or the budget) and with the privacy that the releases
     state by their receipts.
@@ -263,7 +263,7 @@ def audit(
 
 
 def _call(name: str, release: Any, pair: Pair, which: int, seconds: float) -> list[Output]:
-    """What one call on either input lets out."""
+    """Return what one call on either input lets out."""
     try:
         return [observe(partial(release, (pair.one, pair.other)[which]), seconds)]
     except NoAnswer:
@@ -291,12 +291,12 @@ def sample(
 
 
 def name_of(mechanism: Any) -> str:
-    """A mechanism's text, or a callable's name."""
+    """Return a mechanism's text, or a callable's name."""
     return getattr(mechanism, "__name__", None) or repr(mechanism)
 
 
 def _refuse_more_arguments(mechanism: Any, name: str) -> None:
-    """A ValueError for what cannot be called with data alone."""
+    """Raise a ValueError for what cannot be called with data alone."""
     try:
         inspect.signature(mechanism).bind(None)
     except TypeError as e:
@@ -307,7 +307,7 @@ def _refuse_more_arguments(mechanism: Any, name: str) -> None:
 
 
 def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:
-    """A ValueError where every call with either input raises the same."""
+    """Raise a ValueError where every call with either input raises the same."""
     forms = {output.form for output in one + other}
     if len(forms) == 1 and (form := forms.pop()) and form[0].startswith("raises "):
         raised = form[0].partition("\n")[0]
@@ -326,14 +326,14 @@ class Promise(NamedTuple):
 
     @classmethod
     def of(cls, privacy: DP | ZCDP) -> Promise:
-        """The promise of a budget or a release: a ρ also at a small δ."""
+        """Return the promise of a budget or a release: a ρ also at a small δ."""
         if isinstance(privacy, DP):
             return cls(privacy.epsilon, privacy.delta)
         at = privacy.at(privacy.delta + _DELTA_OF_RHO)
         return cls(at.epsilon, at.delta, None if privacy.delta else privacy.rho)
 
     def implies(self, other: Promise) -> bool:
-        """Whether data that keep this promise keep the other one too, except for rounding."""
+        """Return whether data that keep this promise keep the other one too, except for rounding."""
         mine, others = ([inf if x is None else x for x in promise] for promise in (self, other))
         return all(x <= y * _ROUNDED for x, y in zip(mine, others, strict=True))
 
@@ -341,7 +341,7 @@ class Promise(NamedTuple):
 def promise_of(
     mechanism: Any, epsilon: float | None = None, delta: float | None = None
 ) -> Promise:
-    """What is stated here, or else by the mechanism's budget."""
+    """Return what is stated here, or else by the mechanism's budget."""
     budget = getattr(mechanism, "budget", None)
     promise = Promise(inf) if budget is None else Promise.of(budget)
     if epsilon is not None:
@@ -357,7 +357,7 @@ def promise_of(
 def _with_releases(
     budget: Promise, mechanism: Any, pair: Pair, seconds: float
 ) -> list[Promise]:
-    """The promises of the budget and of a release of either neighbour, without weaker ones."""
+    """Return the promises of the budget and of a release of either neighbour, without weaker ones."""
     releases: list[Any] = []
 
     def release(data: Any) -> None:
@@ -377,7 +377,7 @@ _SPENT = 0.95  # of ε: what spends less is shown
 
 
 def read_rows(path: Path) -> list[Audit]:
-    """What `add_row` wrote.
+    """Return what `add_row` wrote.
 
     Parameters
     ----------
@@ -411,7 +411,7 @@ def read_rows(path: Path) -> list[Audit]:
 
 
 def add_row(audit: Audit, path: Path) -> None:
-    """One more row, at the end of the file, which begins with names of columns."""
+    """Add one more row at the end of the file, which begins with names of columns."""
     row = asdict(audit) | {"reached": audit.reached, "leaks": audit.leaks}
     is_new = not path.exists() or not path.stat().st_size
     with open(path, "a", newline="", encoding="utf-8") as file:
@@ -422,7 +422,7 @@ def add_row(audit: Audit, path: Path) -> None:
 
 
 def budget_unused(audits: Iterable[Audit]) -> dict[str, float]:
-    """The part of ε that no pair spends, of mechanisms whose losses were computed; sharp ones left out.
+    """Return the part of ε that no pair spends, of mechanisms whose losses were computed; sharp ones left out.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class NoAnswer(Exception):
 
 
 def observe(call: Callable[[], Any], seconds: float = inf) -> Output:
-    """What one call lets out, exceptions among it.
+    """Return what one call lets out, exceptions among it.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class _Walk:
         self.numbers |= {f"{name} {label}": float(n) for label, n in counts.items()}
 
     def _rows(self, name: str, x: Sketch | Projection) -> None:
-        """What each row says about the first cells. Positions of buckets are public and random."""
+        """Collect what each row says about the first cells. Positions of buckets are public and random."""
         cells = np.arange(min(_MOST_CELLS, x.domain.size))  # those in which pairs differ
         for row in range(min(len(x.hash_parameters), _MOST_ROWS)):
             parts: dict[str, Any] = {"hash_parameters": x.hash_parameters[row : row + 1]}

@@ -57,7 +57,7 @@ class Pair:
 
 
 def pairs_for(mechanism: Any) -> list[Pair]:
-    """The pairs of neighbours on which a mechanism is audited.
+    """Return the pairs of neighbours on which a mechanism is audited.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def pairs_for(mechanism: Any) -> list[Pair]:
 
 
 def public_threshold(mechanism: Any) -> int | None:
-    """The count at which a mechanism decides, from its public fields; None if there is none."""
+    """Return the count at which a mechanism decides, from its public fields, or None if there is none."""
     mechanism = getattr(mechanism, "mechanism", mechanism)
     names = ("theta", "threshold", "tau")
     fields = [getattr(mechanism, name, None) for name in names]
@@ -143,7 +143,7 @@ def _counts(mechanism: Any, cells: int) -> list[_Counts]:
 
 
 def _replaced_tuples(total: int) -> list[_Counts]:
-    """One tuple of a fixed number lies elsewhere; 0 and 3 differ in both attributes."""
+    """Return two tables with one different tuple among a fixed number. 0 and 3 differ in both attributes."""
     rest = total - 1
     return [
         ("one of the tuples of a cell", {0: rest + 1}, {0: rest, 3: 1}, Bound()),
@@ -204,7 +204,7 @@ _JOINING = ("transform", "consistent", "size", "total")  # fields that must be o
 
 
 def is_product(mechanism: Any) -> bool:
-    """Whether a release of tiles is as many independent releases.
+    """Return whether a release of tiles consists of as many independent releases.
 
     Parameters
     ----------
@@ -231,14 +231,14 @@ def is_product(mechanism: Any) -> bool:
 
 
 def is_ours(cls: type) -> bool:
-    """Whether its laws are tested here; what others draw past `rng` is looked for."""
+    """Return whether its laws are tested here; what others draw past `rng` is looked for."""
     return cls.__module__.startswith("workbench.")
 
 
 def tiles(
     mechanism: Any, pair: Pair, rng: np.random.Generator | None = None
 ) -> list[Callable[[], list[Output]]]:
-    """For each input, a call that releases tiles of it and gives what each tile shows.
+    """Return, for each input, a call that releases tiles of it and gives what each tile shows.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def tiles(
 
 
 def _tiled(data: SparseTable | Interactions) -> Any:
-    """So many copies, that of tile i at the places from i times the domain's size on."""
+    """Return so many copies, with the copy of tile i at the places from i times the domain's size on."""
     tiles = np.arange(COPIES)[:, None]
     if isinstance(data, SparseTable):
         domain = Domain(("tile", "cell"), (COPIES, data.domain.size))
@@ -273,7 +273,7 @@ def _tiled(data: SparseTable | Interactions) -> Any:
 
 
 def _release_tiles(mechanism: Any, data: Any, rng: Any) -> list[Output]:
-    """What each tile shows of a release of all."""
+    """Return what each tile shows of a release of all."""
     estimate = mechanism(data, rng).estimate
     parts = {"cell": estimate}
     if hasattr(estimate, "edges"):

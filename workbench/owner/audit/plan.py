@@ -84,7 +84,7 @@ def default_jobs(
     epsilons: Sequence[float] = EPSILONS,
     thorough: bool = False,
 ) -> list[Job]:
-    """One pair of each class of ours at each ε, that at which it shows most; of others, all pairs.
+    """Return one pair of each class of ours at each ε, that at which it shows most; of others, all pairs.
 
     What takes a ρ is audited at that which each ε pays for, beside the ε if it takes both.
 
@@ -129,13 +129,13 @@ def default_jobs(
 
 
 def _all_pairs(mechanism: Any, epsilon: float | None) -> list[Job]:
-    """A job for each pair, for a mechanism or callable of which nobody knows where it shows most."""
+    """Return a job for each pair, for a mechanism or callable of which nobody knows where it shows most."""
     pairs = pairs_for(mechanism)
     return [Job(mechanism, pair, epsilon, share=2 / len(pairs)) for pair in pairs]
 
 
 def _budgets(cls: Any, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | ZCDP]]:
-    """Each ε, and the ρ that it pays for at δ, as far as the class takes them."""
+    """Yield each ε, and the ρ that it pays for at δ, as far as the class takes them."""
     delta = DELTA if getattr(cls, "spends_delta", False) else 0.0
     for epsilon in epsilons:
         if getattr(cls, "accepts_dp", True):
@@ -145,7 +145,7 @@ def _budgets(cls: Any, epsilons: Sequence[float]) -> Iterator[tuple[float, DP | 
 
 
 def _variants(mechanism: Any) -> Iterator[Any]:
-    """A mechanism, and with each other choice of each of its fields that lists choices."""
+    """Yield a mechanism, and with each other choice of each of its fields that lists choices."""
     yield mechanism
     for f in fields(mechanism):
         for choice in f.metadata.get("choices", ()):
@@ -158,7 +158,7 @@ def _variants(mechanism: Any) -> Iterator[Any]:
 
 
 def run_job(job: Job, **options: Any) -> Audit:
-    """One audit; what cannot be audited says why, and does not stop the others."""
+    """Return one audit; what cannot be audited says why, and does not stop the others."""
     limits = dict(most_seconds=MOST_SECONDS, check_seconds=_CHECK_SECONDS, runs=RUNS) | options
     limits["most_seconds"] *= job.share
     if is_ours(type(job.mechanism)):

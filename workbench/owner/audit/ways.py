@@ -79,7 +79,7 @@ class Enumeration(Source):
             self.taken[-1] += 1
 
     def one_of(self, weights: Sequence[float]) -> int:
-        """One of some ways, of which each has a probability."""
+        """Return one of some ways, of which each has a probability."""
         if len(weights) == 1 or self.is_recording:
             return 0
         if self.depth == len(self.taken):
@@ -93,11 +93,11 @@ class Enumeration(Source):
         return chosen
 
     def measurement(self) -> Source:
-        """Itself: draws are numbered through."""
+        """Return the source itself, because draws are numbered through."""
         return self
 
     def step(self, number: int) -> Source:
-        """Itself."""
+        """Return the source itself."""
         return self
 
     # what is not enumerated
@@ -118,7 +118,9 @@ class Enumeration(Source):
         raise AttributeError(name)
 
     def bytes(self, length: int) -> bytes:
-        """A key that truncates users, which is not enumerated unless all that it picks from is the same."""
+        """Return a key that truncates users, which is not enumerated unless all that it picks from is the
+        same.
+        """
         if self.alike:
             return bytes(length)
         raise NotEnumerable("it cuts records at random")
@@ -136,7 +138,7 @@ class Enumeration(Source):
     # verbs
 
     def add(self, law: Any, values: Any, *, moved: Any, names: Any = None) -> None:
-        """One of the parts that the cuts make of each value's noise."""
+        """Choose one of the parts that the cuts make of each value's noise."""
         if getattr(law, "idealised", False):
             raise NotEnumerable("it draws with floating point, which is not enumerated")
         is_named = isinstance(names, np.ndarray) and names.ndim == 1
@@ -160,7 +162,9 @@ class Enumeration(Source):
             values[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
 
     def survive(self, law: Any, empty: int, names: Any = None) -> tuple[Any, Any]:
-        """Which of the empty cells survive: those that are empty under one neighbour alone, and one other."""
+        """Return which of the empty cells survive: those that are empty under one neighbour alone, and one
+        other.
+        """
         if isinstance(law, GaussianCell):
             if law.above is not None:
                 raise NotEnumerable("it draws empty cells again, at a lower threshold")
@@ -217,7 +221,7 @@ class Enumeration(Source):
         return np.array([p >= 1 or (p > 0 and self.one_of([1 - p, p])) for p in odds], bool)
 
     def choose(self, draw: Any, *arguments: Any, reads: Any, idealised: bool = False) -> Any:
-        """One of the outcomes, if it is known how likely each is."""
+        """Return one of the outcomes, if it is known how likely each is."""
         outcomes = getattr(self, f"_{draw.__name__}", None)
         if outcomes is None:
             raise NotEnumerable(f"it chooses by {draw.__name__}, which is not enumerated")
@@ -226,7 +230,7 @@ class Enumeration(Source):
     def _draw_blanket(
         self, keys: Any, counts: Any, cells: int, size: int, threshold: int, rate: Any
     ) -> Any:
-        """Which non-empty cells are kept, then which set of others fills up the release."""
+        """Return which non-empty cells are kept, then which set of others fills up the release."""
         odds = [upper_tail(threshold - x, float(rate)) for x in counts.tolist()]
         kept = [x for x, p in zip(keys.tolist(), odds, strict=True) if self.one_of([1 - p, p])]
         others = [x for x in range(cells) if x not in kept]
@@ -261,7 +265,9 @@ class Enumeration(Source):
         return self._shown(keys, counts, np.rint(lowest).astype(np.int64), chances, parts)
 
     def _shown(self, keys: Any, exact: Any, lowest: Any, shared: Any, parts: Any) -> Any:
-        """Which values reach the first of some cuts, and which cut, summed over a draw that all share."""
+        """Return which values reach the first of some cuts, and which cut, summed over a draw that all
+        share.
+        """
         if (_FAR + 1) ** len(keys) > MOST_RUNS:
             raise NotEnumerable("it has more values than can be enumerated")
         ways = np.zeros((_FAR + 1,) * len(keys))

@@ -56,7 +56,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     page: dict[str, str | int | float] = {}
 
     def words(self, home: Path) -> list[str]:
-        """The words of `workbench release` for this recipe.
+        """Return the words of `workbench release` for this recipe.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class About(
 
 
 def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
-    """What a publisher says, from a file, a mapping or an `About`.
+    """Return what a publisher says, from a file, a mapping or an `About`.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ _MEANINGS = {
 
 
 def refuse_folder(folder: str | Path) -> Path:
-    """A FileExistsError if a publication cannot be written to a folder, before anything is spent."""
+    """Raise a FileExistsError if a publication cannot be written to a folder, before anything is spent."""
     target = Path(folder)
     for path in (target, target.with_name(f"{target.name}.zip")):
         if path.exists():
@@ -141,7 +141,7 @@ def publish(
 
 
 def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
-    """The tables of a publication by their files: one, or one for each marginal.
+    """Return the tables of a publication by their files: one, or one for each marginal.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
 
 
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with whole counts that are not negative, and with the unbiased ones for sums."""
+    """Return the table with whole counts that are not negative, and with the unbiased ones for sums."""
     if "count" not in frame:
         return frame
     limits = [_column(frame, name) for name in ("low", "high")]
@@ -204,12 +204,12 @@ def _few_digits(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _column(frame: pd.DataFrame, name: str) -> str:
-    """What a column of `Release.to_frame` is called, where an attribute may have its name."""
+    """Return what a column of `Release.to_frame` is called, where an attribute may have its name."""
     return f"{name}_" if f"{name}_" in frame else name
 
 
 def _picture(release: Release) -> str:
-    """A picture of the release as SVG; none where there is no picture of its kind."""
+    """Return a picture of the release as SVG; none where there is no picture of its kind."""
     import matplotlib as mpl
 
     from workbench.figures import plots
@@ -228,7 +228,7 @@ def _picture(release: Release) -> str:
 
 
 def metadata(sheet: Sheet) -> dict[str, Any]:
-    """A Frictionless data package, with the guarantee in the terms of differential privacy.
+    """Return a Frictionless data package, with the guarantee in the terms of differential privacy.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def _field(table: pd.DataFrame, column: str, about: About) -> dict[str, str]:
 
 
 def _markdown(sheet: Sheet, has_picture: bool) -> str:
-    """The data sheet as Markdown."""
+    """Return the data sheet as Markdown."""
 
     def table(head: Any, rows: Any) -> Iterator[str]:
         for line in (head, ["---"] * len(head), *rows):
@@ -312,7 +312,7 @@ def _markdown(sheet: Sheet, has_picture: bool) -> str:
 
 
 def _notebook(sheet: Sheet, has_picture: bool) -> str:
-    """A notebook that opens the release, asks three questions and draws the picture."""
+    """Return a notebook that opens the release, asks three questions and draws the picture."""
     nbformat = load_nbformat()
     new = nbformat.v4
     code = [
@@ -357,7 +357,7 @@ def _zip(folder: Path, archive: Path) -> None:
 
 
 def _page(**given: Any) -> str:
-    """The data sheet as HTML."""
+    """Return the data sheet as HTML."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("workbench.owner", "publication")

@@ -98,7 +98,7 @@ class Sheet:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Who publishes what, a line each."""
+        """Who publishes what, one line each."""
         about = self.about
         facts = [
             ("Publisher", about.publisher),
@@ -307,7 +307,7 @@ class Sheet:
         return Answer(question, (text, sums), (), head, rows)
 
     def _adds_up(self) -> bool:
-        """Whether the release says that the noise of the sum of all rows is that of independent rows."""
+        """Return whether the release says that the noise of the sum of all rows is that of independent rows."""
         try:
             total = self.release.answer({}, error=True)
         except (ValueError, TypeError):
@@ -356,7 +356,7 @@ class Sheet:
 
 
 def _after(before: float, epsilon: float) -> float:
-    """The largest belief after the release, of one before it."""
+    """Return the largest belief after the release, of one before it."""
     return 1 / (1 + (1 - before) / before * exp(-epsilon))
 
 

@@ -88,7 +88,7 @@ def _file_by_key(folder: Path, cells: int, bits: int) -> SpillFile:
 
 
 def deal_rows(rows: Rows, span: Span, folder: Path, bits: int, factor: int | None) -> DealtFile:
-    """The rows of some files by ranges of 2^`bits` cells or, with a factor, by 2^`bits` ranges of users.
+    """Return the rows of some files by ranges of 2^`bits` cells or, with a factor, by 2^`bits` ranges of users.
 
     The range of a user is said by the upper bits of who they are times the factor, which is secret and odd:
     whatever users there are, any two of them are in one range with a chance of at most 2/2^`bits`. Which
@@ -120,7 +120,7 @@ def deal_rows(rows: Rows, span: Span, folder: Path, bits: int, factor: int | Non
 
 
 def _identities(users: UserNumbers, numbers: Any) -> dict[str, np.ndarray]:
-    """Who the users of a batch are: numbers, or 127 bits that stand for a name."""
+    """Return who the users of a batch are: numbers, or 127 bits that stand for a name."""
     ids = users.ids()
     users.forget()
     if ids is None:
@@ -131,7 +131,7 @@ def _identities(users: UserNumbers, numbers: Any) -> dict[str, np.ndarray]:
 def read_users(
     rows: Rows, folder: Path, segments: Sequence[Segments]
 ) -> tuple[Users, Int[np.ndarray, " rows"], Int[np.ndarray, " rows"] | None]:
-    """The rows of a range of users, who have no others: whose they are, their keys, and their counts."""
+    """Return the rows of a range of users, who have no others: whose they are, their keys, and their counts."""
     if not segments:
         none = np.zeros(0, np.int64)
         return Users(none), none, None
@@ -157,7 +157,9 @@ def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.nda
 def cut_users(
     rows: Rows, folder: Path, segments: Sequence[Segments], bits: int, key: bytes
 ) -> tuple[Spilled, int]:
-    """What the bound leaves of a range of users, by ranges of keys, and how many of them lost anything."""
+    """Return what the bound leaves of a range of users, by ranges of keys, and how many of them lost
+    anything.
+    """
     bound = rows.enforced_bound
     left = bounded_contributions(*read_users(rows, folder, segments), bound, key)
     with _file_by_key(folder, rows.domain.size, bits) as file:
@@ -166,7 +168,7 @@ def cut_users(
 
 
 def split(folder: Path, some: Range, finer: int) -> Spilled:
-    """The rows of a range by narrower ranges."""
+    """Return the rows of a range by narrower ranges."""
     with _file_by_key(folder, 1 << some.bits, finer) as file:
         for records in read_batches(folder, some.segments):
             places, counts = _places(records, some.bits)
@@ -189,7 +191,7 @@ def _segments(spilled: Sequence[Spilled], which: int) -> tuple[Segments, ...]:
 def cells_of_range(
     folder: Path, some: Range
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """The keys of cells that are not empty, ascending, and their counts."""
+    """Return the keys of cells that are not empty, ascending, and their counts."""
     if not some.segments:
         none = np.zeros(0, np.int64)
         return none, none
@@ -210,7 +212,7 @@ def cells_of_range(
 def _places(
     records: np.ndarray, bits: int
 ) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"] | None]:
-    """Where rows are in their range of 2^`bits` cells, and their counts, if they have any."""
+    """Return where rows are in their range of 2^`bits` cells, and their counts, if they have any."""
     keys = records["key"]
     counts = records["count"].copy() if "count" in (records.dtype.names or ()) else None
     return keys & keys.dtype.type((1 << bits) - 1), counts
@@ -278,7 +280,7 @@ class Dealt:
         return self._narrowed([*ranges(0, cells, bits, spilled)])
 
     def _narrowed(self, found: list[Range]) -> list[Range]:
-        """The same cells in ranges of which none has too many rows."""
+        """Return the same cells in ranges of which none has too many rows."""
         most = 4 * self._each
         full = [some for some in found if some.rows > most and some.bits > _LEAST_BITS]
         if not full:
@@ -308,7 +310,7 @@ class Dealt:
         return [_segments(spilled, which) for which in range(1 << bits)]
 
     def _read(self, bits: int, factor: int | None = None) -> list[Spilled]:
-        """All rows, dealt out by tasks; with the share of bytes that were read."""
+        """Return all rows, dealt out by tasks; with the share of bytes that were read."""
         arguments = ((self.rows, span, self.folder, bits, factor) for span in self._spans)
         whole = max(sum(span.size for span in self._spans), 1)
         done = 0
@@ -371,7 +373,7 @@ class Dealt:
         return self.rows.enforced_bound
 
     def grid_units(self, workload: Linear, grid: float) -> Int[np.ndarray, " queries"]:
-        """As `SparseTable.grid_units`."""
+        """Return the same as `SparseTable.grid_units`."""
         units: Any = 0
         arguments = [(self.domain, workload, grid)] * len(self.ranges)
         for own in self.of_ranges(units_of_cells, arguments):
@@ -416,12 +418,12 @@ class Dealt:
 
 
 def _key(rng: np.random.Generator | None) -> bytes | None:
-    """From which the keys of parts follow, if they are to be replayed."""
+    """Return the key from which the keys of parts follow, if they are to be replayed."""
     return None if rng is None else rng.bytes(KEY_BYTES)
 
 
 def _gaps(ranges: Sequence[Sequence[tuple[int, int]]], size: int) -> list[tuple[int, int]]:
-    """What is left of so many nodes."""
+    """Return what is left of so many nodes."""
     taken = sorted(pair for own in ranges for pair in own)
     ends = [0, *(end for pair in taken for end in pair), size]
     gaps = list(pairwise(ends))[::2]
@@ -431,7 +433,7 @@ def _gaps(ranges: Sequence[Sequence[tuple[int, int]]], size: int) -> list[tuple[
 def of_cells(
     folder: Path, some: Range, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> Any:
-    """A function of the cells of a range."""
+    """Return a function of the cells of a range."""
     return function(*cells_of_range(folder, some), *arguments)
 
 
@@ -442,7 +444,7 @@ def units_of_cells(
     workload: Linear,
     grid: float,
 ) -> Int[np.ndarray, " queries"]:
-    """What some cells add to the answers."""
+    """Return what some cells add to the answers."""
     return workload.grid_units(domain, keys, counts, grid)
 
 
@@ -455,6 +457,6 @@ def drawn_within(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
 ) -> tuple[Any, int]:
-    """What a part draws of the nodes of its own cells, and the sum of these."""
+    """Return what a part draws of the nodes of its own cells, and the sum of these."""
     nodes, values = basis.forward_within(keys, counts, bits)
     return function(part, nodes, values, *arguments), int(counts.sum())

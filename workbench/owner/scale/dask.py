@@ -32,7 +32,7 @@ import workbench
 
 
 def scheduler_address(address: str | Path) -> str:
-    """The address itself, or that in a scheduler file."""
+    """Return the address itself, or that in a scheduler file."""
     text = str(address)
     if not isinstance(address, Path) and not text.endswith(".json"):
         return text if "://" in text else f"tcp://{text}"
@@ -43,7 +43,7 @@ def scheduler_address(address: str | Path) -> str:
 
 
 def refuse_open(place: str, insecure: bool) -> None:
-    """A ValueError for what is neither encrypted nor on this machine."""
+    """Raise a ValueError for what is neither encrypted nor on this machine."""
     kind, _, rest = place.partition("://")
     host = rest.rpartition(":")[0].strip("[]")
     try:
@@ -64,7 +64,7 @@ _LIBRARIES = "numpy scipy numba cryptography pyarrow polars dask distributed".sp
 
 @cache
 def fingerprint() -> dict[str, str]:
-    """The versions of what computes, and a hash of each source file."""
+    """Return the versions of what computes, and a hash of each source file."""
     home = Path(workbench.__file__).parent
     prints = {name: version(name) for name in _LIBRARIES}
     prints["python"] = ".".join(platform.python_version_tuple()[:2])
@@ -76,12 +76,12 @@ def fingerprint() -> dict[str, str]:
 
 @cache
 def digest() -> str:
-    """All of it as one word."""
+    """Return all of it as one word."""
     return hashlib.sha256(json.dumps(fingerprint()).encode()).hexdigest()
 
 
 def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
-    """A ValueError that names what differs from what this process would run."""
+    """Raise a ValueError that names what differs from what this process would run."""
     if isinstance(theirs, Exception):
         raise ValueError(f"{who} cannot run this package: {theirs}")
     ours = fingerprint()
@@ -93,7 +93,7 @@ def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
 
 
 def run_alike(expected: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """A task of a caller with that digest; where it is another, an error."""
+    """Return a task of a caller with that digest; where it is another, an error."""
     if digest() != expected:
         raise RuntimeError("a worker that joined has other sources or libraries")
     return function(*arguments)
@@ -114,7 +114,7 @@ class Cluster(ClientExecutor):
         threading.Thread(target=self._watch, daemon=True).start()
 
     def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """As an executor does; a worker that joined later is checked by its first task."""
+        """Submit a task to the executor. A worker that joined later is checked by its first task."""
         future = super().submit(run_alike, digest(), fn, *args, **kwargs)
         self._submitted.add(future)
         return future
@@ -129,11 +129,11 @@ class Cluster(ClientExecutor):
             sleep(0.2)
 
     def share(self, data: Any) -> Any:
-        """What stands for the data among a task's arguments; it is sent once."""
+        """Return what stands for the data among a task's arguments; it is sent once."""
         return self._client.scatter(data, hash=False)
 
     def shutdown(self, wait: bool = True, cancel_futures: bool = False) -> None:
-        """As an executor does."""
+        """Shut the executor down."""
         with suppress(Exception):  # a closed client cancels nothing
             super().shutdown(wait and not cancel_futures and self._client.status == "running")
         self._client.close()
@@ -148,7 +148,7 @@ class Cluster(ClientExecutor):
 def connect(
     address: str | Path, *, insecure: bool = False, security: Any = None, timeout: float = 5.0
 ) -> Cluster:
-    """The executor of a cluster that runs already.
+    """Return the executor of a cluster that runs already.
 
     Parameters
     ----------

@@ -35,11 +35,11 @@ class EdgeCounts(NamedTuple):
     distinct: bool = False
 
     def edge_counts(self) -> Int[np.ndarray, "items contexts"]:
-        """As those of `Interactions`."""
+        """Return the same as `Interactions.edge_counts`."""
         return self.edges
 
     def item_counts(self) -> Int[np.ndarray, " items"]:
-        """As those of `Interactions`."""
+        """Return the same as `Interactions.item_counts`."""
         return self.edges.sum(axis=1)
 
 
@@ -63,7 +63,7 @@ class RecordsByUser:
         self._dealt = dealt
 
     def bounded(self, l: int, rng: np.random.Generator | None = None) -> EdgeCounts:  # noqa: E741
-        """As `Interactions.bounded`."""
+        """Return the same as `Interactions.bounded`."""
         return self._counted("bounded", l, cut_key(rng))
 
     def top_scored(
@@ -74,11 +74,11 @@ class RecordsByUser:
         *,
         random: int = 0,
     ) -> EdgeCounts:
-        """As `Interactions.top_scored`."""
+        """Return the same as `Interactions.top_scored`."""
         return self._counted("top_scored", l, scores, cut_key(rng), random=random)
 
     def users_beyond(self, bound: Bound) -> int:
-        """As `Interactions.users_beyond`."""
+        """Return the same as `Interactions.users_beyond`."""
         return sum(self._dealt.of_users(of_records, "users_beyond", (bound,), {}))
 
     def _counted(self, method: str, *arguments: Any, **options: Any) -> EdgeCounts:
@@ -96,7 +96,9 @@ def of_records(
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """What a method of `Interactions` gives of the records of a range of users; those that stay are counted."""
+    """Return what a method of `Interactions` gives of the records of a range of users; those that stay are
+    counted.
+    """
     users, keys, _ = read_users(rows, folder, segments)
     order = np.argsort(keys)  # in which a user's rows were read changes nothing
     items, contexts = np.divmod(keys[order], rows.domain.shape[1])
@@ -186,7 +188,7 @@ def release(
 
 
 def _refuse_unfit(mechanism: Any, rows: Rows, report_cut: float | None) -> None:
-    """A ValueError for what is not released in parts, before anything is read."""
+    """Raise a ValueError for what is not released in parts, before anything is read."""
     name = type(mechanism).__name__
     if not isinstance(mechanism, _IN_PARTS):
         raise ValueError(

@@ -40,12 +40,12 @@ class Pin(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> Pin:
-        """The file as it is now."""
+        """Return the file as it is now."""
         stat = path.stat()
         return cls(path, stat.st_size, stat.st_mtime_ns)
 
     def refuse_changed(self) -> None:
-        """A ValueError if the file is another by now."""
+        """Raise a ValueError if the file is another by now."""
         try:
             unchanged = Pin.of(self.path) == self
         except OSError:
@@ -64,7 +64,7 @@ class Span(NamedTuple):
     rows: int  # about
 
     def source(self) -> Source:
-        """Its rows."""
+        """Return its rows."""
         self.pin.refuse_changed()
         (source,) = open_sources(self.pin.path, self.table)
         if self.row_groups is not None:
@@ -191,7 +191,9 @@ class Rows:
         return self.bound.enforced(self.who)
 
     def without_rows(self) -> Any:
-        """A table, or interactions, of the same domain and bound without a row: anything may be tried."""
+        """Return a table, or interactions, of the same domain and bound without a row: anything may be
+        tried.
+        """
         if not isinstance(self.bound, Unbounded):
             return SparseTable.from_keys(self.domain, [], [], self.enforced_bound)
         none = np.zeros(0, np.int64)
@@ -203,7 +205,7 @@ class Rows:
                 for span in _spans(pin, source, self.table)]  # fmt: skip
 
     def refuse_changed(self) -> None:
-        """A ValueError if a file is another by now."""
+        """Raise a ValueError if a file is another by now."""
         for pin in self.files:
             pin.refuse_changed()
 

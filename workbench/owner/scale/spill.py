@@ -25,14 +25,16 @@ from workbench.value import Int
 
 @njit(cache=True, nogil=True)
 def tally(words, shift, sizes):
-    """One more of each row's range, which the upper bits of its word say."""
+    """Count each row in its range, which the upper bits of its word give."""
     for i in range(words.size):
         sizes[words[i] >> shift] += 1
 
 
 @njit(cache=True, nogil=True)
 def deal(words, shift, places, column, out):
-    """A column in the order of ranges; `places` says where each one's next row goes, and moves on."""
+    """Write a column in the order of ranges. `places` holds the place of the next row of each, and is
+    advanced.
+    """
     for i in range(words.size):
         r = words[i] >> shift
         out[places[r]] = column[i]
@@ -63,7 +65,7 @@ class Spilled(NamedTuple):
     starts: Int[np.ndarray, "batches ranges+1"]  # rows of the file
 
     def segments(self, which: int) -> Segments:
-        """Where the rows of a range are."""
+        """Return where the rows of a range are."""
         starts = self.starts[:, which]
         rows = self.starts[:, which + 1] - starts
         return Segments(self.name, self.dtype, np.stack([starts, rows], axis=1)[rows > 0])
@@ -98,7 +100,7 @@ class SpillFile:
             self._file = FileIO(self._path, "xb", opener=private)
 
     def add(self, words: np.ndarray, key: np.ndarray, **columns: np.ndarray | None) -> None:
-        """Some rows: the word of each, its key, and other columns of it, always the same ones or None."""
+        """Add some rows: the word of each, its key, and other columns, always the same ones or None."""
         if not len(words):
             return
         others = {name: column for name, column in columns.items() if column is not None}
@@ -127,12 +129,12 @@ class SpillFile:
             self._file.close()
 
     def spilled(self) -> Spilled:
-        """What was written."""
+        """Return what was written."""
         return Spilled(self._path.name, self._dtype, np.concatenate(self._starts))
 
 
 def read_rows(folder: Path, segments: Sequence[Segments]) -> np.ndarray:
-    """All rows of a range, as records."""
+    """Return all rows of a range, as records."""
     records = np.empty(sum(some.rows for some in segments), segments[0].dtype)
     rest = records.view(np.uint8).data
     for some in segments:
@@ -147,21 +149,21 @@ def read_rows(folder: Path, segments: Sequence[Segments]) -> np.ndarray:
 
 
 def read_batches(folder: Path, segments: Sequence[Segments]) -> Iterator[np.ndarray]:
-    """The same, what was written at once at a time."""
+    """Yield the same, what was written at once at a time."""
     for some in segments:
         for place in some.places:
             yield read_rows(folder, [some._replace(places=place[None])])
 
 
 def _write(file: FileIO, content: memoryview) -> None:
-    """All of it, though a system call may write less."""
+    """Write all bytes, though a system call may write fewer."""
     while len(content):
         content = content[file.write(content) :]
 
 
 @contextmanager
 def scratch_errors(folder: Path) -> Iterator[None]:
-    """What a disk refuses is said of the scratch folder, with what to do."""
+    """Name the scratch folder in errors of the disk, and say what to do."""
     try:
         yield
     except OSError as e:

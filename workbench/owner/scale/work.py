@@ -41,7 +41,7 @@ class Tasks:
     def map(
         self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """The results, in the order of the arguments; one map at a time."""
+        """Yield the results, in the order of the arguments; one map at a time."""
         if self._executor is None:
             yield from (function(*own) for own in arguments)
             return
@@ -61,14 +61,14 @@ class Tasks:
             yield function(*own) if isinstance(result, _Refused) else result
 
     def close(self) -> None:
-        """No task runs any more."""
+        """End all tasks."""
         futures = [future for _, future in self._under_way]
         wait([future for future in futures if not future.cancel()])
         self._under_way.clear()
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A task on a worker, which takes one thread because there are as many workers as cores."""
+    """Return a task on a worker, which takes one thread because there are as many workers as cores."""
     try:
         with limited_threads(1):
             return function(*arguments)
@@ -92,7 +92,7 @@ def tasks(executor: Executor | None, workers: int) -> Iterator[Tasks]:
 
 @contextmanager
 def scratch_folder(parent: str | Path | None) -> Iterator[Path]:
-    """A folder of one's own, gone afterwards."""
+    """Make a private folder that is removed afterwards."""
     parent = Path(parent or tempfile.gettempdir()).absolute()
     if not parent.is_dir():
         raise FileNotFoundError(f"scratch = {parent}: no such folder")

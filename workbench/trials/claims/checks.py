@@ -107,7 +107,7 @@ Part = Callable[[float], Finding]
 
 
 def all_of(parts: Mapping[str, Part], level: float) -> Finding:
-    """A statement of several parts: it holds if all do, and differs once one does.
+    """Return a statement of several parts: it holds if all do, and differs once one does.
 
     Each part takes the level at which it may decide: one that lets all go wrong together no more often than
     `level` allows.
@@ -116,7 +116,7 @@ def all_of(parts: Mapping[str, Part], level: float) -> Finding:
 
 
 def any_of(parts: Mapping[str, Part], level: float) -> Finding:
-    """A statement that holds if one of its parts does, and differs if none does."""
+    """Return a statement that holds if one of its parts does, and differs if none does."""
 
     def decide_any(holds: Sequence[bool | None]) -> bool | None:
         return decide(True in holds, all(x is False for x in holds))
@@ -198,12 +198,12 @@ def _text(value: Any) -> str:
 
 
 def _divided(level: float, by: int) -> float:
-    """The level at which each of so many intervals is right, that all are at `level`."""
+    """Return the level at which each of so many intervals is right, that all are at `level`."""
     return 1 - (1 - level) / by
 
 
 def _span(points: pd.DataFrame, unit: str) -> str:
-    """From the least to the largest; of one point also its interval."""
+    """Return the smallest and the largest value, and for one point also its interval."""
     least = format_number(points.estimate.min())
     largest = format_number(points.estimate.max())
     if len(points) > 1 and least != largest:

@@ -78,7 +78,7 @@ class Strip:
         return {holds for _, holds in self.holds}
 
     def __str__(self) -> str:
-        """Every value with its mark.
+        """Return every value with its mark.
 
         >>> print(Strip("θ", (("20", False), ("40", None), ("65", True))))
         θ: 20 ✗, 40 ?, 65 ✓
@@ -298,7 +298,7 @@ class Claim:
         )
 
     def not_judged(self, why: str) -> list[Verdict]:
-        """The verdicts of a run that is not on the paper's path."""
+        """Return the verdicts of a run that is not on the paper's path."""
         return [self.verdict(each, NOT_JUDGED, why) for each in self.statements]
 
 

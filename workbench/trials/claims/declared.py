@@ -106,7 +106,7 @@ _ROWS = {"rows", "prepare", "over"}  # of every check: which rows, and what is s
 
 
 def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
-    """The check that a statement declares.
+    """Return the check that a statement declares.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _refuse_kind(id: str, table: Mapping[str, Any]) -> None:
 
 
 def _texts(x: Any) -> Iterator[str]:
-    """Every text in a check, at any depth."""
+    """Yield every text in a check, at any depth."""
     if isinstance(x, str):
         yield x
     elif isinstance(x, Mapping | list):
@@ -163,7 +163,7 @@ def _texts(x: Any) -> Iterator[str]:
 
 
 def _over(table: Mapping[str, Any], package: str, rows: pd.DataFrame, level: float) -> Finding:
-    """The check at every value of what the paper does not print; what was not run is undecided."""
+    """Return the check at every value of what the paper does not print; what was not run is undecided."""
     check = {key: x for key, x in table.items() if key != "over"}
     swept = table.get("over")
     if not swept:
@@ -211,7 +211,7 @@ def _found(check: dict[str, Any], package: str, rows: pd.DataFrame, level: float
 
 
 def _function(table: Mapping[str, Any], package: str) -> Any:
-    """A function with its arguments, of which `check` may be a function in its turn."""
+    """Return a function with its arguments, of which `check` may be a function in its turn."""
     arguments = {key: x for key, x in table.items() if key != "function"}
     if inner := arguments.get("check"):
         inner = {"function": inner} if isinstance(inner, str) else inner
@@ -230,7 +230,7 @@ def _named(function: str, package: str) -> Any:
 def _compared(
     rows: pd.DataFrame, *, kind: str, by: _BY, ours: Any, other: Any = None, **limits: Any
 ) -> Iterator[tuple[str, checks.Part]]:
-    """A check of each series by itself, or of each pair, with a name where there are several."""
+    """Yield a check of each series by itself, or of each pair, with a name where there are several."""
     mine, theirs = (x if isinstance(x, list) else [x] for x in (ours, other))
     for one, two in product(mine, theirs):
         named = [(one, mine), (two, theirs)]
@@ -265,7 +265,7 @@ class Declared(NamedTuple):
 
 
 def read(file: str | Path, figure: str, package: str) -> tuple[Claim, ...]:
-    """The claims of one figure, from the paper's `statements.toml`.
+    """Return the claims of one figure, from the paper's `statements.toml`.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def read_declared(file: Path) -> Declared:
 
 
 def _refuse(id: str, table: dict[str, Any], known: set[str], needed: str, file: Path) -> None:
-    """A ValueError for a key that is unknown, or missing."""
+    """Raise a ValueError for a key that is unknown, or missing."""
     for key in table.keys() - known:
         raise ValueError(
             f"{file}: {id} has an unknown key {key!r}; known: {', '.join(sorted(known))}"

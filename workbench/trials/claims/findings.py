@@ -77,7 +77,7 @@ class PaperFinding:
 
 
 def _where_all_hold(by_values: Iterable[str]) -> str:
-    """The values at which statements hold, of those that their verdicts list.
+    """Return the values at which statements hold, of those that their verdicts list.
 
     >>> _where_all_hold(["θ: 20 ✗, 60 ✓, 70 ✓", "θ: 20 ✓, 60 ?, 70 ✓", "s: 5 ✓, 9 ✗"])
     'θ = 70 and s = 5'
@@ -95,7 +95,7 @@ def _where_all_hold(by_values: Iterable[str]) -> str:
 
 
 def read_findings(file: str | Path) -> tuple[PaperFinding, ...]:
-    """The findings of a paper, from its `statements.toml`.
+    """Return the findings of a paper, from its `statements.toml`.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def confidence_intervals(
     Parameters
     ----------
     rows : DataFrame
-        At each point a row a seed; without a column `seed`, one row, or repetitions of it.
+        At each point one row per seed; without a column `seed`, one row, or repetitions of it.
     by : str or list of str
         The columns that make a point.
     level : float

@@ -324,7 +324,7 @@ class RecoveredFraction:
         Returns
         -------
         float
-            A fraction in [0, 1]; NaN where the corpus has no such string.
+            A fraction in [0, 1], or NaN where the corpus has no such string.
 
         Raises
         ------

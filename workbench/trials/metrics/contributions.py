@@ -181,7 +181,7 @@ class ContextShare:
         Returns
         -------
         float
-            A fraction in [0, 1]; NaN where nothing is above 0.
+            A fraction in [0, 1], or NaN where nothing is above 0.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class SampledSize:
         Returns
         -------
         float
-            A fraction in [0, 1]; NaN where there are no records.
+            A fraction in [0, 1], or NaN where there are no records.
 
         Raises
         ------

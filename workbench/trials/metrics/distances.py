@@ -224,7 +224,7 @@ class CommuteDistances:
         Returns
         -------
         float
-            A fraction in [0, 1]; NaN if nobody lives there.
+            A fraction in [0, 1], or NaN if nobody lives there.
 
         Raises
         ------
@@ -252,7 +252,7 @@ class CommuteDistances:
         Returns
         -------
         float64[n]
-            The fraction that works at most so far away; NaN if nobody lives there.
+            The fraction that works at most so far away, or NaN if nobody lives there.
         """
         return self._distances(data).fraction_within(np.asarray(at, float))
 
