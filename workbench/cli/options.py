@@ -1,4 +1,4 @@
-"""How commands are made of functions, and the options that several of them share."""
+"""Commands made from functions, and the options that several of them share."""
 
 from __future__ import annotations
 

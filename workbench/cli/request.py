@@ -1,4 +1,4 @@
-"""What is asked of private data on a command line, checked before anything is loaded or read."""
+"""The options of commands that publish private data, checked before anything is loaded or read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _UNIT = (
 
 @dataclass(frozen=True, kw_only=True)
 class Request(StatedSpace):
-    """What a person typed, of all commands that publish something of private data.
+    """Options of all commands that publish something from private data.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ class Request(StatedSpace):
 
     @cached_property
     def bound(self) -> Bound:
-        """How far a unit moves the data, as stated."""
+        """Return the stated bound on how far a unit moves the data."""
         if self.bound_text is None:
             raise ValueError(_BOUND)
         bound = parse_bound(self.bound_text)
@@ -288,7 +288,7 @@ class Request(StatedSpace):
 
     @property
     def _protected(self) -> str | None:
-        """What is protected, in words: as it is stated, or as the budget file says."""
+        """Return what is protected, in words, as stated or as in the budget file."""
         if self.unit is None and self.budget is not None:
             return self.budget.unit
         return self.unit
@@ -311,7 +311,7 @@ class Request(StatedSpace):
 
     @cached_property
     def edges(self) -> dict[str, Any]:
-        """What interactions are read with: their domain, and which attributes are items, which contexts."""
+        """Arguments for reading interactions: their domain, and which attributes are items and contexts."""
         domain = self.stated_domain
         names = domain.attributes
         items = self._attributes(self.item)
@@ -354,7 +354,7 @@ class Request(StatedSpace):
 
     @property
     def paying_unit(self) -> str | None:
-        """Whom the data are about, where the command says so."""
+        """Return whom the data are about, if the command says so."""
         return "a user" if self.unit is None and self.user is not None else self.unit
 
     def budget_for(self, mechanism: type) -> DP | ZCDP:

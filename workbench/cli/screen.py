@@ -1,4 +1,4 @@
-"""What commands print, and the numbers that all commands refuse.
+"""The output of commands, and the numbers that all commands refuse.
 
 What is printed may come from a file of somebody else: no character of it reaches the terminal as a
 command, and none is read as markup.

@@ -249,7 +249,7 @@ class FileSource(Source):
 
     @property
     def position(self) -> int:  # type: ignore[override]
-        """How many bytes were read of the file."""
+        """Number of bytes that were read of the file."""
         return min(self.raw.bytes_read, self.size) if self.raw else 0
 
     def __str__(self) -> str:
@@ -332,7 +332,7 @@ _MOST_NAMES = 2**14
 
 
 class Layout(NamedTuple):
-    """How a text file is written: by default as CSV whose first row names the columns.
+    """Layout of a text file. The default is CSV whose first row names the columns.
 
     Rows whose first field matches the pattern `notes` are no rows. Fields of the texts in `missing` are
     missing. Fields between separators other than commas have no quotes.

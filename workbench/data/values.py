@@ -245,5 +245,5 @@ class UnlistedValues:
 
     @property
     def values_of_owner(self) -> Int[np.ndarray, " pairs"]:
-        """For each value of each user, the number of values that the user has."""
+        """Number of values of the user, for each value of each user."""
         return np.bincount(self.users)[self.users]

@@ -1,4 +1,4 @@
-"""What a release holds; every estimate is public and answers the workloads it can."""
+"""Contents of a release. Every estimate is public and answers the workloads that it can."""
 
 import numpy as np
 

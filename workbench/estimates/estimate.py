@@ -1,4 +1,4 @@
-"""What all estimates share: arrays and error bars.
+"""Base of all estimates: arrays and error bars.
 
 The noise of a released cell has its law's standard deviation. A cell that was not released is *absent*: its
 noisy value lay below the cut, so that its count is at most the cut and three standard deviations more,
@@ -116,7 +116,7 @@ _NAMES = 8  # of attributes that a text lists
 
 
 class Estimate:
-    """What a release holds; a subclass is a frozen dataclass and says what its file holds.
+    """Contents of a release. A subclass is a frozen dataclass and says what its file holds.
 
     `kind` names the class in files, `contents` says what `len` counts, `arrays` lists the fields that
     become read-only. Fields that are no columns of a file stand in its metadata, as `stored` says for the

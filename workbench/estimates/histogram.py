@@ -144,7 +144,7 @@ class HierarchicalSums(Estimate):
 
     @cached_property
     def _levels(self) -> list[tuple[int, int]]:
-        """Where each level starts, and how many nodes it has; leaves first."""
+        """Return where each level starts and its number of nodes, leaves first."""
         sizes = level_sizes(self.domain.size, self.branching)
         return [*zip(accumulate(sizes, initial=0), sizes, strict=False)][::-1]
 

@@ -32,7 +32,7 @@ class Pieces(NamedTuple):
 
 @value
 class TreeNoise:
-    """Of least squares over a k-ary tree, every node of which had noise of one variance.
+    """Noise of least squares over a k-ary tree, every node of which had noise of equal variance.
 
     With A the matrix of nodes by cells, the variance of a query w is σ²·w'(A'A)⁻¹w. The matrix of a
     node v is that of its children beside each other, plus 1·1', the node itself, so that by Sherman and
@@ -49,7 +49,7 @@ class TreeNoise:
     kind: ClassVar[str] = "tree"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Of answers, in counts²."""
+        """Return the variances of answers, in counts²."""
         k = self.branching
         sizes = level_sizes(domain.size, k)[::-1]
         full = last = 1.0  # g of a level's nodes, and of its last one
@@ -111,13 +111,13 @@ def cover(ranges: Ranges, sizes: Sequence[int], k: int) -> Iterator[tuple[np.nda
 
 @value
 class HaarNoise:
-    """Of Haar coefficients, each with noise of one variance: σ² times a query's squared weights on them."""
+    """Noise of Haar coefficients with equal variance σ²: σ² times a query's squared weights on them."""
 
     variance: float = _variance()
     kind: ClassVar[str] = "haar"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Of answers, in counts²."""
+        """Return the variances of answers, in counts²."""
         terms = list(Haar().on(domain).terms(pieces.ranges))
         places = np.concatenate([pieces.which[t.pieces] * domain.size + t.nodes for t in terms])
         weights = np.concatenate([np.broadcast_to(t.factor, len(t.nodes)) for t in terms])
@@ -130,7 +130,7 @@ class HaarNoise:
 
 @value
 class FourierNoise:
-    """Of the first of orthonormal Fourier coefficients: σ² times a query's squared length there."""
+    """Noise of the first orthonormal Fourier coefficients: σ² times a query's squared length there."""
 
     coefficients: int = parameter(
         low=1, integer=True, doc="k, a mean and whole frequencies, or all"
@@ -139,7 +139,7 @@ class FourierNoise:
     kind: ClassVar[str] = "fourier"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Of answers, in counts²."""
+        """Return the variances of answers, in counts²."""
         size = domain.size
         some = max(1, _CELLS_AT_ONCE // size)
         squares = np.empty(pieces.queries)
@@ -163,7 +163,8 @@ class FourierNoise:
 
 @value
 class GroupNoise:
-    """Of means of groups of at least `width` cells, in any order; a group's sum had noise of one variance.
+    """Noise of means of groups of at least `width` cells, in any order. Each group's sum had noise of equal
+    variance.
 
     Which cells make a group a release does not tell. What is given is the most that can be: of n cells
     with t_G in group G, the variance is σ²·Σ(t_G/|G|)², where t_G/|G| is at most 1 and adds up to
@@ -175,7 +176,7 @@ class GroupNoise:
     kind: ClassVar[str] = "groups"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Of answers at most, in counts²."""
+        """Return upper bounds on the variances of answers, in counts²."""
         sizes = pieces.ranges.hi - pieces.ranges.lo
         groups = np.bincount(pieces.which, sizes, pieces.queries) / self.width
         return np.minimum(groups, groups**2) * self.variance

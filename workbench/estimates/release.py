@@ -286,7 +286,7 @@ class Release:
 
     @property
     def counts_what(self) -> str:
-        """What counts and error bars are about if units were truncated to the bound; else ""."""
+        """Sentence on what counts and error bars refer to if units were truncated to the bound, or ""."""
         return self.bound.counts_what if self.bound else ""
 
     def deviations(self) -> Float[np.ndarray, " released"] | float:
@@ -347,7 +347,7 @@ class Release:
 
     @property
     def _law_of_noise(self) -> dict[str, Law]:
-        """What the receipts tell of the noise, and the estimate does not."""
+        """Return what the receipts say about the noise and the estimate does not."""
         receipts = [receipt for receipt in self.ledger if receipt.name != USERS_CUT]
         names = [receipt.name for receipt in receipts]
         is_summary = isinstance(self.estimate, estimates.Summary)
@@ -407,7 +407,7 @@ class Release:
 
     @property
     def cells_from_nothing(self) -> float | None:
-        """How many cells (or nodes) of a table that holds nothing the same thresholds would release.
+        """Expected number of cells (or nodes) that the same thresholds release from an empty table.
 
         On average, from the file alone. Of the cells that are empty no more are expected to be among the
         released ones, since no table has more empty cells. Where everything is released, or a number that

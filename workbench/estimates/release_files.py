@@ -355,7 +355,7 @@ class _Bound(msgspec.Struct):
 
 
 class Record(msgspec.Struct):
-    """What a file says of itself; older files lack what has a default."""
+    """Metadata of a release file. Older files lack the fields that have a default."""
 
     format: Literal[1]
     kind: str

@@ -94,7 +94,7 @@ _MOST_REPORTS = 2**26  # of a file, which holds each of them in memory
 
 
 class RandomisedReports(Estimate):
-    """What both kinds of reports have in common."""
+    """Base of both kinds of reports."""
 
     contents: ClassVar[str] = "reports"
     rows_are_counts: ClassVar[bool] = False
@@ -102,7 +102,7 @@ class RandomisedReports(Estimate):
 
     @property
     def total(self) -> int:
-        """How many reports there are."""
+        """Number of reports."""
         raise NotImplementedError
 
     def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:

@@ -1,4 +1,4 @@
-"""What the file of a release says of its estimate beside the rows: a schema for each kind.
+"""Metadata of an estimate in a release file, beside the rows: a schema for each kind.
 
 Files of older versions lack what has a default.
 """

@@ -201,7 +201,7 @@ class Summary(Estimate):
 
     @property
     def cut(self) -> float:
-        """From where on a noisy value is released for certain, in counts."""
+        """Noisy value above which a cell is certainly released, in counts."""
         return max(self.theta, self.tau)
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:
@@ -387,7 +387,9 @@ class TransformedSummary(Summary):
 
     @cached_property
     def _of_empty(self) -> Float[np.ndarray, "3 parts"]:
-        """Of an empty node of each part what it holds at most, and mean and variance of what it adds."""
+        """Return, for each part, the largest value of an absent node, and the mean and variance of what it
+        adds.
+        """
         most = [law.absent_at_most(self.cut, self.sides) for law in self._laws]
         moments = [law.empty_cell(self.theta, self.sides) for law in self._laws]
         spread = [moment.square - moment.mean**2 for moment in moments]
@@ -418,7 +420,7 @@ class TransformedSummary(Summary):
 
     @cached_property
     def _laws(self) -> list[Law]:
-        """Of the noise on a node of each part."""
+        """Noise distribution of a node, for each part."""
         return [self.law.of_nodes(part) for part in self.basis.noise_blocks]
 
     @cached_property
@@ -428,7 +430,7 @@ class TransformedSummary(Summary):
 
     @property
     def _nodes(self) -> int:
-        """How many nodes there are, released or not."""
+        """Number of nodes, released or not."""
         return sum(part.size for part in self.basis.noise_blocks)
 
     def _part(self, nodes: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:

@@ -51,7 +51,7 @@ _HELD_OUT_CANCELS = 1e8  # α²λ² from which I − H is lost to rounding
 
 
 class Missed(NamedTuple):
-    """By row of the history, the prediction error when its fold is held out, and its variance according to α.
+    """Prediction error of each row of the history when its fold is held out, and its variance according to α.
 
     Both are in units of the row's noise, which is part of the variance. They are NaN for rows in no fold.
     """

@@ -63,7 +63,7 @@ class PassingCell(EmptyCell):
 
 
 class Comparisons(NamedTuple):
-    """Which counts reach a threshold after noise, which of the zeros do, and a receipt."""
+    """Counts that reach a threshold after noise, zeros that do, and a receipt."""
 
     reached: Bool[np.ndarray, " n"]
     zeros: Int[np.ndarray, " k"]

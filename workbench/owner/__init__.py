@@ -1,4 +1,4 @@
-"""What an owner of private data needs: a budget, a bank of answers, and sessions that ask a table.
+"""Tools for an owner of private data: a budget, a bank of answers, and sessions that ask a table.
 
 `Budget` books what releases cost, `Bank` keeps noisy answers, and `Session(budget, bank, table)` asks
 questions. All three use one SQLite file. A spend is on disk before any noise is drawn, so a process that

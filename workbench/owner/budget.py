@@ -680,7 +680,7 @@ class Budget:
 
     @property
     def price(self) -> str:
-        """What the budget counts, as the ledger names it."""
+        """Name of the currency in the ledger, "epsilon" or "rho"."""
         return ledger.price_of(ledger.budget_record(self.limit))
 
 

@@ -1,4 +1,4 @@
-"""What a mechanism will cost, found without private data before anything is booked."""
+"""Cost of a mechanism, found without private data before anything is booked."""
 
 from __future__ import annotations
 

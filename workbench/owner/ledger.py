@@ -36,7 +36,7 @@ _LARGEST = 1 << 20  # bytes of a counter, which is one line
 
 
 class _Counted(msgspec.Struct):
-    """What a counter says; of one that cannot be read, only that it is itself the session."""
+    """Content of a counter. If it cannot be read, only that it is itself the session."""
 
     session: str
     id: str | None = None
@@ -226,7 +226,7 @@ OF_THE_BANK = ("domain", "bound", "dataset", "total")  # None until the first qu
 
 
 class _About(msgspec.Struct, kw_only=True):
-    """What a session belongs to, as its file holds it."""
+    """Facts that a session's file states: its budget, the people, and the table."""
 
     format: int = _FORMAT
     id: str

@@ -215,7 +215,7 @@ class Hierarchy(Protocol):
 
         @property
         def digits(self) -> Digits:
-            """How its keys are made."""
+            """Digits that its keys are made of."""
 
         def __getattr__(self, name: str) -> Any:
             """Return what only some hierarchies have: boxes of attributes, or beginnings of texts."""

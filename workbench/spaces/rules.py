@@ -221,7 +221,7 @@ class Rule:
 
         @property
         def labels(self) -> Any:
-            """What values become, in the order of codes."""
+            """Labels that values become, in the order of codes."""
 
     def _name(self, usual: Any, stated: Any) -> None:
         """Set the labels to the stated ones, which must be as many as the usual ones, or to the usual ones."""

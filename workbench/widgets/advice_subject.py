@@ -28,7 +28,7 @@ MODEL = "density", "mean", "spread"
 
 @value
 class AdviceSubject(Subject):
-    """What is public of a table: where its counts may lie, and how far one unit moves them."""
+    """Public description of a table: where its counts may lie, and how far one unit moves them."""
 
     domain: Domain
     bound: Bound

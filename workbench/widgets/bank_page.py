@@ -171,7 +171,7 @@ class BankPage:
 
     @property
     def address(self) -> str:
-        """What to open; who does not know it sees nothing."""
+        """Address to open. Nobody who does not know it sees anything."""
         return f"http://127.0.0.1:{self.server.server_port}/{self.token}/"
 
     def html(self, fields: Fields) -> str:

@@ -1,4 +1,4 @@
-"""What a bank holds and what it answers, as parts of a page from `bank.html`: from the bank alone."""
+"""Contents and answers of a bank, as parts of a page from `bank.html`. Only the bank is read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Fields = Mapping[str, Sequence[str]]  # of a form, by the names of its controls
 
 
 class Answered(NamedTuple):
-    """What is said of a question, the question, and the price of each error that was offered."""
+    """Text about a question, the question, and the price of each error that was offered."""
 
     html: str
     question: TypedQuestion | None = None
@@ -120,7 +120,7 @@ class BankView:
 
     @property
     def sign(self) -> str:
-        """What a price is counted in."""
+        """Symbol of a price, ε or ρ."""
         return "ρ" if isinstance(self.session.budget.limit, ZCDP) else "ε"
 
     def summary(self) -> str:

@@ -47,7 +47,7 @@ class FigureSubject(Subject):
 
     @property
     def words(self) -> str:
-        """What a move does."""
+        """Text on what a move does."""
         return (
             "A move runs the figure again, roughly at once and then with the effort that its controls "
             "state. Finished trials are kept and are not run again."

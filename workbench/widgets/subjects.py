@@ -1,4 +1,4 @@
-"""What a panel shows: a subject has controls, draws at their settings, and says how to draw it again."""
+"""Subjects of a panel: each has controls, draws at their settings, and says how to draw again."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Subject:
 
     @property
     def words(self) -> str:
-        """What there is to see."""
+        """Text on what there is to see."""
         return ""
 
     def controls(self, values: Values) -> tuple[Control, ...]:

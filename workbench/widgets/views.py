@@ -1,4 +1,4 @@
-"""What any estimate can be asked: each view gives rows of truth and estimate, or nothing."""
+"""Views of an estimate: each gives rows of truth and estimate, or nothing."""
 
 from __future__ import annotations
 

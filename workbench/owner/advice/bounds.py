@@ -27,7 +27,7 @@ _CELLS = 2**22  # of a marginal
 
 
 class BoundError(NamedTuple):
-    """What one bound costs: the share of records that it leaves out, and the two parts of the error."""
+    """Cost of one bound: the share of records that it leaves out, and the two parts of the error."""
 
     bound: int
     lost: float

@@ -1,4 +1,4 @@
-"""How much a release tells, measured from outside: lower bounds on ε for any mechanism or callable.
+"""Audits measure privacy loss from outside: lower bounds on ε for any mechanism or callable.
 
 No table is asked for: two neighbours are made up, released again and again, and everything that comes
 out is searched for an event that one of them makes likelier than ε allows.

@@ -32,7 +32,7 @@ Law = dict[int, tuple[float, Output]]  # each output's probability, by its hash
 
 
 class OutputLaws(NamedTuple):
-    """For both inputs each output's probability, by its hash; whether all values had noise."""
+    """Probability of each output, by its hash, for both inputs, and whether all values had noise."""
 
     one: Law
     other: Law

@@ -121,7 +121,7 @@ class Audit:
 
     @property
     def measured(self) -> str:
-        """What was computed and what runs showed, in words."""
+        """Return what was computed and what runs showed, in words."""
         parts = []
         if self.exact is not None:
             parts.append(f"computed {self.exact:.4g} over {self.outputs} outputs")
@@ -318,7 +318,7 @@ def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:
 
 
 class Promise(NamedTuple):
-    """What a budget or a release promises: an ε at a δ, and the ρ that they follow from."""
+    """Promise of a budget or a release: an ε at a δ, and the ρ that they follow from."""
 
     epsilon: float
     delta: float = 0.0

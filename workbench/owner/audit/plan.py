@@ -1,4 +1,4 @@
-"""Which audits are made: every mechanism on the pair that shows it best, or on all of them."""
+"""The audits to make: every mechanism on the pair that shows it best, or on all pairs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Job(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """What names its audit: the mechanism, the pair and ε."""
+        """Identity of the audit: mechanism, pair and ε."""
         promise = promise_of(self.mechanism, self.epsilon)
         return name_of(self.mechanism), self.pair.name, float(promise.epsilon)
 

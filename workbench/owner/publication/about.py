@@ -1,4 +1,4 @@
-"""What a publisher says about a table: `publication.json`."""
+"""Statements of a publisher about a table: `publication.json`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """How each edition of a publication is released: the choices of `workbench release`.
+    """Choices of `workbench release` for each edition of a publication.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ class Sheet:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Who publishes what, one line each."""
+        """Return who publishes what, one line each."""
         about = self.about
         facts = [
             ("Publisher", about.publisher),

@@ -83,7 +83,7 @@ def _key_type(cells: int) -> str:
 
 
 def _file_by_key(folder: Path, cells: int, bits: int) -> SpillFile:
-    """Of ranges of 2^`bits` cells; of their keys the lower bits are written that tell these apart."""
+    """Store ranges of 2^`bits` cells. Only the lower bits of their keys are written."""
     return SpillFile(folder, ((cells - 1) >> bits) + 1, bits, _key_type(1 << bits))
 
 
@@ -304,7 +304,7 @@ class Dealt:
 
     @cached_property
     def user_ranges(self) -> list[tuple[Segments, ...]]:
-        """Where the rows of some users are, who all are in one."""
+        """Ranges of users, each with the rows of some users and of no others."""
         bits = user_bits(self._rows)
         spilled = self._read(bits, int.from_bytes(system_key()[:8]) | 1)
         return [_segments(spilled, which) for which in range(1 << bits)]

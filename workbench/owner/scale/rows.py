@@ -55,7 +55,7 @@ class Pin(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What one task reads: a file, or some row groups of it."""
+    """Part that one task reads: a file, or some row groups of it."""
 
     pin: Pin
     table: str | None

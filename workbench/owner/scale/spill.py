@@ -45,7 +45,7 @@ def deal(words, shift, places, column, out):
 
 
 class Segments(NamedTuple):
-    """Where the rows of a range are in a file: of each batch the first row, and how many they are."""
+    """Places of a range's rows in a file: the first row in each batch, and the number of rows."""
 
     name: str
     dtype: np.dtype
@@ -53,7 +53,7 @@ class Segments(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many they are."""
+        """Number of rows."""
         return int(self.places[:, 1].sum())
 
 

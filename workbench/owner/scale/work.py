@@ -26,11 +26,11 @@ _WORKERS = 64  # where an executor does not say how many it has
 
 
 class _Refused:
-    """What a task gives back that would have raised a ValueError."""
+    """Result of a task that would have raised a ValueError."""
 
 
 class Tasks:
-    """What runs tasks: an executor, or this process, one after another."""
+    """Runner of tasks: an executor, or this process, one after another."""
 
     def __init__(self, executor: Executor | None = None):
         self._executor = executor
