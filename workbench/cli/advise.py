@@ -116,7 +116,7 @@ def advise(
     spread
         Standard deviation of their counts. By default the mean.
     popularity
-        Zipf's exponent of labels. 0: all are as frequent.
+        Exponent of the Zipf distribution of the labels. With 0, all labels are equally frequent.
     users
         Number of people (users, bounds).
     per_user

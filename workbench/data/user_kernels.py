@@ -10,11 +10,12 @@ END = 255  # a byte that no text has in UTF-8
 
 @njit(cache=True, nogil=True)
 def number_texts(hashes, starts, text, size, end, slots, names, numbers):
-    """Return the number of each text in a list of different ones, which new ones end.
+    """Return the number of each text in a list of different texts, and append new ones to the list.
 
-    `names` holds the `size` texts of the list, with `END` after each, in `end` bytes. Both are returned.
-    `slots` holds a number and the place of its text where hashes say, or in the next free row; -1 is free.
-    Texts are compared byte by byte, so that two with the same hash have two numbers.
+    `names` holds the `size` texts of the list, with `END` after each, in `end` bytes. The function returns the
+    new `size` and `end`. `slots` is a hash table. Each row holds the number of a text and the place where it
+    starts in `names`. A text is in the row that its hash gives, or in the next row that was free. A row with
+    number -1 is free. Texts are compared byte by byte, so two with the same hash have two numbers.
     """
     mask = slots.shape[0] - 1
     first_bytes = np.empty(_BLOCK, np.uint8)

@@ -182,7 +182,9 @@ class UserNumbers:
         self._people = np.zeros(0, np.int64)  # of each name: the number of its usual spelling
 
     def numbers(self, values: pl.Series) -> Numbers:
-        """Return the user of each row, or raise a ValueError that names a row that does not say who."""
+        """Return the number of the user of each row, or raise a ValueError that names a row without a
+        valid user.
+        """
         numbers, refused = self.read(values)
         for need, bad in refused:
             if bad.any():

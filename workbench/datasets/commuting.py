@@ -55,13 +55,13 @@ class OnTheMap(RealFile):
     """All jobs (JT00) of one year by locations of work and home.
 
     `part="main"` holds the jobs of people who live in the state they work in, `part="aux"`
-    those of people who live in another state. Locations are census blocks or prefixes of their
-    codes: tracts, counties, or "tract2", a county and the first two digits of a tract, as in the
-    sparse-data paper. Labels are these codes as text. The domain is every location in the public
-    crosswalks of the states, work first, so that keys are ordered by work location.
+    those of people who live in another state. Locations are census blocks, or larger areas
+    whose codes are prefixes of theirs: tracts, counties, or "tract2". A "tract2" is a county with the first
+    two digits of a tract, as in the sparse-data paper. Labels are these codes as text. The domain is every
+    location in the public crosswalks of the states, work first, so that keys are ordered by work location.
     Blocks are those of the 2010 census in version 7 of LODES (years to 2019) and of the 2020 census
-    in version 8 (all years). Which it is says the header of the crosswalk, `tabblk2010` or
-    `tabblk2020`; jobs that are not in its blocks, and crosswalks of two versions, are refused.
+    in version 8 (all years). The header of the crosswalk says which, `tabblk2010` or
+    `tabblk2020`. Jobs that are not in its blocks, and crosswalks of two versions, are refused.
     Homes of `part="aux"` are states (FIPS codes of the 50, DC and Puerto Rico) whatever the
     `level`: as blocks they would need the crosswalks of the whole country.
 

@@ -236,7 +236,9 @@ _BLOCK = 2**13  # leaves that are worked on at a time
 
 
 def sizes_of_levels(nodes: int, branching: int) -> list[int]:
-    """Return the level sizes of the tree with so many nodes. If there is none, the error names the nearest."""
+    """Return the number of nodes per level of the tree with `nodes` nodes, or name the nearest possible
+    numbers.
+    """
     if nodes < 1:
         raise ValueError("noisy has no nodes: need at least one, the root")
 

@@ -81,8 +81,8 @@ class ChosenContributions(Mechanism):
     Assumes    nothing of the users; the candidates are stated without looking at the data.
     Source     McSherry & Talwar, FOCS 2007, section 3, for the exponential mechanism; the score is ours, after
                the model of Fan & Jin, WWW 2015, section 4.1.
-    Differs    the candidates are scored by the error that the data have, not by that of a model.
-    Cost       a pass over the number of records of each user, and the mechanism's own.
+    Differs    candidates are scored by an estimate of their error on the data. Fan & Jin compute it from a
+    model. Cost       a pass over the number of records of each user, and the mechanism's own.
 
     The score of l estimates the error of all item counts together, Σ|c̃ᵢ − cᵢ|, of which it is an upper bound
     in expectation but for what no candidate changes. Let user u have n_u records, L be the largest candidate

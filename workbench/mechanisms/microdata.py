@@ -35,9 +35,10 @@ class MaximumEntropySynthesis(Mechanism):
 
     The model agrees with noisy `marginals` up to their noise, and assumes nothing else.
 
-    `rows` is how many, public; where it is not given, the number of records is bought. Attributes that no
-    marginal names are uniform and independent of all others. The model is `MaximumEntropy`'s, in which a
-    count pulls by `weight` at most: more follows the counts more closely, their noise included.
+    `rows` is the public number of records. Without it, the mechanism buys this number. An attribute that is
+    in none of the marginals is uniform and independent of all others. The model is that of `MaximumEntropy`, in
+    which `weight` limits the influence of a count. Larger weights follow the counts, and their noise, more
+    closely.
 
     Guarantee  ε-DP per unit: noisy counts of the marginals' cells, and, where `rows` is not given, of all
                records, for which `total_share` of ε pays. Everything after that is made of these.

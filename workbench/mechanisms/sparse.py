@@ -257,7 +257,7 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
                unit it is (2ε, (1 + e^ε)·δ)-DP.
     Assumes    the table's bound, of which linf alone decides, and that no table that the data could be has
                more than `nonempty` non-empty cells. A table that has more is refused.
-    Source     after Lebeda & Retschmeier, FORC 2025, for a public bound on sparsity.
+    Source     Lebeda & Retschmeier, FORC 2025, adapted to a public bound on the number of non-empty cells.
     Differs    Half of δ pays for the noise and half for the cells that one unit fills, with our proof
                (`noise.correlated`). Noise is drawn in floats, so releases are idealised and cannot be saved.
                Values are rounded to integers.

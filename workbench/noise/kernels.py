@@ -107,7 +107,7 @@ def _inverse(value, u, tau, above):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def invert(values, drawn, tau, above, out):
-    """Scale `drawn` to inverse priorities in the interval (1/max(|v|, above), 1/max(|v|, tau)]."""
+    """Turn `drawn` words into inverse priorities of values v, in (1/max(|v|, above), 1/max(|v|, tau)]."""
     for i in range(values.size):
         out[i] = _inverse(values[i], drawn[i], tau, above)
 

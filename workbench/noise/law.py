@@ -79,7 +79,10 @@ class Law:
         return cut + DEVIATIONS * sqrt(self.variance)
 
     def upper_tail(self, low: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-        """Return Gaussian values >= `low` with their probabilities, grouped where neighbours hardly differ."""
+        """Return Gaussian values >= `low` with their probabilities.
+
+        One value may stand for a run of integers.
+        """
         return _gaussian_tail(float(self.rate), low)
 
     def of_nodes(self, nodes: NodeBlock) -> Law:

@@ -127,7 +127,7 @@ def count_cells(
 
 
 class RandomisedReports(NamedTuple):
-    """Sorted reports, one per tuple, the probability for each attribute, and a receipt."""
+    """Sorted reports of all tuples, the probability to keep each attribute or to flip a bit, and a receipt."""
 
     reports: np.ndarray
     probabilities: tuple[float, ...]

@@ -82,8 +82,8 @@ def noisy_threshold(
 ) -> Comparisons:
     """Find the `counts`, and which of `zeros` further counts of 0, that reach `threshold` after noise.
 
-    Comparisons cost no more than the noisy counts. The zeros that pass are i.i.d. choices, and the time grows
-    with their number.
+    Comparisons cost no more than the noisy counts. Each zero passes independently, with the same
+    probability. For integer counts and a positive threshold, the time grows with the number of zeros that pass.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Subject:
     Attributes
     ----------
     name, title, words : str
-        Its name in commands and links, the heading, and a sentence.
+        Name in commands and links, heading, and a sentence that says what there is to see.
     noise_note : str
         What stays when a slider moves. Without noise it is empty.
     slow : bool

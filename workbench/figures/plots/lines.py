@@ -243,7 +243,7 @@ def theory(
     *,
     fit: bool = False,
 ) -> Axes:
-    """Draw a dashed curve y = law(x) over the visible x. The view stays, or is made to `fit` it."""
+    """Draw a dashed curve y = law(x) over the visible x. With `fit`, the y limits show the whole curve."""
     low, high = ax.get_xlim()
     spaced = np.geomspace if ax.get_xscale() == "log" else np.linspace
     x = spaced(low, high, 200)

@@ -58,7 +58,7 @@ class Segments(NamedTuple):
 
 
 class Spilled(NamedTuple):
-    """A file of dealt rows: batches of which each is sorted by range."""
+    """A finished file of batches of rows. The rows of each batch are grouped by range."""
 
     name: str
     dtype: np.dtype

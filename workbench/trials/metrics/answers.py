@@ -261,7 +261,7 @@ def match_strings(
     Raises
     ------
     ValueError
-        If the truth is private, or either side is no strings over the same hierarchy.
+        If the truth is private, or one side does not have strings over the same hierarchy.
     """
     refuse_private(truth)
     hierarchy = truth.hierarchy
@@ -329,7 +329,7 @@ class RecoveredFraction:
         Raises
         ------
         ValueError
-            If the truth is private, or either side is no strings over the same hierarchy.
+            If the truth is private, or one side does not have strings over the same hierarchy.
         """
         matches = match_strings(truth, estimate, self.prefixes)
         _, exact = truth.level(truth.hierarchy.depth)
@@ -368,7 +368,7 @@ def recovered_by_frequency(
     Raises
     ------
     ValueError
-        If the truth is private, or either side is no strings over the same hierarchy.
+        If the truth is private, or one side does not have strings over the same hierarchy.
     """
     matches = match_strings(truth, estimate)
     _, exact = truth.level(truth.hierarchy.depth)
