@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -201,12 +200,15 @@ def row_batches(
 
 def _read_ahead(batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Yield the same batches, each read by another thread while the one before it is in use."""
-    # Not closed by the thread: the collector may end this inside another `submit`, which holds the lock.
-    with closing(batches), ThreadPoolExecutor(1) as thread:  # type: ignore[type-var]
+    thread = ThreadPoolExecutor(1)
+    try:
         coming = thread.submit(next, batches, None)
         while (batch := coming.result()) is not None:
             coming = thread.submit(next, batches, None)
             yield batch
+    finally:
+        # Without waiting: the collector may end this generator inside a lock that the thread needs to end.
+        thread.shutdown(wait=False)
 
 
 def counted_rows(
