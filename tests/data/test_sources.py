@@ -7,7 +7,7 @@ import sqlite3
 from collections import Counter
 from concurrent.futures import thread as executors
 from contextlib import closing
-from threading import Thread
+from threading import Event, Thread
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from workbench import Bound, Domain, SparseTable
 from workbench.data import database, sources
-from workbench.data.reading import row_batches
+from workbench.data.reading import _read_ahead, row_batches
 
 LABELS = ("Bern", 'the "Hub", north', "Zürich", "東京", "two\nlines", "-1", "50", "x" * 300)
 DOMAIN = Domain(("place", "age", "day"), (len(LABELS), 100, 3), (LABELS, None, (1, 5, 50)))
@@ -309,3 +309,18 @@ def test_a_table_without_rows_is_empty(tmp_path):
     for name in ("t.csv", "u.csv", "t.parquet"):
         assert len(SparseTable.read(tmp_path / name, domain, Bound())) == 0
     assert len(SparseTable.from_frame(pd.DataFrame({"x": []}), domain, Bound())) == 0
+
+
+def test_a_reader_is_closed_without_waiting_for_the_next_batch():
+    going, ended = Event(), []
+
+    def batches():
+        yield pl.DataFrame()
+        going.wait(5)
+        ended.append(True)
+
+    ahead = _read_ahead(batches())
+    next(ahead)
+    ahead.close()
+    assert not ended
+    going.set()
