@@ -488,7 +488,7 @@ class Fig6(Figure):
         grid = [self._printed(rows, *place) for place in product(first, self.epsilons)]
         for name, shown in product(first, (VERSIONS, LATER, ROUNDS)):
             where = {"panel": name, "epsilon": middle, "metric": ERROR, "shown": shown}
-            title = f"{name}, ε = {middle:g}: {shown}"
+            title = f"{name}:\n{shown}, ε = {middle:g}"
             grid.append(Panel(title, where, "query_size"))
         grid += [self._printed(rows, name, middle) for name in others]
         where = {"panel": HEIGHTS, "metric": WORST}

@@ -552,5 +552,5 @@ def test_records_are_read_through_the_preparation_of_their_domain(tmp_path):
     with pytest.raises(ValueError, match="attribute 'film' is not in"):
         named["item"] = "film"
         Interactions.from_frame(frame, **named, domain=domain, bound=Bound(2, 1))
-    with pytest.raises(ValueError, match="need SparseTable.from_frame"):
+    with pytest.raises(ValueError, match="use SparseTable.from_frame"):
         Attributes(domain).encode(frame)

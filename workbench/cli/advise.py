@@ -267,8 +267,9 @@ def _choose_bound(
     unit: str,
 ) -> int:
     """Return the bound that a table chooses. The table is read before anything is booked."""
+    from workbench.noise.additive import choice_rho
     from workbench.owner.advice import choose_bound, records_of_people, refuse_bounds
-    from workbench.privacy import ADD_REMOVE, DP
+    from workbench.privacy import ADD_REMOVE, DP, ZCDP
 
     if table is None or not (user and epsilon and price and bounds):
         raise ValueError(
@@ -283,7 +284,9 @@ def _choose_bound(
         records = records_of_people(table, domain, user, progress=progress)
     booking = None
     if budget is not None:
-        booking = budget.book(cost, "choice of a bound", relation=ADD_REMOVE)
+        is_zcdp = isinstance(budget.limit, ZCDP)
+        paid = ZCDP(choice_rho(price)) if is_zcdp else cost
+        booking = budget.book(paid, "choice of a bound", relation=ADD_REMOVE)
     chosen, receipt = choose_bound(records, bounds, domain.size / epsilon, epsilon=price)
     if booking is not None:
         booking.check([receipt])

@@ -144,7 +144,8 @@ def opened(file: Path, lost: bool = False) -> Budget:
 def _ledger_row(number: int, row: Any, columns: Iterable[str]) -> list[str]:
     is_release = row.queries is None or row.queries != row.queries
     came_out = "released" if is_release else "answers"
-    file = Path(row.file or "")
+    named = isinstance(row.file, str) and bool(row.file)
+    file = Path(row.file if named else "")
     if Path.cwd() in file.parents:
         file = file.relative_to(Path.cwd())  # as it is typed here
     return [
@@ -152,7 +153,7 @@ def _ledger_row(number: int, row: Any, columns: Iterable[str]) -> list[str]:
         row.time.replace("T", " ").removesuffix("+00:00"),
         row.asked,
         *(stated(row[name]) for name in columns),
-        str(file) if row.file else "",
+        str(file) if named else "",
         came_out if row.answered else "lost, or under way",
     ]
 

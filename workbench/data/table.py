@@ -388,8 +388,8 @@ class SparseTable(Table):
         counts = np.sort(self.counts)
         bound = self.bound
         if isinstance(bound, Bound) and bound.linf > 1:
-            l0 = min(size, ceil(bound.l1))
-            bound = replace(bound, l0=l0, linf=min(bound.linf, bound.l1))
+            l0, linf = min(size, ceil(bound.l1)), min(bound.linf, bound.l1)
+            bound = replace(bound, l0=l0, linf=linf, l1=min(bound.l1, l0 * linf))
         domain = Domain(("rank",), (size,))
         return SparseTable(
             domain, sealed(keys), sealed(counts), bound, self.truth_public, self.users_cut

@@ -19,6 +19,8 @@ from workbench.spaces.labels import Unlisted
 from workbench.spaces.statements import rule_from_dict
 from workbench.value import Int, not_allowed, sealed
 
+_COLUMNS = ("count", "noisy", "sd", "low", "high")
+
 
 class UnlistedColumn(NamedTuple):
     """Attribute, column and rule that a domain file states for unlisted values."""
@@ -84,6 +86,11 @@ class UnlistedValues:
     users_cut: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        if self.attribute in _COLUMNS:
+            need = (
+                f"need another name than {', '.join(_COLUMNS)}, which are columns of a release"
+            )
+            raise not_allowed(self, "attribute", need)
         if not isinstance(self.bound, Bound) or self.bound.linf != 1:
             need = "need a Bound whose linf is 1, for example Bound(10, 1): a value counts once per user"
             raise not_allowed(self, "bound", need)

@@ -60,7 +60,7 @@ def rank_scores(
     -------
     int64[candidates]
     """
-    target = min(round(noise_per_record), 2**60)
+    target = round(min(noise_per_record, 2.0**60))
     scores = []
     for count in candidates:
         beyond = int(np.count_nonzero(records > count))

@@ -41,6 +41,7 @@ class ValueSelection(Mechanism):
 
     takes: type = UnlistedValues  # type: ignore[misc]
     spends_delta = True
+    fixed_price = True
     converges = False  # a value that one unit could have alone stays out, at any ε
     counts: float
 
@@ -58,6 +59,7 @@ class ValueSelection(Mechanism):
                 data.counts[places],
                 part_of(self.budget, for_counts),
                 l1=bound.l1,
+                linf=bound.linf,
                 l2_squared=bound.l2_squared,
                 rng=rng,
             )

@@ -43,7 +43,7 @@ def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
 
 @value
 class ItemBlanket(Mechanism):
-    """Release a fixed number of cells, hidden among random ones.
+    """Release cells, hidden among random ones.
 
     Non-empty cells whose noisy count reaches a threshold are released, and random cells up to `size`. All
     released cells get fresh noise.
@@ -176,7 +176,7 @@ class GaussianSparseHistogram(Mechanism):
 
 @value
 class MisraGries(Mechanism):
-    """Release large noisy counters of a Misra–Gries sketch.
+    """Release noisy counters of a Misra–Gries sketch.
 
     The sketch has `size` counters, and undercounts a cell of n records by at most n/(size + 1).
 

@@ -64,7 +64,12 @@ def correlated_noise(
     high = 1.0
     while excess(high) < 0:
         high *= 2
-    mu = brentq(excess, 1e-12, high, xtol=1e-14)
+    low = high / 2
+    while excess(low) > 0:
+        low /= 2
+    mu = brentq(excess, low, high, xtol=low * 1e-12)
+    while excess(mu) > 0:
+        mu *= 1 - 1e-12
     own = sqrt(sqrt(nonempty) * (1 + sqrt(nonempty))) * moved / (2 * mu)
     shared = own / nonempty**0.25
     quantile = -float(ndtri(-expm1(log1p(-delta / 2) / nonempty)))

@@ -63,6 +63,10 @@ def misra_gries_delta(rate: Fraction, elements: int, threshold: int, bits: int) 
 
 
 @lru_cache(256)
+def _log_expm1(x: float) -> float:
+    return x + log(-expm1(-x))
+
+
 def misra_gries_threshold(
     l1: float, epsilon: float, delta: float, rule: str
 ) -> tuple[int, float]:
@@ -93,8 +97,8 @@ def misra_gries_threshold(
         return reaches and misra_gries_delta(rate, elements, threshold, bits) <= exact
 
     step = min(float(rate), 700.0)
-    of_one = delta * expm1(step) / expm1(min(step * elements, 700.0))
-    published = ceil(1 + 2 * log(3 / of_one) / step)
+    log_of_one = log(delta) + _log_expm1(step) - _log_expm1(step * elements)
+    published = ceil(1 + 2 * (log(3) - log_of_one) / step)
     threshold = first_sufficient(suffices, max(elements, published))
     if rule == "published":
         threshold = max(threshold, published)

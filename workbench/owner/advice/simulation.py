@@ -266,9 +266,10 @@ def _fits(cls: Any, task: str) -> bool:
         return False
     if getattr(cls, "ranked", False) != (task == "degrees"):
         return False
-    if {"workload", "marginals"} & {
-        f.name for f in fields(cls)
-    } and task not in _MARGINAL_TASKS:
+    names = {f.name for f in fields(cls)}
+    if "nonempty" in names:  # a promise about every table, which no belief replaces
+        return False
+    if {"workload", "marginals"} & names and task not in _MARGINAL_TASKS:
         return False
     return (cls is mechanisms.MaximumEntropySynthesis) == (task == "rows")
 
@@ -322,7 +323,7 @@ def _settings(
             transforms.append(Haar())
     for transform in transforms:
         one = base | ({"transform": transform} if "transform" in names else {})
-        if "size" not in names or size is None:
+        if not {"size", "theta"} <= names or size is None:
             yield repr(transform), one
             continue
         given = {
