@@ -54,7 +54,7 @@ def test_a_consistent_tree_does_not_depend_on_threads(monkeypatch, leaves, branc
 @pytest.mark.parametrize("how", ["bounded", "top_scored"])
 def test_a_sample_of_users_records_does_not_depend_on_threads(monkeypatch, how):
     monkeypatch.setattr(sampling, "_RECORDS_FOR_THREADS", 8)
-    monkeypatch.setattr(sampling, "cut_key", lambda **how: bytes(32))
+    monkeypatch.setattr(sampling, "cut_key", lambda *_: bytes(32))
     rng = np.random.default_rng(0)
     users = np.minimum(rng.zipf(1.4, 3000), 400)
     items = rng.integers(0, 30, 3000)
