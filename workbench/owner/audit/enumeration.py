@@ -117,7 +117,7 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
         for x, y in zip(one.calls, other.calls, strict=False)
     ]
     if any(names_differ) or one.empty != other.empty:
-        if not getattr(mechanism, "spends_delta", False):
+        if not getattr(mechanism, "spends_delta", False) or not hasattr(mechanism, "threshold"):
             raise NotEnumerable(
                 "other cells are empty under one neighbour than under the other"
             )

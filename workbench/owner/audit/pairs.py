@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.data import Bound, Interactions, Records, SparseTable
+from workbench.data import Bound, Interactions, Records, SparseTable, UnlistedValues
 from workbench.owner.audit.outputs import Output
 from workbench.privacy import ADD_REMOVE
 from workbench.spaces import Domain, Quadtree
@@ -86,6 +86,10 @@ def pairs_for(mechanism: Any) -> list[Pair]:
         return [
             Pair(name, _interactions(x), _interactions(y)) for name, x, y in _users(mechanism)
         ]
+    if takes is UnlistedValues:
+        words = ["axe", "axe", "hut"]
+        one, other = (takes.from_values("word", words[:n], Bound()) for n in (3, 2))
+        return [Pair("a value of one row alone", one, other)]
     space: Any = CELLS
     cells = CELLS.size
     if takes is Records:
