@@ -17,7 +17,7 @@ Open    Made-up data, of which most methods are fond or not alike: ten regions, 
         stated as public. Gaussian noise has the largest ρ that (ε, δ) pays for. Dirichlet synthesis
         promises ε for replacing a record, all else for adding or removing one: at an equal ε, it promises
         less. To compare everything under replacement, read each other release at twice its ε, and a δ as
-        (1 + e^ε)·δ. The item blanket and the correlated histogram are told how many cells are not empty, as
+        (1 + e^ε)·δ. The item blanket and the correlated histogram know how many cells are not empty, as
         a public bound, and a blanket smaller than that is left out. Misra–Gries has s counters. Stability
         histograms, Gaussian sparse histograms and full tables have no size to choose, and one mark in the
         lower half.

@@ -153,9 +153,10 @@ def advise(
         Earlier release of such a table (bounds). Its counts say how full the labels are, in place of
         --popularity, and with --users how many records a person has, in place of --per-user.
     """
-    from workbench.data import Interactions
     from workbench.estimates.release import Release
+    from workbench.mechanisms import GeometricHistogram
     from workbench.owner.advice import Beliefs, advise, advise_bounds
+    from workbench.privacy import DP
 
     task = "bounds" if bounds else task
     if task not in _USES:
@@ -173,10 +174,8 @@ def advise(
         chosen = _choose_bound(
             where, choose_from, user, epsilon, choose_epsilon, candidates, choose_budget, whose
         )
-        screen.say(
-            f"\nworkbench release GeometricHistogram YOUR.csv --domain {quote(str(domain))} --bound "
-            f"{chosen},{chosen},{chosen} --user {quote(user or '')} --out release.parquet --epsilon {epsilon}"
-        )
+        released = GeometricHistogram(DP(epsilon or 0))
+        screen.say(_command(released, typed | {"bound": f"{chosen},{chosen},{chosen}"}, unit))
         return
     stated = parse_bound(bound)
     if task in ("users", "bounds") and (users is None or (per_user or from_release) is None):
@@ -241,19 +240,29 @@ def advise(
         screen.paragraph(note)
     if task != "bounds" and not found.shows:
         return
-    space_words = ("domain", "box", "levels", "strings", "length", "alphabet")
-    words = [f"--{name} {quote(str(typed[name]))}" for name in space_words if name in typed]
-    if found.mechanism.takes is Interactions:  # which bounds the records of each user itself
-        user = user or "user"
-    else:
-        words.append(f"--bound {bound}")
-    typed |= {"user": user} if user else {"unit": unit}
-    typed.setdefault("out" if publish is None else "publish", "release.parquet")
-    ends = ("user", "unit", "budget", "publish", "out")
-    words += [f"--{name} {quote(str(typed[name]))}" for name in ends if name in typed]
-    screen.say(
-        f"\nworkbench release YOUR.csv {' '.join(words)} {mechanism_options(found.mechanism)}"
-    )
+    typed |= {"user": user} if user else {}
+    screen.say(_command(found.mechanism, typed | {"bound": bound}, unit))
+
+
+_OF_RELEASE = "domain box levels strings length alphabet bound user unit budget publish out"
+
+
+def _command(mechanism: Any, known: dict[str, Any], unit: str) -> str:
+    """Return the command that releases a table with a mechanism and the options that are known."""
+    from workbench.data import Interactions
+
+    if mechanism.takes is Interactions:  # it bounds the records of each user itself
+        known = {"user": "user"} | known | {"bound": None}
+    if "user" not in known:
+        known = known | {"unit": unit}
+    if "publish" not in known:
+        known = known | {"out": "release.parquet"}
+    words = [
+        f"--{name} {quote(str(known[name]))}"
+        for name in _OF_RELEASE.split()
+        if known.get(name) is not None
+    ]
+    return f"\nworkbench release YOUR.csv {' '.join(words)} {mechanism_options(mechanism)}"
 
 
 def _choose_bound(
@@ -277,7 +286,8 @@ def _choose_bound(
             "trips.csv --user rider --bounds 1,3,10,30 --epsilon 1 --choose-epsilon 0.1"
         )
     refuse_bounds(bounds)
-    _, cost = DP(epsilon), DP(price)
+    DP(epsilon)  # the release, refused before anything is booked
+    cost = DP(price)
     refuse_unmeant(cost, 0, False)
     budget = None if budget_file is None else opened_for(budget_file, unit, user)
     with screen.reading_bar() as progress:

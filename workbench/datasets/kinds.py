@@ -21,8 +21,8 @@ from workbench.value import parameter, sealed
 # Kinds
 
 REAL_FILE = "real file"
-TWIN = "twin"  # made up, with the published statistics of data that it stands in for
-GENERATOR = "generator"  # made up by a law that is stated
+TWIN = "twin"  # generated with the published statistics of data that it stands in for
+GENERATOR = "generator"  # generated from a stated distribution
 
 
 class Dataset:
@@ -127,7 +127,7 @@ class Twin(Dataset):
     original : str
         The data that the twin stands in for, and how to get it where that is possible.
     invented : mapping
-        What we made up, by marks such as "order" or "counts". It tests nothing about the paper.
+        What we chose ourselves, by marks such as "order" or "counts". It tests nothing about the paper.
     """
 
     if TYPE_CHECKING:  # a field, or a property

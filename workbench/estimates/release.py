@@ -30,6 +30,7 @@ from workbench.estimates.release_files import (
     refuse_place,
     write_release,
 )
+from workbench.noise.gaussian_sparse import moves
 from workbench.noise.law import DEVIATIONS, GAUSSIAN, GEOMETRIC, Law
 from workbench.privacy import (
     ADD_REMOVE,
@@ -354,9 +355,8 @@ class Release:
         if not is_summary or self.bound is None:
             return {}
         if names == ["gaussian sparse histogram"] and receipts[0].rho:
-            cells = min(int(self.bound.l0), int(self.bound.l1))
-            farthest = cells * int(self.bound.linf) ** 2
-            return {"filled_law": Law(GAUSSIAN, receipts[0].rho / farthest)}
+            cells, most = moves(self.bound)
+            return {"filled_law": Law(GAUSSIAN, receipts[0].rho / (cells * most**2))}
         if names != ["stability"]:
             return {}
         cost = receipts[0].cost

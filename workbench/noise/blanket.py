@@ -9,7 +9,6 @@ Source  ours, after Kerschbaum, Lee & Wu, 2025, the private item blanket.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from fractions import Fraction
 from functools import lru_cache
 
@@ -19,6 +18,7 @@ from workbench.noise.arguments import check_counts, decay
 from workbench.noise.laws import two_sided
 from workbench.noise.parts import check_size
 from workbench.noise.source import Reads, Source, distinct_ranks
+from workbench.noise.stability import first_sufficient
 from workbench.privacy import Receipt
 from workbench.privacy.enclosures import Interval
 from workbench.randomness import Words
@@ -58,11 +58,7 @@ def blanket_threshold(rate: Fraction, cells: int, nonempty: int, size: int) -> i
         hidden = (kept * alpha).above * (cells - size) <= gap * (size - nonempty + 1)
         return hidden and kept.above <= gap
 
-    high = 1
-    while not suffices(high):
-        high *= 2
-    low = high // 2 + 1
-    return low + bisect_left(range(low, high), True, key=suffices)
+    return first_sufficient(suffices, 1)
 
 
 def item_blanket(

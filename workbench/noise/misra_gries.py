@@ -11,8 +11,7 @@ geometric noise G of decay ε this costs δ = 4·e^ε·Pr[G₁ + G₂ >= τ], wh
 A unit of l elements is removed one by one, at ε/l each. The δ of the j-th removal counts e^((j−1)·ε/l) times.
 
 Source  Lebeda & Tětek, PODS 2023. The price for geometric noise is ours. That the sketches differ in this
-way is
-        their lemma, which tests/mechanisms/test_sparse.py also enumerates.
+        way is their lemma, which tests/mechanisms/test_sparse.py also enumerates.
 """
 
 from __future__ import annotations
@@ -62,11 +61,11 @@ def misra_gries_delta(rate: Fraction, elements: int, threshold: int, bits: int) 
     return 4 * (price * alpha ** (threshold - elements)).above
 
 
-@lru_cache(256)
 def _log_expm1(x: float) -> float:
     return x + log(-expm1(-x))
 
 
+@lru_cache(256)
 def misra_gries_threshold(
     l1: float, epsilon: float, delta: float, rule: str
 ) -> tuple[int, float]:

@@ -11,9 +11,8 @@ Differs coins have exactly their probability. Weights are rounded down to 1/1024
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from math import erfc, expm1, isqrt, log1p
 from typing import Any
@@ -25,6 +24,7 @@ from workbench.noise.arguments import decay, gaussian_rate
 from workbench.noise.law import GAUSSIAN, Law
 from workbench.noise.laws import accept
 from workbench.noise.source import Reads, Source
+from workbench.noise.stability import first_sufficient
 from workbench.privacy import DP, ZCDP, Receipt
 from workbench.privacy.enclosures import Interval, exp_neg
 from workbench.randomness import Words
@@ -46,10 +46,7 @@ class OptimalChance:
         self.share = share
         small = min(step, share, Fraction(1))
         self.guard = 64 + 4 * (1 / small).__ceil__().bit_length()  # what divisions may lose
-        high = 1
-        while self._rises(high):
-            high *= 2
-        self.last = bisect_left(range(1, high), True, key=lambda n: not self._rises(n))
+        self.last = first_sufficient(lambda n: not self._rises(n), 1) - 1
 
     def _rises(self, n: int) -> bool:
         """Return whether the first term is smaller at n units.
@@ -201,12 +198,9 @@ def weight_threshold(per_unit: int, rho: float, delta: float) -> tuple[int, floa
         tails = ((erfc((threshold - w - 1) / spread) / 2, t) for w, t in most.items())
         return _ABOVE * max(-expm1(t * log1p(-tail)) for tail, t in tails)
 
-    step = FULL_WEIGHT
-    while failure(FULL_WEIGHT + step) > delta:
-        step *= 2
-    low = FULL_WEIGHT + 1
-    low += bisect_left(range(low, FULL_WEIGHT + step), True, key=lambda x: failure(x) <= delta)
-    return low, failure(low)
+    above = first_sufficient(lambda x: failure(FULL_WEIGHT + x) <= delta, FULL_WEIGHT)
+    threshold = FULL_WEIGHT + above
+    return threshold, failure(threshold)
 
 
 def heavy_values(
@@ -260,8 +254,8 @@ def heavy_values(
     threshold, spent = weight_threshold(per_unit, paid.rho, missed)
     source = Source.of(rng)
     noisy = np.array(weights, np.int64)
-    named = lambda: _hashes(labels)  # noqa: E731
-    source.add(sampler(weight_law(paid.rho)), noisy, moved=Fraction(MOST_VALUES), names=named)
+    names = partial(_hashes, labels)
+    source.add(sampler(weight_law(paid.rho)), noisy, moved=Fraction(MOST_VALUES), names=names)
     kept: Bool[np.ndarray, " n"] = noisy >= threshold
     if epsilon is None:
         return labels[kept], source.zcdp_receipt("weights", paid.rho, spent)

@@ -57,13 +57,13 @@ class Counter:
         named = _named_session(self.path)
         if named is None:
             raise FileNotFoundError(
-                f"{self.path}: the counter of {self.session} is gone. Put it back; if it is lost, and "
+                f"{self.path}: the counter of {self.session} is gone. Put it back. If it is lost, and "
                 "the file is surely the latest copy, open it with lost=True (workbench budget show --lost)"
             )
         if named.id != self.id:
             other = shown(named.session)
             torn = (
-                "; if it is torn, move it away, then open with lost=True (workbench budget show --lost)"
+                ". If it is torn, move it away, and open with lost=True (workbench budget show --lost)"
                 if named.id is None
                 else ""
             )
