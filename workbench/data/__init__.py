@@ -1,6 +1,6 @@
 """Private data: tables, records and interactions with a stated bound, and the reader of rows.
 
-`bounded_contributions` truncates each user to a stated bound. What it keeps is a function of a secret key
+`bounded_contributions` truncates each user to a stated bound. The choice is a function of a secret key
 and of that user's records alone. `UserNumbers` turns identifiers into numbers, and `users.seeds` gives each
 user the bits that their draws come from.
 

@@ -312,9 +312,9 @@ class Interactions:
         return Users(codes, self.user_ids).ids_of(codes)
 
     def users_beyond(self, bound: Bound) -> int:
-        """Return how many users have records that cannot all stay within a bound; private, as counts are.
+        """Return how many users have more records than a bound allows. The number is as private as a count.
 
-        Whether one does depends on nobody else: one user more or less moves it by one at most.
+        Each user is judged by their own records, so one user more or less moves it by one at most.
 
         Parameters
         ----------

@@ -46,7 +46,7 @@ class OnTheMapTwin(Twin):
     `attributes=True` splits every cell at random over age, salary and industry, three classes
     each, in a mix of the work place's own: 27 × the cells, density below 0.01.
 
-    Made up, so public. One unit is one job, in one cell. Takes about a second. Source of the
+    The data are generated, so public. One unit is one job, in one cell. Takes about a second. Source of the
     statistics: Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A and section 4.5.
     """
 
@@ -156,10 +156,10 @@ class CommuteTwin(OverHierarchy, Twin):
     contiguous US, and the r-th has homes in proportion to 1/r (Zipf); they scatter around its
     centre by a normal law of 2 km and up to 27 km, as the root of its size; 15 % of homes are
     anywhere. Distances to work are lognormal, half of them below 10 km, 16.5 km on average and
-    300 km at most, towards the centre more often than not. What would leave the box is folded
-    back: of one person in a thousand.
+    300 km at most, towards the centre more often than not. Places outside the box, one in a thousand,
+    are folded back.
 
-    One unit is one person, one record. Made up, so public. Ten million take a few seconds.
+    One unit is one person, one record. The data are generated, so public. Ten million take a few seconds.
     Source of the scale: Synthetic Data via Differential Privacy, 2009, section 5.1.
     """
 
@@ -271,8 +271,8 @@ class Towns(OverHierarchy, Dataset):
     its centre by a normal law of `spread` in both directions. 15 % of homes are anywhere. What would
     leave the square comes in again from the opposite side.
 
-    One unit is one person, one record. Made up, so public. Source of the kind of data, homes on a
-    map, of which this is a small picture: Synthetic Data via Differential Privacy, 2009, section 5.1.
+    One unit is one person, one record. The data are generated, so public. Source of the kind of data, homes
+    on a map, of which this is a small picture: Synthetic Data via Differential Privacy, 2009, section 5.1.
 
     >>> Towns(1000).load().total
     1000

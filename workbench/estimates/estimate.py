@@ -2,8 +2,8 @@
 
 The noise of a released cell has its law's standard deviation. A cell that was not released is *absent*: its
 noisy value lay below the cut, so that its count is at most the cut and three standard deviations more,
-but for one such cell in some hundred. What an empty cell adds when its noise lets it pass is noise too: by
-its variance, and where only positive values pass by its mean.
+except for fewer than one such cell in a hundred. An empty cell that is released because of its noise adds
+error too: its variance, and also its mean where only positive values are released.
 """
 
 from __future__ import annotations

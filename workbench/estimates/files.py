@@ -8,7 +8,7 @@ one that comes by removes what nobody holds.
 Provenance.
 A record is a dictionary, kept as ASCII JSON: in a PDF's keywords, a PNG's text, an SVG's description, a
 Parquet file's metadata, a comment of LaTeX and Markdown, and beside a CSV file in `<name>.csv.json`.
-What a file says was perhaps written by somebody else: nothing of it is ever executed.
+Somebody else may have written the file, so nothing in it is ever executed.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and holds the number of its latest spend with that row's checksum, so that a cop
 has another one in its place, is refused. Where both are put back together, nobody can tell.
 
 File: Each row of the ledger carries a checksum of itself and of all rows before it, and, once its answers or
-its release are there, a seal: a checksum of these. What a flipped bit has changed is refused, not used.
+its release are there, a seal: a checksum of these. A row with a flipped bit is refused.
 """
 
 from __future__ import annotations

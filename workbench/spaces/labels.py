@@ -196,7 +196,7 @@ class Cross(Rule):
 
 @value
 class Unlisted(Rule):
-    """Texts that nobody has listed. Which of them are in a column is private until a mechanism selects them.
+    """Texts that nobody has listed. A column keeps its texts private until a mechanism selects some.
 
     They are compared as `Labels` compares labels. For example, "3.00" and 3 are one value.
     """
