@@ -322,6 +322,11 @@ class Site:
         """Number of the papers' statements by outcome."""
         return _added(group.counts for group in self.of_papers)
 
+    @property
+    def uncontradicted(self) -> int:
+        """Number of papers of which no statement is contradicted."""
+        return sum(not group.counts["contradicted"] for group in self.of_papers)
+
     @cached_property
     def agreement(self) -> str:
         """Sentence that counts the figures of a quick run with the recorded numbers."""
