@@ -16,13 +16,16 @@ from workbench.figures.exported import (
     FORMATS,
     escape,
     markdown_table,
+    of_figure,
     parse_entries,
     parse_formats,
     table_float,
     write,
 )
+from workbench.figures.figure import find_figure
 from workbench.figures.saved import noise_of, release_record, row_digest
 from workbench.mechanisms import GeometricHistogram
+from workbench.trials import claims
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -87,6 +90,16 @@ def test_a_table_has_no_picture_and_private_truth_no_file(tmp_path):
     with pytest.raises(ValueError, match="not public"):
         written(tmp_path / "private", private)
     assert not (tmp_path / "private").exists()
+
+
+def test_what_the_paper_says_is_told_by_a_full_run_alone(tmp_path):
+    table4 = find_figure("fan2015_table4")
+    figure = table4(**table4.quick)
+    table = "What the paper says, and what we found"
+    assert table not in of_figure(figure, "quick", tmp_path).tables
+    found = of_figure(figure, "paper", tmp_path).tables[table]
+    assert list(found) == ["the paper says", "outcome", "measured", "why"]
+    assert len(found) and {*found.outcome} <= {*claims.COLUMNS.values()}
 
 
 def test_a_bibliography_grows_by_what_is_cited(tmp_path):

@@ -246,18 +246,21 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 def of_figure(figure: Figure, profile: str, store: Path, panels: str = "") -> Export:
     """Return a figure of a paper, or some of its panels, run as far as `store` does not hold its trials."""
+    import pandas as pd
+
+    from workbench.figures.entries import Line
     from workbench.trials import claims
 
     rows, verdicts = figure.run(store)
     tables = {}
     if type(figure).comparison is not Figure.comparison or figure.off_paper():
         tables["The paper's numbers and ours"] = figure.compare_with_paper(rows)
-    if verdicts:
-        shown = {"says": "the paper says", "outcome": "verdict", "measured": "measured"}
-        if any(verdict.strip for verdict in verdicts):
-            shown["by_value"] = "by what is not printed"
-        judged = claims.to_frame(verdicts)[[*shown]].rename(columns=shown)
-        tables["What the paper says, judged"] = judged
+    if verdicts and profile != "quick":  # a quick run does not judge
+        found = claims.to_frame(verdicts).itertuples()
+        lines = [Line(verdict.id, verdict.says, here=verdict) for verdict in found]
+        told = [(line.says, line.counted_as, line.number, line.reason) for line in lines]
+        columns = ["the paper says", "outcome", "measured", "why"]
+        tables["What the paper says, and what we found"] = pd.DataFrame(told, columns=columns)
     description = replace(
         describe_figure(figure, profile),
         command=figure.command(profile).replace(" reproduce ", " export ", 1)
