@@ -472,7 +472,7 @@ REFUSED = [  # the file, what is replaced by what, and what is said
     (JOBS, f"{A},", f"{P},", "row 1", "w_geocode", P, BLOCKS),
     (JOBS, ",20211018", "", "Expected 13 columns, got 12"),
     (JOBS, "S000", "jobs", "no column S000", "jobs"),
-    (JOBS, A, '"' + A, "cannot be read"),
+    (JOBS, A, '"' + A, "a quote is left open"),
     (BLOCKS, f"{A},", f"{P},", "row 2", "tabblk2010", P, "with 01"),
     (BLOCKS, "2010", "2000", "no field tabblk2010 or tabblk2020", "tabblk2000"),
     ("al_od_aux_JT00_2019.csv", "0600102", "0100102", "row 1", "h_geocode", "outside state 01"),

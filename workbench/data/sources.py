@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import csv
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from datetime import date, time
 from decimal import Decimal
-from io import FileIO, RawIOBase, StringIO, TextIOWrapper
+from io import FileIO, StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.compiled import pa, parquet, pd, pl
+from workbench.compiled import csv as arrow_csv
+from workbench.compiled import njit, pa, parquet, pd, pl
 from workbench.spaces.rules import canonical
 from workbench.value import Int, shown
 
@@ -327,6 +329,7 @@ def _listed_texts(schema: pa.Schema, groups: Sequence[Any]) -> list[str]:
 
 
 _BLOCK = 2**24  # bytes of CSV that are parsed at a time; a row is at most as long
+_ROWS = 2**18  # of a block that are yielded at a time
 _LONGEST_HEADER = 2**22  # characters, with blank lines above it
 _MOST_NAMES = 2**14
 
@@ -408,48 +411,66 @@ class CsvFile(FileSource):
                 yield frame
 
     def _blocks(self, raw: CountedFile, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """Yield some columns of all rows, one block of the file at a time. Blocks do not depend on columns."""
-        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
-
+        """Yield some columns of all rows, a batch at a time. Batches do not depend on the columns."""
         layout = self.layout
         fields = [f"f{i}" for i in range(len(self.names))]
         places = [fields[self.names.index(name)] for name in columns]
         quoted = layout.separator == ","
-        text = _CountedText(self, self._unpacked(raw))
         header = 0 if layout.names else 1  # rows
+        skipped = 1 + self._blank
+        parse = arrow_csv.ParseOptions(
+            delimiter=layout.separator,
+            quote_char='"' if quoted else False,
+            newlines_in_values=quoted,
+            ignore_empty_lines=bool(header == 0 or len(fields) > 1),
+            invalid_row_handler=self._skip_note if layout.notes else None,
+        )
+        convert = arrow_csv.ConvertOptions(
+            include_columns=places, column_types=dict.fromkeys(places, pa.string())
+        )
         try:
-            for batch in open_csv(
-                text,
-                ReadOptions(
-                    block_size=_BLOCK,
-                    skip_rows=self._blank,
-                    column_names=fields,
-                    encoding=layout.encoding,
-                ),
-                ParseOptions(
-                    delimiter=layout.separator,
-                    quote_char='"' if quoted else False,
-                    newlines_in_values=quoted,
-                    ignore_empty_lines=bool(header == 0 or len(fields) > 1),
-                    invalid_row_handler=self._skip_note if layout.notes else None,
-                ),
-                ConvertOptions(
-                    include_columns=places, column_types=dict.fromkeys(places, pa.string())
-                ),
-            ):
-                frame = Frame(batch.slice(header)).columns(places)
-                header = 0
-                yield frame.select(
-                    pl.col(place)
-                    .str.strip_chars(layout.strip)
-                    .replace(["", *layout.missing], None)
-                    .alias(name)
-                    for place, name in zip(places, columns, strict=True)
+            for text in self._whole_rows(self._unpacked(raw), quoted):
+                read = arrow_csv.ReadOptions(
+                    skip_rows=skipped, column_names=fields, encoding=layout.encoding
                 )
+                table = arrow_csv.read_csv(pa.BufferReader(text), read, parse, convert)
+                table = table.slice(header)
+                skipped, header = 1, 0
+                for start in range(0, len(table), _ROWS):
+                    frame = Frame(table.slice(start, _ROWS)).columns(places)
+                    yield frame.select(
+                        pl.col(place)
+                        .str.strip_chars(layout.strip)
+                        .replace(["", *layout.missing], None)
+                        .alias(name)
+                        for place, name in zip(places, columns, strict=True)
+                    )
         except (pa.ArrowException, OSError) as e:
             raise self.damaged(e) from None
-        if quoted and text.quotes % 2:
-            raise ValueError(f"{self}: a quote is left open, so that rows went into a field")
+
+    def _whole_rows(self, stream: Any, quoted: bool) -> Iterator[Any]:
+        """Yield the text of whole rows, each time an empty line and up to two blocks.
+
+        No other thread reads the file, as Arrow's might still do so when the process ends.
+        """
+        size = 0
+        rest = b"\n" + stream.read(len(BOM_UTF8)).removeprefix(BOM_UTF8)
+        while content := stream.read(_BLOCK):
+            size += len(content)
+            refuse_bomb(self.path, self.size, bytes=size)
+            rest += content
+            end = _end_of_rows(rest, quoted)
+            if end > 1:
+                yield memoryview(rest)[:end]
+                rest = b"\n" + rest[end:]
+            elif len(rest) > _BLOCK:
+                raise ValueError(f"{self}: a row is longer than {_BLOCK:,} bytes")
+        if len(rest) > 1:
+            if _end_of_rows(rest + b"\n", quoted) <= 1:
+                raise ValueError(
+                    f"{self}: a quote is left open, so that rows went into a field"
+                )
+            yield rest
 
     def _skip_note(self, row: Any) -> str:
         return "skip" if re.search(self.layout.notes, row.text) else "error"
@@ -473,23 +494,28 @@ def _are_empty(frame: pl.DataFrame) -> pl.Series:
     return frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
 
 
-class _CountedText(RawIOBase):
-    """The text of a file; counts its quotes, and refuses more of it than the file's size allows."""
+def _end_of_rows(text: bytes, quoted: bool) -> int:
+    """Return the end of the last row that ends in a text, or 0."""
+    if quoted and b'"' in text:
+        return int(_end_of_quoted_rows(np.frombuffer(text, np.uint8)))
+    return max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1
 
-    def __init__(self, file: CsvFile, stream: Any):
-        self.file = file
-        self.stream = stream
-        self.quotes = 0
-        self.size = 0
-        self.lines = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        content = self.stream.read(size)
-        self.quotes += content.count(b'"')
-        self.size += len(content)
-        self.lines += content.count(b"\n")
-        refuse_bomb(self.file.path, self.file.size, bytes=self.size, rows=self.lines)
-        return content
+@njit(cache=True, nogil=True)
+def _end_of_quoted_rows(text: Any) -> int:
+    """As Arrow reads fields: a quote opens one at its start only, and two within one are one."""
+    end = 0
+    is_open, may_open = False, True
+    for i in range(text.size):
+        byte = text[i]
+        if is_open:
+            is_open = byte != ord('"')
+            may_open = True
+        elif byte == ord('"') and may_open:
+            is_open = True
+        elif byte == ord("\n") or (byte == ord("\r") and i + 1 < text.size):
+            end = i + 1
+            may_open = True
+        else:
+            may_open = byte == ord(",")
+    return end
