@@ -20,7 +20,9 @@ _LEAST = 1e-150  # α − 1 of an order
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
-    """Return an upper bound, to about 60 digits at the chosen order, on the ε that ρ-zCDP implies at δ."""
+    """Return an upper bound on the ε that ρ-zCDP implies at δ, computed to about 60 digits at a good order
+    α.
+    """
     if not rho:
         return Fraction(0)
     shift = _shift_for_rho(float(rho), float(delta))
@@ -29,9 +31,9 @@ def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(1024)
 def rho_above(epsilon: float) -> float:
-    """Return the ρ that ε-DP implies, rounded up: ε·tanh(ε/2), which is at most ε²/2.
+    """Return the ρ that ε-DP implies, rounded up. It is ε·tanh(ε/2), which is at most ε²/2.
 
-    Randomised response has exactly this ρ, and no other ε-DP mechanism has a larger one.
+    Randomised response has exactly this ρ. No ε-DP mechanism has a larger one.
     """
     exact = Fraction(epsilon)
     decayed = exp_neg(exact, _BITS).below
@@ -39,9 +41,9 @@ def rho_above(epsilon: float) -> float:
 
 
 def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
-    """Return what δ costs at the order α = 1 + shift, rounded up.
+    """Return the part of ε that δ adds at the order α = 1 + shift, rounded up.
 
-    The cost is (ln 1/δ − α·ln(α/(α − 1)) − ln(α − 1))/(α − 1). Then ρ-zCDP implies ε = α·ρ + this cost.
+    That part is c = (ln 1/δ − α·ln(α/(α − 1)) − ln(α − 1))/(α − 1), and ρ-zCDP implies ε = α·ρ + c.
     """
     order = 1 + shift
     logarithm = ln(1 / delta, _BITS).above - order * ln(order / shift, _BITS).below
@@ -51,7 +53,7 @@ def price_of_order(shift: Fraction, delta: Fraction) -> Fraction:
 
 
 def epsilon_about(rho: float, delta: float) -> float:
-    """Return `epsilon_above` in floating point."""
+    """Return an approximation to `epsilon_above` in floating point."""
     if rho <= 0:
         return 0.0
     shift = float(_shift_for_rho(rho, delta))
@@ -72,7 +74,7 @@ def _shift_for_rho(rho: float, delta: float) -> Fraction:
 
 
 def shift_for_epsilon(epsilon: float, delta: float) -> Fraction:
-    """Return α − 1 for an order near the best one for this ε, through the ρ that implies it."""
+    """Return α − 1 for an order α near the best one for this ε."""
     logarithm = -log(delta)
 
     def missing(shift: float) -> float:
@@ -127,7 +129,7 @@ def _from_zero_below_one(x: Any) -> str | None:
 
 @value
 class DP:
-    """(ε, δ)-differential privacy. It is pure if δ = 0, and promises nothing if ε = ∞.
+    """Guarantee or budget in (ε, δ)-differential privacy. It is pure if δ = 0, and promises nothing if ε = ∞.
 
     >>> DP(0.5) + DP(0.5, delta=1e-6)
     DP(epsilon=1.0, delta=1e-06)
@@ -157,7 +159,9 @@ class DP:
         )
 
     def covers(self, spent: DP | ZCDP) -> bool:
-        """Return whether a budget of this size pays for `spent` (for a `ZCDP`, at the ε that it implies)."""
+        """Return whether this budget covers the cost `spent`. A `ZCDP` cost counts with the ε that it
+        implies at this budget's δ.
+        """
         if isinstance(spent, ZCDP):
             if spent.delta >= self.delta:
                 return False
@@ -167,10 +171,10 @@ class DP:
 
 @value
 class ZCDP:
-    """ρ-zero-concentrated differential privacy (zCDP), which is δ-approximate if δ > 0.
+    """Guarantee or budget in ρ-zero-concentrated differential privacy (zCDP), δ-approximate if δ > 0.
 
-    For every order α > 1, the Rényi divergence between the outputs on two neighbours is at most α·ρ. It
-    does not fix one ε. `at` returns the ε that it implies at a δ.
+    For every order α > 1, the Rényi divergence between the outputs on two neighbours is at most α·ρ. A ρ
+    alone does not determine an ε. `at` returns the ε that it implies at a δ that you choose.
 
     Source: Bun & Steinke, TCC 2016, Definitions 1.1 and 8.1.
 
@@ -185,7 +189,7 @@ class ZCDP:
 
     @classmethod
     def within(cls, budget: DP) -> ZCDP:
-        """Return the largest ρ that an (ε, δ) pays for, rounded down.
+        """Return the largest ρ that fits into an (ε, δ) budget, rounded down.
 
         Parameters
         ----------
@@ -195,12 +199,13 @@ class ZCDP:
         Returns
         -------
         ZCDP
-            Which `at(budget.delta)` never costs more than the budget.
+            Budget in ρ. Its `at(budget.delta)` never exceeds `budget`.
 
         Raises
         ------
         ValueError
-            If it is no (ε, δ), if δ = 0, at which no ρ promises any ε, or no float holds the ρ.
+            If ε is not finite and positive, if δ = 0 (where no ρ implies an ε), or if ρ is too small for a
+            float.
 
         >>> print(ZCDP.within(DP(1.0, 1e-9)))
         0.014973057673588525-zCDP
@@ -226,16 +231,16 @@ class ZCDP:
         return cls(rho)
 
     def at(self, delta: float) -> DP:
-        """Return the (ε, δ)-differential privacy that it implies: proven, and rounded up.
+        """Return the (ε, δ)-differential privacy that this ρ implies, with a proven ε that is rounded up.
 
-        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). Every order
-        α > 1 gives an ε that holds; the best one is looked for in floating point, and its ε is computed
-        rigorously.
+        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). Every order α > 1
+        gives a valid ε. The search for a good order uses floating point, and the ε of that order is
+        computed rigorously.
 
         Parameters
         ----------
         delta : float
-            Between 0 and 1, and above the δ of this budget; to be chosen before anything is seen.
+            Probability between 0 and 1, above the δ of this budget. Choose it before you see any result.
 
         Returns
         -------
@@ -244,7 +249,7 @@ class ZCDP:
         Raises
         ------
         ValueError
-            If δ is no such number.
+            If δ is not in this range.
         """
         refuse_delta(delta, Fraction(self.delta))
         rest = Fraction(delta) - Fraction(self.delta)
@@ -262,7 +267,7 @@ class ZCDP:
         return f"{stated_at_most(self.delta)}-approximate {text}" if self.delta else text
 
     def covers(self, spent: DP | ZCDP) -> bool:
-        """Return whether a budget of this size pays for `spent` (for a `DP`, at the ρ that it implies)."""
+        """Return whether this budget covers the cost `spent`. A `DP` cost counts with the ρ that it implies."""
         if isinstance(spent, DP):
             if spent.epsilon == inf:
                 return False
@@ -271,7 +276,7 @@ class ZCDP:
 
 
 def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
-    """Round exact sums up, or raise a ValueError if the costs promise nothing."""
+    """Round an exact sum of costs up. Raise a ValueError if the sum promises nothing."""
     if delta >= 1:
         raise ValueError(f"delta = {float(delta):g} in all: together these promise nothing")
     if round_up(rho) == inf:
@@ -282,7 +287,7 @@ def rounded(rho: Fraction, delta: Fraction) -> ZCDP:
 
 
 def as_epsilon(cost: DP | ZCDP) -> float:
-    """Return the ε of a cost. For a ρ it is the ε at δ = 10⁻⁶ plus the cost's own δ."""
+    """Return the ε of a cost. For a cost in ρ, this is the ε at δ = 10⁻⁶ plus the cost's own δ."""
     if isinstance(cost, DP):
         return cost.epsilon
     return round_up(epsilon_above(Fraction(cost.rho), Fraction(1, 10**6)))
@@ -295,7 +300,9 @@ def warn_if_large(cost: DP | ZCDP) -> None:
 
 
 def refuse_delta(delta: float, spent: Fraction) -> None:
-    """Raise a ValueError unless this δ determines an ε, given the δ that the measurements have `spent`."""
+    """Raise a ValueError unless δ is a probability that is large enough for the δ that the measurements
+    have `spent`.
+    """
     if not (isinstance(delta, int | float) and not isinstance(delta, bool) and 0 < delta < 1):
         raise ValueError(
             f"delta = {delta!r} is not allowed: need 0 < delta < 1; at delta = 0 zCDP promises no epsilon"

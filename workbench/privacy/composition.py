@@ -35,13 +35,13 @@ WITHDRAWN = "(as printed, guarantee withdrawn)"
 class Receipt:
     """One measurement of private data and its cost. Only `workbench.noise` makes receipts.
 
-    `part` names a cell of a declared partition of the units, as (partition, part). Measurements of different
-    parts of one partition compose in parallel (under add-or-remove only). `simulated` marks noise that
-    anyone with the seed can replay. `idealised` marks a distribution that was drawn in floating point.
-    Neither may be published. `theorem` cites the theorem behind a price that is below the sum of the
-    draws. `withdrawn` marks a procedure whose printed guarantee is wrong. `rho` is the ρ that follows
-    from the structure of a measurement priced in ε, for example noise on each of many counts. It is
-    below ε·tanh(ε/2), which is charged for a measurement without such structure.
+    `part` is (partition, part): the units were divided by a declared partition, and the measurement used
+    one part. Measurements of different parts of one partition compose in parallel (under add-or-remove
+    only). `simulated` marks noise that anyone with the seed can replay. `idealised` marks a distribution
+    that was drawn in floating point. You may not publish either. `theorem` cites the theorem behind a price
+    that is below the sum of the draws. `withdrawn` marks a procedure whose printed guarantee is wrong.
+    `rho` is the ρ of a measurement priced in ε, if its structure gives a smaller one than ε·tanh(ε/2), for
+    example because it adds noise to each of many counts.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Receipt:
 
     @property
     def description(self) -> str:
-        """Return the name of the measurement, and what is particular about its price."""
+        """Return the name of the measurement, and a remark if its price is unusual."""
         if self.theorem:
             return f"{self.name} (by theorem: {self.theorem})"
         if self.withdrawn:
@@ -75,24 +75,25 @@ class Receipt:
 def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
     """Add up the cost of measurements: their sum, or the maximum over the parts of a partition.
 
-    Source: sequential and parallel composition, McSherry, SIGMOD 2009, Theorems 3 and 4; of zCDP, Bun &
-    Steinke, TCC 2016, Lemma 1.7, and section 8 with a δ.
+    Source: sequential and parallel composition are Theorems 3 and 4 of McSherry, SIGMOD 2009. Composition
+    of zCDP is Lemma 1.7 of Bun & Steinke, TCC 2016, and with a δ their section 8.
 
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set, all about one relation.
+        Receipts of measurements of one private data set, all for one relation.
 
     Returns
     -------
     DP or ZCDP
-        Their sum, rounded up. Parts of a declared partition count with the most expensive one. It is a
-        `ZCDP` as soon as one of them is, and a measurement with an ε then counts with its ρ.
+        Sum of the costs, rounded up. Of the parts of a declared partition, only the most expensive one
+        counts. If any cost is a `ZCDP`, the sum is a `ZCDP`, and measurements priced in ε count with their
+        ρ.
 
     Raises
     ------
     ValueError
-        If receipts are about different relations.
+        If the receipts are for different relations.
 
     >>> compose([Receipt("a", DP(0.5)), Receipt("b", DP(0.25))])
     DP(epsilon=0.75)
@@ -123,7 +124,8 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Returns
     -------
     epsilon, delta : Fraction
-        Sums over all measurements. Of the parts of a declared partition, the most expensive one counts.
+        Sums over all measurements. Of the parts of a declared partition, only the most expensive one
+        counts.
 
     Raises
     ------
@@ -148,8 +150,8 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Returns
     -------
     rho, delta : Fraction
-        Sums over all measurements, where a measurement with an ε counts with its ρ. Of the parts of a
-        declared partition, the most expensive one counts.
+        Sums over all measurements. A measurement priced in ε counts with its ρ. Of the parts of a declared
+        partition, only the most expensive one counts.
 
     Raises
     ------
@@ -162,22 +164,23 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     """Return the smallest proven ε of all measurements together, at a δ that you name.
 
-    Each measurement with an ε is added either by its ε or by its ρ, together with those under zCDP. The best
-    choice adds the measurements with the least ε for their ρ by their ε (see the page on accounting). The
-    result holds for prices that were fixed before anything was released. If prices depended on earlier
-    answers, the budget that they were spent from is what holds.
+    A measurement priced in ε also has a ρ. The function may add it either to the sum of the ε or to the sum
+    of the ρ, and chooses the assignment with the smallest total (see the page on accounting). The result
+    holds only if all prices were fixed before the first release. If you chose prices after seeing earlier
+    answers, the guarantee is the budget from which you spent.
 
     Parameters
     ----------
     receipts : sequence of Receipt
-        Receipts of measurements of one private data set, all about one relation.
+        Receipts of measurements of one private data set, all for one relation.
     delta : float
-        A failure probability chosen beforehand. 0 if every measurement has an ε and no δ.
+        Failure probability, chosen beforehand. It may be 0 if every measurement is priced in ε without a δ.
 
     Returns
     -------
     DP
-        With ε = ∞ if one of them promises nothing, or no float holds their cost.
+        Guarantee of all measurements. ε is ∞ if one of them promises nothing, or if the sum is too large
+        for a float.
 
     Raises
     ------

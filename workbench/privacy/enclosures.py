@@ -1,4 +1,4 @@
-"""Rational enclosures of real numbers, and floats rounded to the safe side."""
+"""Rational intervals that contain real numbers, and floats that are rounded in a known direction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from math import inf, isqrt, nextafter
 
 @dataclass(frozen=True)
 class Interval:
-    """Integers lo and hi with lo <= 2^bits · x <= hi, for some x >= 0. Every operation rounds outwards."""
+    """Integers lo and hi with lo <= 2^bits · x <= hi for a real number x >= 0. Every operation rounds
+    outwards.
+    """
 
     lo: int
     hi: int
@@ -112,7 +114,9 @@ def _artanh(z: Fraction, bits: int) -> Interval:
 
 
 def root_above(x: Fraction) -> Fraction:
-    """Return √x for a rational x >= 0, rounded up by at most 2^-62 of it. It is exact if x is a square."""
+    """Return √x for a rational x >= 0, rounded up with a relative error of at most 2^-62. It is exact if x
+    is a square.
+    """
     scale = 1 << max(64, 64 - x.numerator.bit_length() + x.denominator.bit_length())
     scaled = -(-x.numerator * scale**2 // x.denominator)
     root = isqrt(scaled)

@@ -1,19 +1,22 @@
 """Queries: workloads over a domain, and the transforms (dyadic sums, Haar wavelets) that answer them.
 
-A concrete workload sums any sparse vector over each of its queries, so the truth and an estimate are asked
-in the same way. A recipe is a small hashable value whose `on(domain)` draws the same concrete workload
-everywhere. Metrics and trials hold recipes. Workloads are public.
+A *workload* is a list of queries. It sums any sparse vector over each query, so the same code computes true
+answers and estimates. A *recipe* describes a workload that is drawn later: `recipe.on(domain)` gives the
+same workload on every machine. Metrics and trials hold recipes, because these are small and hashable.
+Workloads are public, so they must not depend on private data.
 
-A transform placed on a domain is a *basis*. It has numbered nodes, blocks of nodes with one noise
-distribution each, the sparse transform of a table's counts, and the nodes that a query needs. Nodes are
-numbered from the root down, level by level, and only nodes that meet the domain exist. A domain whose size
-is not a power of two is padded with cells that are publicly empty, get no noise and are in no answer.
+A transform on a domain is a *basis*. A basis numbers its nodes, groups them into blocks with one noise
+distribution each, transforms a table's counts, and finds the nodes that a query needs. Nodes are numbered
+from the root down, level by level, and only nodes that overlap the domain exist. If the size of the domain
+is not a power of two, the basis adds cells up to the next power of two. These cells are publicly empty, get
+no noise, and contribute to no answer.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 3 and Theorem 4 (appendix C.5); Haar:
         Xiao, Wang & Gehrke, ICDE 2010, in its unnormalised form.
-Differs a cell is in log₂m + 1 dyadic intervals, leaf and root included, where the paper counts log₂m;
-        Haar coefficients stay integers, so that all of them get the same noise.
-Cost    O(n·log(m/n)) nodes for n non-empty cells out of m. Only log m enters otherwise.
+Differs A cell is in log₂m + 1 dyadic intervals, including leaf and root. The paper counts log₂m. Haar
+        coefficients stay integers, so all of them get the same noise.
+Cost    O(n·log(m/n)) nodes for n non-empty cells out of m. Every other cost depends on m through log m
+        only.
 """
 
 from workbench.queries.basis import Basis, Cells, TransformBasis, basis_of, level_sizes

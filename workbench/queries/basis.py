@@ -1,4 +1,4 @@
-"""Transforms of counts to another basis, and intervals of a tree over consecutive cells."""
+"""Transforms of counts to another basis, and the intervals of a tree over consecutive cells."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ class Axis:
     ) -> Iterator[tuple[int, Int[np.ndarray, " k"]]]:
         """Yield the minimal cover of ranges, leaves first, as (depth, node of each range or −1).
 
-        Each level contributes at most two nodes per range. The method gives the left ones, or with `last` the
-        right ones. A range up to the end of the domain may include the padding.
+        Each level contributes at most two nodes per range: a left one and a right one. The method yields
+        the left nodes, or with `last` the right ones. A range that reaches the end of the domain may
+        include the padding.
         """
         to_end = hi == self.m
         for depth in range(self.height, -1, -1):
@@ -65,10 +66,10 @@ class Axis:
 
 
 class NodeBlock(NamedTuple):
-    """Consecutive nodes with one noise distribution. One count moves `nodes_per_count` of them.
+    """Consecutive nodes with one noise distribution. One record changes `nodes_per_count` of them.
 
-    These are one node on each of so many levels. A node adds up at most `widths` cells, or is a difference
-    between sums of so many.
+    These are one node on each of `nodes_per_count` levels. A node is the sum of at most `widths` cells, or
+    the difference between two such sums.
     """
 
     size: int
@@ -85,7 +86,7 @@ class NodeBlock(NamedTuple):
 
 
 class NodeWeights(NamedTuple):
-    """Nodes that pieces of a query need: piece `pieces[i]` takes `factor[i]` times `nodes[i]`."""
+    """Nodes that answer the pieces of a query: piece `pieces[i]` takes `factor[i]` times `nodes[i]`."""
 
     pieces: Int[np.ndarray, " k"]
     nodes: Int[np.ndarray, " k"]
@@ -93,7 +94,7 @@ class NodeWeights(NamedTuple):
 
 
 class Basis(Protocol):
-    """Nodes that noise is added to: those of a transform on a domain, or its cells."""
+    """Nodes to which noise is added: the nodes of a transform on a domain, or the cells of the domain."""
 
     @property
     def transform(self) -> Any:
@@ -101,42 +102,48 @@ class Basis(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """Domain whose counts it transforms."""
+        """Domain whose counts the basis transforms."""
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """Runs of nodes that together hold all nodes."""
+        """Runs of consecutive nodes that together contain all nodes."""
 
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Return the sorted nodes and values of counts. Nodes that are left out have the value 0."""
+        """Return the sorted nodes and their values for a table's counts. Nodes that are left out have the
+        value 0.
+        """
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return runs (first, last + 1) of the nodes of 2^`bits` cells from `start`, a multiple of 2^`bits`."""
+        """Return the nodes within 2^`bits` cells from `start`, a multiple of 2^`bits`, as runs (first, last
+        + 1).
+        """
 
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return `forward` of the cells in one such range, restricted to its nodes."""
+        """Return `forward` for the cells in one range of `within`, restricted to the nodes of that range."""
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return `forward` of all other nodes, from the sums of ranges that together are the domain."""
+        """Return `forward` for the nodes above all ranges, from the sums of ranges that together are the
+        domain.
+        """
 
 
 class TransformBasis(Basis, Protocol):
-    """Transform on a domain that also knows which nodes a query needs."""
+    """Transform on a domain that also finds the nodes that a query needs."""
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
-        """Return the pieces that `terms` can answer, and the query that each belongs to."""
+        """Return the pieces of queries that `terms` can answer, and the query that each piece belongs to."""
 
     def terms(self, pieces: Workload) -> Iterator[NodeWeights]:
-        """Return every node that a piece needs. A term names a piece at most once."""
+        """Return every node that a piece needs. Each yielded set of nodes contains a piece at most once."""
 
     def places(self, nodes: Int[np.ndarray, " k"]) -> dict[str, np.ndarray]:
-        """Return columns with the place of nodes: level, and first and last + 1 of their cells."""
+        """Return columns that locate nodes: level, first cell, and last cell + 1."""
 
 
 @dataclass(frozen=True)
@@ -175,12 +182,12 @@ class Cells:
 
 
 def basis_of(transform: Any, domain: Domain) -> Basis:
-    """Return the transform on the domain, or its cells if the transform is None."""
+    """Return the basis of a transform on the domain, or `Cells` if the transform is None."""
     return Cells(domain) if transform is None else transform.on(domain)
 
 
 def sums_by_node(nodes: list[Any], values: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different nodes in ascending order, and the sums of their values."""
+    """Return the distinct nodes in ascending order, and the sum of the values of each."""
     each_node = np.concatenate([np.zeros(0, np.int64), *nodes])
     distinct, which = np.unique(each_node, return_inverse=True)
     sums = np.zeros(len(distinct), np.int64)

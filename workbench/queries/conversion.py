@@ -98,7 +98,7 @@ def _boxes_of_block(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Together(Linear):
-    """Several workloads, one after the other, as one workload."""
+    """Several workloads joined, one after the other, into one workload."""
 
     parts: tuple[Any, ...]
 
@@ -109,7 +109,7 @@ class Together(Linear):
         object.__setattr__(self, "parts", tuple(parts))
 
     def on(self, domain: Domain) -> Together:
-        """Return all of them as linear queries on the domain."""
+        """Return the queries of all parts as linear queries on the domain."""
         parts = tuple(linear_queries(part, domain) for part in self.parts)
         same = all(a is b for a, b in zip(parts, self.parts, strict=True))
         return self if same else Together(parts)
@@ -123,7 +123,7 @@ class Together(Linear):
         )
 
     def __getitem__(self, rows: Any) -> Together:
-        """Return a selection of the queries, in the order of `rows`, with a part for each run within one
+        """Return a selection of the queries, in the order of `rows`. Consecutive rows of one part stay one
         part.
         """
         rows = np.arange(len(self))[rows]
@@ -167,7 +167,7 @@ class Together(Linear):
 
 @value
 class First:
-    """The first `count` queries of a workload, so that shorter lists are parts of longer ones.
+    """The first `count` queries of a workload, so that each shorter list is the beginning of a longer one.
 
     >>> from workbench.queries import RandomMarginalRanges
     >>> len(First(2, RandomMarginalRanges(5)).on(Domain(("a", "b", "c"), (20, 3, 40))))
@@ -186,7 +186,7 @@ class First:
         Parameters
         ----------
         domain : Domain
-            Where the workload can be asked.
+            Domain on which the workload can be asked.
 
         Returns
         -------

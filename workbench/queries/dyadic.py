@@ -28,10 +28,11 @@ _L2_RATIO = 2 ** (1 / 2)
 class Dyadic:
     """Sums over dyadic intervals, so that a range needs at most two nodes per level.
 
-    With `dims` = 2, sums are over products of one dyadic interval in each of two attributes. `split` shares
-    the budget among levels. "uniform" follows the paper. With "geometric", each finer level gets 2^⅓ times as
-    much ε, or √2 times as much ρ (Cormode, Procopiuc, Srivastava, Shen & Yu, ICDE 2012, whose queries need
-    more fine nodes than a range does).
+    With `dims` = 2, a node is the product of one dyadic interval in each of two attributes. `split`
+    determines how the levels share the budget. With "uniform", all levels get the same share, as in the
+    paper. With "geometric", each finer level gets 2^⅓ times as much ε, or √2 times as much ρ, as the level
+    above it. This split is from Cormode, Procopiuc, Srivastava, Shen & Yu, ICDE 2012, whose queries need
+    more fine nodes than a range does.
     """
 
     dims: int = parameter(1, choices=(1, 2), doc="number of attributes; 2 gives boxes")
@@ -61,7 +62,8 @@ class Dyadic:
         Raises
         ------
         ValueError
-            If the domain has another number of attributes, or the tree more than 2⁶³ − 1 nodes.
+            If the domain does not have two attributes although `dims` is 2, or the tree has more than 2⁶³ −
+            1 nodes.
         """
         if self.dims > 1 and len(domain.shape) != self.dims:
             why = f"need 1, or a domain of {self.dims} attributes"
@@ -85,18 +87,18 @@ class DyadicBasis:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """Key order, or each attribute."""
+        """Axes of the tree: the order of keys, or both attributes."""
         sizes = self.domain.shape if self.transform.dims > 1 else (self.domain.size,)
         return tuple(map(Axis, sizes))
 
     @cached_property
     def levels(self) -> list[tuple[int, ...]]:
-        """Depths on all axes for each level, coarse before fine."""
+        """Depth on each axis for each level, from coarse to fine."""
         return list(product(*(range(axis.height + 1) for axis in self.axes)))
 
     @cached_property
     def starts(self) -> list[int]:
-        """Number of the first node of each level, and the number of nodes."""
+        """Number of the first node of each level, followed by the number of all nodes."""
         return list(accumulate(map(prod, map(self.shape, self.levels)), initial=0))
 
     def start(self, *level: int) -> int:
@@ -161,7 +163,7 @@ class DyadicBasis:
         return each_node[order], np.concatenate(values)[order]
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return one run per level."""
+        """Return the runs of nodes within a range, one run per level."""
         (axis,) = self.axes
         runs = []
         for depth in range(axis.height - bits, axis.height + 1):
@@ -173,13 +175,13 @@ class DyadicBasis:
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums on the levels up to one node."""
+        """Return the sums of all nodes within one range of cells."""
         return self._forward(keys, counts, self.axes[0].height - bits)
 
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return sums of the given sums."""
+        """Return the nodes above the ranges, from the given sum of each range."""
         (axis,) = self.axes
         nodes = []
         values = []
@@ -213,7 +215,7 @@ class DyadicBasis:
         return nodes, values
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
-        """Return ranges of keys, or boxes if there are two axes."""
+        """Return the pieces of queries: ranges of keys, or boxes if there are two axes."""
         if len(self.axes) == 1:
             return workload.intervals(self.domain)
         if isinstance(workload, Boxes):
@@ -255,7 +257,7 @@ class DyadicBasis:
     def parents(
         self, nodes: Int[np.ndarray, " n"]
     ) -> Iterator[tuple[slice, list[Int[np.ndarray, " k"]]]]:
-        """Yield, for each level, which of the (sorted) nodes are on it, and their parents, one per axis."""
+        """Yield for each level its nodes among the given (sorted) ones, and their parents, one per axis."""
         ends = np.searchsorted(nodes, np.array(self.starts))
         for i, level in enumerate(self.levels):
             in_level = slice(ends[i], ends[i + 1])
@@ -270,7 +272,7 @@ class DyadicBasis:
             yield in_level, parents
 
     def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
-        """Return the depth, and the first and last + 1 cell, on each axis."""
+        """Return the depth, the first cell and the last cell + 1 of nodes on each axis."""
         level = np.searchsorted(np.array(self.starts), nodes, side="right") - 1
         names = ("",) if len(self.axes) == 1 else tuple(f"{a} " for a in self.domain.attributes)
         columns: dict[str, np.ndarray] = {}

@@ -19,10 +19,11 @@ from workbench.value import Float, Int
 def inner(offsets, times, which, table, starts, widths, sets, sizes, ends, cols, other, out):
     """Compute out[i, j] += Σ of times[s]·other_times[t]·Π_k H_k[s, t] over terms s of query i and t of query j.
 
-    `table` holds the H_k one after the other (from `starts[k]`, in rows of `widths[k]`). Row and column 0 are
-    for attributes that a term does not use. The terms of the columns come by set of used attributes: `sets`
-    (groups × attributes, the first `sizes` of each row) and `ends`. `cols` has the (attributes × terms)
-    columns of H_k, and `other` holds the query of each term, as a number, and its coefficient.
+    `table` contains the matrices H_k one after the other: H_k begins at `starts[k]` and has rows of
+    `widths[k]`. Row 0 and column 0 are for attributes that a term does not use. The column terms t are
+    grouped by the set of attributes that they use. Row g of `sets` begins with the `sizes[g]` attributes of
+    group g, which ends at `ends[g]`. `cols` (attributes × terms) selects the columns of H_k. `other`
+    contains the query number and the coefficient of each term.
     """
     queries, owner = other
     d = which.shape[1]
@@ -74,7 +75,9 @@ def diagonal(offsets, times, which, table, starts, widths, out):
 
 @njit(cache=True, nogil=True, parallel=True)
 def scattered(which, factors, starts, widths, codes, values, out):
-    """Compute out[t] = Σ over cells of values·Π_k factor of term t. Codes are (attributes, cells)."""
+    """Compute out[t] = Σ over cells of value·Π_k (factor k of term t). `codes` has the shape (attributes,
+    cells).
+    """
     for t in prange(which.shape[0]):
         total = 0.0
         for c in range(codes.shape[1]):
@@ -89,7 +92,9 @@ def scattered(which, factors, starts, widths, codes, values, out):
 
 @njit(cache=True, nogil=True, parallel=True)
 def limbs(times, which, factors, starts, widths, codes, counts, grid, out):
-    """Compute Σ over cells of counts·round(term/grid), in three parts of 9 bits, none of which overflows."""
+    """Compute Σ over cells of count·round(term/grid), split into three parts of 9 bits so that nothing
+    overflows.
+    """
     for t in prange(which.shape[0]):
         high = np.int64(0)
         middle = np.int64(0)
@@ -115,7 +120,9 @@ Factors = Sequence["Float[np.ndarray, 'rows values']"]
 
 
 def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, " values"]:
-    """Return a value for each code, from (lo, hi), a set of codes, or values."""
+    """Convert a factor to one value per code. A factor is a pair (lo, hi), a set of codes, or the values
+    themselves.
+    """
     n = domain.shape[domain.axis(name)]
     indicator = np.zeros(n)
     if isinstance(factor, set | frozenset):
@@ -143,7 +150,9 @@ def factor_values(domain: Domain, name: str, factor: Any) -> Float[np.ndarray, "
 
 
 def haar_factors(n: int) -> list[Float[np.ndarray, " n"]]:
-    """Return 1, and all Haar wavelets over the next power of two that are not 0 on all n codes."""
+    """Return the constant 1 and all Haar wavelets over the next power of two, except those that are 0 on
+    all n codes.
+    """
     factors = [np.ones(n)]
     code = np.arange(n)
     width = 1 << (n - 1).bit_length()
@@ -157,7 +166,7 @@ def haar_factors(n: int) -> list[Float[np.ndarray, " n"]]:
 
 
 class FlatTables(NamedTuple):
-    """Tables of several attributes in one vector, for compiled loops."""
+    """Tables of several attributes, joined into one vector for compiled loops."""
 
     values: Float[np.ndarray, " n"]
     starts: Int[np.ndarray, " attributes"]
@@ -174,7 +183,7 @@ def flat_tables(tables: Sequence[Float[np.ndarray, "rows columns"]]) -> FlatTabl
 def sums_over_dense_cells(
     factors: Factors, rows: Int[np.ndarray, "terms factors"], dense: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, " terms"]:
-    """Return Σ over all cells of dense·Π factor[row], attribute by attribute."""
+    """Return Σ over all cells of dense·Π factor[row], summed over one attribute at a time."""
     if not factors:
         return np.full(len(rows), float(dense))
     if len(factors) <= 2:
@@ -225,7 +234,7 @@ def limbs_over_occupied_cells(
     counts: Int[np.ndarray, " cells"],
     grid: float,
 ) -> Int[np.ndarray, "terms 3"]:
-    """Return Σ over the occupied cells of count·round(term/grid), in three parts of 9 bits."""
+    """Return Σ over the occupied cells of count·round(term/grid), split into three parts of 9 bits."""
     parts = np.zeros((len(rows), 3), np.int64)
     rows = np.ascontiguousarray(rows)
     limbs(coefficients, rows, *flat_tables(factors), codes, counts, grid, parts)

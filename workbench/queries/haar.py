@@ -20,7 +20,9 @@ from workbench.value import Float, Int, Num, value
 
 @value
 class Haar:
-    """Unnormalised Haar wavelet: the total, and the left minus the right half of every dyadic interval."""
+    """Unnormalised Haar wavelet: the total, and for every dyadic interval its left half minus its right
+    half.
+    """
 
     series: ClassVar[str] = "Haar"
 
@@ -43,7 +45,7 @@ class Haar:
 
 @dataclass(frozen=True)
 class HaarBasis:
-    """Unnormalised Haar coefficients over a domain, exactly as many as it has cells.
+    """Unnormalised Haar coefficients over a domain. There are as many coefficients as cells.
 
     Node 0 is the total. An interval whose right half is padding has no coefficient, because it is publicly
     known to equal its left half.
@@ -54,19 +56,20 @@ class HaarBasis:
 
     @cached_property
     def axis(self) -> Axis:
-        """Key order."""
+        """The only axis: the order of keys."""
         return Axis(self.domain.size)
 
     @cached_property
     def starts(self) -> list[int]:
-        """First coefficient of the intervals of each depth, and the number of nodes."""
+        """First coefficient of each depth, followed by the number of nodes."""
         return list(accumulate((n // 2 for n in self.axis.sizes[1:]), initial=1))
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """All coefficients in one block: a count moves the total, and one difference at each level.
+        """One block with all coefficients. A record changes the total and one difference at each level.
 
-        A difference moves farthest if all moves are in one half, of at most 2^(height − depth − 1) cells.
+        A difference changes most if all changed cells are in one half, which has at most 2^(height − depth
+        − 1) cells.
         """
         height = self.axis.height
         halves = tuple(1 << height - depth - 1 for depth in range(height))
@@ -83,7 +86,7 @@ class HaarBasis:
         return np.concatenate(nodes[::-1]), np.concatenate(values[::-1])
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
-        """Return one run per level."""
+        """Return the runs of nodes within a range, one run per level."""
         runs = []
         for depth in range(self.axis.height - bits, self.axis.height):
             width = self.axis.height - depth
@@ -94,7 +97,7 @@ class HaarBasis:
     def forward_within(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"], bits: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the differences below one interval."""
+        """Return the differences within one interval."""
         none = np.zeros(0, np.int64)
         nodes, values, _, _ = self._differences(keys, counts, self.axis.height - bits)
         return np.concatenate([none, *nodes[::-1]]), np.concatenate([none, *values[::-1]])
@@ -102,7 +105,7 @@ class HaarBasis:
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the total, and differences of the given sums."""
+        """Return the total and the differences above the ranges, from the given sum of each range."""
         nodes = [np.zeros(1, np.int64)]
         values = [totals.sum(keepdims=True)]
         for depth in range(self.axis.height):
@@ -133,7 +136,7 @@ class HaarBasis:
         return nodes, values, keys, counts
 
     def inverse(self, values: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " cells"]:
-        """Return the cells for all coefficients, which are given in node order."""
+        """Return the counts of the cells, from all coefficients in node order."""
         sums = np.asarray(values[:1], float)
         for depth in range(self.axis.height):
             size = self.axis.sizes[depth + 1]
@@ -147,15 +150,15 @@ class HaarBasis:
         return sums
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Any]:
-        """Return ranges of keys."""
+        """Return the pieces of queries, which are ranges of keys."""
         return workload.intervals(self.domain)
 
     def terms(self, pieces: Any) -> Iterator[NodeWeights]:
         """Yield the coefficients of prefix(hi) − prefix(lo).
 
-        With S the sum of an interval and d its coefficient, S_left = (S + d)/2. If a prefix into a child counts
-        g times the child's own sum, it counts g/2 of d and g/2 of S if the child is the left one, and (1 − g)/2
-        of d and (1 + g)/2 of S if it is the right one.
+        An interval with sum S and coefficient d has S_left = (S + d)/2. Let a prefix end in a child and
+        count g times the child's sum. For a left child the prefix is g/2·S + g/2·d, and for a right child
+        it is (1 + g)/2·S + (1 − g)/2·d.
         """
         ends = (pieces.lo, pieces.hi)
         shares = [np.zeros(len(x)) for x in ends]  # g of both ends
@@ -184,8 +187,8 @@ class HaarBasis:
         yield NodeWeights(np.arange(len(pieces)), total, below_hi - below_lo)
 
     def places(self, nodes: Int[np.ndarray, " n"]) -> dict[str, np.ndarray]:
-        """Return the level (0 for the total, 1 for the difference at the root, …), and first and last + 1
-        cell.
+        """Return the level (0 is the total, 1 the difference at the root), the first cell and the last cell
+        + 1 of nodes.
         """
         starts = np.array(self.starts)
         depth = np.searchsorted(starts, nodes, side="right") - 1

@@ -1,9 +1,9 @@
 """Inner products of linear queries, ⟨q, q'⟩ = Σ_t p(t)·q(t)·q'(t), in closed form.
 
-`prior` has a vector of probabilities for each attribute, and p is their product. None is the uniform prior. The
-cost grows with the queries and with the sizes of the attributes, never with the size of the domain.
-Source: Chen, Zhou & Bhowmick, EDBT 2012, Equations 12, 15 and 20. Equation 20 is used with the sum that is
-missing in print: Π_k Σ_θ p_k(θ)·g(θ)·g'(θ), over the attributes that either query uses.
+`prior` contains one vector of probabilities per attribute, and p is their product. None means the uniform
+prior. The cost grows with the number of queries and with the sizes of the attributes, but not with the size
+of the domain. Source: Chen, Zhou & Bhowmick, EDBT 2012, Equations 12, 15 and 20. The printed Equation 20
+lacks a sum. We use Π_k Σ_θ p_k(θ)·g(θ)·g'(θ) over the attributes k that either query uses.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def inner_products(
 def means(
     a: Linear, domain: Domain, prior: Prior | None = None
 ) -> Float[np.ndarray, " queries"]:
-    """Return ⟨q, u⟩ with the universal query u = 1, the answer of each query for one tuple of the prior."""
+    """Return ⟨q, 1⟩ for each query, its expected answer for one tuple drawn from the prior."""
     return a.on(domain).means(domain, _weights(domain, prior))
 
 

@@ -1,7 +1,9 @@
-"""Common base of linear queries: a query is a function f of a tuple, and its answer is Σ f over tuples.
+"""Common base of linear queries. A query is a function f of a tuple, and its answer is the sum of f over
+tuples.
 
-The cost grows with queries, sizes of attributes and non-empty cells, never with the size of the domain.
-Source: Chen, Zhou & Bhowmick, EDBT 2012, section 3.2 (Equation 9, Theorem 2).
+The cost grows with the number of queries, the sizes of attributes and the number of non-empty cells, but
+not with the size of the domain. Source: Chen, Zhou & Bhowmick, EDBT 2012, section 3.2 (Equation 9, Theorem
+2).
 """
 
 from __future__ import annotations
@@ -43,12 +45,12 @@ class Linear(ABC):
     @property
     @abstractmethod
     def max_term(self) -> float:
-        """Upper bound on a term at any tuple."""
+        """Upper bound on the absolute value of a term at any tuple."""
 
     @property
     @abstractmethod
     def max_query(self) -> float:
-        """Upper bound on a query at any tuple."""
+        """Upper bound on the absolute value of a query at any tuple."""
 
     @property
     @abstractmethod
@@ -57,7 +59,7 @@ class Linear(ABC):
 
     @abstractmethod
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return each query's mean over a product prior."""
+        """Return the mean of each query under a product prior."""
 
     @abstractmethod
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
@@ -65,22 +67,28 @@ class Linear(ABC):
 
     @abstractmethod
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers in grid steps, with each term rounded at each tuple."""
+        """Return the answers in grid steps. Each term is rounded at each tuple."""
 
     def intervals(self, domain: Domain) -> NoReturn:
-        """Raise a ValueError, because a query over a few attributes is scattered over the keys."""
+        """Raise a ValueError, because the cells of a query over a few attributes are scattered over the
+        keys.
+        """
         raise ValueError(
             f"{self!r} makes no ranges of keys: a table answers it, or inference from NoisyAnswers"
         )
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return Σ f over the domain, the number of cells that a query covers if it counts each cell once."""
+        """Return Σ f over the domain. For a query that counts cells this is the number of cells that it
+        covers.
+        """
         return self.on(domain).means(domain, uniform_prior(domain)) * float(domain.size)
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return Σ f · `values`. The time grows with keys and queries. Integers give exact sums."""
+        """Return Σ f · `values`. The time grows with the number of keys and of queries. Sums of integers
+        are exact.
+        """
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
     def grid_units(
@@ -90,10 +98,10 @@ class Linear(ABC):
         counts: Num[np.ndarray, " n"],
         grid: float,
     ) -> Int[np.ndarray, " queries"]:
-        """Return Σ of round(f/grid)·counts over the keys, in exact arithmetic, clipped at ±2⁶².
+        """Return Σ round(f/grid)·count over the keys in exact arithmetic, clipped at ±2⁶².
 
-        Every term of a query is rounded by itself at each tuple, so the contribution of a tuple is a function
-        of this tuple only. A term may have at most 2²⁷ grid steps.
+        Each term of a query is rounded separately at each tuple, so what a tuple contributes depends on
+        this tuple only. A term may have at most 2²⁷ grid steps.
         """
         queries = self.on(domain)
         if queries.max_term > grid * 2**27:
@@ -117,12 +125,14 @@ class Margins(ABC):
         """Return the sums on all cells, or None if there are too many."""
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return codes (attributes, cells) of the occupied cells, and their sums, if there are many cells."""
+        """Return the codes (attributes × cells) and sums of the occupied cells. Used if `dense` returns
+        None.
+        """
         raise NotImplementedError
 
 
 class TableMargins(Margins):
-    """Marginals of values at sorted keys. Each column is computed once."""
+    """Marginals of values at sorted keys. The column of codes of each attribute is computed once."""
 
     def __init__(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
@@ -167,7 +177,8 @@ class TableMargins(Margins):
 def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
     """Return the uninformative prior: one vector of equal probabilities per attribute.
 
-    Attributes with so many values that their vectors would take gigabytes raise a ValueError.
+    Raises a ValueError if the attributes have so many values that the vectors would need gigabytes of
+    memory.
     """
     if sum(domain.shape) > _LARGEST_PRIOR:
         raise ValueError(
@@ -180,7 +191,9 @@ def uniform_prior(domain: Domain) -> tuple[Float[np.ndarray, " values"], ...]:
 def prior_margin(
     tables: Float[np.ndarray, "..."], prior: Prior, kept: tuple[int, ...]
 ) -> Float[np.ndarray, "..."]:
-    """Average tables (queries, codes of the first attribute, …) over all attributes except those kept."""
+    """Average tables over all attributes except those kept. Tables have the axes (queries, attribute 1,
+    attribute 2, …).
+    """
     for axis in range(len(prior) - 1, -1, -1):
         if axis not in kept:
             before = tables.shape[: axis + 1]
@@ -200,7 +213,7 @@ def axes_in_domain(
     sizes: Sequence[int],
     used: Bool[np.ndarray, " attributes"] | None = None,
 ) -> dict[int, int]:
-    """Return the axis of each used attribute. A missing one, or one with other codes, raises a ValueError."""
+    """Return the axis of each used attribute. Raises a ValueError if one is missing or has other codes."""
     axes = {}
     for k, (name, n) in enumerate(zip(names, sizes, strict=True)):
         if used is not None and not used[k]:
@@ -215,7 +228,9 @@ def axes_in_domain(
 
 
 def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None:
-    """Raise a ValueError for values by which floating-point counts could not be multiplied."""
+    """Raise a ValueError for values so extreme that their product with a floating-point count could
+    overflow or underflow.
+    """
     small = any(((a != 0) & (np.abs(a) < 1 / _EXTREME)).any() for a in arrays)
     if small or (products > _EXTREME).any():
         raise ValueError(

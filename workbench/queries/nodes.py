@@ -1,4 +1,4 @@
-"""Counts below nodes of a hierarchy, and any workload over a hierarchy."""
+"""Queries that count records below nodes of a hierarchy, and the use of any workload over a hierarchy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Nodes:
         return cls(np.array([len(text) for text in texts], np.int64), keys)
 
     def on(self, domain: Hierarchy) -> Nodes:
-        """Return the queries themselves, if these are nodes of the hierarchy."""
+        """Return the queries unchanged, after checking that they are nodes of the hierarchy."""
         digits = getattr(domain, "digits", None)
         if (
             digits is None
@@ -113,14 +113,14 @@ class Level:
 
 
 def queries_on_hierarchy(workload: Any, tree: Hierarchy) -> Workload:
-    """Return the concrete queries over a hierarchy, or raise a ValueError if it has no boxes."""
+    """Return the workload over a hierarchy, or raise a ValueError if the hierarchy cannot answer its boxes."""
     if isinstance(workload, Boxes | RandomBoxes) and not hasattr(tree, "boxes"):
         raise ValueError(f"{workload!r} cannot be asked over {tree!r}: ask Nodes")
     return workload.on(tree)
 
 
 class KeyRuns(NamedTuple):
-    """Runs of keys that make up queries: lowest and highest key, and the query of each run."""
+    """Runs of keys that together make up queries: the lowest key, the highest key and the query of each run."""
 
     queries: Int[np.ndarray, " runs"]
     lowest: Keys
@@ -128,7 +128,7 @@ class KeyRuns(NamedTuple):
 
 
 def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
-    """Return the runs of keys that concrete queries over a hierarchy consist of."""
+    """Return the runs of keys that make up a workload over a hierarchy."""
     if isinstance(workload, Nodes):
         highest = tree.digits.highest_keys(workload.levels, workload.keys)
         return KeyRuns(np.arange(len(workload)), workload.keys, highest)

@@ -45,10 +45,10 @@ class Products(Linear):
     attributes : tuple of str
         Names of the attributes.
     factors : tuple of float64[rows, values]
-        Different factors g of each attribute, one per row with a value for each code. The first row is all
+        Distinct factors g of each attribute: one row per factor, one value per code. The first row is all
         ones.
     which : int64[terms, attributes]
-        Row of each term and attribute. 0 if a term does not use the attribute.
+        Row of `factors` for each term and attribute, or 0 if the term does not use the attribute.
     times : float64[terms]
         Coefficient c of each term.
     offsets : int64[queries + 1]
@@ -57,7 +57,7 @@ class Products(Linear):
     Raises
     ------
     ValueError
-        If the arrays do not fit each other, or hold numbers that are not finite or are extreme.
+        If the shapes of the arrays do not match, or they contain infinite, NaN or extreme numbers.
     """
 
     attributes: tuple[str, ...]
@@ -110,9 +110,9 @@ class Products(Linear):
         domain : Domain
             Domain of the attributes.
         queries : sequence
-            A term is {attribute: factor}, or (coefficient, {attribute: factor}), and {} is 1 for every
-            record. A factor is (lo, hi), which stands for the codes lo <= x < hi, a set of codes, or a
-            value for each code.
+            A term is {attribute: factor} or (coefficient, {attribute: factor}). {} counts every record
+            once. A factor is (lo, hi), which stands for the codes lo <= x < hi, a set of codes, or a value
+            for each code.
 
         Returns
         -------
@@ -122,7 +122,8 @@ class Products(Linear):
         Raises
         ------
         ValueError
-            If a query has another form, or an attribute, a code or a length does not fit the domain.
+            If a query does not have one of these forms, or an attribute, a code or the length of a factor
+            does not fit the domain.
 
         Examples
         --------
@@ -170,8 +171,8 @@ class Products(Linear):
         hi: Int[np.ndarray, "terms attributes"],
         offsets: Int[np.ndarray, " queries+1"] | None = None,
     ) -> Products:
-        """Make queries from half-open intervals of codes per attribute. `offsets` groups several boxes per
-        query.
+        """Make queries from one half-open interval of codes per attribute. With `offsets`, a query may
+        consist of several boxes.
         """
         boxes = Boxes(lo, hi).on(domain)
         which = np.zeros(boxes.lo.shape, np.int64)
@@ -192,7 +193,9 @@ class Products(Linear):
 
     @classmethod
     def moments(cls, domain: Domain, powers: Sequence[Mapping[str, int]]) -> Products:
-        """Make SUM(Π x^power) for each {"age": 1, "income": 2}, where x is the number or the code."""
+        """Make sums of powers. For example, {"age": 1, "income": 2} asks Σ age·income². Attributes without
+        numbers use their codes.
+        """
         queries = []
         for query in powers:
             term = {}
@@ -206,7 +209,7 @@ class Products(Linear):
 
     @classmethod
     def fourier(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Products:
-        """Make the Fourier coefficients Σ Π (−1)^code for some sets of attributes."""
+        """Make the Fourier coefficients Σ Π (−1)^code, one for each of the given sets of attributes."""
         queries = []
         for names in subsets:
             sizes = {name: domain.shape[domain.axis(name)] for name in names}
@@ -215,10 +218,11 @@ class Products(Linear):
 
     @classmethod
     def wavelets(cls, domain: Domain, attributes: Sequence[str]) -> Products:
-        """Make all products of Haar wavelets of these attributes: 1, or ±1 on halves of a dyadic interval.
+        """Make all products of one Haar wavelet per attribute. A wavelet is constant 1, or ±1 on the halves
+        of a dyadic interval.
 
-        An attribute with n codes has the wavelets over the next power of two, except those that are 0 on all
-        codes.
+        An attribute with n codes has the wavelets over the next power of two above n, except those that are
+        0 on all codes.
         """
         if len(set(attributes)) != len(attributes):
             raise ValueError(f"attributes {attributes!r} must be different")
@@ -229,7 +233,7 @@ class Products(Linear):
         return cls.of(domain, queries)
 
     def on(self, domain: Domain) -> Products:
-        """Return the same queries over a domain whose attributes have as many codes."""
+        """Return the same queries over another domain, whose attributes must have the same numbers of codes."""
         sizes = tuple(f.shape[1] for f in self.factors)
         if self.attributes == domain.attributes and sizes == domain.shape:
             return self
@@ -270,7 +274,7 @@ class Products(Linear):
 
     @cached_property
     def sets(self) -> tuple[tuple[tuple[int, ...], Int[np.ndarray, " terms"]], ...]:
-        """Terms grouped by the axes that they use, however many attributes there are."""
+        """Terms grouped by the set of axes that they use."""
         if not len(self.which):
             return ()
         patterns, group = np.unique(self.which > 0, axis=0, return_inverse=True)
@@ -299,17 +303,17 @@ class Products(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """Upper bound on a term at any tuple."""
+        """Upper bound on the absolute value of a term at any tuple."""
         return float(self.max_terms.max(initial=0.0))
 
     @cached_property
     def max_query(self) -> float:
-        """Upper bound on a query at any tuple."""
+        """Upper bound on the absolute value of a query at any tuple."""
         return float(np.bincount(self.query, self.max_terms, len(self)).max(initial=0.0))
 
     @cached_property
     def integer_valued(self) -> bool:
-        """Whether all answers on integer counts are integers, for terms up to 2²⁷ per tuple."""
+        """Whether all answers on integer counts are integers. Terms may be at most 2²⁷ per tuple."""
         arrays = (*self.factors, self.times)
         whole = all((a == np.rint(a)).all() for a in arrays)
         return whole and bool((self._largest_partial_products <= MAX_INTEGER_TERM).all())
@@ -317,7 +321,9 @@ class Products(Linear):
     def dense_terms(
         self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the values of terms (with coefficients) on all cells of `axes`, a block of terms at a time."""
+        """Yield the values of terms, including coefficients, on all cells of `axes`, one block of terms at
+        a time.
+        """
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, MAX_DENSE_CELLS // cells)
         for start in range(0, len(terms), step):
@@ -328,7 +334,7 @@ class Products(Linear):
             yield block, values
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return each query's mean over a product prior, term by term."""
+        """Return the mean of each query under a product prior, computed term by term."""
         terms = self.times.copy()
         for k, f in enumerate(self.factors):
             if self.used[k]:
@@ -354,7 +360,7 @@ class Products(Linear):
         return np.bincount(self.query, sums, len(self))
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers in grid steps, with each term rounded at each tuple."""
+        """Return the answers in grid steps. Each term is rounded at each tuple."""
         limbs = np.zeros((len(self.times), 3), np.int64)
         for axes, terms in self.sets:
             codes, counts = margins.occupied_cells(axes)

@@ -34,21 +34,21 @@ class Workload(Protocol):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return Σ of `values` over the (sorted) `keys` that each query covers."""
+        """Return, for each query, the sum of `values` over those of the (sorted) `keys` that it covers."""
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
-        """Return disjoint ranges that make up the queries, and the query that each belongs to."""
+        """Return disjoint ranges that make up the queries, and the query that each range belongs to."""
 
 
 class Recipe(Protocol):
-    """Object that makes queries on a domain. Concrete queries return themselves."""
+    """Object with a method `on` that returns queries on a domain. Queries already drawn return themselves."""
 
     def on(self, domain: Any) -> Any:
         """Return the queries on a domain or hierarchy. Raises ValueError if they do not fit."""
 
 
 def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
-    """Return the text of a concrete workload with a digest, because numpy abbreviates long arrays."""
+    """Return a text that identifies a workload. It contains a digest, because numpy abbreviates long arrays."""
     digest = hashlib.sha256(b"|".join(a.tobytes() for a in arrays)).hexdigest()[:32]
     return f"<{type(workload).__name__} of {len(workload)} queries, sha256 {digest}>"
 
@@ -56,7 +56,9 @@ def digest_text(workload: Sized, *arrays: np.ndarray) -> str:
 def sorted_search(
     keys: Int[np.ndarray, " n"], wanted: Int[np.ndarray, " k"]
 ) -> Int[np.ndarray, " k"]:
-    """Return `np.searchsorted`, searching in sorted order, which is about ten times faster."""
+    """Return the same as `np.searchsorted`, about ten times faster, because the searched values are sorted
+    first.
+    """
     places = np.empty(len(wanted), np.int64)
 
     def search(part: slice) -> None:
@@ -68,7 +70,7 @@ def sorted_search(
 
 
 def prefix_sums(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
-    """Return 0 and the running sums, as integers if the values are integers."""
+    """Return the running sums, beginning with 0. They are integers if the values are integers."""
     kind = np.int64 if values.dtype.kind in "iub" else np.float64
     prefix = np.zeros(len(values) + 1, kind)
     np.cumsum(values, dtype=kind, out=prefix[1:])
@@ -110,7 +112,7 @@ class Ranges:
             raise ValueError(f"range {i} is [{self.lo[i]}, {self.hi[i]}): need 0 <= lo <= hi")
 
     def on(self, domain: Domain) -> Ranges:
-        """Return the ranges themselves, if every range is in the domain."""
+        """Return the ranges unchanged, after checking that every range is in the domain."""
         if len(self) and self.hi.max() > domain.size:
             i = int(self.hi.argmax())
             raise ValueError(
@@ -137,7 +139,9 @@ class Ranges:
     def sums_of_prefix(
         self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
     ) -> Float[np.ndarray, " queries"]:
-        """Sum values with known `prefix_sums`, for these keys or, if `keys` is None, for every cell."""
+        """Answer all queries from given `prefix_sums` of values at `keys`, or at every cell if `keys` is
+        None.
+        """
         if keys is None:
             return (prefix[self.hi] - prefix[self.lo]).astype(float)
         first, last = np.split(sorted_search(keys, np.concatenate([self.lo, self.hi])), 2)
@@ -148,7 +152,9 @@ class Ranges:
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Split each range over two attributes into part of a row, whole rows and part of a row."""
+        """Split each range over two attributes into the end of one row, whole rows, and the beginning of
+        another row.
+        """
         width = domain.shape[1]
         first = -(-self.lo // width)  # the whole rows are first … last − 1
         last = self.hi // width
@@ -195,7 +201,7 @@ class Subsets:
         return cls(offsets, np.concatenate([*members, np.empty(0, np.int64)]).astype(np.int64))
 
     def on(self, domain: Domain) -> Subsets:
-        """Return the subsets themselves, if every member is in the domain."""
+        """Return the subsets unchanged, after checking that every member is in the domain."""
         members = self.members
         if len(members) and not 0 <= members.min() <= members.max() < domain.size:
             raise ValueError(f"a subset names a cell outside a domain of {domain.size} cells")
@@ -214,7 +220,7 @@ class Subsets:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Look all members up among the keys, and sum their values."""
+        """Return the sum of the values at the members of each subset."""
         if not len(keys):
             return np.zeros(len(self))
         places = np.minimum(sorted_search(keys, self.members), len(keys) - 1)
@@ -233,7 +239,7 @@ class Subsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
-    """Products of half-open intervals of codes, one interval [lo, hi) per attribute, none empty.
+    """Products of half-open intervals of codes, with one non-empty interval [lo, hi) per attribute.
 
     Parameters
     ----------
@@ -264,7 +270,7 @@ class Boxes:
             )
 
     def on(self, domain: Domain) -> Boxes:
-        """Return the boxes themselves, if every box is in the domain."""
+        """Return the boxes unchanged, after checking that every box is in the domain."""
         if self.lo.shape[1] != len(domain.shape) or (self.hi > np.array(domain.shape)).any():
             raise ValueError(f"boxes do not fit a domain of shape {domain.shape}")
         return self
@@ -282,7 +288,7 @@ class Boxes:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Take a slice of keys along the first attribute, and a mask along the others."""
+        """Return the sum of the values in each box."""
         stride = domain.strides[0]
         start = np.searchsorted(keys, self.lo[:, 0] * stride)
         stop = np.searchsorted(keys, self.hi[:, 0] * stride - 1, side="right")
@@ -296,7 +302,9 @@ class Boxes:
         return sums
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
-        """Return a range for each combination of codes of all attributes but the last, or the last few."""
+        """Return the ranges of keys that make up each box, one for each combination of codes of the leading
+        attributes.
+        """
         shape = np.array(domain.shape)
         last = len(shape) - 1
         while last and ((self.lo[:, last] == 0) & (self.hi[:, last] == shape[last])).all():
@@ -376,7 +384,7 @@ class Windows:
     ranges: Ranges
 
     def on(self, domain: Domain) -> Windows:
-        """Return the subsets themselves, if they were drawn for a domain of this size."""
+        """Return the subsets unchanged, after checking that they were drawn for a domain of this size."""
         if domain.size != self.shuffle.size:
             raise ValueError(f"subsets of {self.shuffle.size} cells do not fit {domain.size}")
         return self
@@ -391,7 +399,9 @@ class Windows:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Sum ranges over the shuffled keys, which are sorted once for all sizes that are asked."""
+        """Return the sum of the values in each subset. The shuffled keys are sorted once and kept for later
+        calls.
+        """
         return self.ranges.sums_of_prefix(*_shuffled(self.shuffle, keys, values))
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:

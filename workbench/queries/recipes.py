@@ -1,4 +1,4 @@
-"""Recipes of queries: random ones, and all cells of marginals."""
+"""Recipes for workloads: random queries, and all cells of marginals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RandomRanges:
         Returns
         -------
         Ranges
-            Ranges that are the same every time.
+            Ranges. Every call returns the same ones.
 
         Raises
         ------
@@ -72,7 +72,7 @@ class RandomSubsets:
         Returns
         -------
         Windows
-            Subsets as windows of one shuffled order, the same every time.
+            Subsets as windows of one shuffled order. Every call returns the same ones.
 
         Raises
         ------
@@ -124,12 +124,12 @@ class RandomBoxes:
         Parameters
         ----------
         domain : Domain
-            Domain with as many attributes as `shape` has numbers, none with fewer codes.
+            Domain with one attribute per number of `shape`. Each attribute has at least that many codes.
 
         Returns
         -------
         Boxes
-            Boxes that are the same every time.
+            Boxes. Every call returns the same ones.
 
         Raises
         ------
@@ -158,7 +158,7 @@ def _random_axes(
 
 @value
 class RandomMarginalRanges:
-    """`count` ranges over `dims` attributes: a uniform set of attributes, with an interval on each.
+    """`count` ranges over `dims` attributes: a uniformly random set of attributes, with an interval on each.
 
     The intervals are uniform among all non-empty ones. The paper says only "random".
 
@@ -181,7 +181,7 @@ class RandomMarginalRanges:
         Returns
         -------
         Products
-            Ranges that are the same every time.
+            Ranges. Every call returns the same ones.
 
         Raises
         ------
@@ -206,8 +206,8 @@ class RandomMarginalRanges:
 
 @value
 class RandomTables:
-    """`count` arbitrary queries on k attributes: a uniform set of attributes, and a fair coin for every
-    cell.
+    """`count` arbitrary queries on k attributes: a uniformly random set of attributes, each of whose cells
+    counts with probability ½.
     """
 
     count: int = parameter(5000, 1, integer=True, unit="queries", doc="number of queries")
@@ -225,7 +225,7 @@ class RandomTables:
         Returns
         -------
         TableQueries
-            Tables that are the same every time.
+            Tables. Every call returns the same ones.
 
         Raises
         ------
@@ -253,7 +253,8 @@ _MOST_CODES = 2**14  # of an attribute all of whose codes are asked for: a matri
 
 @value
 class Marginals:
-    """All cells of all marginals on k attributes, in the order of `itertools.combinations`.
+    """All cells of all marginals on k attributes. The sets of attributes are in the order of
+    `itertools.combinations`.
 
     >>> len(Marginals(2).on(Domain(("a", "b", "c"), (2, 3, 4))))
     26

@@ -1,4 +1,4 @@
-"""Queries that choose a set of codes of each attribute. Queries by label become these."""
+"""Queries that select a set of codes per attribute. The workbench converts queries by label to these."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _MAX_FACTOR_VALUES = 2**27  # that linear queries lay out for one attribute: 1 G
 
 
 class CodeSets(NamedTuple):
-    """Sets of codes of one attribute as runs [lo, hi). Set i has the runs from offsets[i] on.
+    """Sets of codes of one attribute, stored as runs [lo, hi). The runs of set i begin at offsets[i].
 
-    Set 0 has all codes.
+    Set 0 contains all codes.
     """
 
     lo: Int[np.ndarray, " runs"]
@@ -37,7 +37,7 @@ class CodeSets(NamedTuple):
         return np.add.reduceat(self.hi - self.lo, self.offsets[:-1])
 
     def members(self, i: int) -> Bool[np.ndarray, " codes"]:
-        """Return whether each code is in set i."""
+        """Return a mask of the codes in set i."""
         runs = slice(self.offsets[i], self.offsets[i + 1])
         inside = np.zeros(int(self.hi[0]), bool)
         for lo, hi in zip(self.lo[runs], self.hi[runs], strict=True):
@@ -46,13 +46,13 @@ class CodeSets(NamedTuple):
 
     @classmethod
     def singles(cls, n: int) -> CodeSets:
-        """Make sets of all n codes and of each code alone."""
+        """Make n + 1 sets: the set of all n codes, and one set for each single code."""
         codes = np.arange(n)
         return cls(np.append(0, codes), np.append(n, codes + 1), np.arange(n + 2))
 
     @classmethod
     def of(cls, n: int, sets: Sequence[Sequence[tuple[int, int]]]) -> CodeSets:
-        """Make sets of all n codes and of given runs of codes."""
+        """Make the set of all n codes, and one set for each given list of runs."""
         runs = [(0, n), *(run for runs in sets for run in runs)]
         lo, hi = np.array(runs, np.int64).T
         return cls(lo, hi, np.cumsum([0, 1, *map(len, sets)]))
@@ -67,9 +67,9 @@ class Selections:
     attributes : tuple of str
         All attributes of the domain.
     sets : tuple of CodeSets
-        Different sets of codes of each attribute, none of them empty.
+        Distinct non-empty sets of codes for each attribute.
     which : int64[queries, attributes]
-        Set for each query and attribute.
+        Number of the set for each query and attribute.
 
     Examples
     --------
@@ -85,7 +85,9 @@ class Selections:
 
     @classmethod
     def cells_of(cls, domain: Domain, attributes: tuple[str, ...]) -> Selections:
-        """Select each cell of some attributes, whatever the others are, with the last one fastest."""
+        """Make one query per cell of some attributes, with the last one varying fastest. Other attributes
+        may have any code.
+        """
         axes = [domain.axis(name) for name in attributes]
         shape = [domain.shape[k] for k in axes]
         if prod(shape) > MAX_MARGINAL_CELLS:
@@ -107,7 +109,7 @@ class Selections:
         return tuple(int(sets.hi[0]) for sets in self.sets)
 
     def on(self, domain: Domain) -> Selections:
-        """Return the queries themselves, if the domain has the same attributes."""
+        """Return the queries unchanged, after checking that the domain has the same attributes."""
         if domain.attributes != self.attributes or tuple(domain.shape) != self.shape:
             raise ValueError(
                 f"queries over {self.attributes} do not fit a domain of {domain.attributes}"
@@ -129,7 +131,9 @@ class Selections:
 
     @cached_property
     def boxes(self) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Return disjoint boxes with one run of each attribute, and the query of each box, in order."""
+        """Return disjoint boxes with one run per attribute, and the query of each box, in the order of the
+        queries.
+        """
         query = np.arange(len(self))
         lo: list[np.ndarray] = []
         hi: list[np.ndarray] = []
@@ -144,7 +148,7 @@ class Selections:
         return query, Boxes(np.stack(lo, axis=1), np.stack(hi, axis=1))
 
     def summed(self, answers: Any, error: bool) -> Any:
-        """Add up the answers to `boxes` by query, and with `error` their independent errors."""
+        """Add up the answers to `boxes` for each query. With `error`, also combine their independent errors."""
         query, _ = self.boxes
         if not error:
             return np.bincount(query, answers, len(self))
@@ -161,7 +165,9 @@ class Selections:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return prefix sums over the cells of those attributes that any query restricts."""
+        """Return the sum of the values that each query selects, from prefix sums over the attributes that
+        any query restricts.
+        """
         used = [k for k, sets in enumerate(self.which.T) if sets.any()]
         if not used:
             return np.full(len(self), float(values.sum()))
@@ -208,7 +214,7 @@ class Selections:
 
     @cached_property
     def factors(self) -> tuple[Float[np.ndarray, "sets codes"], ...]:
-        """Factors as in `Products`: 1 for the codes of each set and 0 for the others."""
+        """The same queries as factors for `Products`: 1 for the codes of a set and 0 for the others."""
         factors = []
         for name, sets in zip(self.attributes, self.sets, strict=True):
             n = int(sets.hi[0])

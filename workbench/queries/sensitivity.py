@@ -1,10 +1,10 @@
-"""Largest change of linear queries by one tuple, max over tuples of Σ_i |f_i(t)|, computed without data.
+"""Sensitivity of linear queries: the largest change by one tuple, max_t Σ_i |f_i(t)|, computed without data.
 
-The queries on each set of attributes add up to one table of Σ|f_i| on the cells of that set. The maximum of
-a sum of such tables is exact if connected attributes have few enough cells to lay them out. Otherwise
-tables are joined as far as they fit, and the maxima of the joined tables are added, which is never below
-the truth. Source: the definition, with methods of variable elimination and mini-buckets (Dechter & Rish,
-JACM 2003).
+For each set of attributes, the values |f_i| of its queries add up to one table. The sensitivity is the
+maximum of the sum of these tables. It is computed exactly if attributes that occur together have few enough
+cells for one array. Otherwise the workbench joins tables while they fit into memory and adds the maxima of
+the joined tables. The result is an upper bound. Source: the definition of sensitivity, with variable
+elimination and mini-buckets (Dechter & Rish, JACM 2003).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDict
 def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_REMOVE) -> float:
     """Return the l1 sensitivity to one added or replaced tuple, exactly or as a proven upper bound.
 
-    For a replaced tuple, it is the smaller of twice the sensitivity to an added one and Σ (max f_i − min f_i).
-    It is exact if there are few tuples.
+    For a replaced tuple, the bound is the smaller of two numbers: twice the sensitivity to an added tuple,
+    and Σ (max f_i − min f_i). If the domain has few tuples, the result is exact.
     """
     if relation not in (ADD_REMOVE, REPLACE):
         raise ValueError(
@@ -65,7 +65,8 @@ def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
     Returns
     -------
     Fraction
-        Exact for integers that can be laid out, and otherwise a proven upper bound.
+        Exact if the queries have integer values and the tables fit into memory. Otherwise a proven upper
+        bound.
     """
     queries = linear_queries(workload, domain)
     loads = _loads(queries, domain, power=2)
@@ -75,7 +76,7 @@ def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
 def largest_weights(queries: Linear) -> Float[np.ndarray, " queries"]:
     """Return the largest weight that each query gives a tuple.
 
-    For a sum of terms it is the weight of one term.
+    For a query with several terms, this is the largest weight of a single term.
     """
     if isinstance(queries, Together):
         return np.concatenate([np.empty(0), *map(largest_weights, queries.parts)])

@@ -1,8 +1,8 @@
-"""Linear queries as text, and workloads that are read from a file.
+"""Conversion of linear queries to text and back, and workloads that are read from files.
 
-A query of products is a list of [coefficient, {attribute: factor}]. A factor is [lo, hi] (the codes lo <= x
-< hi count 1), {"codes": […]}, or {"values": […]} with one value per code. A table is {"table": [attributes],
-"values": […]}, in the order of keys.
+A product query is a list of terms [coefficient, {attribute: factor}]. A factor is [lo, hi], which gives the
+codes lo <= x < hi the value 1, {"codes": […]}, or {"values": […]} with one value per code. A table query is
+{"table": [attributes], "values": […]} with values in the order of keys.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file has another form, or an attribute is not in the domain.
+        If the file does not have one of these forms, or an attribute is not in the domain.
     """
     if text.isascii() and text.isdigit():
         marginals = Marginals(int(text[:20]))
@@ -193,7 +193,8 @@ def read_queries(text: str, domain: Domain) -> Selections:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If a line has another form or names what the domain does not have. The message names the line.
+        If a line does not have this form, or names an attribute or label that is not in the domain. The
+        message names the line.
     """
     path = Path(text)
     _refuse_no_file(path)

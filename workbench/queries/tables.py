@@ -1,4 +1,4 @@
-"""Linear queries as tables on a few attributes."""
+"""Linear queries given as tables of values on a few attributes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workbench.value import Float, Int, read_only, sealed
 
 
 class TableGroup(NamedTuple):
-    """Queries on the same attributes: their tables, and their numbers in the workload."""
+    """Queries on the same attributes: their tables, and their positions in the workload."""
 
     attributes: tuple[str, ...]
     tables: Float[np.ndarray, "queries ..."]
@@ -34,20 +34,21 @@ class TableGroup(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableQueries(Linear):
-    """Arbitrary functions of a few attributes each, as tables (Chen et al., EDBT 2012, Theorem 2).
+    """Linear queries that are arbitrary functions of a few attributes, given as tables (Chen et al., EDBT
+    2012, Theorem 2).
 
     Parameters
     ----------
     groups : tuple of (tuple of str, float64[queries, codes of the first, codes of the second, …])
-        Tables of the queries about each set of attributes, with attributes in the domain's order.
+        Tables of the queries on each set of attributes. Attributes are in the domain's order.
     order : int64[queries], optional
-        Number of the query of each table, group by group. By default the order of the tables.
+        Position of each table's query in the workload, group by group. Default: the order of the tables.
 
     Raises
     ------
     ValueError
-        If tables do not fit their attributes, are not finite or are extreme, or `order` does not name
-        each query once.
+        If a table does not fit its attributes or contains infinite, NaN or extreme numbers, or if `order`
+        does not name each query once.
     """
 
     groups: tuple[tuple[tuple[str, ...], Float[np.ndarray, "queries ..."]], ...]
@@ -107,7 +108,9 @@ class TableQueries(Linear):
         return cls(groups, order.astype(np.int64))
 
     def on(self, domain: Domain) -> TableQueries:
-        """Return the same queries on a domain whose attributes have as many codes, with axes in its order."""
+        """Return the same queries on another domain, with axes in its order. Its attributes must have the
+        same numbers of codes.
+        """
         groups = []
         for names, tables in self.groups:
             axes = axes_in_domain(domain, names, tables.shape[1:])
@@ -145,7 +148,7 @@ class TableQueries(Linear):
         return TableQueries(tuple(groups), np.concatenate(order))
 
     def numbered_groups(self) -> Iterator[TableGroup]:
-        """Yield the groups, with the number of the query for each table."""
+        """Yield the groups with the position of each table's query."""
         start = 0
         for names, tables in self.groups:
             yield TableGroup(names, tables, self.order[start : start + len(tables)])
@@ -153,12 +156,12 @@ class TableQueries(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """Upper bound on a query at any tuple."""
+        """Upper bound on the absolute value of a query at any tuple."""
         return max((float(np.abs(t).max(initial=0.0)) for _, t in self.groups), default=0.0)
 
     @property
     def max_query(self) -> float:
-        """Upper bound on a query at any tuple."""
+        """Upper bound on the absolute value of a query at any tuple."""
         return self.max_term
 
     @cached_property
@@ -168,7 +171,7 @@ class TableQueries(Linear):
         return whole and self.max_term <= MAX_INTEGER_TERM
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return each query's mean over a product prior, table by table."""
+        """Return the mean of each query under a product prior, computed table by table."""
         means = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
             means[queries] = prior_margin(tables, [prior[domain.axis(a)] for a in names], ())
@@ -189,7 +192,7 @@ class TableQueries(Linear):
         return sums
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers in grid steps, with each table rounded at each tuple."""
+        """Return the answers in grid steps. Each table is rounded at each tuple."""
         sums = np.zeros(len(self), object)
         for names, tables, queries in self.numbered_groups():
             axes = tuple(margins.domain.axis(a) for a in names)

@@ -1,4 +1,4 @@
-"""Queries as people type them, for example `sex=F & age in 30..39`."""
+"""Parser for typed queries, for example `sex=F & age in 30..39`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def typed_query(text: str) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the text has another form.
+        If the text does not have this form.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def typed_query(text: str) -> dict[str, Any]:
 
 
 def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, Any]:
-    """Return the query that some conditions of a text make."""
+    """Return the query that the given conditions of a text describe."""
     query: dict[str, Any] = {}
     for condition in conditions:
         if condition == [("bare", ALL)] and len(conditions) == 1:
@@ -82,7 +82,7 @@ def query_of(text: str, conditions: list[list[tuple[str, str]]]) -> dict[str, An
 
 
 def conditions_of(text: str) -> list[list[tuple[str, str]]]:
-    """Return the tokens of each condition, with the kind of each token."""
+    """Split a text into conditions, and return the tokens of each with their kinds."""
     conditions: list[list[tuple[str, str]]] = [[]]
     place = 0
     while place < len(text):
@@ -162,9 +162,10 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
     domain : Domain
         Domain with these labels.
     queries : mapping, str, or a list of them
-        {attribute: labels} counts what has all of these labels: a label, a pair (first, last) with both
-        included, in the order of the domain, or a list or set of labels and pairs. Attributes that
-        are not named may have any value. A text is parsed by `typed_query`.
+        {attribute: labels} counts the records that satisfy the condition on every named attribute. Labels
+        are one label, a pair (first, last) that includes both ends in the order of the domain, or a list or
+        set of labels and pairs. Attributes that are not named may have any value. `typed_query` parses a
+        query given as text.
 
     Returns
     -------
@@ -211,7 +212,7 @@ def labelled_queries(domain: Domain, queries: Any) -> Selections:
 
 
 def as_workload(domain: Domain | None, queries: Any) -> Recipe:
-    """Turn queries by label into a workload over the domain. Workloads and recipes stay as they are."""
+    """Convert queries by label to a workload over the domain. Workloads and recipes are returned unchanged."""
     if hasattr(queries, "on"):
         recipe: Recipe = queries
         return recipe
@@ -230,7 +231,7 @@ class _Named(NamedTuple):
 
 
 def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
-    """Make a query for each combination of labels of some attributes, with the last one fastest.
+    """Make one query for each combination of labels of some attributes. The last attribute varies fastest.
 
     Parameters
     ----------
@@ -260,10 +261,10 @@ def marginal_queries(domain: Domain, attributes: Sequence[str]) -> Selections:
 
 
 class TypedQuestion(NamedTuple):
-    """Question typed in one line, with a query for each combination of labels of some attributes.
+    """Parsed line of text that asks one query for each combination of labels of some attributes.
 
-    `by` names these attributes, and `labels` has their labels for each query. If the text names no attribute
-    alone, there is one query without labels.
+    `by` contains the names of these attributes, and `labels` their labels for each query. If the text names
+    no attribute without a condition, there is one query without labels.
     """
 
     queries: Selections
@@ -272,15 +273,15 @@ class TypedQuestion(NamedTuple):
 
 
 def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQuestion:
-    """Parse a typed question: conditions, and attributes with a query for each of their labels.
+    """Parse a typed question: conditions, and attributes for each of whose labels the question asks one query.
 
     Parameters
     ----------
     domain : Domain
         Domain with these labels.
     text : str
-        Conditions in the form of `typed_query`, and names of attributes alone, between which
-        `×`, `by`, `&` or a comma may stand.
+        Conditions in the form of `typed_query`, and names of attributes without a condition, separated by
+        `×`, `by`, `&` or commas.
     most : int
         Largest number of queries.
 
@@ -292,7 +293,8 @@ def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQu
     Raises
     ------
     ValueError
-        If the text has another form, names what the domain does not have, or makes too many queries.
+        If the text does not have this form, names an attribute or label that is not in the domain, or makes
+        more than `most` queries.
 
     Examples
     --------
