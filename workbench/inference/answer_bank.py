@@ -1,15 +1,16 @@
-"""The answer bank: answers to further questions from paid answers, free of charge, with error bars.
+"""The answer bank: it computes answers to new questions, with error bars, from noisy answers that are
+already paid for.
 
-Rule
-    If a junction tree with few cells holds all answers, the network with maximum entropy that agrees with them
-    gives the answer. Otherwise kernel PCA does, with the product of the bank's own marginals as prior, at the α
-    with the least unbiased estimate of the squared error. Questions and answers are public.
+Rule If a junction tree with few cells can represent all answers, the bank fits the maximum-entropy network
+that agrees with them. Otherwise it uses kernel PCA (principal component analysis). The prior is the product
+of the bank's own marginals, and α is the value with the smallest unbiased estimate of the squared error.
+Questions and answers are public, so recalling costs nothing.
 
-Error bars
-    They add the effect of the paid noise, by a posterior or by fits to answers with new noise, to the error
-    of the method itself. The latter is the part of a question that past questions do not cover, times the
-    factor for which nineteen of twenty held-out answers are within ±2. Whole sets of attributes are held
-    out, in five folds, because new questions are mostly about attributes that were never bought together.
+Error bars An error bar has two parts. The first is the effect of the noise in the paid answers. The bank
+computes it from a posterior, or by repeating the fit with additional noise. The second is the error of the
+method itself: the part of a question that past questions do not cover, times a factor. The factor is
+calibrated so that 19 of 20 held-out answers are within ±2 bars. The calibration holds out whole sets of
+attributes, in five folds, because most new questions are about attributes that no past question combined.
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, for kernel PCA, and Theorem 4 there for held-out answers; McKenna,
            Sheldon & Miklau, ICML 2019, for the network; Vovk, Gammerman & Shafer 2005 for bars from held-out
@@ -55,22 +56,22 @@ _LEAST_WEIGHT = 1e-100  # so that weights of hopeless answers have a sum
 
 @dataclass(frozen=True, eq=False)
 class Recalled:
-    """Answers from the bank. They unpack to two values: `values, errors = session.recall(…)`.
+    """Answers from the bank. They unpack to two arrays: `values, errors = session.recall(…)`.
 
     Parameters
     ----------
     values : float64[queries]
         Estimates, in counts.
     errors : float64[queries] or None
-        Error bars, in counts, such that ±2 bars should contain the truth. inf if the bank cannot tell. None if
-        they were not requested.
+        Error bars, in counts. An interval of ±2 bars should contain the truth. A bar is inf if the bank
+        cannot estimate it. None if you did not request them.
     by : str
         Name of the method.
     why : str
-        Reason for the method, and what the bars contain.
+        Reason for the method, and the kinds of error that the bars include.
     noise_only : bool
-        Whether there were too few or too many answers to learn the error of the method itself. Then it is not
-        known how often ±2 bars contain the truth.
+        True if there were too few or too many answers to estimate the error of the method itself. It is
+        then unknown how often ±2 bars contain the truth.
     """
 
     values: Float[np.ndarray, " queries"]
@@ -90,15 +91,15 @@ class Recalled:
 
 
 class AnswerBank:
-    """Noisy answers that answer further questions free of charge.
+    """Noisy answers from which new questions can be answered without further cost.
 
-    Each fit is made when it is first needed. The held-out answers and the noise added for the bars are the
-    same each time.
+    The bank makes each fit when it is first needed. The held-out answers and the noise added for the bars
+    are the same each time.
 
     Parameters
     ----------
     history : NoisyAnswers
-        Everything that was bought, with independent noise.
+        All answers that were paid for, with independent noise.
     total : float, optional
         Number of tuples, if it is public.
     prior : tuple, optional
@@ -122,14 +123,14 @@ class AnswerBank:
         self._stopped = 0  # fits for the bars that stopped before they were near
 
     def recall(self, workload: Recipe, by: str | None = None, error: bool = True) -> Recalled:
-        """Answer questions from the bank, free of charge.
+        """Answer questions from the bank, without further cost.
 
         Parameters
         ----------
         workload : Workload
-            Questions that are sums of cells with weights.
+            Questions, each a weighted sum of cells.
         by : str, optional
-            Method that overrules the rule: "kernel PCA" or "junction tree".
+            Method to use instead of the one that the rule selects: "kernel PCA" or "junction tree".
         error : bool
             Whether to compute error bars.
 
@@ -156,7 +157,7 @@ class AnswerBank:
         return Recalled(values, errors, by, f"{why}; {parts}", noise_only)
 
     def choose(self, by: str | None = None) -> tuple[str, str]:
-        """Return the method, and the reason for it.
+        """Return the method that the rule selects, and the reason for it.
 
         Parameters
         ----------
@@ -192,7 +193,9 @@ class AnswerBank:
         return TREE, "a junction tree holds all answers"
 
     def doubts(self, by: str = KERNEL) -> list[str]:
-        """Return what is wrong with the answers themselves, and with the fit of a method to them, in words."""
+        """Return warnings: faults of the answers themselves, and of the fit of a method to them, as
+        sentences.
+        """
         said = [self.marginals.complaint] if self.marginals.complaint else []
         if by == TREE and not self.tree.converged:
             residual = self.tree.residual
@@ -211,7 +214,9 @@ class AnswerBank:
 
     @cached_property
     def eigen(self) -> Eigenqueries:
-        """Eigenqueries of the history, from one decomposition. Too many answers raise a ValueError."""
+        """Eigenqueries of the history, from one eigendecomposition. Raises a ValueError if there are too
+        many answers.
+        """
         self.refuse_many(len(self.history))
         return Eigenqueries.of(self.history, self.total, self.prior)
 
@@ -226,7 +231,7 @@ class AnswerBank:
 
     @cached_property
     def alpha(self) -> float:
-        """α with the least error as answers estimate it. With very few answers it is the total, or ∞."""
+        """Value of α with the smallest estimated error. With very few answers it is the total, or ∞."""
         if not self.folds or not len(self.eigen):
             return self.total or inf
         deviations = np.sqrt(self.history.variances)
@@ -237,13 +242,13 @@ class AnswerBank:
         return float(alphas[np.argmin(self._held_out.unbiased_risks(alphas))])
 
     def posterior(self, alpha: float | None = None) -> Posterior:
-        """Return the posterior of kernel PCA, at the bank's own α if none is given."""
+        """Return the posterior of kernel PCA. By default, α is the bank's own."""
         return Posterior(self.eigen, self.alpha if alpha is None else alpha)
 
     @property
     def cautious_alpha(self) -> float:
-        """α at which kernel PCA's own errors are about as wide as the bars, to predict the cost of more
-        answers.
+        """Value of α at which the errors of kernel PCA are about as wide as the bars. It predicts the cost
+        of more answers.
         """
         if self._sets is None or not np.isfinite(self._scale(KERNEL)):
             return self.total or inf
@@ -253,7 +258,9 @@ class AnswerBank:
 
     @cached_property
     def network(self) -> NetworkProblem | None:
-        """Fit of the tree, or None if no total is known or no set of attributes is small enough."""
+        """Problem of fitting the network, or None if no total is known or no set of attributes is small
+        enough.
+        """
         if self.marginals.total is None:
             return None
         try:
@@ -265,7 +272,7 @@ class AnswerBank:
 
     @cached_property
     def tree(self) -> NetworkFit:
-        """Junction tree that agrees with the bought answers as far as their noise allows."""
+        """Network on a junction tree that agrees with the paid answers as closely as their noise requires."""
         self.choose(TREE)  # which says why there is none
         assert self.network is not None
         return self.network.fit(_STRENGTH)
@@ -314,7 +321,7 @@ class AnswerBank:
 
     @cached_property
     def folds(self) -> list[Int[np.ndarray, " held_out"]]:
-        """Five parts to hold out, or none if the bank has very few answers."""
+        """Five parts of the answers to hold out in turn, or none if the bank has very few answers."""
         units = self._sets
         if units is None:
             units = [np.array([i]) for i in range(len(self.history))]

@@ -1,6 +1,7 @@
-"""Maximum entropy as Chen, Zhou & Bhowmick fit it: one chain, with a step of the weights after each tuple.
+"""Maximum entropy as in Chen, Zhou & Bhowmick: a single Markov chain, with a step of the weights after each
+drawn tuple.
 
-Source     EDBT 2012, section 4.2. `MaximumEntropy` explains what is better, and why.
+Source     EDBT 2012, section 4.2. The docstring of `maximum_entropy` explains what we improved.
 """
 
 from __future__ import annotations
@@ -39,10 +40,12 @@ class _Layout(NamedTuple):
 
 @value
 class MaximumEntropyAsPrinted:
-    """Fit maximum entropy as printed: one chain, Metropolis steps, steps of `gamma`, no averaging.
+    """Fit maximum entropy as the paper prints it: one chain with Metropolis steps, weight steps of `gamma`,
+    and no averaging.
 
-    A weight moves up by at most gamma·steps·π. For a cell with one tuple in a thousand this is 0.1, far from
-    convergence, so the fit acts as an unreported regulariser. It takes cells of marginals only.
+    A weight can rise by at most gamma·steps·π in total. For a cell with one tuple in a thousand this is
+    0.1, which is far from convergence. Stopping so early regularises the fit, which the paper does not
+    mention. Answers must be to cells of marginals.
     """
 
     alpha: float = likelihood_weight()
@@ -57,12 +60,11 @@ class MaximumEntropyAsPrinted:
         object.__setattr__(self, "prior", normalised_prior(self.prior))
 
     def __call__(self, history: NoisyAnswers | Iterable[NoisyAnswers]) -> Model:
-        """Fit the model at the last weights.
+        """Fit the model. The result has the weights of the last step.
 
         Parameters
         ----------
-        history : NoisyAnswers, or several
-            Answers for different cells of marginals, all over one domain.
+        history : NoisyAnswers, or several Answers to different cells of marginals, all over one domain.
 
         Returns
         -------

@@ -2,40 +2,41 @@
 
 Isotonic:
 
-Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 1; computed by pooling adjacent violators
-           (Barlow et al., 1972), as scipy does.
-Differs    nothing: the paper's min-max formula and pooling are equal.
+Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 1. scipy computes it by pooling adjacent
+           violators (Barlow et al., 1972).
+Differs    nothing. Pooling gives the same result as the paper's min-max formula.
 
 Consistent:
 
-Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 4.3: a node whose ancestor did not
-           pass the filter more likely passed by noise alone.
-Differs    nothing; over two attributes every coarser node on either axis is an ancestor.
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 4.3: a node whose ancestor did not pass
+           the filter has probably passed because of noise.
+Differs    nothing. Over two attributes, every coarser node on either axis is an ancestor.
 
 Refilter:
 
-Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, appendix C.1: too large an output is
+Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, appendix C.1: an output that is too large is
            filtered again instead of drawn again.
-Differs    nothing; lowering the cut is refused, since the cells below it were never released.
+Differs    nothing. A lower threshold raises an error, because the cells below the old one were never
+           released.
 
 Simplex:
 
-Source     the projection on a simplex, by water-filling (Held, Wolfe & Crowder, Mathematical
-           Programming 1974), in integers.
-Differs    what does not divide evenly goes to the first of the largest counts, in the order of keys.
+Source     Projection on a simplex by water-filling (Held, Wolfe & Crowder, Mathematical Programming 1974),
+           in integers.
+Differs    A remainder that cannot be divided evenly goes to the largest counts, in the order of keys.
 
 Least squares:
 
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, Theorem 3.
-Differs    trees need not be complete.
-Cost       two passes over the tree, a block at a time that a processor's cache holds.
+Differs    Trees need not be complete.
+Cost       two passes over the tree, in blocks that fit into a processor's cache.
 
 Nonnegative:
 
 Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4.2; Júdice & Pires, Computers & Operations
            Research 1994 (block principal pivoting).
-Differs    the paper has the heuristic alone.
-Cost       the heuristic one pass over the tree; the exact solution some ten times two passes.
+Differs    The paper has only the heuristic.
+Cost       one pass over the tree for the heuristic, and about ten times two passes for the exact solution.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from workbench.value import Float, Int, Num, finite_array, number_array, sealed,
 
 
 def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the ascending sequence with the least squared distance from a noisy one.
+    """Return the ascending sequence with the smallest squared distance from a noisy one.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 
 def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """Round to the nearest integers that are not negative.
+    """Round to the nearest integers >= 0.
 
     Parameters
     ----------
@@ -113,7 +114,8 @@ def round_to_counts(values: Num[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 def consistent(tree: Summary) -> Summary:
     """Return the released nodes whose ancestors were all released too.
 
-    This requires the output of a filter. In a sample, ancestors are absent by chance, which means nothing.
+    The argument must be the output of a filter. In a sample, an ancestor may be absent by chance, so its
+    absence says nothing about the node.
 
     Parameters
     ----------
@@ -161,7 +163,7 @@ def refilter(summary: Summary, theta: float) -> Summary:
     Parameters
     ----------
     summary : Summary
-        The output of a filter.
+        Output of a filter.
     theta : float
         New threshold for |noisy value|, in counts, at least the old one.
 
@@ -173,7 +175,7 @@ def refilter(summary: Summary, theta: float) -> Summary:
     Raises
     ------
     ValueError
-        If the estimate is of another kind, or the threshold is lower.
+        If the estimate is not the output of a filter, or the new threshold is lower than the old one.
     """
     if not isinstance(summary, Summary):
         raise ValueError(
@@ -190,10 +192,11 @@ def refilter(summary: Summary, theta: float) -> Summary:
 
 
 def project_to_simplex(leaves: Leaves) -> Leaves:
-    """Return the integer counts >= 0 nearest to the noisy ones with the same sum (0 if that is negative).
+    """Return the integer counts >= 0 that are nearest to the noisy ones and have the same sum (or 0 if that
+    is negative).
 
-    Setting negative counts to 0 leaves too many records, half the noise of every empty leaf. All
-    counts then lose the same amount, down to 0, until the sum is right.
+    Setting negative counts to 0 would make the sum too large, because the noise of empty leaves no longer
+    cancels. Therefore all counts are lowered by the same amount, but not below 0, until the sum is right.
 
     Parameters
     ----------
@@ -208,7 +211,7 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
     Raises
     ------
     ValueError
-        If the estimate is of another kind.
+        If the estimate is not of the class that is named above.
     """
     if not isinstance(leaves, Leaves):
         raise ValueError(f"{leaves!r} has no leaves to balance: need Leaves")
@@ -236,8 +239,8 @@ _BLOCK = 2**13  # leaves that are worked on at a time
 
 
 def sizes_of_levels(nodes: int, branching: int) -> list[int]:
-    """Return the number of nodes per level of the tree with `nodes` nodes, or name the nearest possible
-    numbers.
+    """Return the numbers of nodes per level of the tree with `nodes` nodes. An error names the nearest
+    possible numbers.
     """
     if nodes < 1:
         raise ValueError("noisy has no nodes: need at least one, the root")
@@ -257,7 +260,7 @@ def sizes_of_levels(nodes: int, branching: int) -> list[int]:
 
 
 def tree_sums(leaves: Num[np.ndarray, " n"], branching: int = 2) -> Float[np.ndarray, " nodes"]:
-    """Return the whole tree over some leaves, level by level from the root down."""
+    """Return the sums of all nodes of the tree over the given leaves, level by level from the root down."""
     levels = [np.asarray(leaves, float)]
     while levels[-1].size > 1:
         first_children = np.arange(0, levels[-1].size, branching)
@@ -271,7 +274,7 @@ def tree_least_squares(
 ) -> Float[np.ndarray, " nodes"]:
     """Return the tree nearest to `noisy` in which every node is the sum of its children.
 
-    The result is linear in `noisy`, unbiased, and has the least variance among such trees (Theorem 4).
+    The result is linear in `noisy`, unbiased, and has the smallest variance among such trees (Theorem 4).
 
     Parameters
     ----------
@@ -288,7 +291,7 @@ def tree_least_squares(
     Raises
     ------
     ValueError
-        For a number of nodes that no such tree has.
+        If no such tree has this number of nodes.
 
     Examples
     --------
@@ -459,7 +462,9 @@ def average_upwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """Compute `_average` with a variance per node. `below` becomes the variance of each subtree's estimate."""
+    """First pass of least squares with a variance per node: average from the leaves up. It writes the
+    variance of each subtree's estimate to `below`.
+    """
     for depth in range(len(starts) - 3, -1, -1):
         start, end = starts[depth], starts[depth + 1]
         for i in range(start, end):
@@ -480,7 +485,7 @@ def distribute_downwards(
     starts: Int[np.ndarray, " levels"],
     branching: int,
 ) -> None:
-    """Compute `_distribute` with a variance per node."""
+    """Second pass of least squares with a variance per node: distribute corrections from the root down."""
     for depth in range(len(starts) - 2):
         start, end = starts[depth], starts[depth + 1]
         for i in range(start, end):
@@ -504,9 +509,9 @@ _PATIENCE = 3  # exchanges of all wrong leaves that may not help
 def zero_negative_subtrees(
     consistent: Num[np.ndarray, " nodes"], branching: int = 2
 ) -> Float[np.ndarray, " nodes"]:
-    """Apply the paper's heuristic: if a node is not positive, it and everything below it become 0.
+    """Apply the paper's heuristic: if a node is 0 or negative, set it and everything below it to 0.
 
-    The other nodes stay as they are, so parents of zeroed nodes exceed the sum of their children.
+    The other nodes do not change, so the parent of a zeroed node may differ from the sum of its children.
 
     Parameters
     ----------
@@ -540,9 +545,9 @@ def nonnegative_least_squares(
 ) -> Float[np.ndarray, " nodes"]:
     """Return the nearest tree in which every node is the sum of its children and no leaf is negative.
 
-    The solution is exact, by block principal pivoting. Leaves are guessed to be 0 or free, and all wrong
-    guesses change, one at a time if they would cycle. A guess costs two passes over the tree, and
-    about ten are needed.
+    The solution is exact and uses block principal pivoting. Each step guesses which leaves are 0, and
+    corrects all wrong guesses (only one at a time if the guesses would cycle). A step takes two passes over
+    the tree, and about ten steps are needed.
 
     Parameters
     ----------
@@ -606,9 +611,9 @@ def _sums_to_leaves(
 class Zeroed:
     """Least squares on a released tree, then `zero_negative_subtrees`.
 
-    Ranges are answered from the fewest nodes. Because zeroing leaves parents above the sum of their children,
-    the nodes of a range and its leaves give different answers. Errors cancel among the nodes, while the leaves
-    have lost the negative ones.
+    Ranges are answered from the fewest nodes. Zeroing makes the tree inconsistent, so the sum of a range's
+    leaves can differ from this answer. The sum of leaves has an upward bias, because negative leaves were
+    set to 0.
     """
 
     def __call__(self, released: HierarchicalSums) -> HierarchicalSums:
@@ -622,12 +627,12 @@ class Zeroed:
         Returns
         -------
         HierarchicalSums
-            Tree whose nodes are correlated, so no variance is known.
+            Tree. Its variances are unknown, because its nodes are correlated.
 
         Raises
         ------
         ValueError
-            If the estimate is of another kind.
+            If the estimate is not of the class that is named above.
         """
         _refuse_others(released)
         k = released.branching
@@ -637,8 +642,8 @@ class Zeroed:
 
 @value
 class NonnegativeLeastSquares:
-    """`nonnegative_least_squares` on a released tree, which gives a histogram instead of the paper's
-    heuristic.
+    """`nonnegative_least_squares` on a released tree. It returns a histogram and is an alternative to the
+    paper's heuristic `Zeroed`.
     """
 
     def __call__(self, released: HierarchicalSums) -> Histogram:
@@ -652,12 +657,12 @@ class NonnegativeLeastSquares:
         Returns
         -------
         Histogram
-            Leaves, which are consistent, so a range is their sum.
+            Consistent leaves. The answer to a range is their sum.
 
         Raises
         ------
         ValueError
-            If the estimate is of another kind.
+            If the estimate is not of the class that is named above.
         """
         _refuse_others(released)
         values = nonnegative_least_squares(released.values, released.branching)

@@ -1,24 +1,23 @@
 """Cross-validation of the trade-off α on the noisy answers themselves.
 
-Held out.
-Let H be the smoother of all answers, in units of the noise. If a fold F is held out, its answers miss
-(I − H_FF)⁻¹(r − Hr)_F, and the diagonal of (I − H_FF)⁻¹ is the variance of these errors. Folds of one
-answer need only the diagonal of H: a product of m × m and m × α numbers serves all α.
+Held out. Let H be the smoother matrix of all answers r, in units of the noise. If a fold F is held out, the
+prediction errors of its answers are (I − H_FF)⁻¹(r − Hr)_F, and the diagonal of (I − H_FF)⁻¹ is their
+variance. If each fold is a single answer, only the diagonal of H is needed. One matrix product (m × m times
+m × number of α) then gives it for all α.
 Source     Cook & Weisberg, Residuals and Influence in Regression, 1982, for the identity.
 
 Cross validation.
 
-Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4: the mean of (a − a')² − σ² over answers a that
-           are held out, with a' predicted from the others, is an unbiased estimate of the squared error.
-Differs    the paper searches in three parts, which needs a unique minimum. We use a grid first, then a golden
-           section between its neighbours. The total stays known in every fold. The least of many estimates
-           is optimistic, so the reported error comes from a fresh split at the chosen α. Both hold folds
-           out of the history, so the errors are those for fewer past queries. The errors of a held-out fold
-           follow from the smoother H of all answers, (I − H_FF)⁻¹(r − Hr)_F, so one decomposition serves
-           all folds, all α, and the fit.
-Cost       that of `kernel_ridge` for each α and fold, if sets of attributes share little. Otherwise one
-           eigendecomposition of the past queries, and O(m³/folds) multiplications for each α. With
-           an α beyond 10⁴/λ₁, one decomposition for each fold.
+Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4: the mean of (a − a')² − σ² over held-out answers a,
+           where a' is the prediction from the other answers, is an unbiased estimate of the squared error.
+Differs    The paper uses a ternary search, which needs a unique minimum. We use a grid, and then
+           golden-section search around its best point. The total is known in every fold. The smallest of
+           many estimates is too optimistic, so the reported error comes from a new split at the chosen α.
+           Both estimates hold out folds, so they are for predictions from fewer past queries. One
+           decomposition serves all folds, all α, and the fit, by the formula above.
+Cost       one `kernel_ridge` fit per α and fold, if the sets of attributes overlap little. Otherwise one
+           eigendecomposition of the m past queries, and O(m³/folds) multiplications per α. If any α is
+           above 10⁴/λ₁, one decomposition per fold.
 """
 
 from __future__ import annotations
@@ -51,9 +50,11 @@ _HELD_OUT_CANCELS = 1e8  # α²λ² from which I − H is lost to rounding
 
 
 class Missed(NamedTuple):
-    """Prediction error of each row of the history when its fold is held out, and its variance according to α.
+    """Prediction error of each answer of the history when its fold is held out, and the variance that α
+    predicts for it.
 
-    Both are in units of the row's noise, which is part of the variance. They are NaN for rows in no fold.
+    Both are in units of the answer's noise. The variance includes this noise. They are NaN for answers in
+    no fold.
     """
 
     residuals: Float[np.ndarray, " queries"]
@@ -61,7 +62,7 @@ class Missed(NamedTuple):
 
 
 class HeldOut:
-    """The history that eigenqueries were made from, with answers held out.
+    """Cross-validation of eigenqueries: a history from which answers are held out.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class HeldOut:
     values, variances : float64[answers]
         Answers, and the variances of their noise.
     reliabilities : float64[answers], optional
-        Weights where errors are averaged. By default all are equal.
+        Weights of the answers in averages of errors. Default equal weights.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class HeldOut:
 
     @property
     def largest_alpha(self) -> float:
-        """α above which rounding dominates. A larger α is nearly unbiased, with the same answers."""
+        """Value of α above which rounding errors dominate. Larger values give nearly the same answers."""
         squares = self.eigen.squares
         return (_HELD_OUT_CANCELS / squares[0]) ** 0.5 if len(squares) else np.inf
 
@@ -125,7 +126,7 @@ class HeldOut:
         return rest, self.whitened[fold] - vectors @ (eigen.answers * smoother)
 
     def unbiased_risks(self, alphas: Float[np.ndarray, " alphas"]) -> np.ndarray:
-        """Estimate the mean squared error at the past queries themselves, for each α, from the answers alone.
+        """Estimate the mean squared error at the past queries for each α, without holding out answers.
 
         The mean is weighted by `reliabilities`. Σ (a − â)² − Σ σ² + 2 Σ σ² H_ii is unbiased for any noise,
         because â is linear.
@@ -163,10 +164,11 @@ _GOLDEN = (sqrt(5) - 1) / 2
 
 @dataclass(frozen=True, eq=False)
 class SelectedAlpha:
-    """An α, the mean squared error that a fresh split estimates for it, and the curve that it comes from.
+    """Selected α, with its mean squared error as estimated on a new split, and the curve from which it was
+    selected.
 
-    Estimates may be negative, because noise is subtracted. All errors are in squared answers. `past` has the
-    history's fit at all α of the curve.
+    Estimates may be negative, because noise is subtracted. All errors are in squared units of the answers.
+    `past` is the fit of the history for all α of the curve.
     """
 
     alpha: float
@@ -177,12 +179,12 @@ class SelectedAlpha:
 
     @property
     def rmse(self) -> float:
-        """Root of the error, or 0 if the estimate is negative."""
+        """Square root of the error, or 0 if the estimate is negative."""
         return sqrt(max(0.0, self.error))
 
     @cached_property
     def posterior(self) -> Posterior:
-        """Posterior from the whole history at this α, with errors, computed on first use."""
+        """Posterior from the whole history at this α, with errors. It is computed on first use."""
         past = self.past
         eigen = past.eigenqueries() if isinstance(past, KernelRidge) else past
         return Posterior(eigen, self.alpha)
@@ -190,14 +192,15 @@ class SelectedAlpha:
     def answer(
         self, workload: Recipe, alpha: float | None = None
     ) -> Float[np.ndarray, " queries"]:
-        """Answer queries at this α or another, without a decomposition if none is needed.
+        """Answer queries at this α or another one. The method avoids an eigendecomposition if it can.
 
         Parameters
         ----------
         workload : Workload
             Linear queries over the domain.
         alpha : float, optional
-            Trade-off in tuples. Default the selected one. inf is unbiased.
+            Trade-off between bias and variance, in tuples. Larger values give less bias and more variance,
+            and inf is unbiased. Default the selected one.
 
         Returns
         -------
@@ -227,7 +230,7 @@ def select_alpha(
     refine: int = 8,
     seed: int = 0,
 ) -> SelectedAlpha:
-    """Find the α with the least cross-validated error, on a grid and then between its neighbours.
+    """Find the α with the smallest cross-validated error, on a grid and then around its best point.
 
     Parameters
     ----------
@@ -238,8 +241,8 @@ def select_alpha(
     total, prior
         The same as for `KernelPCA`.
     low, high : float, optional
-        Ends of the grid, in tuples. Default a thousandth of the least noise, and the total (the
-        largest answer if it is unknown).
+        Ends of the grid, in tuples. Default: a thousandth of the smallest noise, and the total (or the
+        largest answer if the total is unknown).
     points : int
         Number of values of α on a logarithmic grid, at least 3.
     refine : int
@@ -292,7 +295,7 @@ def cross_validated_errors(
     fit: Callable[[NoisyAnswers], Sequence[Any]],
     folds: int = 5,
 ) -> Float[np.ndarray, " estimates"]:
-    """Estimate the squared error at several α by Theorem 4. The least error shows which α to take.
+    """Estimate the squared error at several α by Theorem 4. Choose the α with the smallest error.
 
     Parameters
     ----------
@@ -302,12 +305,13 @@ def cross_validated_errors(
         Function of a history that returns an estimate for each α, for example one that returns
         `[MaximumEntropy(a)(history) for a in alphas]`.
     folds : int
-        Parts of the past answers, each of which is held out once; those of `select_alpha`.
+        Number of parts of the past answers. Each is held out once. The parts are the same as in
+        `select_alpha`.
 
     Returns
     -------
     float64[estimates]
-        Errors in squared answers. They may be negative, because noise is subtracted.
+        Errors in squared units of the answers. They may be negative, because noise is subtracted.
 
     Raises
     ------

@@ -1,24 +1,28 @@
-"""The dual of maximum entropy, its quadratic steps, and covariances under drawn tuples.
+"""The dual problem of maximum entropy, quadratic steps towards its optimum, and covariances estimated from
+drawn tuples.
 
-Dual problem.
-Minimises KL(p ‖ p0) + Σ_i β_i |π_i − p[f_i]|, where π_i = answer/total, β_i = α·total/b_i, and b_i is
-the scale of the noise: α trades entropy for likelihood. As β|r| is the largest w r with |w| <= β, and
-the least KL(p ‖ p0) − w·p[f] is −ln p0[exp(w·f)], at p_w ∝ p0 exp(w·f), its dual is concave: the largest
-w·π − ln p0[exp(w·f)] with |w_i| <= β_i. Its gradient is r = π − p_w[f].
+Dual problem. The primal problem minimises KL(p ‖ p0) + Σ_i β_i |π_i − p[f_i]|. Here p0 is the prior, f_i is
+a query, p[f_i] is its mean under the model p, π_i = answer/total, and β_i = α·total/b_i for noise of scale
+b_i. A larger α gives more weight to the likelihood, and less to the entropy. To derive the dual, write β|r|
+as the maximum of w·r over |w| <= β. For given w, KL(p ‖ p0) − w·p[f] is smallest at p_w ∝ p0 exp(w·f), with
+the value −ln p0[exp(w·f)]. The dual therefore maximises w·π − ln p0[exp(w·f)] over |w_i| <= β_i. It is
+concave, and its gradient is r = π − p_w[f].
 
-The primal at p_w less the dual at w is the gap, Σ (β_i |r_i| − w_i r_i). With p* the optimum, the primal
-at p_w is above it by KL(p_w ‖ p*) at least, as the primal is KL plus something convex; and the dual at w
-is below it by KL(p* ‖ p_w) at least, as Σ β|r*| >= w·r*. Each is ‖p_w − p*‖₁²/2 at least, by Pinsker's
-inequality, so that ‖p_w − p*‖₁ <= √gap.
-Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4; Dudík, Phillips & Schapire, JMLR 2007.
-           The covariance lacks its sign in the former's Equation 39.
+The duality gap is the primal value at p_w minus the dual value at w, which is Σ (β_i |r_i| − w_i r_i). It
+bounds the distance from the optimum p*. The primal value at p_w exceeds the optimal value by at least
+KL(p_w ‖ p*), because the primal is KL plus a convex function. The dual value at w is below the optimal
+value by at least KL(p* ‖ p_w), because Σ β|r*| >= w·r*. By Pinsker's inequality, each is at least ‖p_w −
+p*‖₁²/2, so ‖p_w − p*‖₁ <= √gap.
+Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4; Dudík, Phillips & Schapire, JMLR 2007. Equation 39
+           of the former omits the sign of the covariance.
 
-Sampled covariance: A product takes the time of the tuples and of the tables that queries are about.
+Sampled covariance. A matrix-vector product takes time proportional to the number of tuples and to the cells
+of the queries' tables.
 
-Quadratic step.
-Near weights w the dual rises by r·d − dᵀCd/2 to second order, with r its gradient and C the covariance
-of the queries under the model, by drawn tuples. A damping λ times the variances is added to it, as tuples
-are too few to know all of C: large while the weights are far, small near the top.
+Quadratic step. Near weights w, a step d raises the dual by r·d − dᵀCd/2 to second order. Here r is the
+gradient, and C the covariance of the queries under the model, estimated from drawn tuples. Because there
+are too few tuples to estimate all of C, a damping term λ times the variances is added to it. λ is large far
+from the optimum and small near it.
 Source     Levenberg, Quarterly of Applied Mathematics 1944; Byrd, Lu, Nocedal & Zhu, SIAM J. Scientific
            Computing 1995 (L-BFGS-B).
 """
@@ -52,10 +56,12 @@ _ROUNDING = 1e-14  # of the largest value, squared: what sums leave of no varian
 
 @dataclass(frozen=True, eq=False)
 class DualProblem:
-    """Dual of maximum entropy: shares π, boxes β, and queries by the set of axes of their terms.
+    """Dual problem of maximum entropy: shares π, bounds β of the weights, and queries grouped by the axes
+    of their terms.
 
-    `constants` has the parts of queries that are equal at every tuple, `peak` the largest |f| of each query,
-    and `fixed` the weights that are optimal whatever the others are, or NaN.
+    `constants` contains the parts of queries that are equal at every tuple, and `peak` the largest |f| of
+    each query. `fixed` contains the weights that are optimal whatever the other weights are, and NaN for
+    all others.
     """
 
     domain: Domain
@@ -78,7 +84,7 @@ class DualProblem:
         prior: tuple[Any, ...] | None,
         consistent: bool,
     ) -> DualProblem:
-        """Make the problem from noisy answers, or raise a ValueError that names what does not fit."""
+        """Make the problem from noisy answers. A ValueError explains why answers do not fit."""
         answers = NoisyAnswers.history(history)
         domain = answers.domain
         if total is None:
@@ -115,12 +121,12 @@ class DualProblem:
 
     @cached_property
     def first_cells(self) -> Int[np.ndarray, " ends"]:
-        """First cell of the table of each set, one after another, and the end of the last one."""
+        """First cell of the table of each set, if tables follow one another, and the end of the last table."""
         return np.cumsum([0, *map(prod, self.shapes)])
 
     @cached_property
     def set_of_terms(self) -> list[int]:
-        """Set that each part of the terms belongs to."""
+        """Set of axes to which each part of the terms belongs."""
         return [self.sets.index(part.axes) for part in self.terms]
 
     @cached_property
@@ -143,15 +149,15 @@ class DualProblem:
         return bool(binary and not self.constants.any() and count.max(initial=0) <= 1)
 
     def with_fixed(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return the weights, with the fixed ones at their values."""
+        """Return the weights, with the fixed ones set to their optimal values."""
         return np.where(np.isnan(self.fixed), w, self.fixed)
 
     def potentials(self, w: Float[np.ndarray, " queries"]) -> list[Float[np.ndarray, "..."]]:
-        """Return Σ w_i f_i as a table for each set."""
+        """Return Σ w_i f_i as one table per set of axes."""
         return self.by_set(self.cells_of(w))
 
     def cells_of(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " cells"]:
-        """Return Σ w_i f_i on the cells of all tables."""
+        """Return Σ w_i f_i on the cells of all tables, in one vector."""
         rectangles, others = self._parts
         cells = rectangles.weighted_sum(w)
         for s, part in others:
@@ -160,7 +166,7 @@ class DualProblem:
         return cells
 
     def by_set(self, cells: Float[np.ndarray, " cells"]) -> list[Float[np.ndarray, "..."]]:
-        """Split the cells of all tables into a table for each set."""
+        """Split the vector of all cells into one table per set of axes."""
         return [self._of_set(s, cells).reshape(shape) for s, shape in enumerate(self.shapes)]
 
     def _of_set(self, s: int, cells: Float[np.ndarray, " cells"]) -> Float[np.ndarray, " own"]:
@@ -169,13 +175,13 @@ class DualProblem:
     def means(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return p[f_i] from the expected tables."""
+        """Return p[f_i], the mean of each query, from the expected tables."""
         return self.means_of_cells(flattened(margins))
 
     def means_of_cells(
         self, cells: Float[np.ndarray, " cells"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return p[f_i] from the cells of all tables."""
+        """Return p[f_i], the mean of each query, from the vector of all cells."""
         means = self.constants.copy()
         rectangles, others = self._parts
         rectangles.add_means(cells, means)
@@ -186,20 +192,20 @@ class DualProblem:
     def mean_squares(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the sums over terms of p[f²]."""
+        """Return p[f²] for each query, summed over its terms."""
         squares = self.constants**2
         for i, part in zip(self.set_of_terms, self.terms, strict=True):
             np.add.at(squares, part.query, part.mean_squares(margins[i]))
         return squares
 
     def prior_margins(self) -> list[Float[np.ndarray, "..."]]:
-        """Tables that the prior expects."""
+        """Expected tables under the prior."""
         return [outer_product([self.prior[k] for k in axes]) for axes in self.sets]
 
     def margins_of_joint(
         self, joint: Float[np.ndarray, "..."]
     ) -> list[Float[np.ndarray, "..."]]:
-        """Return the tables that a distribution over all cells of the modelled axes expects."""
+        """Return the expected tables under a distribution over all cells of the modelled axes."""
         return [summed(joint, self.modelled_axes, axes) for axes in self.sets]
 
     def variances(
@@ -214,7 +220,9 @@ class DualProblem:
     def variances_or_residuals(
         self, margins: Sequence[Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return variances, or residuals if they are larger, because a variance is meaningless then."""
+        """Return the larger of variance and residual for each query, because a variance below the residual
+        is not reliable.
+        """
         residual = np.abs(self.pi - self.means(margins))
         larger = np.maximum(self.variances(margins), residual * self.peak)
         return np.maximum(larger, _LEAST_VARIANCE)
@@ -225,12 +233,12 @@ class DualProblem:
         margins: Sequence[Float[np.ndarray, "..."]],
         step: Float[np.ndarray, " queries"],
     ) -> Float[np.ndarray, " queries"]:
-        """Step up the gradient within the box, by its own length and at most one nat per weight."""
+        """Make a step along the gradient within the bounds of the weights, by at most one nat per weight."""
         change = np.clip(step * (self.pi - self.means(margins)), -1.0, 1.0)
         return self.within(w + change)
 
     def within(self, w: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return the nearest weights within the box."""
+        """Return the nearest weights within the bounds ±β."""
         return self.with_fixed(np.clip(w, -self.box, self.box))
 
     def gap(
@@ -238,7 +246,7 @@ class DualProblem:
     ) -> float:
         """Return Σ (β_i |r_i| − w_i r_i) for r = π − p[f].
 
-        If tuples are drawn, noise in r makes it larger on average, so the estimate is from above.
+        If tuples are drawn, noise in r makes the gap larger on average, so the estimate is biased upwards.
         """
         residual = self.pi - self.means(margins)
         return float((self.box * np.abs(residual) - w * residual).sum())
@@ -252,7 +260,7 @@ class DualProblem:
         steps: int,
         lacks: float = np.inf,
     ) -> Model:
-        """Return the model with these potentials, which expects these tables."""
+        """Return the model with the given potentials and expected tables."""
         return Model(
             self.domain,
             self.total,
@@ -276,7 +284,7 @@ _POWER_STEPS = 12  # of the power iteration for the steepness
 
 
 class SampledCovariance:
-    """Products of the covariance of the queries, estimated from tuples, with vectors."""
+    """Covariance matrix of the queries, estimated from tuples. Only its products with vectors are computed."""
 
     def __init__(self, problem: DualProblem, tuples: Int[np.ndarray, "tuples attributes"]):
         self.problem = problem
@@ -289,13 +297,13 @@ class SampledCovariance:
             self.cells[:, s] = first + np.ravel_multi_index(codes, problem.shapes[s])
 
     def __matmul__(self, v: Float[np.ndarray, " queries"]) -> Float[np.ndarray, " queries"]:
-        """Return C v."""
+        """Return the product of the covariance with a vector."""
         sums = _sums_of_cells(self.problem.cells_of(v), self.cells)
         sums -= np.mean(sums)
         return self.problem.means_of_cells(self._mean_cells(sums)) - self.problem.constants
 
     def steepness(self, rng: np.random.Generator) -> float:
-        """Return the largest eigenvalue of the queries' correlations, by power iteration, at least 1."""
+        """Return the largest eigenvalue of the queries' correlation matrix, at least 1, by power iteration."""
         margins = self.problem.by_set(self._mean_cells(np.ones(len(self.cells))))
         variance = self.problem.variances(margins)
         deviation = np.sqrt(np.maximum(variance, 0))
@@ -350,8 +358,8 @@ def quadratic_step(
     covariance: SampledCovariance,
     damping: float,
 ) -> Float[np.ndarray, " queries"]:
-    """Return weights in the box, at the top of the quadratic model or on the way to it as far as the model
-    holds.
+    """Return weights within their bounds that maximise the quadratic model, or lie on the way there, as far
+    as the model is accurate.
     """
     from scipy.optimize import minimize
 

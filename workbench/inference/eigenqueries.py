@@ -1,7 +1,7 @@
 """Eigenqueries: orthonormal combinations of past queries under a product prior.
 
-Inner products come from `queries.inner`, averaged over a product prior. If the total is known, everything is
-orthogonal to the universal query, whose answer it is.
+`queries.inner` gives the inner products, averaged over a product prior. If the total is known, all queries
+are first made orthogonal to the universal query, whose answer is the total.
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
 """
 
@@ -25,14 +25,14 @@ from workbench.value import Float, parameter, sealed
 
 
 def prior_field() -> Any:
-    """Return the field with a product prior. `normalised_prior` checks it."""
+    """Return the field `prior` of a method. `normalised_prior` checks its value."""
     return parameter(
         None, check=lambda x: None, doc="weights of codes, a vector for each attribute"
     )
 
 
 def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
-    """Return a vector of probabilities for each attribute from weights > 0, or raise a ValueError."""
+    """Convert weights > 0 to one vector of probabilities per attribute. Other weights raise a ValueError."""
     if prior is None:
         return None
     try:
@@ -51,7 +51,9 @@ def normalised_prior(prior: Any) -> tuple[tuple[float, ...], ...] | None:
 def prior_vectors(
     prior: tuple[Any, ...] | None, domain: Domain
 ) -> tuple[Float[np.ndarray, " values"], ...]:
-    """Return the vectors of the prior, uniform ones if it is None. A misfit raises a ValueError."""
+    """Return the vectors of the prior, or uniform ones if it is None. A prior that does not fit the domain
+    raises a ValueError.
+    """
     if prior is None:
         return uniform_prior(domain)
     sizes = tuple(len(p) for p in prior)
@@ -63,10 +65,11 @@ def prior_vectors(
 
 
 def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
-    """Compute weights of codes from noisy counts of every attribute's codes, as `Marginals(1)` gives them.
+    """Compute a product prior from noisy counts of every code of each attribute, for example the answers to
+    `Marginals(1)`.
 
-    Counts below the standard deviation of their noise become it, or 1 if that is less: a prior of 0 would
-    rule a code out because of noise.
+    Counts below the standard deviation of their noise are raised to it (or to 1, if that is smaller).
+    Otherwise noise could give a code the prior 0, which would exclude it.
 
     Parameters
     ----------
@@ -76,12 +79,12 @@ def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
     Returns
     -------
     tuple of tuples of float
-        A vector with sum 1 for each attribute, as `prior` of `KernelPCA` and `MaximumEntropy`.
+        One vector with sum 1 per attribute, for the field `prior` of `KernelPCA` and `MaximumEntropy`.
 
     Raises
     ------
     ValueError
-        If a count was never bought.
+        If the history has no answer for the count of a code.
     """
     domain = answers.domain
     vectors: list[tuple[float, ...]] = []
@@ -113,7 +116,9 @@ _ROUNDING = 1e-14  # of a query's squared norm: what rounding leaves of nothing
 
 
 class CentredGram(NamedTuple):
-    """Inner products of queries, without the universal query if the total is known, and their means."""
+    """Inner products of queries, orthogonal to the universal query if the total is known, and the means of
+    the queries.
+    """
 
     products: Float[np.ndarray, "queries queries"]
     means: Float[np.ndarray, " queries"]
@@ -123,8 +128,9 @@ class CentredGram(NamedTuple):
 class Eigenqueries:
     """Orthonormal combinations of past queries, with answers whose errors are independent.
 
-    `squares` has the λ² in descending order (answers have standard error 1/λ). `basis` (queries ×
-    eigenqueries) makes an eigenquery times λ from past ones. `answers` are answers to eigenqueries, times λ.
+    The answer to an eigenquery has standard error 1/λ. `squares` contains the λ² in descending order. A
+    column of `basis` (queries × eigenqueries) combines past queries to an eigenquery times λ. `answers`
+    contains the answers to eigenqueries times λ.
     """
 
     domain: Domain
@@ -163,7 +169,7 @@ class Eigenqueries:
         return f"<{len(self):,} eigenqueries of {len(self.workload):,} past ones>"
 
     def project(self, workload: Recipe) -> ProjectedQueries:
-        """Express queries in eigenqueries, which is all that is needed for any α."""
+        """Express queries as combinations of eigenqueries. The result gives answers for any α."""
         queries = linear_queries(workload, self.domain)
         prior = prior_vectors(self.prior, self.domain)
         mean = means(queries, self.domain, prior)
@@ -178,14 +184,14 @@ class Eigenqueries:
     def answer_at(
         self, workload: Recipe, alphas: Iterable[float]
     ) -> Float[np.ndarray, "alphas queries"]:
-        """Answer any linear queries, with one row per α, in tuples."""
+        """Answer any linear queries, in tuples. The result has one row per α."""
         projected = self.project(workload)
         return np.stack([projected.values(alpha) for alpha in alphas])
 
     def kernel(
         self, queries: Linear, mean: Float[np.ndarray, " queries"]
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield inner products with the past queries, orthogonal to the universal query, in blocks."""
+        """Yield inner products with the past queries in blocks, without the part along the universal query."""
         prior = prior_vectors(self.prior, self.domain)
         step = _rows_at_once(len(self.workload))
         for start in range(0, len(queries), step):
@@ -202,8 +208,9 @@ class Eigenqueries:
 class ProjectedQueries:
     """Queries as combinations of eigenqueries. Answers take O(m) per query and α.
 
-    `means` has ⟨q, u⟩, `squares` the squared norms ‖q‖² (without the part that the total determines), and
-    `coefficients` (queries × eigenqueries) the inner products with each eigenquery, times λ.
+    `means` contains the inner product of each query with the universal query, `squares` the squared norm
+    ‖q‖² (without the part that the total determines), and `coefficients` (queries × eigenqueries) the inner
+    products with each eigenquery, times λ.
     """
 
     eigen: Eigenqueries
@@ -212,21 +219,25 @@ class ProjectedQueries:
     coefficients: Float[np.ndarray, "queries eigenqueries"]
 
     def values(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """Return the answers."""
+        """Return the answers to the queries."""
         from_total = (self.eigen.total or 0.0) * self.means
         weights = shrinkage(self.eigen.squares, alpha, hard)
         return from_total + self.coefficients @ (self.eigen.answers * weights)
 
     @property
     def bias_share(self) -> Float[np.ndarray, " queries"]:
-        """Return the inherent bias as a share of ‖q‖²: 0 if past queries determine q, 1 if nothing is known."""
+        """Return the inherent bias as a share of ‖q‖²: 0 if past queries determine q, and 1 if they say
+        nothing about it.
+        """
         reached = (self.coefficients**2) @ (1 / self.eigen.squares)
         return share_of_bias(self.squares, self.means, reached)
 
     def errors(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """Return errors. For finite α it is a posterior standard deviation, with the bias that α assumes.
+        """Return the errors of the answers. For finite α these are posterior standard deviations, including
+        the bias that α assumes.
 
-        For α = ∞ it is the standard error from the noise, and NaN for queries that past ones do not determine.
+        For α = ∞ these are standard errors from the noise, and NaN for queries that past queries do not
+        determine.
         """
         squares = self.eigen.squares
         bias_share = self.bias_share
@@ -241,7 +252,9 @@ class ProjectedQueries:
         return np.sqrt(bias + (self.coefficients**2) @ variances)
 
     def sampling(self, alpha: float) -> Float[np.ndarray, " queries"]:
-        """Return the standard deviation of these answers from the noise of the past answers, without bias."""
+        """Return the standard deviation of the answers that is due to the noise of the past answers,
+        without bias.
+        """
         weights = shrinkage(self.eigen.squares, alpha)
         return np.sqrt((self.coefficients**2) @ weights**2)
 
@@ -251,7 +264,7 @@ def share_of_bias(
     means: Float[np.ndarray, " queries"],
     reached: Float[np.ndarray, " queries"],
 ) -> Float[np.ndarray, " queries"]:
-    """Return the share of ‖q‖² that past queries do not determine, for queries with these squared norms."""
+    """Return the share of ‖q‖² that past queries do not determine, given the squared norms of the queries."""
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.clip(1 - reached / squares, 0, 1)
     from_total = squares <= _ROUNDING * (squares + means**2)
@@ -273,7 +286,9 @@ def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> Cent
 def eigendecomposition(
     gram: Float[np.ndarray, "queries queries"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return eigenvalues above rounding error, and their vectors. The matrix is overwritten."""
+    """Return the eigenvalues above rounding error and their eigenvectors. The function overwrites the
+    matrix.
+    """
     from scipy.linalg import eigh
 
     squares, vectors = eigh(gram.T, driver="evd", overwrite_a=True, check_finite=False)
@@ -285,7 +300,7 @@ def eigendecomposition(
 def shrinkage(
     squares: Float[np.ndarray, " eigenqueries"], alpha: float, hard: bool = False
 ) -> Float[np.ndarray, " eigenqueries"]:
-    """Return the factor on each eigenquery's answer: α²/(α² + 1/λ²), over λ²."""
+    """Return α²/(α² + 1/λ²)/λ², the shrinkage of each eigenquery's answer, divided by λ²."""
     if hard and isfinite(alpha):
         return np.where(squares > alpha**-2.0, 1 / squares, 0.0)
     return 1 / (squares + (0.0 if alpha == inf else alpha**-2.0))

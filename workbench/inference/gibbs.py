@@ -1,13 +1,14 @@
-"""Markov chains over a product of potentials, and the tree of attributes from which they start.
+"""Markov chains that sample a product of potentials, and the tree of attributes from which they start.
 
-The tree is that of Chow and Liu.
+The tree is a Chow–Liu tree.
 
 Source: Chow & Liu, IEEE Transactions on Information Theory 1968.
 
-The chains are Gibbs chains. A sweep draws each attribute of each chain from its exact conditional. The time
-grows with the rows of the tables, whatever the size of the domain. Every conditional is averaged as a whole
-(Rao-Blackwell), so a chain contributes a row to each table, and not a cell.
-Source: Geman & Geman, IEEE PAMI 1984; Gelfand & Smith, JASA 1990; Hastings, Biometrika 1970.
+The chains use Gibbs sampling. A sweep draws each attribute of each chain from its exact conditional
+distribution. The time grows with the rows of the tables, and not with the size of the domain. Expected
+tables are averages of whole conditional distributions (Rao–Blackwell), so each chain contributes a row to
+each table instead of a single cell. Source: Geman & Geman, IEEE PAMI 1984; Gelfand & Smith, JASA 1990;
+Hastings, Biometrika 1970.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _LEAST_MASS = 1e-9  # of a table, spread over its cells
 
 
 class AttributeTree(NamedTuple):
-    """Attributes in the order in which they are drawn, each given its parent (−1 for none).
+    """Tree of attributes in the order in which they are drawn. Each is drawn given its parent (−1 for none).
 
-    The tables (parent's code × own code) follow one another from `starts` on. They hold cumulative sums along
-    the own codes, and their logarithms.
+    The tables (parent's code × own code) follow one another and begin at `starts`. They contain the
+    cumulative probabilities over the attribute's own codes, and logarithms of the probabilities.
     """
 
     order: Int[np.ndarray, " attributes"]
@@ -49,7 +50,9 @@ def attribute_tree(
     sets: Sequence[tuple[int, ...]],
     margins: Sequence[Float[np.ndarray, "..."]],
 ) -> AttributeTree:
-    """Return the tree with the largest mutual information, among pairs of attributes that any set holds."""
+    """Return the tree with the largest sum of mutual information. Only pairs of attributes within one set
+    can be edges.
+    """
     pairs = _pair_tables(sets, margins)
     singles = _single_tables(prior, sets, margins)
     information = {pair: _mutual_information(table) for pair, table in pairs.items()}
@@ -140,8 +143,8 @@ class _Copy(NamedTuple):
 
 
 class Chains:
-    """Chains over potentials that are laid out for drawing: a table on S has a copy for each k in S, with
-    k last.
+    """Markov chains. For fast draws, the table of a set S is stored once for each axis k in S, with k as
+    the last axis.
     """
 
     def __init__(
@@ -208,7 +211,7 @@ class Chains:
         self.flat = np.zeros(sum(sizes))
 
     def set_potentials(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Set the potentials to draw from: one table for each set, in nats."""
+        """Set the potentials to draw from: one table per set, in nats."""
         for copy in self.copies:
             table = potentials[copy.set_index].transpose(copy.axis_last)
             self.logs[copy.cells] = (table - table.max(axis=-1, keepdims=True)).ravel()
@@ -216,14 +219,14 @@ class Chains:
         self.flat = np.concatenate([np.empty(0), *(table.ravel() for table in potentials)])
 
     def set_proposal(self, margins: Sequence[Float[np.ndarray, "..."]]) -> None:
-        """Propose whole tuples from a tree of attributes with these margins from now on."""
+        """Set the proposal distribution of `jump` to a tree of attributes with the given margins."""
         prior = np.split(self.prior, self.start[1:-1])
         self.proposal = attribute_tree(prior, self.sets, margins)
 
     def propose(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "chains attributes"]:
-        """Return tuples drawn from the tree of the proposal."""
+        """Draw tuples from the proposal distribution."""
         states = np.zeros((count, len(self.shape)), np.int32)
         self.jump(states, rng, always=True)
         return states
@@ -234,9 +237,11 @@ class Chains:
         rng: np.random.Generator,
         always: bool = False,
     ) -> int:
-        """Propose a whole tuple to every chain, by Metropolis and Hastings, and return how many moved.
+        """Propose a new tuple to every chain (a Metropolis–Hastings step), and return the number of chains
+        that accepted it.
 
-        Draws of single attributes may never connect modes, but whole tuples do. `always` accepts all of them.
+        With draws of single attributes alone, a chain may never move from one mode to another. `always`
+        accepts every proposal.
         """
         moved = 0
         for part in _blocks(states):
@@ -264,10 +269,10 @@ class Chains:
         rng: np.random.Generator,
         sums: Float[np.ndarray, " rows"] | None = None,
     ) -> None:
-        """Draw every attribute of every chain again, in place, and add the conditionals to `sums`.
+        """Draw every attribute of every chain anew, in place, and add the conditional distributions to `sums`.
 
-        Uniform numbers are drawn beforehand, and sums always have the same number of parts, so the result does
-        not depend on the number of threads.
+        The uniform random numbers are drawn beforehand, and sums always have the same number of parts, so
+        the result does not depend on the number of threads.
         """
         workers = thread_count()
         parts = workers if sums is None else _PARTS_OF_SUMS
@@ -302,16 +307,18 @@ class Chains:
         rng: np.random.Generator,
         sums: Float[np.ndarray, " rows"] | None = None,
     ) -> None:
-        """Jump, then sweep, because single attributes alone may not connect the modes."""
+        """Run one `jump` and one `sweep`."""
         self.jump(states, rng)
         self.sweep(states, rng, sums)
 
     def sums(self) -> Float[np.ndarray, " rows"]:
-        """Return an empty sum of conditionals."""
+        """Return sums of conditional distributions that start at 0."""
         return np.zeros(self.rows.size)
 
     def margins(self, sums: Float[np.ndarray, " rows"]) -> list[Float[np.ndarray, "..."]]:
-        """Return the expected table of each set from sums of conditionals, as the mean over its attributes."""
+        """Return the expected table of each set from sums of conditional distributions, averaged over its
+        attributes.
+        """
         tables = [np.zeros([self.shape[k] for k in axes]) for axes in self.sets]
         for copy in self.copies:
             shape = [self.shape[k] for k in self.sets[copy.set_index]]

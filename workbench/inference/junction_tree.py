@@ -1,8 +1,8 @@
-"""Junction trees: exact sums over a product of potentials whose attributes are loosely connected.
+"""Junction trees: exact sums over a product of potentials, if these connect the attributes only loosely.
 
-p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)). Attributes are eliminated in an order with little
-fill-in. The resulting cliques form a tree, and two passes of messages give every clique its exact margin.
-The time grows with the cells of the cliques.
+The distribution is p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)). Eliminating the attributes in an
+order with little fill-in gives cliques that form a tree. Two passes of messages over the tree compute the
+exact marginal distribution of every clique. The time grows with the cells of the cliques.
 Source     Lauritzen & Spiegelhalter, JRSS B 1988; Kjærulff 1990 for the order (least fill-in first).
 """
 
@@ -26,8 +26,8 @@ _LEAST = 1e-300  # so that logarithms stay finite
 def cliques_of(
     sets: Iterable[Iterable[int]], shape: Sequence[int], most: float = np.inf
 ) -> list[tuple[int, ...]] | None:
-    """Return the maximal cliques of a triangulation that holds each set, or None if they have too many
-    cells.
+    """Return the maximal cliques of a triangulation in which each set is within a clique, or None if they
+    have too many cells.
     """
     neighbours: dict[int, set[int]] = {}
     for axes in sets:
@@ -68,7 +68,7 @@ class _Edge:
 
 
 class JunctionTree:
-    """The tree of some sets of axes, over a product prior.
+    """Junction tree for given sets of axes, with a product prior.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class JunctionTree:
                     best[j] = (common, i)
 
     def calibrate(self, potentials: Sequence[Float[np.ndarray, "..."]]) -> CalibratedTree:
-        """Return the margins of all cliques for these potentials, a table of nats for each set."""
+        """Return the margins of all cliques for the given potentials: one table per set, in nats."""
         logs = [table.copy() for table in self._log_prior]
         for i, axes, table in zip(self._home, self.sets, potentials, strict=True):
             if axes:
@@ -195,9 +195,10 @@ class CalibratedTree:
     def derivatives(
         self, directions: Sequence[Float[np.ndarray, "..."]]
     ) -> list[Float[np.ndarray, "..."]]:
-        """Return how fast the margin of each set changes if potentials move in some direction.
+        """Return the derivative of each set's margin in a direction of the potentials.
 
-        This is the covariance of the sets' cells times a vector: both passes of `calibrate`, differentiated.
+        This is the covariance matrix of the sets' cells times a vector. It is computed by differentiating
+        both passes of `calibrate`.
         """
         tree = self.tree
         logs = [np.zeros(table.shape) for table in self.cliques]
@@ -227,7 +228,7 @@ class CalibratedTree:
         ]
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the margin on any axes, in their order, or None if it takes too many cells."""
+        """Return the margin on any axes, in their order, or None if it needs too many cells."""
         axes = tuple(axes)
         shape = self.tree.shape
         if prod(shape[k] for k in axes) > _MAX_TABLE:
@@ -278,7 +279,7 @@ class CalibratedTree:
     def draw(
         self, count: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "tuples attributes"]:
-        """Draw independent tuples."""
+        """Draw independent tuples from the distribution."""
         tree = self.tree
         codes = np.zeros((count, len(tree.shape)), np.int64)
         for k in set(range(len(tree.shape))) - set(tree.axes):
@@ -306,7 +307,9 @@ class CalibratedTree:
 def spread(
     table: Float[np.ndarray, "..."], axes: Sequence[int], onto: Sequence[int]
 ) -> np.ndarray:
-    """Return a table on some axes in a shape that fits a table on more axes, which ascend."""
+    """Reshape a table on some axes so that it broadcasts against a table on more axes. The axes must be
+    ascending.
+    """
     ascending = sorted(range(len(axes)), key=axes.__getitem__)
     ordered = table.transpose(ascending)
     sizes = dict(zip(sorted(axes), ordered.shape, strict=True))
@@ -316,7 +319,7 @@ def spread(
 def summed(
     table: Float[np.ndarray, "..."], own: Sequence[int], axes: Sequence[int]
 ) -> np.ndarray:
-    """Sum a table on its own axes down to some of them, in their order."""
+    """Sum a table over all axes except the given ones, and put these in the given order."""
     inner = table.sum(axis=tuple(n for n, k in enumerate(own) if k not in axes))
     rest = [k for k in own if k in axes]
     return inner.transpose([rest.index(k) for k in axes])

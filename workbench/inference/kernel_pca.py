@@ -1,22 +1,22 @@
-"""Kernel PCA (principal component analysis): past noisy answers to linear queries answer further ones.
+"""Kernel PCA (principal component analysis): estimates of new linear queries from noisy answers to past ones.
 
-Kernel answers. The inner product of two queries depends only on the attributes that both use. In an answer
-Σ_j c_j·⟨q, q_j⟩, all past queries on one set of attributes can therefore be added to one table first. The inner
-products of questions on a set T with all past queries are a product of few columns (the codes that T shares
-with past sets, or the past queries on T itself) with rows that are made once per set. After a QR
-decomposition of these rows, an error is the length of a short vector.
-Cost       values: cells of the sets, and of the questions' own; errors: for a set T of r columns
-           O(m·r² + m·m_T·r), and O(r²) per question. Memory: the rows of a set, r × m.
+Kernel answers. The inner product of two queries depends only on the attributes that both use. To compute an
+answer Σ_j c_j·⟨q, q_j⟩, the past queries on each set of attributes can therefore be added up to one table
+first. For errors, the inner products of questions on a set T with all m past queries are a product of two
+matrices. The first has r columns (the codes that T shares with past sets, or the past queries on T itself).
+The second has r rows that are computed once per set. After a QR decomposition of these rows, an error is
+the length of a vector of r numbers. Cost: values take time O(cells of the past sets and of the questions).
+Errors for a set T with m_T past queries take O(m·r² + m·m_T·r), and O(r²) per question. Memory is O(r·m).
 
-Kernel PCA.
-Each query is answered by the linear combination of past answers that balances bias and variance best:
-α²·‖q − q'‖² + Var(q'). This is ridge regression, q̂ = k_qᵀ(K + Σ/α²)⁻¹a, with the inner products of
-`queries.inner`. The domain is never laid out.
+Kernel PCA. The answer to a query q is the linear combination q' of past answers with the best balance of
+bias and variance. It minimises α²·‖q − q'‖² + Var(q'). This is ridge regression, q̂ = k_qᵀ(K + Σ/α²)⁻¹a,
+with the inner products k_q and K of `queries.inner`, the noise covariance Σ and the past answers a. No
+array over the whole domain is needed.
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
-Differs    the ridge form, which is equivalent to their eigenqueries. A known total enters exactly, by a
-           projection. Theirs is a virtual query with tiny variance, whose safe window depends on α. Bias
-           enters Equation 17 as α²·‖q_bias‖². α refers to inner products averaged over the prior. With
-           sums over N cells it would be α/√N.
+Differs    We use the ridge form, which is equivalent to their eigenqueries. A known total is used exactly,
+           through a projection. They use a virtual query with tiny variance, whose safe range depends on α.
+           In Equation 17, the bias term is α²·‖q_bias‖². Our α is for inner products that are averaged over
+           the prior. For sums over N cells it would be α/√N.
 Cost       O(m²) memory and one eigendecomposition of the m past queries, O(m³). After that, O(m) per
            query and α.
 """
@@ -62,10 +62,11 @@ _FEW_SHARED = 64  # questions on a set, below which rows are not worth making
 
 @dataclass(frozen=True, eq=False)
 class KernelAnswers:
-    """Answers, and the parts of their errors.
+    """Answers, and the two parts of their errors.
 
-    `noise` is the effect of the paid noise. `model` is what the past queries do not determine, according to
-    α. It is NaN if α = ∞ and they say nothing.
+    `noise` is the standard deviation from the noise of past answers. `model` is the standard deviation,
+    assumed by α, of the part that past queries do not determine. It is NaN if α = ∞ and past queries do not
+    determine the answer.
     """
 
     values: Float[np.ndarray, " queries"]
@@ -79,7 +80,7 @@ _Columns = tuple[
 
 
 class SetTables:
-    """Past queries as tables, by the set of attributes that each uses."""
+    """Past queries as tables, grouped by the set of attributes that they use."""
 
     def __init__(self, workload: Linear, domain: Domain, prior: Prior):
         self.domain = domain
@@ -101,8 +102,8 @@ class SetTables:
         self.one_term_each = bool((terms + (self.constants != 0) <= 1).all())
 
     def margin(self, part: QueryTerms, shared: tuple[int, ...]) -> np.ndarray:
-        """Return, for each past query on a set, the mean given the shared attributes, times their
-        probability.
+        """Return the conditional mean of each past query on a set, given the shared attributes, times the
+        probability of these.
         """
         shape = [self.domain.shape[k] for k in part.axes]
         weights = np.ones(())
@@ -167,7 +168,7 @@ class _WeighedSum(Margins):
 
 
 class KernelBlocks:
-    """Answers at one α, set by set if questions and past queries allow it, and otherwise query by query.
+    """Answers at one α, computed set by set if the tables are small enough, and otherwise query by query.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ class KernelBlocks:
 
     @cached_property
     def tables(self) -> SetTables | None:
-        """Tables by set, or None if a set of past queries has too many cells."""
+        """Past queries as tables by set, or None if a set has too many cells."""
         try:
             prior = prior_vectors(self.eigen.prior, self.eigen.domain)
             return SetTables(self.eigen.workload, self.eigen.domain, prior)
@@ -191,7 +192,7 @@ class KernelBlocks:
             return None
 
     def values(self, queries: Linear, weights: np.ndarray) -> np.ndarray:
-        """Return answers, with each eigenquery's answer times `weights`."""
+        """Return answers, in which the answer to each eigenquery is multiplied by `weights`."""
         eigen = self.eigen
         mean = means(queries, eigen.domain, prior_vectors(eigen.prior, eigen.domain))
         coefficients = eigen.basis @ (eigen.answers * weights)
@@ -386,7 +387,7 @@ def _by_kernel(
 
 
 def check_alpha(x: Any) -> str | None:
-    """Return what is wrong with a trade-off α, or None."""
+    """Return a description of the fault of an invalid trade-off α, or None."""
     good = isinstance(x, int | float) and not isinstance(x, bool)
     good = good and (x == inf or 1e-100 <= x <= 1e100)
     return None if good else "need a number > 0, from 1e-100 to 1e100, or inf: unbiased"
@@ -394,13 +395,13 @@ def check_alpha(x: Any) -> str | None:
 
 @value
 class KernelPCA:
-    """Estimator of any linear queries from past noisy answers, at one trade-off between bias and variance.
+    """Estimate any linear queries from past noisy answers, with a fixed trade-off between bias and variance.
 
-    KernelPCA is kernel principal component analysis. `alpha` is the distance, in tuples, at which the truth is
-    believed to be from total × prior. Small values trust the prior, and an infinite one gives unbiased least
-    squares. `total`, the number of tuples, is public or was bought. Without it, it is unknown. `prior` is a
-    vector of weights for each attribute of the domain. `hard` drops the eigenqueries whose standard error
-    exceeds α, instead of shrinking all.
+    KernelPCA is kernel principal component analysis. `alpha` is the assumed distance, in tuples, of the
+    true table from total × prior. Small values trust the prior, and an infinite value gives unbiased least
+    squares. `total` is the number of tuples, which is public or was paid for. If you leave it out, it is
+    treated as unknown. `prior` is one vector of weights per attribute of the domain. `hard` drops the
+    eigenqueries whose standard error exceeds α, instead of shrinking all.
     """
 
     alpha: float = parameter(check=check_alpha, unit="tuples", doc="bias held against variance")
@@ -418,7 +419,7 @@ class KernelPCA:
         self,
         history: NoisyAnswers | Iterable[NoisyAnswers],
     ) -> Posterior:
-        """Fit past answers, free of charge.
+        """Fit past answers. This costs no budget.
 
         Parameters
         ----------
@@ -442,7 +443,7 @@ class KernelPCA:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Posterior for any linear queries over the domain of a history, at one trade-off α."""
+    """Posterior for any linear queries over the domain of a history, for one trade-off α."""
 
     eigen: Eigenqueries
     alpha: float
@@ -460,7 +461,7 @@ class Posterior:
         return f"<Posterior of {self.eigen!r}, alpha={self.alpha!r}>"
 
     def with_alpha(self, alpha: float) -> Posterior:
-        """Return the posterior at another trade-off, without another decomposition.
+        """Return the posterior for another trade-off, without another eigendecomposition.
 
         Parameters
         ----------
@@ -490,7 +491,7 @@ class Posterior:
         workload : Workload
             Linear queries over the domain.
         weights : "unbiased" or "raw"
-            Both mean the same here, because nothing is sampled.
+            Both give the same result, because nothing is sampled.
         error : bool
             Whether to compute error bars.
 
@@ -503,7 +504,7 @@ class Posterior:
         Raises
         ------
         ValueError
-            If there are other weights, or the queries are not linear.
+            If `weights` has another value, or the queries are not linear.
         """
         check_weights(weights)
         if not error:
@@ -514,7 +515,8 @@ class Posterior:
         return projected.values(self.alpha, self.hard), projected.errors(self.alpha, self.hard)
 
     def errors_in_parts(self, workload: Recipe) -> KernelAnswers:
-        """Return many answers, with the errors from noise and from what past queries do not determine.
+        """Return answers with two separate errors: from noise, and from the parts that past queries do not
+        determine.
 
         Parameters
         ----------
@@ -524,7 +526,7 @@ class Posterior:
         Returns
         -------
         KernelAnswers
-            Answers and parts of their errors. `hard` is not allowed.
+            Answers and the parts of their errors. Not available with `hard`.
         """
         queries = linear_queries(workload, self.domain)
         return KernelBlocks(self.eigen, self.alpha).with_errors(queries)

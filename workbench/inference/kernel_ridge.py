@@ -1,10 +1,11 @@
-"""Kernel PCA at a finite α without an eigendecomposition, where sets of attributes share little.
+"""Kernel PCA at a finite α without an eigendecomposition, for queries whose sets of attributes overlap little.
 
-Kernel PCA is ridge regression on past answers: their weights are (K + α⁻²)⁻¹a, with K the inner products
-in units of the noise. Where any two sets of attributes that queries are about share one attribute at
-most, two queries on different sets have in common what they are on average given one attribute alone:
-K = B + UUᵀ, with a column of U for each code of each attribute (and one for the means, if the total is
-not known), and B within sets. (B + α⁻²)⁻¹ is a system a set, and the rest follows by Woodbury's identity.
+Kernel PCA is ridge regression on past answers a. Their weights are (K + α⁻²)⁻¹a, where K contains the inner
+products in units of the noise. Suppose that any two sets of attributes used by queries share at most one
+attribute. The inner product of two queries on different sets then depends only on their conditional means
+given this attribute. Therefore K = B + UUᵀ. U has a column for each code of each attribute, and one for the
+means if the total is not known. B is block diagonal, with one block per set. Solving with (B + α⁻²)⁻¹ takes
+one linear system per set, and Woodbury's identity gives the rest.
 Source     Hoeffding, Annals of Mathematical Statistics 1948, for the decomposition of queries; Woodbury,
            Princeton memorandum 42, 1950.
 Cost       O(Σ m_s² + m·c) memory, and O(Σ m_s³ + c³) for each α and fold, with m_s past queries on a
@@ -51,8 +52,9 @@ class _Set:
 class KernelRidge:
     """Fit of past answers at any α up to `largest_alpha`, by the sets of attributes that they use.
 
-    `vectors` are those of the prior, `means` the means of past queries under it, `residuals` their answers in
-    units of the noise, without the part that the total determines. `width` is the number of columns of U.
+    `vectors` are the vectors of the prior, and `means` the means of past queries under it. `residuals` are
+    the past answers in units of the noise, without the part that the total determines. `width` is the
+    number of columns of U.
     """
 
     history: NoisyAnswers
@@ -68,8 +70,8 @@ class KernelRidge:
     def of(
         cls, history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None
     ) -> KernelRidge | None:
-        """Make the fit from past answers, or return None if their sets share more or if it would take
-        longer.
+        """Make the fit from past answers. Return None if their sets overlap too much, or if an
+        eigendecomposition would be faster.
         """
         domain = history.domain
         width = sum(domain.shape) + (total is None)
@@ -109,14 +111,14 @@ class KernelRidge:
 
     @cached_property
     def largest_alpha(self) -> float:
-        """α above which rounding dominates."""
+        """Value of α above which rounding errors dominate."""
         trace = sum(np.trace(s.within) + (s.shared**2).sum() for s in self.sets)
         return float((_LARGEST / max(trace, 1e-300)) ** 0.5)
 
     def weights(
         self, alpha: float, left_out: Int[np.ndarray, " held_out"] | None = None
     ) -> Float[np.ndarray, " queries"]:
-        """Return (K + α⁻²)⁻¹a of all past answers except some, whose weight is 0."""
+        """Return the weights (K + α⁻²)⁻¹a. Answers that are left out get the weight 0."""
         from scipy.linalg import cho_factor, cho_solve, solve
 
         if not 1e-100 <= alpha <= self.largest_alpha:
@@ -151,7 +153,9 @@ class KernelRidge:
     def missed(
         self, alpha: float, folds: Sequence[Int[np.ndarray, " held_out"]]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the prediction errors of each fold's answers when it is held out, in units of the noise."""
+        """Return the prediction errors of the answers of each fold when it is held out, in units of the
+        noise.
+        """
         missed = np.full(len(self.residuals), np.nan)
         for fold in folds:
             missed[fold] = (self.residuals - self._fitted(self.weights(alpha, fold)))[fold]
@@ -160,7 +164,7 @@ class KernelRidge:
     def mean_error(
         self, folds: Sequence[Int[np.ndarray, " held_out"]]
     ) -> Callable[[float], float]:
-        """Return the mean in Theorem 4 (Chen, Zhou & Bhowmick) over a split of the answers, for α."""
+        """Return the error estimate of Theorem 4 (Chen, Zhou & Bhowmick) at α, for a split of the answers."""
         variances = self.history.variances
         return lambda alpha: float(((self.missed(alpha, folds) ** 2 - 1) * variances).mean())
 
@@ -177,7 +181,7 @@ class KernelRidge:
     def answer_at(
         self, workload: Recipe, alphas: Iterable[float]
     ) -> Float[np.ndarray, "alphas queries"]:
-        """Answer any linear queries, with one row per α, in tuples."""
+        """Answer any linear queries, in tuples. The result has one row per α."""
         domain = self.history.domain
         queries = linear_queries(workload, domain)
         mean = means(queries, domain, self.vectors)
@@ -201,7 +205,8 @@ class KernelRidge:
 def ridge_or_eigenqueries(
     history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None, largest: float
 ) -> KernelRidge | Eigenqueries:
-    """Fit past answers for any α up to the largest: by sets if possible, and otherwise by eigenqueries.
+    """Fit past answers for any α up to `largest`: by `KernelRidge` if possible, and otherwise by
+    `Eigenqueries`.
 
     Parameters
     ----------
@@ -215,7 +220,7 @@ def ridge_or_eigenqueries(
     Returns
     -------
     KernelRidge or Eigenqueries
-        Fit whose `answer_at` takes several α.
+        Fit. Its method `answer_at` takes several α.
     """
     ridge = KernelRidge.of(history, total, prior)
     if ridge is not None and largest <= ridge.largest_alpha:

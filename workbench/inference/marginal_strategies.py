@@ -1,12 +1,14 @@
-"""Optimised strategies for marginals: questions from which others are answered with less error.
+"""Optimised strategies for marginals: queries to ask instead of a workload, because its answers then have
+less error.
 
-The space splits into one part for each set of attributes, of Π(n_k − 1) dimensions, on which all marginals
-act alike: WᵀW is λ_S² there, and AᵀA is μ_S. For Gaussian noise contrasts of each part, each attribute's
-orthonormal and orthogonal to the constant, are asked with the best variances in closed form; that is
-the singular-value bound itself. For Laplace noise the marginals' own cells are asked, with weights that
-minimise (Σ θ_S)²·Σ m_S λ_S²/μ_S, or the contrasts, or the workload itself.
+The space of tables is a direct sum of one subspace per set S of attributes, with m_S = Π(n_k − 1)
+dimensions. All marginals act on such a subspace as a multiple of the identity: WᵀW is λ_S² for the workload
+W, and AᵀA is μ_S for the strategy A. For Gaussian noise, the strategy asks orthonormal contrasts in each
+subspace, with the best variances in closed form. This attains the singular-value bound. For Laplace noise,
+the strategy asks the cells of marginals with weights θ_S that minimise (Σ θ_S)²·Σ m_S λ_S²/μ_S, or the
+contrasts, or the workload itself, whichever has the smallest error.
 Source     Xiao, He, Zhang & Kifer, NeurIPS 2023, for Gaussian noise; McKenna, Miklau, Hay &
-           Machanavajjhala, PVLDB 2018, for weights of marginals. From the papers' formulas.
+           Machanavajjhala, PVLDB 2018, for weights of marginals. Implemented from the papers' formulas.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ L2 = "l2"
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """Queries to ask instead of a workload, with their expected error.
+    """Queries to ask instead of a workload, with the expected error of the workload's answers.
 
     Parameters
     ----------
@@ -42,16 +44,17 @@ class Strategy:
     kind : str
         Description of the queries.
     squared_error : float
-        Mean over the workload's queries of the expected squared error, for noise of variance 1 at sensitivity
-        1. Multiply it by the variance that noise of sensitivity 1 has.
+        Expected squared error, averaged over the workload's queries, if noise for sensitivity 1 has
+        variance 1. Multiply it by the actual variance of noise for sensitivity 1.
     plain : float
-        The same for the workload as it is.
+        The same if the workload itself is asked.
     per_noise : float
-        The same for noise of variance 1 on each of the strategy's own queries.
+        The same if the noise on each query of the strategy has variance 1.
     bound : float
-        Lower bound for any strategy (the singular-value bound), NaN if it is not computed.
+        Lower bound on the squared error of any strategy (the singular-value bound), or NaN if it was not
+        computed.
     line : int, optional
-        Attribute over whose codes a tree is asked, which determines each code.
+        Attribute over whose codes the strategy is a tree. The tree determines the count of each code.
     """
 
     queries: Any
@@ -64,7 +67,7 @@ class Strategy:
 
     @property
     def share(self) -> float:
-        """Ratio of the bound to the error: 1 if nothing better is possible."""
+        """Ratio of the bound to the error. It is 1 if no strategy is better."""
         return self.bound / self.squared_error
 
     def __str__(self) -> str:
@@ -77,7 +80,8 @@ class Strategy:
 def sum_of_singular_values(gram: Float[np.ndarray, "n n"]) -> float:
     """Return the sum of the singular values of W, from WᵀW or WWᵀ.
 
-    Its square, over the numbers of cells and queries, bounds the error of any strategy.
+    The square of this sum, divided by the number of cells and the number of queries, is a lower bound on
+    the error of any strategy.
     """
     return float(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum())
 
@@ -89,7 +93,9 @@ MOST_SETS = 2**12
 
 
 def marginals_of(queries: Linear, domain: Domain) -> list[tuple[int, ...]] | None:
-    """Return the sets of attributes whose cells are all asked, if nothing else is asked."""
+    """Return the sets of attributes of a workload that consists of complete marginals. Other workloads have
+    none.
+    """
     try:
         terms = [*terms_by_axes(queries, domain, np.zeros(len(queries)))]
     except ValueError:
@@ -101,7 +107,7 @@ def marginals_of(queries: Linear, domain: Domain) -> list[tuple[int, ...]] | Non
 
 
 def closure_of(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return all subsets of the sets, from small to large."""
+    """Return all subsets of the given sets, from small to large."""
     every: set[tuple[int, ...]] = set()
     for axes in sets:
         for size in range(len(axes) + 1):
@@ -151,7 +157,7 @@ class _Parts:
 def of_marginals(
     queries: Linear, domain: Domain, sets: list[tuple[int, ...]], norm: str
 ) -> Strategy:
-    """Return the best strategy for all cells of some sets of attributes."""
+    """Return the best strategy for the marginals on the given sets of attributes."""
     parts = _Parts.of(domain, sets)
     count = len(queries)
     weighed = parts.dimensions * np.sqrt(parts.squares)

@@ -1,12 +1,12 @@
-"""Marginals of an answer bank: noisy tables that are made to agree.
+"""Marginals of an answer bank: noisy tables that are made consistent with each other.
 
 Reconciliation.
 
 Source     Qardaji, Yang & Li, SIGMOD 2014, section 4.4.
-Differs    the noise of the tables may differ; negative cells stay.
+Differs    The noise of the tables may differ. Negative cells remain negative.
 
-Bank marginals.
-Complete tables are made to agree, and the margin of each attribute comes from the least noisy of them.
+Bank marginals. Complete tables are made consistent, and the margin of each attribute is taken from the
+least noisy of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from workbench.value import Bool, Float, Int
 
 
 class CompleteTable(NamedTuple):
-    """All cells of a set of attributes: the query of each, its noisy share, and the variance of the noise."""
+    """All cells of a set of attributes: the query of each cell, its noisy share of the total, and the
+    variance of the noise.
+    """
 
     axes: tuple[int, ...]
     query: Int[np.ndarray, " cells"]
@@ -41,7 +43,7 @@ class CompleteTable(NamedTuple):
     variance: float
 
     def outside(self, common: Sequence[int]) -> tuple[int, ...]:
-        """Return the places of the axes that are not among the common ones."""
+        """Return the positions of the table's axes that are not among the given ones."""
         return tuple(i for i, k in enumerate(self.axes) if k not in common)
 
 
@@ -51,11 +53,13 @@ def reconciled_shares(
     shares: Float[np.ndarray, " queries"],
     variances: Float[np.ndarray, " queries"],
 ) -> Float[np.ndarray, " queries"]:
-    """Return shares for which all complete tables sum to 1 and agree wherever they share attributes.
+    """Adjust the shares so that all complete tables sum to 1 and agree on every set of attributes that they
+    share.
 
-    From few shared attributes to many, each margin becomes the mean over all tables, weighted by inverse
-    variance. The change of a table is spread evenly over its cells, which leaves the margins on fewer
-    attributes unchanged. This is the unweighted part of least squares. Negative cells stay.
+    The function goes through the sets of shared attributes from small to large. Each margin becomes the
+    mean over all tables, weighted by inverse variance. The change of a table is spread evenly over the
+    cells that add up to a margin cell, which leaves the margins on fewer attributes unchanged. Negative
+    cells remain negative.
     """
     tables = complete_tables(domain, terms, shares, variances)
     for common in sorted(_intersections(table.axes for table in tables), key=len):
@@ -72,7 +76,9 @@ def complete_tables(
     shares: Float[np.ndarray, " queries"],
     variances: Float[np.ndarray, " queries"],
 ) -> list[CompleteTable]:
-    """Return the sets for which every cell is asked once. Their shares are copies."""
+    """Return the complete tables: the sets of attributes of which every cell was asked once. Their shares
+    are copies.
+    """
     tables = []
     for part in terms:
         shape = [domain.shape[k] for k in part.axes]
@@ -121,7 +127,7 @@ _UNLIKELY = 6.0  # standard errors between a declared total and what tables sum 
 
 
 class BankMarginals:
-    """Tables of a bank that hold every cell of some attributes.
+    """Marginals from an answer bank, for sets of attributes of which every cell was asked.
 
     Parameters
     ----------
@@ -151,7 +157,7 @@ class BankMarginals:
 
     @property
     def complaint(self) -> str:
-        """Return what is impossible about the total, in words, or ""."""
+        """Return a sentence that explains why the stated total contradicts the answers, or ""."""
         if self.summed is None:
             return ""
         if self.declared is None:
@@ -171,10 +177,10 @@ class BankMarginals:
         )
 
     def prior(self) -> tuple[tuple[float, ...], ...] | None:
-        """Return weights of codes, even ones if no table determines them, or None without any table or total.
+        """Return weights of the codes of each attribute. They are equal if no table determines them. Return
+        None if there is no table or no total.
 
-        Shares below the possible noise of their count are raised to it, because a prior of 0 would rule a code
-        out.
+        Shares below the noise level are raised to it, because a prior of 0 would exclude a code.
         """
         if self.total is None:
             return None
@@ -197,7 +203,7 @@ class BankMarginals:
 
 
 def used_attributes(workload: Linear, domain: Domain) -> Bool[np.ndarray, "queries attributes"]:
-    """Return which attributes each query uses."""
+    """Return a mask of the attributes that each query uses."""
     used = np.zeros((len(workload), len(domain.shape)), bool)
     if isinstance(workload, Together):
         parts = [used_attributes(part, domain) for part in workload.parts]
@@ -213,8 +219,8 @@ def used_attributes(workload: Linear, domain: Domain) -> Bool[np.ndarray, "queri
 
 
 def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarray, " queries"]:
-    """Return the number of each query's set of attributes, or −1 if the set of another query holds it and
-    more.
+    """Return an index of each query's set of attributes, or −1 if the set is a proper subset of another
+    query's set.
     """
     sets, place = np.unique(used, axis=0, return_inverse=True)
     inside = [
@@ -226,7 +232,7 @@ def largest_sets(used: Bool[np.ndarray, "queries attributes"]) -> Float[np.ndarr
 def is_held(
     used: Bool[np.ndarray, "queries attributes"], bought: Bool[np.ndarray, "b attributes"]
 ) -> Bool[np.ndarray, " queries"]:
-    """Return whether some bought query uses all attributes of each query."""
+    """Return, for each question, whether a past query uses all of its attributes."""
     sets = np.unique(bought, axis=0)
     own, place = np.unique(used, axis=0, return_inverse=True)
     held = [bool((row <= sets).all(axis=1).any()) for row in own]

@@ -1,25 +1,26 @@
 """Markov networks fitted to noisy answers by Newton steps on a junction tree.
 
-Network descent.
-The dual's Hessian is the covariance of the queries under the model, plus s on its diagonal: the tree
-multiplies a vector by it in two passes of messages, so that conjugate gradients solve for a step. Where
-noise makes an answer negative, its cells leave the model and their weights grow as 1/κ, by thousands of
-nats at weak priors. One step of Newton's follows them exactly from a prior a few times as strong, while
-steps from afar, or by first derivatives, stop on the way.
+Network descent. The Hessian of the dual is the covariance of the queries under the model, plus s on its
+diagonal. The junction tree multiplies it by a vector in two passes of messages, so conjugate gradients can
+solve for a Newton step. If noise makes an answer negative, the probability of its cells tends to 0 and
+their weights grow like 1/κ, to thousands of nats for a weak prior (small κ). One Newton step follows them
+accurately from a prior a few times as strong. Longer steps, or steps along the gradient, stop on the way.
+The fit therefore weakens the prior gradually.
 Source     Nocedal & Wright 2006, chapter 7, for the steps; Allgower & Georg 1990 for the path.
-Cost       some hundred products a step, each of two passes of messages; one or two steps a prior. A
-           descent stops where its `products` are used up, and its residual says how far it came.
+Cost       about a hundred products per step, each with two passes of messages, and one or two steps per
+           prior. The descent stops when its `products` are used up, and its residual shows the remaining
+           distance.
 
-Markov network.
-Minimises κ·KL(p ‖ p0) + Σ_i (a_i − N·p[f_i])²/(2σ_i²): the entropy of `MaximumEntropy`, with squares in
-place of absolute residuals, so that no answer is fitted more closely than its noise deserves. Its dual
-is smooth and strongly concave: the least ln p0[exp(w·f)] − w·π + Σ_i s_i w_i²/2, with π_i = a_i/N and
-s_i = κσ_i²/N², where the residual is π_i − p[f_i] = s_i w_i. As κ goes to 0 it is least squares over all
-distributions, as in Private-PGM.
+Markov network. The fit minimises κ·KL(p ‖ p0) + Σ_i (a_i − N·p[f_i])²/(2σ_i²) for answers a_i with noise
+variance σ_i². Compared with `MaximumEntropy`, squares replace absolute residuals, so that no answer is
+fitted more closely than its noise justifies. The dual problem is smooth and strongly convex. It minimises
+ln p0[exp(w·f)] − w·π + Σ_i s_i w_i²/2, with π_i = a_i/N and s_i = κσ_i²/N². At the minimum, the residual is
+π_i − p[f_i] = s_i w_i. For κ → 0 the fit becomes least squares over all distributions, as in Private-PGM.
 Source     McKenna, Sheldon & Miklau, ICML 2019; Chen, Zhou & Bhowmick, EDBT 2012, section 4.
-Differs    the entropy stays in, and κ is chosen by who calls. Where the tree of all sets of attributes
-           were too large, those that tell least are left out, and `Fit.left_out` counts their queries.
-Cost       `network_descent`: products of two passes of messages over the tree's cells.
+Differs    The entropy remains in the objective, and the caller chooses κ. If the tree of all sets of
+           attributes would be too large, the least informative sets are left out, and `Fit.left_out` counts
+           their queries.
+Cost       that of network descent.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Weights of queries, the dual there, its gradient, and the largest gradient in units of the noise."""
+    """Weights of queries, with the dual value and gradient at these weights, and the largest gradient in
+    units of the noise.
+    """
 
     weights: Float[np.ndarray, " queries"]
     value: float
@@ -68,10 +71,10 @@ class Point:
 
 @dataclass(eq=False)
 class Descent:
-    """The dual ln p0[exp(w·f)] − w·π + κ Σ noise_i w_i²/2 over the queries that are `used`.
+    """Minimisation of the dual ln p0[exp(w·f)] − w·π + κ Σ noise_i w_i²/2 over the queries in `used`.
 
-    `noise` is the variance of shares, `unit` the unit of residuals, and `products` the number of products of
-    the Hessian with a vector that are left.
+    `noise` is the variance of shares, and `unit` the unit of residuals. `products` is the remaining number
+    of products of the Hessian with a vector.
     """
 
     dual: DualProblem
@@ -85,8 +88,8 @@ class Descent:
     def minimum(
         self, strength: float, start: Float[np.ndarray, " queries"] | None, near: float
     ) -> tuple[Point, int]:
-        """Return a point with residuals of at most `near`, or the nearest one reached, and how many were
-        reached.
+        """Return a point with residuals of at most `near`, or the nearest point that was reached, and the
+        number of points.
         """
         steps = 0
         if start is not None:
@@ -117,7 +120,7 @@ class Descent:
         return found, steps
 
     def at(self, weights: Float[np.ndarray, " queries"], strength: float) -> Point:
-        """Return the dual at some weights."""
+        """Return the point at the given weights."""
         calibrated = self.tree.calibrate(self.dual.potentials(weights))
         expected = self.dual.means(calibrated.of_sets()) - self.dual.constants
         penalty = strength * self.noise * weights
@@ -214,7 +217,7 @@ _FEWEST_PRODUCTS = 100
 
 @dataclass(frozen=True, eq=False)
 class NetworkFit:
-    """Weights of queries, and their distance from the optimum: `residual` is in standard deviations of the
+    """Weights of queries, and their distance from the optimum. `residual` is in standard deviations of the
     noise.
 
     If there is very little noise, it is in thousandths of the total instead.
@@ -227,7 +230,7 @@ class NetworkFit:
 
     @property
     def converged(self) -> bool:
-        """Whether residuals are near enough."""
+        """Whether the residuals are small enough."""
         return self.residual <= NEAR
 
     @cached_property
@@ -259,9 +262,11 @@ class NetworkFit:
 
 @dataclass(frozen=True, eq=False)
 class NetworkProblem:
-    """Answers that a junction tree with few cells holds: `rows` of the given ones.
+    """Fitting problem for those answers (`rows` of the given ones) that a junction tree with few cells can
+    represent.
 
-    `dual` and `tree` are over the runs of `codes` that these answers distinguish. `prior` is over codes.
+    `dual` and `tree` use runs of `codes` that these answers do not distinguish. `prior` uses the original
+    codes.
     """
 
     codes: MergedCodes
@@ -279,9 +284,7 @@ class NetworkProblem:
         prior: tuple[Any, ...] | None,
         limit: int,
     ) -> NetworkProblem:
-        """Make the problem from answers about the most informative sets of attributes that keep the tree
-        small.
-        """
+        """Make the problem from answers about the most informative sets of attributes with a small tree."""
         shape = answers.domain.shape
         prior = prior_vectors(prior, answers.domain)
         codes = MergedCodes.of(answers.workload, answers.domain)
@@ -312,7 +315,7 @@ class NetworkProblem:
         return cls(codes, whole, dual, tree, rows, len(answers) - len(rows))
 
     def at(self, total: float) -> NetworkProblem:
-        """Return the same answers for another number of tuples."""
+        """Return the same problem for another number of tuples."""
         ratio = self.dual.total / total
         dual = replace(
             self.dual, total=total, pi=self.dual.pi * ratio, box=self.dual.box * ratio**2
@@ -333,9 +336,9 @@ class NetworkProblem:
         used: np.ndarray | None = None,
         near: float = NEAR,
     ) -> NetworkFit:
-        """Fit at one strength of the prior, from `start`, until residuals are at most `near`.
+        """Fit with one strength of the prior, from the weights `start`, until residuals are at most `near`.
 
-        Other answers may replace the given ones, and the fit may be restricted to some of them.
+        You may pass other answers in place of the original ones, or restrict the fit to some of them.
         """
         dual = self.dual
         noise = dual.box

@@ -1,25 +1,24 @@
-"""Maximum entropy: the model nearest to a prior that noisy answers allow.
+"""Maximum entropy: the model that is nearest to a prior among those that agree with noisy answers.
 
-Chain ascent.
-Chains draw tuples at the present weights, and whole conditionals are averaged. Stages follow the gradient.
-Steps are divided by the variance of each query, long stages continue by a part of the last move, and
-iterates are averaged. The variances are those at the start of the stage: variances from the same draws
-would make steps differ from 0 on average at the optimum. If there are many more tuples than queries,
-further stages draw at fixed weights and go to the top of the quadratic model of the dual.
+Chain ascent. If the model has many cells, Markov chains draw tuples at the current weights, and averages of
+their conditional distributions estimate the gradient of the dual. The ascent works in stages. Steps follow
+the gradient, divided by the variance of each query. Long stages add momentum, and the weights are averaged
+over a stage. The variances are from the start of the stage, because variances from the same draws would
+bias the steps at the optimum. If there are many more tuples than queries, later stages draw at fixed
+weights and maximise a quadratic model of the dual.
 
 Maximum entropy.
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4. Consistency of noisy tables: Qardaji, Yang & Li,
            SIGMOD 2014, section 4.4.
-Differs    Few cells: the exact dual, by L-BFGS-B. Many cells: thousands of chains instead of one, averages of
-           whole conditionals, steps divided by the variance of each query, averaged iterates, and then steps
-           to the top of the quadratic model of the dual, with covariances of the drawn tuples. Complete noisy
-           tables are first made to agree with the total and each other. Otherwise weights would drift to the
-           box along directions in which p does not change. `MaximumEntropyAsPrinted` is the paper's method.
-           A fit reports its distance from the optimum: a duality gap (`dual_problem` shows why it bounds the
-           answers), with a warning above `tolerance`, and an estimate of the rest from the moves of its
-           stages, `Model.lacks`.
-Cost       a step is a sweep of all chains: a few µs per chain, whatever the size of the domain.
+Differs    For few cells, we solve the exact dual problem by L-BFGS-B. For many cells, we use thousands of
+           chains instead of one, and the ascent above. Complete noisy tables are first made consistent with
+           the total and each other. Otherwise weights would drift to their bounds in directions in which p
+           does not change. `MaximumEntropyAsPrinted` is the paper's method. A fit reports its distance from
+           the optimum in two ways: the duality gap (`dual_problem` shows why it bounds the error of
+           answers), with a warning above `tolerance`, and `Model.lacks`, an estimate of the remaining
+           divergence from the moves of the stages.
+Cost       a step is one sweep of all chains. It takes a few µs per chain, whatever the size of the domain.
 """
 
 from __future__ import annotations
@@ -80,11 +79,13 @@ class _Seen(NamedTuple):
 def ascend_dual(
     problem: DualProblem, count: int, steps: int, tolerance: float, rng: np.random.Generator
 ) -> Model:
-    """Return the model at weights with a small gap, or at those reached when the steps are used up.
+    """Return the model at the first weights with a small duality gap, or at the last weights when the steps
+    are used up.
 
-    A step is a sweep of all chains. Each stage up the gradient has twice as many steps as the one before,
-    each shorter by √2. If there are many more tuples than queries, quadratic steps follow after two stages,
-    and after each further stage that is needed because the first such step leads astray.
+    A step is a sweep of all chains. Each gradient stage has twice as many steps as the one before, and its
+    steps are shorter by √2. If there are many more tuples than queries, quadratic steps follow after two
+    stages. If the first quadratic step makes the fit worse, another gradient stage follows, and then
+    quadratic steps again.
     """
     ascent = _Ascent(problem, count, rng)
     quadratic = len(problem.pi) * _TUPLES_A_QUERY <= ascent.most_tuples
@@ -238,18 +239,20 @@ def divergence(
     other_potentials: Sequence[Float[np.ndarray, "..."]],
     other_margins: Sequence[Float[np.ndarray, "..."]],
 ) -> float:
-    """Return KL of two models in both directions, which needs no normaliser and to which drawn margins add
-    little.
+    """Return the sum of the two KL divergences between two models. It needs no normalising constant, and is
+    robust against noise in drawn margins.
     """
     tables = zip(potentials, margins, other_potentials, other_margins, strict=True)
     return max(0.0, float(sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)))
 
 
 def estimate_left(moves: list[float]) -> float:
-    """Estimate the KL to the limit of the model if the moves of its stages shrink by the last ratio or by √½.
+    """Estimate the KL divergence from the limit of the fit. The moves of further stages are assumed to
+    shrink by the last ratio or by √½.
 
-    Noise averaged over twice the steps shrinks by √½, and slow progress by less. Moves are divergences, squares
-    of distances, and add up at most along a line. Two moves say nothing if the last one was longer.
+    Noise that is averaged over twice the steps shrinks by √½, and slow progress shrinks less. Moves are
+    divergences, so their square roots are distances. The estimate adds up these distances as if all moves
+    had one direction. If the last move was longer than the one before, the moves allow no estimate.
     """
     if len(moves) < 2:
         return inf
@@ -270,19 +273,19 @@ def _progress_bar(steps: int) -> tqdm:
 
 
 class NotConverged(UserWarning):
-    """A fit stopped above the requested duality gap."""
+    """Warning that a fit stopped above the requested duality gap."""
 
 
 _OPTIONS = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-10}
 
 
 def likelihood_weight() -> Any:
-    """Return the field that weights the likelihood against the entropy."""
+    """Return the field that gives the weight of the likelihood relative to the entropy."""
     return parameter(check=check_alpha, doc="weight of the likelihood against the entropy")
 
 
 def total_field() -> Any:
-    """Return the field with the number of tuples."""
+    """Return the field `total` with the number of tuples."""
     return parameter(
         None, 0, strict=True, unit="tuples", doc="public, or bought; never counted"
     )
@@ -290,13 +293,13 @@ def total_field() -> Any:
 
 @value
 class MaximumEntropy:
-    """Fit the maximum-entropy model to noisy answers. All of them are public, so it costs nothing.
+    """Fit the maximum-entropy model to noisy answers. Answers are public, so the fit costs no budget.
 
-    `prior` is a vector of weights for each attribute, uniform by default. If the attributes that are asked
-    about have at most `limit` cells, the fit is exact. Otherwise `chains` draw tuples, in stages with a growing
-    number of steps. A step is a sweep of all chains. The fit ends when the estimated duality gap is at most
-    `tolerance`, or after `steps` with the warning `NotConverged`. With tolerance 0 it takes all steps, without
-    a warning.
+    `prior` is one vector of weights per attribute, uniform by default. If the attributes of the queries
+    have at most `limit` cells together, the fit is exact. Otherwise `chains` Markov chains draw tuples, in
+    stages with a growing number of steps. A step is one sweep of all chains. The fit ends when the
+    estimated duality gap is at most `tolerance`, or after `steps` steps with the warning `NotConverged`.
+    With a tolerance of 0, it takes all steps and gives no warning.
     """
 
     alpha: float = likelihood_weight()
@@ -324,8 +327,8 @@ class MaximumEntropy:
         Returns
         -------
         Model
-            Model whose answers add up to `total`. `gap` and `steps` describe its distance from the optimum, and
-            `distance` the effect on its answers.
+            Model whose answers add up to `total`. `gap` and `steps` describe how far the fit is from the
+            optimum, and `distance` bounds the effect on its answers.
 
         Raises
         ------

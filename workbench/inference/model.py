@@ -1,4 +1,6 @@
-"""Models of tuples: a product prior tilted by tables, sampled by chains or computed by an exact tree."""
+"""Models of tuples: a product prior times exponentiated tables, sampled by Markov chains or computed on an
+exact tree.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +32,17 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Model(Estimate):
-    """Distribution p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)), and `total` tuples from it.
+    """Model of `total` tuples from the distribution p(t) ∝ Π_k prior_k(t_k) · exp(Σ_S potential_S(t_S)).
 
-    `sets` holds axes, `potentials` a table of nats for each set, and `margins` the expected shares there.
-    `explicit` means that all attributes in `sets` together have few cells, so every answer is exact. Otherwise,
-    answers that no stored margin gives are means over 2¹⁷ tuples, always the same ones. `gap` is the duality
-    gap that the fit reached in `steps` steps, in nats. It is 0 at the optimum, and an estimate from above if
-    tuples are drawn. `distance` follows from it. `lacks` estimates KL(p* ‖ p), where p* is the optimum, in
-    nats, from the moves of the last stages. It is not a bound. `sweeps` is how often each attribute is
-    drawn again before a tuple of a chain counts. A model answers any linear queries, consistently. Standard
-    errors are NaN, because a model cannot know its distance from the truth.
+    `sets` contains sets of axes. For each set, `potentials` contains a table in nats, and `margins` the
+    expected shares of its cells. If `explicit`, all attributes in `sets` together have few cells, so every
+    answer is exact. Otherwise, an answer that no stored margin gives is the mean over 2¹⁷ tuples, which are
+    the same for all answers. `gap` is the duality gap, in nats, that the fit reached in `steps` steps. It
+    is 0 at the optimum, and biased upwards if tuples are drawn. `distance` follows from it. `lacks`
+    estimates KL(p* ‖ p), in nats, where p* is the optimum, from the moves of the last stages. It is not a
+    bound. `sweeps` is the number of times that a chain draws each attribute anew before its tuple is used.
+    A model answers any linear queries consistently. Standard errors are NaN, because the model does not
+    determine its distance from the true table.
     """
 
     domain: Domain
@@ -82,12 +85,12 @@ class Model(Estimate):
         return queries.sums_of_margins(_ExpectedMargins(self)) * self.total
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the expected margin on some attributes, if no tuples have to be drawn for it.
+        """Return the expected margin on some attributes, or None if this would need drawn tuples.
 
         Parameters
         ----------
         axes : sequence of int
-            Numbers of attributes, one per axis of the result.
+            Indices of attributes, one per axis of the result.
 
         Returns
         -------
@@ -116,10 +119,10 @@ class Model(Estimate):
 
     @property
     def distance(self) -> float:
-        """Largest distance from the optimum: √gap, in Σ|p − p*|, which is at most 2.
+        """Upper bound √gap on the distance Σ|p − p*| from the optimum. The distance is at most 2.
 
-        The answer to a query with values from 0 to 1 has an error of at most half of it, times the total.
-        It bounds the error of the fit, and not the error from drawing tuples for an answer.
+        For a query with values from 0 to 1, the fit changes the answer by at most half of this distance
+        times the total. The error from drawing tuples for an answer comes in addition.
         """
         return float(np.minimum(2.0, np.sqrt(np.maximum(self.gap, 0.0))))
 
@@ -130,7 +133,7 @@ class Model(Estimate):
 
     @cached_property
     def joint(self) -> Float[np.ndarray, "..."]:
-        """Return the shares of all cells of the modelled axes, if there are few."""
+        """Return the shares of all cells of the modelled axes, or None if there are too many."""
         distribution = cell_probabilities(
             self.domain.shape, self.prior, self.sets, self.potentials
         )
@@ -141,17 +144,19 @@ class Model(Estimate):
         return self.synthetic(_ANSWERING_TUPLES)
 
     def synthetic(self, size: int, seed: int = 0) -> Microdata:
-        """Draw independent tuples from the model, one per chain unless a tree gives them exactly.
+        """Draw independent tuples from the model. Each comes from its own chain, unless a tree can draw
+        exactly.
 
-        Chains start at tuples from the tree of attributes with the margins of the model. `sweeps` times they
-        may jump to another such tuple, and then draw every attribute again.
+        Chains start at tuples that are drawn from a tree of attributes with the margins of the model. They
+        then repeat two steps `sweeps` times: they may jump to another such tuple, and draw every attribute
+        anew.
 
         Parameters
         ----------
         size : int
             Number of tuples.
         seed : int
-            Seed of the chains, which reveals nothing.
+            Seed of the chains. It may be public.
 
         Returns
         -------
@@ -180,7 +185,7 @@ class Model(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Say that a model does not know its distance from the truth."""
+        """Return a sentence that explains why a model has no standard errors."""
         return "how far a model of what was released lies from the truth, only the truth tells"
 
     def to_frame(self) -> pd.DataFrame:
@@ -189,8 +194,8 @@ class Model(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per potential: the attributes, their codes (`cell`), the `potential` in nats, and the
-            expected count (`noisy`).
+            One row per cell of a potential: the attributes, their codes (`cell`), the `potential` in nats,
+            and the expected count (`noisy`).
         """
         columns = ["attributes", "cell", "potential", "noisy"]
         frames = []
@@ -274,7 +279,7 @@ def _shapes(domain: Domain, sets: Sequence[Sequence[int]]) -> list[tuple[int, ..
 
 
 def flattened(tables: Sequence[np.ndarray]) -> Float[np.ndarray, " cells"]:
-    """Return all cells of all tables, one after another."""
+    """Return the cells of all tables in one vector."""
     return np.concatenate([np.empty(0), *(table.ravel() for table in tables)])
 
 
@@ -284,7 +289,7 @@ def _unflattened(values: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> tuple
 
 
 def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the table of independent attributes."""
+    """Return the joint table of independent attributes."""
     return reduce(np.multiply.outer, vectors, np.ones(()))
 
 
@@ -302,9 +307,9 @@ class TreeModel(Model):
         return tree.calibrate(self.potentials)
 
     def margin(self, axes: Sequence[int]) -> Float[np.ndarray, "..."] | None:
-        """Return the same as `Model.margin`.
+        """Return the margin on some attributes, as `Model.margin`.
 
-        It is None only for attributes that have too many cells together.
+        The result is None only if the attributes have too many cells together.
         """
         return self.tree.margin(axes)
 

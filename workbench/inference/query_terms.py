@@ -1,8 +1,9 @@
-"""Terms of linear queries by set of attributes, rectangles of them, and codes that no query separates.
+"""Terms of linear queries, grouped by set of attributes: rectangles of cells, and runs of codes that no
+query distinguishes.
 
-The sum of all terms, each times its weight, follows from their corners by running sums over the tables;
-their means are differences of a table's running sums. Each takes one pass over the cells and four
-corners a term, for all sets in one call.
+If every term is a rectangle of a table, the weighted sum of all terms follows from weights at their
+corners, by running sums over the tables. The mean of a term is a difference of running sums of a table of
+probabilities. Both take one pass over the cells and four corners per term, for all sets in one call.
 Source     Crow, SIGGRAPH 1984 (summed-area tables).
 """
 
@@ -28,10 +29,10 @@ _MAX_ENTRIES = 2**26  # of queries that are no single cells: 512 MiB
 
 @dataclass(frozen=True, eq=False)
 class QueryTerms:
-    """Terms on one set of axes: single cells of its table, or weights of all its cells.
+    """Terms on one set of axes. Each is a single cell of the table on these axes, or weights of all its cells.
 
-    The weights of a term are the outer product of its rows of `left`, for the first axes, and of `right`, for
-    the rest. Only `rows` lays them out.
+    The weights of a term are the outer product of its row of `left`, for the first axes, and its row of
+    `right`, for the rest. Only the method `rows` computes this product as an array.
     """
 
     axes: tuple[int, ...]
@@ -75,7 +76,7 @@ class QueryTerms:
     def weighted_sum(
         self, weights: Float[np.ndarray, " terms"], size: int
     ) -> Float[np.ndarray, " cells"]:
-        """Return the sum of the terms, each times its weight, in a table with so many cells."""
+        """Return the weighted sum of the terms, as a table with the given number of cells."""
         if self.cells is not None:
             return np.bincount(self.cells, weights, size)
         return (self.left.T @ (weights[:, None] * self.right)).ravel()
@@ -85,7 +86,7 @@ class QueryTerms:
         return self._sums(table, self.left, self.right)
 
     def mean_squares(self, table: Float[np.ndarray, "..."]) -> Float[np.ndarray, " terms"]:
-        """Return the mean of the square of each term."""
+        """Return the mean of the square of each term over a table of probabilities."""
         return self.means(table) if self.binary else self._sums(table, *self._squares)
 
     @cached_property
@@ -110,7 +111,9 @@ def terms_by_axes(
     constants: Float[np.ndarray, " queries"],
     first: int = 0,
 ) -> Iterator[QueryTerms]:
-    """Return the terms of all queries, numbered from `first` on. Constant parts are added to `constants`."""
+    """Return the terms of all queries by set of axes. Queries are numbered from `first` on. Constant parts
+    are added to `constants`.
+    """
     if isinstance(workload, Together):
         for part in workload.parts:
             yield from terms_by_axes(part, domain, constants, first)
@@ -191,7 +194,9 @@ def _refuse_large(entries: int) -> None:
 def rows_of_cells(
     queries: Linear, domain: Domain, axes: tuple[int, ...]
 ) -> Float[np.ndarray, "queries cells"]:
-    """Return the weight of each cell of some attributes in each query, which uses no others."""
+    """Return the weight of each cell of some attributes in each query. Queries must not use other
+    attributes.
+    """
     cells = prod(domain.shape[k] for k in axes)
     if isinstance(queries, Together):
         parts = [rows_of_cells(part, domain, axes) for part in queries.parts]
@@ -217,11 +222,11 @@ def rows_of_cells(
 
 @dataclass(frozen=True, eq=False)
 class Rectangles:
-    """Rectangles of tables that follow one another.
+    """Rectangles within tables that are stored one after another.
 
-    `shapes` are the rows and columns of the tables, and `first` is where each begins and the last one ends.
-    `query` has the query of each rectangle, `table` its table, and `ends` its first row, the row after its
-    last, and the same for columns.
+    `shapes` contains the numbers of rows and columns of the tables. `first` contains the start of each
+    table and the end of the last one. For each rectangle, `query` is its query, `table` its table, and
+    `ends` its first row, its last row + 1, its first column and its last column + 1.
     """
 
     shapes: Int[np.ndarray, "tables 2"]
@@ -237,8 +242,8 @@ class Rectangles:
         shapes: Sequence[Sequence[int]],
         first: Int[np.ndarray, " ends"],
     ) -> Rectangles:
-        """Make rectangles from parts that are `rectangular`, each with the number of its table, and all
-        shapes.
+        """Make rectangles from terms that are all `rectangular`, the number of each term's table, and the
+        shapes of all tables.
         """
         flat = np.array([_rows_and_columns(shape) for shape in shapes], np.int64).reshape(-1, 2)
         numbers = [np.full(len(part.query), s, np.int64) for s, part in parts]
@@ -254,18 +259,20 @@ class Rectangles:
     def weighted_sum(
         self, weights: Float[np.ndarray, " queries"]
     ) -> Float[np.ndarray, " cells"]:
-        """Return the sum of the terms, each times the weight of its query, on the cells of all tables."""
+        """Return the sum of all terms, each times the weight of its query, on the cells of all tables."""
         return _sums(self.shapes, self.first, self.table, self.ends, weights[self.query])
 
     def add_means(
         self, cells: Float[np.ndarray, " cells"], means: Float[np.ndarray, " queries"]
     ) -> None:
-        """Add to queries the means of their terms over tables of probabilities."""
+        """Add the means of terms over tables of probabilities to the means of their queries."""
         _add_means(self.shapes, self.first, self.query, self.table, self.ends, cells, means)
 
 
 def rectangular(part: QueryTerms, shape: Sequence[int]) -> bool:
-    """Return whether each term is 1 on one run of rows and one run of columns of a table, and 0 elsewhere."""
+    """Return whether every term is a rectangle: 1 on one run of rows and one run of columns of a table, and
+    0 elsewhere.
+    """
     if part.cells is not None:
         return True
     laid_out = (part.left.shape[1], part.right.shape[1]) == _rows_and_columns(shape)
@@ -354,14 +361,16 @@ def _run_on(shapes, first, cells):
 
 @dataclass(frozen=True, eq=False)
 class MergedCodes:
-    """Runs of codes of each attribute. `starts` holds the first code of each run, ascending from 0."""
+    """Runs of codes of each attribute. `starts` contains the first code of each run, in ascending order
+    from 0.
+    """
 
     domain: Domain
     starts: tuple[Int[np.ndarray, " runs"], ...]
 
     @classmethod
     def of(cls, queries: Linear, domain: Domain) -> MergedCodes:
-        """Return the longest runs on which every query is constant."""
+        """Return the longest runs of codes on which every query is constant."""
         changes = [np.zeros(n, bool) for n in domain.shape]
         for first in changes:
             first[0] = True
@@ -370,16 +379,16 @@ class MergedCodes:
 
     @property
     def merges(self) -> bool:
-        """Whether any run has several codes."""
+        """Whether any run has more than one code."""
         return self.small.shape != self.domain.shape
 
     @cached_property
     def small(self) -> Domain:
-        """Return a domain with a code for each run."""
+        """Return the small domain, which has one code per run."""
         return Domain(self.domain.attributes, tuple(map(len, self.starts)))
 
     def queries(self, queries: Linear) -> Linear:
-        """Return queries that are constant on each run, over the small domain."""
+        """Convert queries that are constant on each run to queries over the small domain."""
         if isinstance(queries, Together):
             return Together(tuple(map(self.queries, queries.parts)))
         if isinstance(queries, TableQueries):
@@ -399,11 +408,11 @@ class MergedCodes:
         )
 
     def prior(self, prior: Prior) -> tuple[Float[np.ndarray, " runs"], ...]:
-        """Return the weight of each run."""
+        """Return the prior weight of each run."""
         return tuple(map(np.add.reduceat, prior, self.starts))
 
     def run_of_code(self, axis: int) -> Int[np.ndarray, " codes"]:
-        """Return, for each code of an attribute, the index of its run of codes that no query distinguishes."""
+        """Return the index of the run of each code of an attribute."""
         sizes = np.diff(self.starts[axis], append=self.domain.shape[axis])
         return np.repeat(np.arange(len(sizes)), sizes)
 
@@ -413,9 +422,10 @@ class MergedCodes:
         axes: Sequence[int],
         prior: Prior | None = None,
     ) -> Float[np.ndarray, "..."]:
-        """Expand a table over runs of some attributes to one over codes.
+        """Expand a table over runs of some attributes to a table over codes.
 
-        Each code gets the value of its run or, if a prior is given, its share of that value.
+        Each code gets the value of its run. If a prior is given, the codes of a run share its value in
+        proportion to the prior.
         """
         for i, axis in enumerate(axes):
             runs = self.run_of_code(axis)

@@ -1,17 +1,19 @@
-"""Optimised strategies: marginals in closed form, and weighed trees for ranges of one attribute.
+"""Optimised strategies: closed forms for marginals, and weighted trees for ranges of one attribute.
 
-A workload W is answered from a strategy A by least squares, at a total variance of Δ(A)²·tr(W (AᵀA)⁻¹ Wᵀ)
-for noise of variance 1 at sensitivity 1. The sensitivity of no strategy rests on how it was found: it is
-computed from the queries that are asked.
+The mechanism asks the queries of a strategy A, and least squares computes the answers to the workload W
+from them. If noise for sensitivity 1 has variance 1, the total variance is Δ(A)²·tr(W (AᵀA)⁻¹ Wᵀ). The
+sensitivity Δ(A) is always computed from the queries that are asked, so the guarantee does not depend on the
+optimisation.
 
-A tree over b^L cells in order has a level of nodes of each width b^j. On what is constant on nodes of width
-b^j and has mean 0 on those of b^(j+1), AᵀA is Σ_{i <= j} w_i²·b^i for weights w of its levels, and WᵀW adds
-up to some c_j, so that the best weights minimise (Σ w)²·Σ c_j/μ_j, or Σ w²·Σ c_j/μ_j for Gaussian noise.
-Fewer cells than b^L are taken for that many: what is then expected is an upper bound. A weighed Haar wavelet
-is no choice beside it: for Gaussian noise its squared error is that of the binary tree, for Laplace noise two
-to three times as much (all ranges of 16 to 256 cells).
-Source     Li, Miklau, Hay, McGregor & Rastogi, VLDB Journal 2015, for the mechanism and the bound; Qardaji,
-           Yang & Li, PVLDB 2013, for branchings. From the formulas.
+A tree over b^L ordered cells has one level of nodes for each width b^j. Consider the functions that are
+constant on nodes of width b^j and have mean 0 on nodes of width b^(j+1). On this subspace AᵀA is μ_j = Σ_{i
+<= j} w_i²·b^i, where w_i is the weight of a level, and WᵀW has some trace c_j. The best weights therefore
+minimise (Σ w)²·Σ c_j/μ_j for Laplace noise, or Σ w²·Σ c_j/μ_j for Gaussian noise. If there are fewer than
+b^L cells, the formula is used for b^L cells and gives an upper bound on the error. We do not use a weighted
+Haar wavelet. For Gaussian noise it has the squared error of the binary tree, and for Laplace noise two to
+three times as much (for all ranges of 16 to 256 cells).
+Source     Li, Miklau, Hay, McGregor & Rastogi, VLDB Journal 2015, for the mechanism and the bound, and
+           Qardaji, Yang & Li, PVLDB 2013, for the branching factors. Implemented from the formulas.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ _BRANCHINGS = (2, 3, 4, 8, 16)
 
 def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
     """Return the best weighted tree for queries about one attribute with many codes, or the queries
-    themselves.
+    themselves if these are better.
     """
     rows = _rows_of_line(queries, axis)
     count = len(rows)
@@ -74,10 +76,11 @@ def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
 def answers_by_cells(
     answers: NoisyAnswers, queries: Linear, axis: int
 ) -> tuple[Float[np.ndarray, " queries"], Float[np.ndarray, " queries"]]:
-    """Return least squares, with standard errors, from answers about one attribute that determine all its
-    codes.
+    """Compute answers by least squares, with standard errors, from answers that determine the counts of all
+    codes of one attribute.
 
-    Both workloads have single terms. It costs a decomposition of codes × codes, whatever the number of answers.
+    All queries must have a single term. The cost is one decomposition of a codes × codes matrix, whatever
+    the number of answers.
     """
     from scipy.linalg import solve_triangular
 
@@ -168,7 +171,7 @@ def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Stra
     Parameters
     ----------
     workload : Workload
-        Queries that are sums of cells with weights.
+        Queries, each a weighted sum of cells.
     domain : Domain
         Domain where they are asked.
     norm : "l1" or "l2"
@@ -181,7 +184,7 @@ def optimised_strategy(workload: Recipe, domain: Domain, norm: str = L1) -> Stra
     Raises
     ------
     ValueError
-        If the norm is another one, or the workload does not fit.
+        If `norm` has another value, or the workload does not fit the domain.
     """
     if norm not in (L1, L2):
         raise ValueError(f"norm = {norm!r} is not allowed: need {L1!r} or {L2!r}")

@@ -1,4 +1,4 @@
-"""Mechanisms by family. A file is loaded when one of its mechanisms is first used."""
+"""Mechanisms, in one file per family. Python loads a file when you first use one of its mechanisms."""
 
 from importlib import import_module
 from typing import Any
@@ -36,7 +36,9 @@ __all__ = _NAMES + _COMPOSED
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class of a mechanism, `ALL` of them in alphabetical order, or those `COMPOSED` of others."""
+    """Return the class of a mechanism, the list `ALL` in alphabetical order, or the list `COMPOSED` of
+    mechanisms that contain others.
+    """
     if name == "ALL":
         return tuple(__getattr__(cls) for cls in _NAMES)
     if name == "COMPOSED":

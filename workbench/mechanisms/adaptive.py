@@ -35,7 +35,7 @@ class StructureBudgets(NamedTuple):
 
 
 def measure_field() -> Any:
-    """Return the field with the share of ε for the leaves."""
+    """Return the field with the share of ε that pays for the counts of the leaves."""
     return parameter(0.5, 0.01, 0.99, doc="share of ε for the counts of the leaves")
 
 
@@ -70,10 +70,12 @@ class AdaptiveHistogram(Mechanism):
 
 
 class StructuredHistogram(AdaptiveHistogram):
-    """Base of mechanisms in which one ε pays for the whole structure, and another for the leaves' counts."""
+    """Base of mechanisms that spend one share of ε on the whole structure, and the other on the counts of
+    the leaves.
+    """
 
     def budgets(self) -> StructureBudgets:
-        """Return ε for the structure, and for the counts of the leaves."""
+        """Return the ε for the structure and the ε for the counts of the leaves."""
         share = Fraction(self.measure)
         return StructureBudgets(*split_epsilon(self.budget.epsilon, [1 - share, share]))
 
@@ -86,9 +88,10 @@ def refined(
     rng: np.random.Generator | None,
     discount: Any = None,
 ) -> tuple[list[LevelKeys], list[Receipt]]:
-    """Return where nodes stop, and the receipts of their comparisons, one a level.
+    """Refine a hierarchy level by level. Return the nodes that are not split, and one receipt per level.
 
-    `compare(frontier, level)` says which counts are compared, with which threshold, at which ε.
+    `compare(frontier, level)` returns the counts to compare with a threshold, the threshold, and the ε of
+    the comparison.
     """
     stopped = []
     ledger = []
@@ -116,9 +119,9 @@ def noisy_leaves(
     epsilon: float,
     rng: np.random.Generator | None,
 ) -> tuple[Leaves, Receipt]:
-    """Noisy counts of the records below each of the nodes `stopped`, (level, keys) each.
+    """Return noisy counts of the records below each node in `stopped`, a list of (level, keys).
 
-    Together they are the whole space, none above another. The list is empty afterwards.
+    The nodes partition the whole space: none is above another. The function empties the list.
     """
     levels, keys = _in_order(stopped)
     counts, receipt = noise.geometric(
@@ -162,7 +165,9 @@ class Discount:
         self.arrival = np.zeros(0, np.int64)
 
     def root(self, records: Records, rng: np.random.Generator | None) -> Frontier:
-        """Return one node with everything. In proportional discounting every record arrives at random, once."""
+        """Return the root with all records. For proportional discounting, the records first get a random
+        order.
+        """
         if self.strategy == "proportional":
             try:
                 if records.counts is not None:
@@ -179,13 +184,13 @@ class Discount:
         return frontier
 
     def counts(self, frontier: Frontier) -> Num[np.ndarray, " n"]:
-        """Return the records in nodes, as floats if the rule scales records down."""
+        """Return the number of records in each node, as floats if the rule scales records down."""
         if frontier.share_left is None:
             return frontier.counts
         return frontier.counts * frontier.share_left
 
     def __call__(self, frontier: Frontier) -> tuple[Frontier, Children]:
-        """Return the nodes that are split, with the records left to them, and their occupied children."""
+        """Return the nodes to split, with their records after the discount, and their occupied children."""
         if self.strategy == "skip":
             frontier = replace(frontier, start=frontier.start + self.t)
         if self.strategy == "proportional":
@@ -223,7 +228,9 @@ class Discount:
 def level_losses(
     parents: Int[np.ndarray, " k"], counts: Int[np.ndarray, " k"], t: int
 ) -> Int[np.ndarray, " k"]:
-    """Return how much each child loses if its siblings lose t in all, one at a time from the largest."""
+    """Return the number of records that each child loses if siblings lose t in total, one at a time from
+    the largest child.
+    """
     if not len(parents):
         return np.zeros(0, np.int64)
     new = np.diff(parents, prepend=-1) != 0
@@ -261,19 +268,20 @@ def _smallest_caps(
 
 @value
 class BasicAdaptiveHistogram(AdaptiveHistogram):
-    """Split nodes with large noisy counts, then measure.
+    """Split nodes with large noisy counts, then measure the leaves.
 
-    Nodes are split while their noisy count is at least `threshold`, down to `depth`.
+    The mechanism splits a node if its noisy count is at least `threshold`, down to level `depth`.
 
     Guarantee  ε-DP per unit. A share 1 − `measure` of ε pays for `depth` levels of decisions, the same for
                each level, because the nodes of a level hold disjoint records. The rest pays for the counts
                of the leaves.
     Assumes    the records' bound. Threshold and depth are stated without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 2.3, Figure 1, Corollary 2.
-    Differs    Noise is integer. The leaves are measured again, as the text says and the figure does not:
-               counts that failed a threshold are biased down, and would cost another level.
-    Cost       O(records) to find the nodes, plus what is released: the children of split nodes, also empty
-               ones.
+    Differs    Noise is integer. The leaves are measured again, which the paper's text describes and its
+               figure omits. Without this, the counts that failed the threshold would have to be released,
+               which biases them down and costs another level.
+    Cost       O(records) to find the nodes, plus O(released nodes), which are all children of split nodes,
+               including empty ones.
     """
 
     budget: DP = pure_budget()
@@ -289,8 +297,8 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
     series = "basic histogram"
 
     def budgets(self) -> list[float]:
-        """Return ε for each level of decisions, and for the counts of the leaves: 1/depth and `measure`
-        shares.
+        """Return ε of one level of decisions, (1 − `measure`)/`depth` of the whole, and ε of the leaves'
+        counts.
         """
         share = Fraction(self.measure)
         levels = [(1 - share) / self.depth] * self.depth
@@ -301,7 +309,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about decisions in closed form, for a panel."""
+        """Return facts about the decisions, from closed formulas, for display in a panel."""
         chance = self.empty_split_probability(tree, l1)
         return {
             "noise of a level": f"ε = {self.budgets()[0]:.3g}",
@@ -326,7 +334,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with three levels and a threshold of a few noise scales."""
+        """Return an example with three levels. Its threshold is a few times the scale of the noise."""
         return cls(budget, threshold=max(1, ceil(24 / budget.epsilon)), depth=3)
 
 
@@ -342,7 +350,7 @@ class _Scale(NamedTuple):
 
 @value
 class PrivTree(StructuredHistogram):
-    """Split nodes by biased noisy counts, then measure.
+    """Split nodes by biased noisy counts, then measure the leaves.
 
     Node v is split if max(θ − δ, c(v) − δ·level) + noise > θ.
 
@@ -350,12 +358,12 @@ class PrivTree(StructuredHistogram):
                the counts of its leaves.
     Assumes    the records' bound, and a threshold that is stated without looking at the data.
     Source     Zhang, Xiao & Xie, SIGMOD 2016, Algorithm 2 and Theorem 3.1.
-    Differs    Noise is integer, and the decrement δ is rounded up to an integer. Both keep the theorem's
-               proof. With α = exp(−1/λ), f(x) = Pr[x + noise > θ] has f(x)/f(x−1) <= e^(1/λ), and for x > θ
-               its logarithm is at most (1/λ)·α^(x−θ−1). Along a path scores fall by at least δ >= λ·ln β
-               until they reach a floor that all data share, so the loss is at most (1/λ)·(1 + Σ β^(−i)) =
-               (2β−1)/((β−1)·λ), as for Laplace noise.
-    Cost       as for an adaptive histogram: the records, and what is released.
+    Differs    Noise is integer, and the decrement δ is rounded up to an integer. The proof of the theorem
+               still holds. Let α = exp(−1/λ) and f(x) = Pr[x + noise > θ]. Then f(x)/f(x−1) <= e^(1/λ), and
+               for x > θ the logarithm of this ratio is at most (1/λ)·α^(x−θ−1). Along a path, scores fall
+               by at least δ >= λ·ln β per level until they reach a floor that is the same for all data. The
+               loss is therefore at most (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ), as for Laplace noise.
+    Cost       the same as for an adaptive histogram: O(records + released nodes).
     """
 
     budget: DP = pure_budget(
@@ -370,13 +378,15 @@ class PrivTree(StructuredHistogram):
     converges = False  # a node of few records is not resolved, at any ε
 
     def scale(self, tree: Hierarchy, l1: float) -> _Scale:
-        """λ in records, and δ: λ = l1·(2β−1)/((β−1)·ε) for β children, and δ = ⌈λ·ln β⌉."""
+        """Scale λ of the noise and decrement δ, in records: λ = l1·(2β−1)/((β−1)·ε) for β children, and δ =
+        ⌈λ·ln β⌉.
+        """
         beta = _branching(tree)
         scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets().structure)
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about decisions in closed form, for a panel."""
+        """Return facts about the decisions, from closed formulas, for display in a panel."""
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
 
@@ -420,29 +430,31 @@ _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes lo
 
 @value
 class ImprovedAdaptiveHistogram(StructuredHistogram):
-    """Split nodes by discounted counts, then measure.
+    """Split nodes by discounted noisy counts, then measure the leaves.
 
-    Nodes are split while their noisy count, less `discount` records, is at least `threshold`.
+    The mechanism splits a node if its noisy count is at least `threshold`. Before it looks at the children,
+    it removes `discount` records of the node.
 
-    Guarantee  ε-DP per unit. The structure costs 2ε_s, with ε_s = (1 − `measure`)·ε/2, at any depth, and
-               the share `measure` pays for the counts of the leaves, of all records. With `strategy` =
-               "progressive" nothing is guaranteed.
-    Assumes    the records' bound, a threshold that is stated without looking at the data, and a discount t
-               of at least b + ln 2/ε_s, in records, for units of one record (ln 2·l1/ε_s in general).
+    Guarantee  ε-DP per unit. The structure costs 2ε_s, with ε_s = (1 − `measure`)·ε/2, at any depth. The
+               share `measure` pays for the counts of the leaves, which count all records. With `strategy` =
+               "progressive" there is no guarantee.
+    Assumes    the records' bound, a threshold b that is stated without looking at the data, and a discount
+               t of at least b + ln 2·l1/ε_s records (b + ln 2/ε_s if a unit is one record).
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 3, Theorem 3, appendix A.
-    Differs    Leaves are counted in a second pass only, of all records, because the proof is about the
-               structure alone (docs/errata.md#adaptive2009-counts-of-the-leaves). Noise is integer: p(x) =
-               Pr[x + noise >= b] is α^(b−x)/(1+α) up to b, so the sum in the proof is at most (ε(t+b) +
-               ln(1+α))/t, no more than the paper's. The strategies of appendix A are made precise. The
-               records that go are fixed by the order of keys ("skip"), or by a random arrival
-               ("proportional"), or are t of every child ("uniform": t/k of each would not make counts fall
-               by t). "fractional" takes a share of every record. Then what a unit moves flows down many
-               paths, and because ln p is concave the loss is an average of the losses of single paths.
-               Integer noise would turn its small moves into whole ones, so its noise is Laplace noise in
-               floating point, and idealised. "progressive", which the paper calls stable, is not: children
-               of N and N + 1 records lose other records than children of N and N.
-    Cost       O(distinct records) to find the nodes, plus what is released. "proportional" takes time and
-               memory for every record, including copies of equal ones, at every level.
+    Differs    Leaves are counted only in a second pass over all records, because the paper's proof covers
+               the structure alone (docs/errata.md#adaptive2009-counts-of-the-leaves). Noise is integer. For
+               x up to b, p(x) = Pr[x + noise >= b] is α^(b−x)/(1+α), so the sum in the proof is at most
+               (ε(t+b) + ln(1+α))/t, which is no more than the paper's. We define the strategies of appendix
+               A exactly. "skip" removes t records by the order of keys, and "proportional" by a random
+               order of arrival. "uniform" removes t records of every child, because with t/k of each the
+               counts would not fall by t. "fractional" removes a share of every record. A unit then affects
+               many paths, and because ln p is concave its loss is an average of the losses of single paths.
+               Integer noise would round these small changes up, so "fractional" uses Laplace noise in
+               floating point, and releases are marked as idealised. The paper calls "progressive" stable,
+               but it is not: two children with N and N + 1 records lose other records than two children
+               with N and N.
+    Cost       O(distinct records) to find the nodes, plus O(released nodes). "proportional" takes time and
+               memory for every record at every level, even if records are equal.
     """
 
     budget: DP = pure_budget(
@@ -473,7 +485,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     @property
     def withdrawn(self) -> bool:
-        """Whether its guarantee, as the paper prints it, is wrong."""
+        """Whether the guarantee that the paper prints is wrong."""
         return self.strategy == "progressive"
 
     def _decision_epsilon(self) -> float:
@@ -481,7 +493,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self.budgets().structure / 2
 
     def effective_discount(self, l1: float = 1) -> int:
-        """Return the discount t: the given one, or the least that Theorem 3 allows, ⌈b + ln 2·l1/ε_s⌉."""
+        """Return the discount t: the given one, or the smallest that Theorem 3 allows, ⌈b + ln 2·l1/ε_s⌉."""
         epsilon = self._decision_epsilon()
         noise.decay(l1, epsilon)  # refuses what is too small to compute with
         least = ceil(self.threshold + log(2) * l1 / epsilon)
@@ -498,7 +510,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return facts about decisions in closed form, for a panel."""
+        """Return facts about the decisions, from closed formulas, for display in a panel."""
         theorem = replace(self, discount=None)
         discards = (
             f"{self.effective_discount(l1):,} records a split; "
@@ -548,27 +560,28 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         )
 
     def worst_case_loss(self, l1: float = 1) -> float:
-        """Exact worst-case loss of the structure for one unit, at most 2ε_s."""
+        """Return the exact worst-case privacy loss of the structure for one unit, which is at most 2ε_s."""
         epsilon = self._decision_epsilon() / l1
         discount = self.effective_discount(l1)
         return l1 * structural_loss(epsilon, self.threshold, discount, law="geometric")
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with a threshold of a few noise scales."""
+        """Return an example. Its threshold is a few times the scale of the noise."""
         return cls(budget, threshold=max(1, ceil(16 / budget.epsilon)))
 
 
 def structural_loss(
     epsilon: float, threshold: float, discount: int, law: str = "laplace"
 ) -> float:
-    """Return the exact worst-case loss of the decisions, for one record and noise with ε. Theorem 3 says 2ε.
+    """Return the exact worst-case privacy loss of the decisions for one record and noise with ε. Theorem 3
+    bounds it by 2ε.
 
-    A record moves the counts x_0 > x_1 > … of a path by one, and these fall by at least t. If it is
-    added the loss is Σ r(x_i), r(x) = ln p(x+1)/p(x), and since r never rises it is largest where
-    counts are as low as they may be: x0 + j·t for some x0 in 0 … t. If it is removed only the last
-    decision can lose, and loses ε where it stops at a large count. `law` is the noise: "laplace", as
-    printed, or "geometric".
+    A record changes each count x_0 > x_1 > … on one path by one, and consecutive counts differ by at least
+    t. If the record is added, the loss is Σ r(x_i) with r(x) = ln p(x+1)/p(x). Because r is non-increasing,
+    the loss is largest if the counts are as small as possible: x0 + j·t for some x0 in 0 … t. If the record
+    is removed, only the last decision on the path has a loss, which is at most ε. `law` is the noise:
+    "laplace", as in the paper, or "geometric".
 
     >>> structural_loss(0.1, 28, 35) < 0.2
     True
@@ -593,7 +606,7 @@ def structural_loss(
 
 
 def certified_discount(epsilon: float, threshold: float, law: str = "laplace") -> int:
-    """Return the smallest discount whose exact worst-case loss is at most 2ε, and not above that of
+    """Return the smallest discount whose exact worst-case loss is at most 2ε. It is at most the discount of
     Theorem 3.
     """
 

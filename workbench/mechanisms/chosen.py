@@ -1,4 +1,6 @@
-"""Parameters that are chosen privately from the data: the number of records per user, and the threshold."""
+"""Mechanisms that choose a parameter privately from the data: the number of records per user, or the
+threshold.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,20 +43,21 @@ def _check_candidate_l(candidates: Any) -> str | None:
 def rank_scores(
     records: Int[np.ndarray, " users"], candidates: Sequence[int], noise_per_record: float
 ) -> Int[np.ndarray, " candidates"]:
-    """Minus how many users must change before a candidate is the best bound on the records of each.
+    """Score each candidate bound: minus the number of users that must change before it is the best bound.
 
-    A bound T drops Σ (m − T)⁺ records of users with m each, and its noise adds up to T·`noise_per_record`.
-    Their sum is least at T where #(m > T) <= noise_per_record <= #(m >= T). The score is minus the distance
-    from that interval, so that one user more or less moves it by at most one.
+    A bound of T records per user drops Σ (m − T)⁺ records, summed over users with m records each, and its
+    noise adds up to T·`noise_per_record`. The sum of both is smallest at the T for which #(m > T) <=
+    noise_per_record <= #(m >= T). The score is minus the distance of `noise_per_record` from this interval.
+    One user more or less therefore changes it by at most one.
 
     Parameters
     ----------
     records : int[users]
         Number of records of each user.
     candidates : sequence of int
-        Stated without looking at the data.
+        Bounds to choose from, stated without looking at the data.
     noise_per_record : float
-        Public, rounded to an integer.
+        Public error of the noise per record. It is rounded to an integer.
 
     Returns
     -------
@@ -71,39 +74,43 @@ def rank_scores(
 
 @value
 class ChosenContributions(Mechanism):
-    """Choose l, or the bound of LPA, from the data.
+    """Choose the number of records per user from the data.
 
-    It chooses l (of SRA and HPA) or the bound (of LPA) among `candidates`. `mechanism` gives everything else,
-    including the budget of the release. Its own l or bound is not used.
+    The mechanism chooses l (for `SRA` and `HPA`) or `bound` (for `LPA`) among `candidates`, and then makes
+    a release with it. `mechanism` gives all other parameters, including the budget of the release. Its own
+    l or bound is ignored.
 
-    Guarantee  ε-DP per user: `epsilon` for the choice, and the mechanism's own budget for the release with what
-               was chosen, whichever it was.
-    Assumes    nothing of the users; the candidates are stated without looking at the data.
-    Source     McSherry & Talwar, FOCS 2007, section 3, for the exponential mechanism; the score is ours, after
-               the model of Fan & Jin, WWW 2015, section 4.1.
-    Differs    candidates are scored by an estimate of their error on the data. Fan & Jin compute it from a
-    model. Cost       a pass over the number of records of each user, and the mechanism's own.
+    Guarantee  ε-DP per user, where ε is the sum of `epsilon`, for the choice, and the mechanism's own
+               budget, for the release with the chosen parameter.
+    Assumes    nothing about the users. The candidates are stated without looking at the data.
+    Source     McSherry & Talwar, FOCS 2007, section 3, for the exponential mechanism. The score is our own,
+               after the model of Fan & Jin, WWW 2015, section 4.1.
+    Differs    We score candidates by an estimate of their error on the data. Fan & Jin compute the error
+               from a model. Cost one pass over the numbers of records per user, and the cost of the
+               mechanism.
 
-    The score of l estimates the error of all item counts together, Σ|c̃ᵢ − cᵢ|, of which it is an upper bound
-    in expectation but for what no candidate changes. Let user u have n_u records, L be the largest candidate
-    and K the number of items:
+    The score of l estimates the total error of the item counts, Σ|c̃ᵢ − cᵢ|. In expectation it bounds this
+    error from above, except for a part that is the same for all candidates. Let user u have n_u records, L
+    be the largest candidate and K the number of items:
 
         score(l) = −[ Σ_u (min(n_u, L) − min(n_u, l)) + K·E|X_l| ],
 
-    where X_l is the noise on an item if l records of each user are counted. The sum is how many records l drops
-    that L does not: each lowers one item's count by one, and the records beyond L, which every candidate drops,
-    are left out, since they add the same to all scores.
+    where X_l is the noise on an item if l records per user are counted. The sum over u is the number of
+    records that l drops and L keeps. Each dropped record lowers one item's count by one. Records beyond L
+    are left out of the sum, because every candidate drops them.
 
-    Sensitivity. Add a user with n records of any kind, to any data. Only that user's term of the sum is new:
-    l's score falls by min(n, L) − min(n, l), which lies between 0 and L − l. K·E|X_l| is public, and is rounded
-    to an integer, so that scores are whole and exact. With l₀ the smallest candidate, all scores move in
-    one direction, by at most L − l₀, however many records the user has: the exponential mechanism with weights
-    exp(ε·score/(L − l₀)) is ε-DP (`noise.exponential_mechanism`, monotone). What is chosen is public then, and
-    the release is an ε'-DP mechanism for each candidate: adaptive composition gives ε + ε'.
+    Sensitivity. If a user with n records is added to any data, only this user's term of the sum is new. The
+    score of l falls by min(n, L) − min(n, l), which is between 0 and L − l. K·E|X_l| is public and is
+    rounded to an integer, so scores are exact integers. Let l₀ be the smallest candidate. All scores change
+    in one direction and by at most L − l₀, however many records the user has. The exponential mechanism
+    with weights exp(ε·score/(L − l₀)) is therefore ε-DP (`noise.exponential_mechanism` with `monotone`).
+    The chosen l is then public, and the release is ε'-DP for every candidate, so adaptive composition gives
+    ε + ε'.
 
-    With `rule` "rank" the scores are those of `rank_scores`, ours after Liu, Suresh, Zhu, Kairouz & Gruteser
-    (2022), whose algorithm we have not seen. A user moves them by at most one, up or down, whatever the
-    candidates are, and the weights are exp(ε·score/2). It is better with large candidates and many users.
+    With `rule` = "rank", the scores are those of `rank_scores`. They are our own, after Liu, Suresh, Zhu,
+    Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank score by at most
+    one, up or down, whatever the candidates are, so the weights are exp(ε·score/2). This rule is better for
+    large candidates and many users.
     """
 
     mechanism: Any = parameter(check=_check_sampling, doc="mechanism whose field is chosen")
@@ -125,28 +132,30 @@ class ChosenContributions(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Budget of the choice and the release together, at least their exact sum."""
+        """Budget of the choice and the release together: their exact sum, rounded up."""
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
 
     @property
     def chosen_field(self) -> str:
-        """Field of the mechanism that is chosen."""
+        """Name of the mechanism's field that is chosen."""
         return _CHOSEN_FIELD[type(self.mechanism)]
 
     @property
     def score_sensitivity(self) -> int:
-        """Largest change of any score by one user, of the rule "error" in one direction for all."""
+        """Largest change of any score by one user. With the rule "error", all scores change in one
+        direction.
+        """
         if self.rule == "rank":
             return 1
         return max(self.candidates) - min(self.candidates)
 
     def with_count(self, count: int) -> Mechanism:
-        """Return the mechanism with so many records per user."""
+        """Return the mechanism with the given number of records per user."""
         return replace(self.mechanism, **{self.chosen_field: count})
 
     def noise_error(self, count: int, items: int) -> float:
-        """Return K·E|X|, the error of the noise on all item counts if so many records per user are counted.
+        """Return K·E|X|, the error from noise on all item counts, for the given number of records per user.
 
         E|X| = 2α/(1 − α²), α = exp(−ε/l), for two-sided geometric noise.
         """
@@ -155,14 +164,14 @@ class ChosenContributions(Mechanism):
 
     @property
     def item_epsilon(self) -> float:
-        """ε that pays for the noise on items."""
+        """ε of the noise on items."""
         mechanism = self.mechanism
         is_picking = isinstance(mechanism, HPA)
         counts_epsilon = mechanism.budgets()[1] if is_picking else mechanism.budget.epsilon
         return item_edge_budgets(counts_epsilon, mechanism.split)[0]
 
     def scores(self, data: Interactions) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate: minus dropped records and noise, or by rank."""
+        """Return the score of each candidate: minus its estimated error, or its rank score."""
         items = data.domain.shape[0]
         records = data.records_per_user()
         if self.rule == "rank":
@@ -178,7 +187,7 @@ class ChosenContributions(Mechanism):
         )
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Choose the number of records, and release with it."""
+        """Choose the number of records per user, and make the release with it."""
         chosen, receipt = noise.exponential_mechanism(
             self.scores(data)[None],
             sensitivity=self.score_sensitivity,
@@ -192,7 +201,9 @@ class ChosenContributions(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Make SRA with one or three records per user. Half of ε pays for the choice."""
+        """Return an example that chooses between one and three records per user for SRA. Half of ε pays for
+        the choice.
+        """
         half = budget.epsilon / 2
         return cls(SRA(DP(half), 1), (1, 3), half)
 
@@ -218,30 +229,31 @@ def _check_candidate_theta(candidates: Any) -> str | None:
 
 @value
 class ChosenThreshold(Mechanism):
-    """Choose θ of a filter from the data.
+    """Choose the threshold θ of a filter from the data.
 
-    It chooses among `candidates`. `mechanism` gives everything else, including the budget of the release.
-    Its own θ is not used.
+    The mechanism chooses θ among `candidates`, and then makes a release with it. `mechanism` gives all
+    other parameters, including the budget of the release. Its own θ is ignored.
 
-    Guarantee  ε-DP per unit; `epsilon` for the choice, and the mechanism's own budget for the release with what
-               was chosen, whichever it was.
-    Assumes    the table's bound; the candidates are stated without looking at the data.
-    Source     McSherry & Talwar, FOCS 2007, section 3, for the exponential mechanism; the score is ours.
+    Guarantee  ε-DP per unit, where ε is the sum of `epsilon`, for the choice, and the mechanism's own
+               budget, for the release with the chosen θ.
+    Assumes    the table's bound. The candidates are stated without looking at the data.
+    Source     McSherry & Talwar, FOCS 2007, section 3, for the exponential mechanism. The score is our own.
     Differs    nothing.
-    Cost       a pass over the counts a candidate, and the mechanism's own.
+    Cost       one pass over the counts per candidate, and the cost of the mechanism.
 
-    The score of θ estimates the error of all cells together, Σ|released − cᵢ|:
+    The score of θ estimates the total error of all cells, Σ|released count − cᵢ|:
 
         score(θ) = −[ Σᵢ t(cᵢ) + m·E(|X|; |X| >= θ) ],   t(c) = max(0, min(c, 2θ − c)),
 
-    over the cells that are not empty, and the noise that lets the m cells of the domain pass though they were
-    empty. A count below θ is lost; one above it is lost with some chance, which t lets fall to 0 at 2θ.
+    The sum is over the non-empty cells. The second term is the expected noise that passes the filter if all
+    m cells of the domain are empty. A count c below θ is lost. A count above θ is lost with some
+    probability, so t(c) decreases to 0 at c = 2θ.
 
-    Sensitivity. t(0) = 0, and t rises or falls by at most 1 where c does by 1. A unit moves the counts by at
-    most l1 in all, hence Σ t(cᵢ), over empty cells too, by at most l1, up or down. What noise lets pass is
-    public, and is rounded to an integer; candidates are whole, so that scores are whole and exact. The
-    exponential mechanism with weights exp(ε·score/(2·l1)) is ε-DP, and what it chooses is public: adaptive
-    composition adds the mechanism's own ε.
+    Sensitivity. t(0) = 0, and t changes by at most 1 if c changes by 1. A unit changes the counts by at
+    most l1 in total. It therefore changes Σ t(cᵢ), even summed over empty cells, by at most l1, up or down.
+    The noise term is public and is rounded to an integer, and candidates are integers, so scores are exact
+    integers. The exponential mechanism with weights exp(ε·score/(2·l1)) is therefore ε-DP. The chosen θ is
+    public, so adaptive composition adds the mechanism's own ε.
     """
 
     mechanism: Any = parameter(check=_check_filter, doc="mechanism whose field is chosen")
@@ -256,18 +268,20 @@ class ChosenThreshold(Mechanism):
 
     @property
     def budget(self) -> DP:
-        """Budget of the choice and the release together, at least their exact sum."""
+        """Budget of the choice and the release together: their exact sum, rounded up."""
         epsilon = round_up(Fraction(self.epsilon) + Fraction(self.mechanism.budget.epsilon))
         return DP(epsilon, self.mechanism.budget.delta)
 
     def noise_that_passes(self, theta: int, cells: int, l1: float) -> int:
-        """Return m·E(|X|; |X| >= θ), the counts that an empty table would release."""
+        """Return m·E(|X|; |X| >= θ), the expected total of the counts that an empty table would release."""
         law = Law("geometric", self.mechanism.budget.epsilon / l1)
         one_side = law.empty_cell(theta, sides=1).mean
         return min(round(self.mechanism.sides * cells * one_side), 2**60)
 
     def scores(self, table: SparseTable) -> Int[np.ndarray, " candidates"]:
-        """Return the score of each candidate: minus what it loses, and minus the noise that passes."""
+        """Return the score of each candidate: minus the counts that it loses, and minus the noise that
+        passes.
+        """
         l1 = sensitivity(table)
         return np.array(
             [
@@ -278,7 +292,7 @@ class ChosenThreshold(Mechanism):
         )
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Choose the threshold, and release with it."""
+        """Choose the threshold, and make the release with it."""
         chosen, receipt = noise.exponential_mechanism(
             self.scores(table)[None],
             sensitivity=sensitivity(table),
@@ -291,7 +305,9 @@ class ChosenThreshold(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Make a filter at two or eight noise scales. Half of ε pays for the choice."""
+        """Return an example that chooses between thresholds of two and eight noise scales. Half of ε pays
+        for the choice.
+        """
         half = budget.epsilon / 2
         scale = max(1, round(1 / half))
         return cls(HighPassFilter(DP(half), scale), (2 * scale, 8 * scale), half)

@@ -1,4 +1,6 @@
-"""Mechanisms that sample the records of each user: SRA, HPA, and the baseline LPA."""
+"""Mechanisms that sample the records of each user: the simple random algorithm (SRA), the hand-picked
+algorithm (HPA), and the baseline, the Laplace perturbation algorithm (LPA).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 
 def split_field() -> Any:
-    """Return the field that splits a budget between items and edges."""
+    """Return the field with the share of the budget that pays for items. The rest pays for edges."""
 
     def wrong(split: Any) -> str | None:
         good = isinstance(split, tuple) and len(split) == 2 and all(map(_is_number, split))
@@ -45,15 +47,16 @@ def split_field() -> Any:
 
 
 def item_edge_budgets(total: float, split: tuple[float, float]) -> tuple[float, float]:
-    """Return the ε (or ρ) of items and of edges, whose sum is at most the given one."""
+    """Return the ε (or ρ) of items and of edges. Their sum is at most the given budget."""
     items, edges = split_epsilon(total, [Fraction(share) for share in split])
     return items, edges
 
 
 def l2_squared(data: Interactions, domain: Domain) -> Fraction:
-    """Return the square of how far one user moves counts of items, or of edges, in the l2 norm.
+    """Return the squared l2 sensitivity of the item counts, or of the edge counts, to one user.
 
-    An item adds up its edges, of which a user has one where no user has an item twice.
+    The count of an item is the sum of its edges. If no user has an item twice, a user contributes to one
+    edge per item.
     """
     edges = 1 if data.distinct else data.domain.size // domain.size
     return private_bound(data).merged(edges).l2_squared
@@ -63,7 +66,7 @@ def l2_squared(data: Interactions, domain: Domain) -> Fraction:
 
 
 def bound_field() -> Any:
-    """Return the field M of a mechanism whose noise is proportional to it."""
+    """Return the field M, the bound on records per user. The noise is proportional to it."""
     return parameter(
         None,
         1,
@@ -75,7 +78,9 @@ def bound_field() -> Any:
 
 
 def sampling_factor_field() -> Any:
-    """Return the field l: an integer, or "suggested" for the value computed from public facts."""
+    """Return the field l, the number of records per user: an integer, or "suggested" to compute it from
+    public facts.
+    """
 
     def wrong(factor: Any) -> str | None:
         whole = isinstance(factor, int) and not isinstance(factor, bool)
@@ -86,12 +91,14 @@ def sampling_factor_field() -> Any:
 
 
 def public_number_field(doc: str) -> Any:
-    """Return a field that the caller states as public, or None where it is not needed."""
+    """Return a field for a number that the caller states from public knowledge. It may be None if it is not
+    needed.
+    """
     return parameter(None, 1, 2**53, integer=True, doc=doc)
 
 
 def popularity_field() -> Any:
-    """Return the field with a guess of how popular items are."""
+    """Return the field with a public guess of the popularity of items."""
 
     def wrong(popularity: Any) -> str | None:
         weights = popularity if isinstance(popularity, tuple) else (popularity,)
@@ -116,14 +123,14 @@ def _is_number(x: Any) -> bool:
 
 
 def consistent_counts_field() -> Any:
-    """Return the field that makes items the sums of their edges."""
+    """Return the field that makes each item count the sum of its edge counts."""
     return parameter(
         False, choices=(False, True), doc="make items the sums of their edges, by least squares"
     )
 
 
 def total_field() -> Any:
-    """Return the field that scales all counts to a number of records."""
+    """Return the field with a public number of records, to which all counts are scaled."""
     return parameter(
         None,
         0,
@@ -155,9 +162,10 @@ class Contributions(Mechanism):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the data that is counted.
+        """Return the data that the mechanism counts, after dropping records.
 
-        It is as private as the input. A seed gives the data of that release.
+        The result is as private as the input. With a seeded `rng` you get the data that a release with this
+        seed counts.
         """
         assert self.bound is not None  # else it was refused
         return data.bounded(self.bound, rng)
@@ -232,7 +240,7 @@ class Contributions(Mechanism):
 
 
 class SampledContributions(Contributions):
-    """Base of mechanisms that count at most `l` records per user, where public facts can suggest l."""
+    """Base of mechanisms that count at most `l` records per user. Public facts can suggest l."""
 
     l: int | str  # noqa: E741
     n: int | None
@@ -253,7 +261,7 @@ class SampledContributions(Contributions):
                 )
 
     def sampling_factor(self, items: int) -> int:
-        """Return the l that is used for so many items."""
+        """Return the l that the mechanism uses for the given number of items."""
         if not isinstance(self.l, str):
             return self.l
         share, _ = item_edge_budgets(self._counts_amount(), self.split)
@@ -295,19 +303,21 @@ class SampledContributions(Contributions):
 class SRA(SampledContributions):
     """Count at most `l` random records per user.
 
-    SRA is the simple random algorithm. Counts are too low by what was dropped, unless `total` says by which
-    common factor to scale them. Standard errors are NaN if records may have been dropped (the `noise` of
-    answers still gives the error of the noise alone). With l = "suggested", state n (users), `bound`
-    (records of one user) and `popularity`.
+    SRA is the simple random algorithm. Counts are too low because records are dropped. If you state a
+    public `total`, all counts are scaled by a common factor to this total. Standard errors are NaN if
+    records may have been dropped (the `noise` of answers still gives the error from noise alone). With l =
+    "suggested", also state n (number of users), `bound` (largest number of records per user) and
+    `popularity`.
 
-    Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. `split` divides it between the
-               items and the edges. Sampling each user independently keeps the guarantee of what follows.
-    Assumes    nothing about the users: l is enforced. If the interactions have a smaller bound, that is
-               used.
+    Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. `split` divides the budget between
+               the items and the edges. Because users are sampled independently of each other, the guarantee
+               of the noise that follows still holds.
+    Assumes    nothing about the users, because l is enforced. If the interactions have a smaller bound,
+               that bound is used.
     Source     Fan & Jin, WWW 2015, section 4.1, Algorithm 1, Lemma 6 and Theorem 3.
-    Differs    Noise is two-sided geometric on integer counts. The optimal l is that of the corrected model:
-               l records out of M are not independent, and the error is about the actual counts (the paper's
-               Equations 21 and 22 take the records as independent and the counts as fixed at their mean).
+    Differs    Noise is two-sided geometric on integer counts. The optimal l follows from a corrected model.
+               The paper's Equations 21 and 22 treat the l records sampled out of M as independent, and
+               replace the counts by their means. Our model does neither.
     Cost       O(records) time, O(kept records + items × contexts) memory.
     """
 
@@ -324,18 +334,20 @@ class SRA(SampledContributions):
     accepts_zcdp = True
 
     def budgets(self) -> tuple[float, float]:
-        """Return the ε, or ρ, of the items, and of the edges."""
+        """Return the ε, or ρ, of the items and of the edges."""
         return item_edge_budgets(amount(self.budget), self.split)
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the sampled records, as private as the data. The same seed gives those of the release."""
+        """Return the sampled records, which are as private as the data. With the same seed, these are the
+        records of the release.
+        """
         return data.bounded(self.sampling_factor(data.domain.shape[0]), rng)
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Make the paper's setting."""
+        """Return an example with the paper's parameters."""
         return cls(budget, 10)
 
 
@@ -350,19 +362,20 @@ def _check_scores(scores: Any) -> str | None:
 
 @value
 class HPA(SampledContributions):
-    """Count `l` records per user, of popular items first.
+    """Count at most `l` records per user, preferring popular items.
 
-    HPA is the hand-picked algorithm. Every user keeps the same popular items, so the counts of other items
-    are too low. Of the l records, `random_share` are first drawn at random from all records of the user. A
-    `score` of your own for each item, public or paid for, replaces popularity, d and `popularity_share`.
-    For errors, `total` and l = "suggested" (which is about random records, so it is only guidance here) see
-    SRA.
+    HPA is the hand-picked algorithm. It keeps records of popular items, so the counts of other items are
+    too low. A share `random_share` of the l records is first drawn at random from all records of the user.
+    You may pass your own `score` per item, which must be public or paid for. It replaces the noisy
+    popularity, so `d` and `popularity_share` are not used. For errors, `total` and l = "suggested", see
+    `SRA`. The suggestion is computed for random records, so it is only a rough guide here.
 
-    Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. `popularity_share` of it pays for
-               the noisy popularity of all items, from d random records of each user, and `split` divides
-               the rest among items and edges. Popularity is public from then on, so each user's records are
-               picked independently: three adaptive measurements add up.
-    Assumes    nothing about the users: l and d are enforced. A `score` of your own has to be public.
+    Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. The share `popularity_share` pays
+               for the noisy popularity of all items, estimated from d random records per user. `split`
+               divides the rest between items and edges. Once the popularity is released, it is public, so
+               the records of each user are picked independently of other users. The three measurements
+               compose adaptively.
+    Assumes    nothing about the users, because l and d are enforced. Your own `score` must be public.
     Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. The mixture of random and picked
                records is their future work (section 7).
     Differs    d is stated as public (the paper reads min |T_k| from the data). If no noisy count is above
@@ -415,7 +428,7 @@ class HPA(SampledContributions):
             raise not_allowed(self, "popularity_share", "need < 1, as counts cost too")
 
     def budgets(self) -> tuple[float, float]:
-        """Return the ε, or ρ, of the popularity, and of the counts."""
+        """Return the ε, or ρ, of the popularity and of the counts."""
         if self.score is not None:
             return 0.0, amount(self.budget)
         share = Fraction(self.popularity_share)
@@ -428,7 +441,9 @@ class HPA(SampledContributions):
     def scores(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> tuple[Int[np.ndarray, " items"], tuple[Receipt, ...]]:
-        """Return a public score per item and its cost: a noisy count in d records per user, or your own."""
+        """Return a public score per item, and its cost. The score is a noisy count from d records per user,
+        or your own.
+        """
         if self.score is not None:
             return np.array(self.score), ()
         assert self.d is not None  # as there is no score
@@ -447,7 +462,9 @@ class HPA(SampledContributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the picked records, as private as the data. The same seed gives those of the release."""
+        """Return the picked records, which are as private as the data. With the same seed, these are the
+        records of the release.
+        """
         scores, _ = self.scores(data, rng)
         return self._pick(data, scores, rng)
 
@@ -470,7 +487,7 @@ class HPA(SampledContributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Make the paper's setting, in which everyone has at least one record."""
+        """Return an example with the paper's parameters, in which everyone has at least one record."""
         return cls(budget, 10, 1)
 
 
@@ -481,8 +498,8 @@ class HPA(SampledContributions):
 class LPA(Contributions):
     """Count at most `bound` records per user.
 
-    LPA is the Laplace perturbation algorithm. Its noise is scaled to `bound` records. Standard errors are
-    NaN if records may have been dropped, as in SRA.
+    LPA is the Laplace perturbation algorithm. The scale of its noise is proportional to `bound`. Standard
+    errors are NaN if records may have been dropped, as in SRA.
 
     Guarantee  ε-DP per user, for all their records together. `split` divides ε between the items and the
                edges.
@@ -506,5 +523,5 @@ class LPA(Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Make an instance for at most a hundred records per user."""
+        """Return an example for at most a hundred records per user."""
         return cls(budget, 100)

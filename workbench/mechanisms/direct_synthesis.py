@@ -30,8 +30,9 @@ def centred(
 ) -> Int[np.ndarray, " children"]:
     """Adjust noisy counts of each node's children so that they add up to the node's number of records.
 
-    Counts below 0 become 0; then all move by one, in turn from a random child on (`words` modulo
-    their number), until the sum is right: up, or down where they are above 0.
+    Counts below 0 become 0. Then the children's counts change by one each, in turn, until the sum is right.
+    They rise if the sum is too small. If it is too large, those above 0 fall. The turn begins at a random
+    child (`words` modulo the number of children).
 
     >>> one = np.array([10]), np.array([9, 5, -4, 1]), np.array([4]), np.zeros(1, np.uint64)
     >>> centred(*one)
@@ -87,7 +88,9 @@ def _centre(
 
 
 class AttributeBoxes(NamedTuple):
-    """Boxes of codes, how often each attribute was split, and the synthetic records of each box."""
+    """Boxes of codes, with the number of times that each attribute was split, and the number of synthetic
+    records in each box.
+    """
 
     lo: Int[np.ndarray, "boxes attributes"]
     hi: Int[np.ndarray, "boxes attributes"]
@@ -96,17 +99,17 @@ class AttributeBoxes(NamedTuple):
 
     @classmethod
     def root(cls, tree: Hierarchy, total: int) -> AttributeBoxes:
-        """Return one box with everything."""
+        """Return one box that contains the whole domain."""
         zeros = np.zeros((1, len(tree.shape)), np.int64)
         return cls(zeros, np.array([tree.shape], np.int64), zeros, np.array([total]))
 
     def where(self, rows: Bool[np.ndarray, " boxes"]) -> AttributeBoxes:
-        """Return some of the boxes."""
+        """Return the selected boxes."""
         return AttributeBoxes(*(array[rows] for array in self))
 
     def parts(self, tree: Hierarchy) -> Int[np.ndarray, "attributes boxes"]:
-        """Return the number of parts into which each attribute would split each box, 1 if it has no finer
-        codes.
+        """Return the number of parts into which each attribute would split each box. It is 1 if the
+        attribute cannot be split further.
         """
         radices = [np.array([*axis, 1]) for axis in tree.axes]
         return np.stack([r[self.splits[:, axis]] for axis, r in enumerate(radices)])
@@ -133,7 +136,7 @@ class AttributeBoxes(NamedTuple):
 
 
 class LocatedRecords(NamedTuple):
-    """Records with the box of each. `alike` gives the number of equal records."""
+    """Distinct records with the box of each. `alike` is the number of copies of each record."""
 
     box: Int[np.ndarray, " n"]
     codes: Int[np.ndarray, "attributes n"]
@@ -141,7 +144,7 @@ class LocatedRecords(NamedTuple):
 
     @classmethod
     def root(cls, records: Records) -> LocatedRecords:
-        """Return all records, in one box."""
+        """Return all records in one box."""
         count = records.counts
         if count is None:
             count = np.ones(len(records), np.int64)
@@ -149,7 +152,7 @@ class LocatedRecords(NamedTuple):
         return cls(box, records.hierarchy.corners(records.keys), count)
 
     def within(self, boxes: Bool[np.ndarray, " boxes"]) -> LocatedRecords:
-        """Return the records of boxes that stay, which get new numbers."""
+        """Return the records in the boxes that are kept, and renumber these boxes."""
         stays = boxes[self.box]
         number = np.cumsum(boxes) - 1
         return LocatedRecords(number[self.box[stays]], self.codes[:, stays], self.alike[stays])
@@ -157,7 +160,9 @@ class LocatedRecords(NamedTuple):
     def digits(
         self, boxes: AttributeBoxes, parts: Int[np.ndarray, "attributes boxes"]
     ) -> Int[np.ndarray, "attributes n"]:
-        """Return the part that each record would be in if each attribute split its box."""
+        """Return, for each attribute, the part in which each record would be if this attribute split its
+        box.
+        """
         widths = (boxes.hi - boxes.lo).T // parts
         return (self.codes - boxes.lo.T[:, self.box]) // widths[:, self.box]
 
@@ -188,7 +193,7 @@ class LocatedRecords(NamedTuple):
         chosen: Int[np.ndarray, " boxes"],
         children: Int[np.ndarray, " boxes"],
     ) -> LocatedRecords:
-        """Return the same records, each in a part of its box along the chosen attribute."""
+        """Return the same records, each assigned to a part of its box along the chosen attribute."""
         first = np.cumsum(children) - children
         digit = digits[chosen[self.box], np.arange(len(self.box))]
         return self._replace(box=first[self.box] + digit)
@@ -238,23 +243,27 @@ class _Nodes(NamedTuple):
 class DirectSynthesis(Mechanism):
     """Draw synthetic records level by level down a tree.
 
-    It allots `records` records to nodes, from the root down to `depth`.
+    The mechanism distributes `records` synthetic records among the children of each node by their noisy
+    counts, from the root down to level `depth`.
 
-    `split` = "exponential" chooses at every node which attribute to refine next, preferring one with a
-    large part (for hierarchies over several attributes). `stop` = "count" publishes a node with its count
-    if fewer records are left to allot than the scale of the noise. Otherwise nodes are refined down to one
-    record.
+    For hierarchies over several attributes, `split` = "exponential" chooses at every node the attribute to
+    split next. It prefers an attribute with a large part. With `stop` = "count", a node whose synthetic
+    records are fewer than the scale of the noise is published with its count. Otherwise nodes are refined
+    down to one record.
 
-    Guarantee  ε-DP per unit. Each of `depth` levels of noisy counts gets ε/depth, or less if there is more
-               to pay for: a level of choices (`split`), and the total if `records` is not given.
+    Guarantee  ε-DP per unit. Each of the `depth` levels of noisy counts gets ε/depth. It gets less if ε
+               must also pay for the choices of attributes (`split`) or for the total (if `records` is not
+               given).
     Assumes    the records' bound. `records` and `depth` are stated without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13;
                section 4.1 for `split` and `stop`; McSherry & Talwar, FOCS 2007.
-    Differs    Noise is integer, because counts must add up. The figure lacks two returns. Counts are
-               centred at once and not by unit steps, with the same result and without a cap at the parent's
-               count. `split` charges each level ε/(2·depth) for the choice of an attribute: the size of its
-               largest part only grows as records are added, so weights ∝ exp(ε·score) cost ε and not 2ε.
-    Cost       `depth` times the children of nodes that have more than one record to allot, also empty ones.
+    Differs    Noise is integer, because counts must add up. Two return statements are missing in the
+               paper's figure. We adjust all counts at once instead of in steps of one, with the same result
+               and without a cap at the parent's count. With `split`, the choice of attributes costs
+               ε/(2·depth) per level. The score of an attribute is the size of its largest part, which can
+               only grow if records are added, so weights ∝ exp(ε·score) cost ε instead of 2ε.
+    Cost       O(children, including empty ones, of all nodes with more than one synthetic record), on each
+               of `depth` levels.
     """
 
     budget: DP = pure_budget(
@@ -281,7 +290,9 @@ class DirectSynthesis(Mechanism):
     series = "direct synthesis"
 
     def budgets(self) -> _Budgets:
-        """Return ε of the total, if it is bought, of the choices on each level, if any, and of its counts."""
+        """Return the ε of the total (if it is measured), of the choices on each level (if any), and of the
+        counts on each level.
+        """
         levels = self.depth + (self.records is None)
         totals: list[Any] = [Fraction(1, levels)] if self.records is None else []
         if self.split is None:
@@ -424,7 +435,7 @@ class DirectSynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with three levels and a bought total."""
+        """Return an example with three levels that also measures the total."""
         return cls(budget, depth=3)
 
 

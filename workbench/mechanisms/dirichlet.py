@@ -1,4 +1,4 @@
-"""Dirichlet synthesis: records from a Dirichlet-multinomial model of the table."""
+"""Dirichlet synthesis: synthetic records from a Dirichlet-multinomial model of the table."""
 
 from bisect import bisect_left
 from dataclasses import replace
@@ -32,11 +32,12 @@ def tail_bounds(
     a: Float[np.ndarray, " n"] | float,
     b: Float[np.ndarray, " n"] | float,
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Return bounds from below and above, up to rounding, on Pr[z > cut] for z ~ BetaBinomial(m, a, b).
+    """Return lower and upper bounds, up to rounding, on Pr[z > cut] for z ~ BetaBinomial(m, a, b).
 
-    The first terms are summed. Their ratios (m−z)(a+z) / ((z+1)(b+m−z−1)) stay from there on below
-    r = max(1, (a+z)/(z+1)) · (m−z)/(b+m−z−1), as long as b >= 1, so that the rest is at most
-    r/(1−r) times the last term. Where that does not hold, or r >= 1 (a cut below the mode): 1.
+    The function sums the first terms of the tail. From the last summed term on, the ratio of consecutive
+    terms, (m−z)(a+z) / ((z+1)(b+m−z−1)), is below r = max(1, (a+z)/(z+1)) · (m−z)/(b+m−z−1) if b >= 1. The
+    remaining terms therefore add up to at most r/(1−r) times the last term. If b < 1, or if r >= 1 because
+    the cut is below the mode, the upper bound is 1.
     """
     z = np.minimum(np.floor(cut) + 1, m)
     last = np.exp(log_mass(z, m, a, b))
@@ -63,10 +64,12 @@ def log_mass(
     a: Float[np.ndarray, "..."] | float,
     b: Float[np.ndarray, "..."] | float,
 ) -> Float[np.ndarray, " n"]:
-    """Return ln Pr[z] of BetaBinomial(m, a, b), without cancellation among its nine ln Γ of up to 1e16.
+    """Return ln Pr[z] of BetaBinomial(m, a, b). It avoids cancellation among nine values of ln Γ, each up
+    to 1e16.
 
-    With ln Γ(x) = x·ln x − x + s(x), the large parts are x·ln(x/e) over the table ((a, z), (b, m−z)),
-    its margins and its sum: minus the G statistic of independence, in which nothing cancels.
+    Write ln Γ(x) = x·ln x − x + s(x). The large parts x·ln(x/e), taken over the table ((a, z), (b, m−z)),
+    its margins and its sum, add up to minus the G statistic of independence, which can be computed without
+    cancellation.
     """
     from scipy.special import xlog1py, xlogy
 
@@ -119,18 +122,19 @@ _BLOCK_WIDTH = 1 / 512  # of a block's counts; below its inverse each count is i
 class DirichletSynthesis(Mechanism):
     """Draw synthetic records from a Dirichlet posterior.
 
-    It draws p ~ Dirichlet(α + counts), then `records` records from p.
+    The mechanism draws p ~ Dirichlet(α + counts), and then `records` synthetic records from p.
 
     Guarantee  (ε, δ)-probabilistic DP, hence (ε, δ)-DP, under replacing one record of a table of exactly
-               `total` records. It is pure ε-DP if α >= records/(e^ε − 1), which is what δ = 0 chooses.
-    Assumes    one record per unit (a bound of l1 = 1), and a public `total`. Tables of another total are
-               refused, because the same α may protect a smaller table badly.
+               `total` records. It is pure ε-DP if α >= records/(e^ε − 1). With δ = 0, the mechanism chooses
+               such an α.
+    Assumes    one record per unit (a bound of l1 = 1), and a public `total`. A table with another total
+               raises an error, because the same α may protect a smaller table less.
     Source     Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008; compared with by Cormode,
                Procopiuc, Srivastava & Tran, ICDT 2012, section 4.5.
     Differs    All cells have one α, the smallest that a numeric bound on the exact tails allows. The paper
-               has a closed form that needs ε > ln 2. Draws use floats, so releases are idealised. The
-               paper's notion of δ sums over cells. `notion` = "approximate" asks for (ε, δ)-DP only, which
-               a smaller α gives.
+               has a closed form that needs ε > ln 2. Draws use floats, so releases are marked as idealised.
+               The paper's δ is a sum over cells. With `notion` = "approximate", the mechanism guarantees
+               (ε, δ)-DP only, for which a smaller α suffices.
     Cost       O(non-empty cells + records) time and memory, and about 0.1 s to choose α, for a domain and a
                total of any size.
     """
@@ -178,7 +182,7 @@ class DirichletSynthesis(Mechanism):
 
     @property
     def pure_alpha(self) -> float:
-        """The α from which on no release can tell more than ε: records/(e^ε − 1).
+        """Smallest α for which no release has a privacy loss above ε: records/(e^ε − 1).
 
         Moving a record from cell j to cell i multiplies the probability of drawing z by
         (1 + z_i/(α+x_i)) / (1 + z_j/(α+x_j−1)), which lies within e^±ε for all z up to `records`.
@@ -186,7 +190,9 @@ class DirichletSynthesis(Mechanism):
         return self.records / _excess(self.budget.epsilon)
 
     def prior(self, k: int) -> float:
-        """α on a domain of k cells, from public numbers alone: as given, or the smallest proven."""
+        """Return α for a domain of k cells, from public numbers alone: the given α, or the smallest one
+        that is proven to suffice.
+        """
         least = _smallest_alpha(replace(self, alpha=None), k)
         if self.alpha is None:
             return least
@@ -197,13 +203,15 @@ class DirichletSynthesis(Mechanism):
         return self.alpha
 
     def failure(self, k: int, alpha: float) -> float:
-        """δ: at least the probability of a release that has a loss above ε against any neighbour.
+        """Return δ, an upper bound on the probability of a release whose privacy loss against any neighbour
+        exceeds ε.
 
-        By `pure_alpha`, such a release has z > c·(α + max(x−1, 0)) in some cell, c = e^ε − 1. There z is
-        beta binomial; with T(x) the probability of that tail, the k cells together have at most
-        Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x, since the counts x_i sum to n. Against one
-        neighbour, which is all that (ε, δ)-DP asks, the loss exceeds ε only by the cell x >= 1 that
-        the record leaves: max_{x>=1} T(x).
+        By the argument in `pure_alpha`, such a release has z > c·(α + max(x−1, 0)) in some cell, where c =
+        e^ε − 1, x is the cell's count and z its number of synthetic records. z has a beta-binomial
+        distribution. Let T(x) be the probability of this tail. Since the counts x_i sum to n, the
+        probability for all k cells is at most Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x. (ε, δ)-DP
+        compares with one neighbour only. The loss can then exceed ε only because of the one cell with x >=
+        1 that the record leaves, so the bound is max_{x>=1} T(x).
         """
         if (
             alpha >= self.pure_alpha or k == 1 or self.total == 0
@@ -237,7 +245,7 @@ class DirichletSynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Make an instance with as many synthetic records as true ones."""
+        """Return an example with as many synthetic records as true ones."""
         return cls(budget, records=100, total=100)
 
 

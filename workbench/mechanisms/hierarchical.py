@@ -1,4 +1,4 @@
-"""Histograms with consistency: hierarchical, and unattributed."""
+"""Histograms that are made consistent after adding noise: hierarchical and unattributed."""
 
 from fractions import Fraction
 from math import ceil, log
@@ -50,19 +50,20 @@ def _check_branching(k: Any) -> str | None:
 class HierarchicalHistogram(Mechanism):
     """Release a tree of consistent noisy counts.
 
-    This is H̄, or the noisy tree itself, H̃, if `consistent` is False.
+    This is the estimate H̄ of the paper. With `consistent` = False, the mechanism releases the noisy tree
+    H̃ itself.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. A count that changes by one changes one node per level, so each of
-               ℓ levels gets ε/ℓ, or ρ/ℓ. Inference is post-processing.
+    Guarantee  ε-DP per unit, or ρ-zCDP. If one count changes by one, one node per level changes by one, so
+               each of ℓ levels gets ε/ℓ, or ρ/ℓ. Making the tree consistent is post-processing.
     Assumes    the table's bound, and a domain that fits in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4; the branching factor:
                Qardaji, Yang & Li, PVLDB 2013.
-    Differs    Setting subtrees to zero makes the tree inconsistent again, and the paper does not say what
-               answers a range then. Here it is the fewest nodes, which gives the printed errors, or the
-               leaves, whose sum is biased upwards by half a noise each (`inference.NonnegativeLeastSquares`
-               is better than either). Domains that are not a power of k end at their last cell, without
-               noisy padding. The result is not rounded (see `inference.rounded`). Noise is as in
-               LaplaceHistogram.
+    Differs    Setting subtrees to zero makes the tree inconsistent again, and the paper does not say how to
+               answer a range then. Our answer uses the fewest nodes, which gives the printed errors, or the
+               leaves, each of which has an upward bias of about half the noise.
+               `inference.NonnegativeLeastSquares` is better than both. If the domain size is not a power of
+               k, the tree ends at the last cell, without noisy padding. The result is not rounded (see
+               `inference.rounded`). Noise is as in LaplaceHistogram.
     Cost       time and memory O(domain size).
     """
 
@@ -94,11 +95,13 @@ class HierarchicalHistogram(Mechanism):
         settle_noise(self)
 
     def branching_factor(self, m: int) -> int:
-        """Return k for m cells: the given one or, with "optimal", about the least average variance of a range.
+        """Return k for m cells: the given one, or with "optimal" the one with about the smallest average
+        variance of a range.
 
-        That is the least (k − 1)·h³ − 2(k + 1)·h²/3, where h = ⌈log_k m⌉ (Qardaji et al., equation 3),
-        who do not measure the root; over fewer than about a hundred cells it says one level. Of ρ, where
-        the variance of a node grows with h and not with h², it is h times less: k = 4 over large domains.
+        The optimal k minimises (k − 1)·h³ − 2(k + 1)·h²/3 with h = ⌈log_k m⌉ (Qardaji et al., Equation 3,
+        who do not measure the root). Below about a hundred cells, this gives a tree of one level. For a
+        budget in ρ, the variance of a node grows with h instead of h², so the formula is divided by h,
+        which gives k = 4 for large domains.
         """
         if isinstance(self.branching, int):
             return self.branching
@@ -114,13 +117,15 @@ class HierarchicalHistogram(Mechanism):
     def variance(
         self, domain: Domain, workload: Recipe, l1: Bound | float
     ) -> Float[np.ndarray, " queries"]:
-        """Return the exact variance of consistent answers to ranges, over a complete tree and before zeroing.
+        """Return the exact variance of consistent answers to ranges, for a complete tree and before
+        subtrees are set to zero.
 
-        `l1` is how far a unit moves the table, or, of a ρ, its whole bound.
+        `l1` is the largest change of the table by one unit. For a budget in ρ, pass the whole `Bound`.
 
-        The tree's normal matrix has the eigenvalues λ_j = 1 + k + … + k^j: on functions that are
-        constant on blocks of k^j cells and sum to 0 over blocks of k^(j+1). A range w has there the
-        squared norm |w|_j² − |w|_(j+1)², where |w|_j² = Σ over blocks of (cells of w in it)²/k^j.
+        The tree's normal matrix has the eigenvalues λ_j = 1 + k + … + k^j. The eigenvectors of λ_j are the
+        functions that are constant on blocks of k^j cells and sum to 0 over blocks of k^(j+1) cells. The
+        projection of a range w on them has the squared norm |w|_j² − |w|_(j+1)², where |w|_j² = Σ (number
+        of cells of w in the block)²/k^j, summed over the blocks of k^j cells.
         """
         k = self.branching_factor(domain.size)
         ranges = workload.on(domain)
@@ -189,7 +194,7 @@ class HierarchicalHistogram(Mechanism):
 
 
 def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
-    """Return the squared l2 distance by which one unit moves all nodes. A node of level j adds up k^j cells."""
+    """Return the squared l2 sensitivity of all nodes to one unit. A node of level j is the sum of k^j cells."""
     levels = range(len(level_sizes(m, k)))
     return sum((bound.merged(k**j).l2_squared for j in levels), Fraction(0))
 
@@ -201,18 +206,20 @@ def tree_l2_squared(bound: Bound, m: int, k: int) -> Fraction:
 class UnattributedHistogram(Mechanism):
     """Release the counts in ascending order.
 
-    The estimate is S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded) or S̃ ("noisy"). With "prevalence", which is ours,
-    noise goes on φ(r), the number of counts of at least r, for r from 1 to `largest`. Falling integers are
-    fitted to it and turned back into counts.
+    The estimate is the paper's S̄ ("isotonic"), S̃ᵣ ("sorted" and rounded) or S̃ ("noisy"), or our own
+    "prevalence". The last one adds noise to φ(r), the number of counts of at least r, for r from 1 to
+    `largest`. It then fits a non-increasing sequence of integers and converts it back to counts.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the sorted counts, or for φ. One record moves φ(r)
-               by one for one r, so l1 bounds φ as well. Later sorting and inference are post-processing.
-    Assumes    the table's bound, which holds for the sorted counts too, also in the l2 norm, and a domain
-               that fits in memory.
+    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the sorted counts, or for φ. One record changes
+               φ(r) by one for a single r, so l1 also bounds the change of φ. Sorting and fitting after the
+               noise are post-processing.
+    Assumes    the table's bound, which also holds for the sorted counts, in both norms, and a domain that
+               fits in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
-    Differs    One edge of a graph moves two degrees, so its table has l1 = 2 (the paper takes 1). Noise is
-               as in LaplaceHistogram. "prevalence" is a reference line for the anonymised histograms of
-               Suresh (2019) and is not their algorithm. Counts above `largest` become `largest`.
+    Differs    One edge of a graph changes two degrees, so a degree table has l1 = 2 (the paper uses 1).
+               Noise is as in LaplaceHistogram. "prevalence" is a baseline for comparison with the
+               anonymised histograms of Suresh (2019), and is not that algorithm. Counts above `largest`
+               become `largest`.
     Cost       time and memory O(domain size), and sorting. With "prevalence" also O(largest).
     """
 
@@ -274,14 +281,16 @@ class UnattributedHistogram(Mechanism):
 
 
 def prevalences(counts: Int[np.ndarray, " cells"], largest: int) -> Int[np.ndarray, " largest"]:
-    """Return how many of the ascending counts are at least 1, 2, …, `largest`."""
+    """Return the numbers of counts that are at least 1, 2, …, `largest`. The counts are in ascending order."""
     return len(counts) - np.searchsorted(counts, np.arange(1, largest + 1))
 
 
 def counts_of_prevalences(
     noisy: Float[np.ndarray, " largest"], cells: int
 ) -> Float[np.ndarray, " cells"]:
-    """Return the ascending counts of falling integers, up to `cells`, that are fitted to noisy prevalences."""
+    """Return ascending counts from noisy prevalences, after fitting non-increasing integers from 0 to
+    `cells` to these.
+    """
     rising = np.clip(np.rint(isotonic(noisy[::-1])), 0, cells)
     ranks = np.arange(cells, 0, -1)  # the i-th largest count is the number of r with φ(r) >= i
     return (len(rising) - np.searchsorted(rising, ranks)).astype(float)

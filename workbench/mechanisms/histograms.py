@@ -118,15 +118,15 @@ class LaplaceHistogram(Mechanism):
 class GeometricHistogram(FullTable):
     """Release every cell with geometric noise.
 
-    Compact summaries are compared with this full noisy table.
+    This full noisy table is the baseline for compact summaries.
 
-    Guarantee  ε-DP per unit. All of ε pays for the counts. A count that changes by one changes ⌈log₂m⌉ + 1
-               nodes of a `transform`, which share ε.
+    Guarantee  ε-DP per unit. All of ε pays for the counts. With a `transform`, a count that changes by one
+               changes ⌈log₂m⌉ + 1 nodes, which share ε.
     Assumes    the table's bound, and a domain that fits in `memory`.
     Source     Ghosh, Roughgarden & Sundararajan, STOC 2009; the baseline M' of Cormode et al., ICDT 2012,
                section 2.1.
     Differs    nothing.
-    Cost       time and memory O(domain size), for any data: the laborious baseline.
+    Cost       time and memory O(domain size), however sparse the data are.
     """
 
     budget: DP = pure_budget(refused="which GaussianHistogram spends")
@@ -149,14 +149,14 @@ class GeometricHistogram(FullTable):
 class GaussianHistogram(FullTable):
     """Release every cell with Gaussian noise.
 
-    Its cost is a ρ of zero-concentrated privacy.
+    The budget is a ρ in zero-concentrated differential privacy.
 
-    Guarantee  ρ-zCDP per unit. All of ρ pays for the counts. With a `transform`, the change of its nodes by
-               a unit is added up in the l2 norm, level by level.
+    Guarantee  ρ-zCDP per unit. All of ρ pays for the counts. With a `transform`, the l2 sensitivity is the
+               sum over levels of the squared change of the nodes by one unit.
     Assumes    the table's bound, and a domain that fits in `memory`.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
     Differs    nothing.
-    Cost       time and memory O(domain size), for any data.
+    Cost       time and memory O(domain size), however sparse the data are.
     """
 
     budget: ZCDP = gaussian_budget()
@@ -186,10 +186,10 @@ class Privelet(Mechanism):
                most l1²·(log₂m + 1)/(2ρ).
     Assumes    the table's bound, and a domain that fits in memory.
     Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
-    Differs    Coefficients are not normalised. They are integers and all get the same noise, because the
-               paper's weights cancel. Neighbours add or remove a unit, where the paper replaces one and
-               doubles the noise. A domain that is not a power of two gets no noise on its padding. Noise is
-               as in LaplaceHistogram.
+    Differs    Coefficients are not normalised. They are integers, and all get the same noise, because
+               without normalisation the paper's weights cancel. Neighbours differ by adding or removing a
+               unit. The paper replaces a unit, which doubles the noise. If the domain size is not a power
+               of two, the padding gets no noise. Noise is as in LaplaceHistogram.
     Cost       time and memory O(domain size).
     """
 

@@ -1,4 +1,4 @@
-"""The laws that every mechanism obeys, as checks that anyone can run."""
+"""Laws: the rules that every mechanism must obey, as checks that you can run on your own mechanism."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CELLS = Ranges(np.arange(48), np.arange(1, 49))
 
 
 class Broken(AssertionError):
-    """A mechanism breaks a law. The message says how."""
+    """Error of a mechanism that breaks a law. The message describes the fault."""
 
 
 def demand(holds: Any, says: str) -> None:
@@ -49,14 +49,14 @@ def seeded(seed: int = 0) -> np.random.Generator:
 
 
 class Subject:
-    """A class of mechanisms to check, with its example at some ε and tables in the form that it takes.
+    """A mechanism class to check, with an example at some ε, and test data in the form that the class takes.
 
     Parameters
     ----------
     cls : type
-        The class, or whatever has its `example`.
+        Class of the mechanism, or another object with a method `example`.
     zcdp : bool
-        Under a ρ; always, where the class takes no ε.
+        Whether to check with a budget in ρ. Always true if the class takes no ε.
     """
 
     def __init__(self, cls: Any, zcdp: bool = False):
@@ -65,17 +65,17 @@ class Subject:
         self.relation = getattr(cls, "relation", ADD_REMOVE)
 
     def budget(self, epsilon: float = 1.0) -> DP | ZCDP:
-        """Return a budget, with a δ if the class spends one. A ρ is ε²/8."""
+        """Return a budget for ε, with a δ if the class spends one. A budget in ρ has ρ = ε²/8."""
         delta = 1e-6 if getattr(self.cls, "spends_delta", False) else 0.0
         return ZCDP(epsilon**2 / 8, delta) if self.zcdp else DP(epsilon, delta)
 
     def table(self, counts: Any, bound: Bound | Public | None = None) -> SparseTable:
-        """Return a table of every fifth cell."""
+        """Return a test table in which every fifth cell is occupied."""
         keys = np.arange(0, 5 * len(counts), 5)
         return SparseTable.from_keys(DOMAIN, keys, counts, bound or Bound())
 
     def given(self, table: SparseTable) -> Any:
-        """Return the table in the form that the mechanism takes."""
+        """Return a table converted to the form that the mechanism takes."""
         if self.cls.takes is Records:
             keys = table.keys.astype(np.uint64)
             return Records(Quadtree(2, 3), keys, table.counts, table.bound)
@@ -90,7 +90,9 @@ class Subject:
         return table
 
     def large_pair(self) -> tuple[Any, Any]:
-        """Return a table of some thousand cells or users, and its neighbour with one largest unit more."""
+        """Return a table with a few thousand cells or users, and a neighbour with one more unit of the
+        largest allowed size.
+        """
         rng = seeded(4)
         if self.cls.takes is Interactions:
             users = np.repeat(np.arange(2000), rng.integers(1, 7, 2000))
@@ -124,11 +126,11 @@ class Subject:
         return sides[0], sides[1]
 
     def truth(self, table: SparseTable) -> Any:
-        """Return the values that its answers approximate."""
+        """Return the true values that the mechanism's answers approximate."""
         return table.ranked() if getattr(self.cls, "ranked", False) else self.given(table)
 
     def example(self, table: SparseTable, epsilon: float = 1.0) -> Mechanism:
-        """Return the example, for as many units as the table has, where that number is public."""
+        """Return the class's example. If the number of units is public, it is set to that of the table."""
         example = self.cls.example(self.budget(epsilon))
         if self.relation == REPLACE:
             example = replace(example, total=table.total)
@@ -140,11 +142,13 @@ class Subject:
         rng: np.random.Generator | None = None,
         epsilon: float = 1.0,
     ) -> Release:
-        """Return the release of the table by the example."""
+        """Return the example's release of the table."""
         return self.example(table, epsilon)(self.given(table), rng)
 
     def rebuilt(self, **changed: Any) -> Any:
-        """Return the example with some fields replaced, also in a mechanism that it wraps."""
+        """Return the example with some fields replaced. If it wraps another mechanism, replace its fields
+        too.
+        """
         example = self.cls.example(self.budget())
         if "budget" not in {f.name for f in fields(self.cls)}:
             return self.cls(replace(example.mechanism, **changed))
@@ -152,7 +156,7 @@ class Subject:
 
 
 def answers(release: Release) -> np.ndarray:
-    """Return the answers of every cell, and of items if they are released as well."""
+    """Return the released values of all cells, and of all items if the release has items."""
     items = getattr(release.estimate, "items", None)
     return np.append(release.answer(CELLS), [] if items is None else items.values)
 
@@ -161,7 +165,7 @@ def answers(release: Release) -> np.ndarray:
 
 
 def frozen_value(subject: Subject) -> None:
-    """Check that a mechanism is a frozen value: equal to its like, hashable, and unchanged by copying."""
+    """Check that a mechanism is a frozen value: equal to a copy, hashable, and unchanged by copying."""
     mechanism = subject.cls.example(subject.budget())
     same = subject.cls.example(subject.budget())
     demand(mechanism == same and hash(mechanism) == hash(same), "two examples differ")
@@ -176,7 +180,7 @@ def frozen_value(subject: Subject) -> None:
 
 
 def refuses_budgets(subject: Subject) -> None:
-    """Check that it refuses budgets that it cannot spend: an ε of 0 or ∞, or a δ that it cannot use."""
+    """Check that budgets which a mechanism cannot spend raise an error: an ε of 0 or ∞, or an unusable δ."""
     delta = subject.budget().delta
     wrong: list[DP | ZCDP] = [ZCDP(1.0, 0.0 if delta else 1e-6)]
     if not subject.zcdp:
@@ -190,7 +194,7 @@ def refuses_budgets(subject: Subject) -> None:
 
 
 def refuses_numbers(subject: Subject) -> None:
-    """Check that it refuses numbers outside the range of a field, and names the field and range."""
+    """Check that a number outside the range of a field raises an error that names the field and the range."""
     for f in fields(subject.cls):
         if "low" not in f.metadata or f.metadata["check"]:
             continue
@@ -199,7 +203,7 @@ def refuses_numbers(subject: Subject) -> None:
 
 
 def states_promises(subject: Subject) -> None:
-    """Check that its docstring has Guarantee, Assumes, Source, Differs and Cost."""
+    """Check that the docstring has the sections Guarantee, Assumes, Source, Differs and Cost."""
     doc = inspect.getdoc(subject.cls) or ""
     for word in ("Guarantee", "Assumes", "Source", "Differs", "Cost"):
         demand(re.search(rf"^{word}\s+\S", doc, re.M), f"its docstring states no {word}")
@@ -221,7 +225,7 @@ COUNTS = (9, 1, 4, 400, 7)
 
 
 def costs_its_budget(subject: Subject) -> None:
-    """Check that the ledger costs the budget and no more."""
+    """Check that the receipts of a release add up to the budget and no more."""
     release = subject.release(subject.table([9, 1, 4]), seeded())
     demand(release.ledger, "it wrote no receipt")
     demand(subject.budget().covers(release.privacy), f"it costs {release.privacy}")
@@ -245,7 +249,9 @@ def randomness_is_the_rngs(subject: Subject) -> None:
 
 
 def fit_to_publish(subject: Subject) -> None:
-    """Check that a release without `rng` may be published and never repeats (by chance once in 10⁹ runs)."""
+    """Check that releases without `rng` may be published and differ (the check fails by chance once in 10⁹
+    runs).
+    """
     table = subject.table([90_000, 800, 700, 600, 500])  # the first is far above any threshold
     one, other = (subject.release(table, epsilon=0.05) for _ in range(2))
     demand(not one.simulated, "a release without rng says that it is simulated")
@@ -253,7 +259,7 @@ def fit_to_publish(subject: Subject) -> None:
 
 
 def estimate_is_public(subject: Subject) -> None:
-    """Check that the estimate is on the declared domain, is finite, and holds no bound."""
+    """Check that the estimate has the declared domain and finite values, and no bound of the private table."""
     table = subject.table([9, 1, 4])
     release = subject.release(table, seeded())
     estimate = release.estimate
@@ -280,7 +286,7 @@ def cells_are_released_once(subject: Subject) -> None:
 
 
 def saved_is_loaded(subject: Subject) -> None:
-    """Check that a saved release loads bit by bit, and that idealised noise is not saved."""
+    """Check that a saved release loads with identical bits, and that idealised noise cannot be saved."""
     release = subject.release(subject.table(COUNTS))
     for name in ("x.parquet", "x.csv"):
         _demand_saved_is_loaded(release, name)
@@ -309,14 +315,14 @@ def _demand_saved_is_loaded(release: Release, name: str) -> None:
 
 
 def empty_tables_are_tables(subject: Subject) -> None:
-    """Check that it releases an empty table, and a table of one cell."""
+    """Check that a mechanism can release an empty table and a table with one cell."""
     for counts in ([], [3]):
         release = subject.release(subject.table(counts), seeded())
         demand(np.isfinite(answers(release)).all(), f"counts {counts} have no finite answers")
 
 
 def recipes_are_their_queries(subject: Subject) -> None:
-    """Check that a recipe of random queries gets the same answers as the queries that it draws."""
+    """Check that a recipe of random queries has the same answers as the queries that it draws."""
     release = subject.release(subject.table([9, 1, 4]), seeded())
     recipe = RandomRanges(4, 5)
     drawn = recipe.on(release.estimate.domain)
@@ -324,7 +330,7 @@ def recipes_are_their_queries(subject: Subject) -> None:
 
 
 def public_tables_are_refused(subject: Subject) -> None:
-    """Check that it refuses a public table, for which there is nothing to pay."""
+    """Check that a public table raises an error, because a mechanism is for private data only."""
     table = subject.table([1], PUBLIC)
     try:
         subject.release(table)
@@ -335,7 +341,7 @@ def public_tables_are_refused(subject: Subject) -> None:
 
 
 def error_vanishes(subject: Subject) -> None:
-    """Check that the error vanishes as ε grows, unless the class says `converges = False`."""
+    """Check that the error vanishes as ε grows, unless the class sets `converges = False`."""
     if not getattr(subject.cls, "converges", True):
         return
     table = subject.table([2, 3, 5, 8, 13, 21, 34, 55, 89])
@@ -349,7 +355,7 @@ def error_vanishes(subject: Subject) -> None:
 
 
 def price_is_fixed(subject: Subject) -> None:
-    """Check that receipts are the same for any data if the cost is said to be fixed."""
+    """Check that a mechanism with `fixed_price` has the same receipts for all data."""
     if not getattr(subject.cls, "fixed_price", False):
         return
     prices = {
@@ -361,7 +367,7 @@ def price_is_fixed(subject: Subject) -> None:
 
 
 def receipts_are_kept(subject: Subject) -> None:
-    """Check that every receipt is in the ledger, unless a theorem prices several together."""
+    """Check that every receipt is in the release, unless a theorem prices several receipts together."""
     written: list[Receipt] = []
     write = Source._signed
 
@@ -380,12 +386,14 @@ def neighbours_are_alike(
 ) -> None:
     """Check that neighbours are hard to distinguish: Pr[A | D] ≤ e^ε Pr[A | D′] + δ for events A.
 
-    Seeded, so that chance never fails it; it sees a probability above by more than five standard errors of
-    both, at 2000 runs and ε = 1 some 0.2 for the likeliest events: noise of half its scale at 500 runs, on
-    one cell or two, of three fifths at 1000. Where two cells move the likeliest event is that both do.
+    The check uses seeded simulations, so it gives the same result every time. It fails if the excess of a
+    probability is more than five standard errors. At 2000 runs and ε = 1, this is an excess of about 0.2
+    for the likeliest events. For example, 500 runs find noise with half the correct scale on one or two
+    cells, and 1000 runs find noise with three fifths of the correct scale.
 
-    It stops after a third of the runs if none is above by more than one standard error: a fault of twice
-    the size that all runs see, which they miss once in 10⁶ times, gets by there once in 10⁵.
+    The check stops after a third of the runs if no excess is above one standard error. A fault of twice the
+    detectable size, which all runs together miss with probability 10⁻⁶, is missed by this shortcut with
+    probability 10⁻⁵.
     """
     bound = bound or Bound()
     whole = SparseTable.from_keys(DOMAIN, [0, 3, 5], [4, 1, bound.l0 - 1], bound)
@@ -423,9 +431,11 @@ def neighbours_are_alike(
 def excess_probability(
     p: np.ndarray, q: np.ndarray, runs: int, epsilon: float, delta: float = 0.0, errors: int = 5
 ) -> float:
-    """Return by how much event frequencies over `runs` releases of either neighbour exceed (ε, δ)-DP.
+    """Return the largest excess of event frequencies over the (ε, δ)-DP bound, from `runs` releases of each
+    neighbour.
 
-    Above 0 only where so many standard errors of both do not explain it, of an event or of its opposite.
+    The result is above 0 only if the excess for an event or its complement exceeds the given number of
+    standard errors.
     """
     growth = np.exp(epsilon)
     excesses = []
@@ -436,18 +446,19 @@ def excess_probability(
 
 
 def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
-    """Find differences on a neighbour that no noise hides, by recording one run and replaying it.
+    """Find differences between neighbours that no noise hides, by recording one run and replaying it on the
+    neighbour.
 
     Parameters
     ----------
-    mechanism : called with data and an `rng`.
-    one, other : neighbours.
+    mechanism : Mechanism, or another callable that takes data and an `rng`.
+    one, other : Neighbouring inputs.
 
     Returns
     -------
     list of str
-        Sentences, empty where all is well: every draw reads numbers that move by no more than it is paid
-        for, and with the same outcomes of all draws the release is the same.
+        One sentence per fault. The list is empty if the private numbers of every draw differ by at most the
+        sensitivity that the draw is priced for, and if equal outcomes of all draws give equal releases.
     """
     replay = Replay()
     first, again = _shown(mechanism, one, replay), _shown(mechanism, one, replay)
@@ -482,9 +493,10 @@ def _shown(mechanism: Any, data: Any, replay: Replay) -> Any:
 
 
 def reads_what_it_pays_for(subject: Subject) -> None:
-    """Check that a neighbour gives the same release under the same noise, and that draws read what is paid.
+    """Check that with equal noise neighbours give equal releases, and that each draw pays for what it reads.
 
-    It is recorded on one table of some thousand cells or users, and replayed on its neighbour.
+    A run is recorded on a table with a few thousand cells or users, and replayed on a neighbour of this
+    table.
     """
     one, other = subject.large_pair()
     example = subject.cls.example(subject.budget())
@@ -496,11 +508,11 @@ def reads_what_it_pays_for(subject: Subject) -> None:
 
 
 def error_bars_fit(subject: Subject) -> None:
-    """Check that error bars are as wide as the errors, within 30 %, or are not given (seeded).
+    """Check that error bars agree with the actual errors within 30 %, or are not given. The check is seeded.
 
-    Squared errors of Laplace noise that are twice the squared bars get by all 700 releases 4 times in 10⁴.
-    It stops after half of them where both are within 15 %, by which they get 3 times in 10⁴, and squared
-    errors of 1.5 times the bars' seldomer than by all.
+    If squared errors of Laplace noise are on average twice the squared error bars, 700 releases miss this
+    with probability 4·10⁻⁴. The check stops after half of the releases if both agree within 15 %. This
+    shortcut misses the same fault with probability 3·10⁻⁴.
     """
     table = subject.table([9, 1, 4, 40, 7])
     asked = Ranges(np.array([0, 10]), np.array([48, 40]))
@@ -555,19 +567,20 @@ LAWS: tuple[Callable[[Subject], None], ...] = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of one law. `broken` says how it fails, and is empty if it holds."""
+    """Outcome of one law. `broken` describes the fault, and is empty if the law holds."""
 
     law: str
     broken: str = ""
 
 
 def check_laws(cls: Any) -> Iterator[Outcome]:
-    """Run every law on a class of mechanisms and yield each outcome as it comes.
+    """Run every law on a mechanism class, and yield each outcome as soon as it is available.
 
     Parameters
     ----------
     cls : type
-        A class with `takes` and `example`, of a mechanism that takes a table, records or interactions.
+        Class of a mechanism that takes a table, records or interactions, with the attributes `takes` and
+        `example`.
     """
     subject = Subject(cls)
     for law in LAWS:

@@ -22,15 +22,15 @@ from workbench.value import value
 class RetentionReplacement(Mechanism):
     """Publish each record with some values replaced.
 
-    Guarantee  ε-DP for each record by itself (relation local): any two values of a record give the same report
-               with probabilities within a factor of e^ε, so the collector need not be trusted. Attributes with
-               two or more codes share ε equally.
+    Guarantee  ε-DP for each record separately (local privacy). Any two values of a record give the same
+               report with probabilities within a factor of e^ε, so users need not trust the collector.
+               Attributes with two or more codes share ε equally.
     Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
     Source     Agrawal, Srikant & Thomas, SIGMOD 2005; compared with by Chen, Zhou & Bhowmick, EDBT 2012,
                section 5.2, after Evfimievski, Gehrke & Srikant, PODS 2003.
-    Differs    The budget is that of a whole record. Chen et al. take γ = e, most likely for each attribute:
-               on nine attributes that is DP(9). Reports come as a multiset.
-    Cost       one coin for each record and attribute, and one sort.
+    Differs    The budget is for a whole record. Chen et al. use γ = e, most likely for each attribute,
+               which for nine attributes is ε = 9. Reports are published without their order.
+    Cost       one random coin per record and attribute, and one sort.
     """
 
     budget: DP = pure_budget()
@@ -41,7 +41,8 @@ class RetentionReplacement(Mechanism):
     def retention_probabilities(self, domain: Domain) -> tuple[float, ...]:
         """Return the probability p to keep each attribute: (γ − 1)/(γ − 1 + |A|), with γ = e^(ε/d).
 
-        A value is reported as itself with p + (1 − p)/|A| and as another with (1 − p)/|A|: γ apart.
+        A value is reported unchanged with probability p + (1 − p)/|A|, and as a given other value with
+        probability (1 − p)/|A|. The ratio of these is γ.
         """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         excess = expm1(min(self.budget.epsilon / attributes, 700))
@@ -67,16 +68,16 @@ class RetentionReplacement(Mechanism):
 
 @value
 class Flipping(Mechanism):
-    """Publish each record as randomly flipped bits.
+    """Publish each record as bits that are flipped at random.
 
-    Guarantee  ε-DP for each record by itself (relation local): two records differ in at most two bits of
-               each attribute. Attributes with two or more codes share ε equally.
+    Guarantee  ε-DP for each record separately (local privacy), because two records differ in at most two
+               bits per attribute. Attributes with two or more codes share ε equally.
     Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
     Source     Mishra & Sandler, PODS 2006; compared with by Chen, Zhou & Bhowmick, EDBT 2012, section 5.2.
-    Differs    The budget is that of a whole record: the paper's γ = e for each of nine attributes is DP(9).
-               The paper says only "bit-vector", and here each code has one bit. The bits are published, not
-               sketches of them. Reports come as a multiset.
-    Cost       about 7 random words for 64 bits, a bit for each record and code, and one sort.
+    Differs    The budget is for a whole record. The paper's γ = e for each of nine attributes is ε = 9 for
+               a record. The paper writes only "bit-vector". Here each code has one bit. The bits themselves
+               are published, and not sketches of them. Reports are published without their order.
+    Cost       one bit per record and code, about 7 random words for 64 bits, and one sort.
     """
 
     budget: DP = pure_budget()

@@ -33,22 +33,25 @@ def _check_marginals(marginals: Any) -> str | None:
 class MaximumEntropySynthesis(Mechanism):
     """Draw records from a maximum entropy model.
 
-    The model agrees with noisy `marginals` up to their noise, and assumes nothing else.
+    The model agrees with noisy `marginals` up to their noise. Among all such distributions it has the
+    largest entropy.
 
-    `rows` is the public number of records. Without it, the mechanism buys this number. An attribute that is
-    in none of the marginals is uniform and independent of all others. The model is that of `MaximumEntropy`, in
-    which `weight` limits the influence of a count. Larger weights follow the counts, and their noise, more
-    closely.
+    `rows` is the public number of records. If you do not give it, the mechanism spends part of ε on a noisy
+    number of records. An attribute that is in none of the marginals is uniform and independent of all
+    others. The model is that of `MaximumEntropy`, in which `weight` limits the influence of a single count.
+    With a larger weight, the model follows the counts, and their noise, more closely.
 
-    Guarantee  ε-DP per unit: noisy counts of the marginals' cells, and, where `rows` is not given, of all
-               records, for which `total_share` of ε pays. Everything after that is made of these.
-    Assumes    the table's bound; that marginals and rows are stated without looking at the data.
-    Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4, for the model; Dwork, McSherry, Nissim & Smith, TCC
-               2006, Theorem 1, for the noise.
-    Differs    noise is geometric on whole counts; marginals are made to agree before the fit, as
-               `inference.MaximumEntropy` says; records are drawn from the fitted model.
-    Cost       that of a fit: seconds up to 2¹⁴ cells of all attributes together, then chains that sweep over
-               the attributes, up to half a minute; and of `rows` draws.
+    Guarantee  ε-DP per unit. ε pays for noisy counts of the marginals' cells. If `rows` is not given, the
+               share `total_share` of ε pays for a noisy number of records. All later steps are
+               post-processing.
+    Assumes    the table's bound. `marginals` and `rows` are stated without looking at the data.
+    Source     Chen, Zhou & Bhowmick, EDBT 2012, section 4, for the model, and Dwork, McSherry, Nissim &
+               Smith, TCC 2006, Theorem 1, for the noise.
+    Differs    Noise is geometric on integer counts. Marginals are made consistent before the fit (see
+               `inference.MaximumEntropy`). Records are drawn from the fitted model.
+    Cost       one fit and `rows` draws. A fit takes seconds if all attributes together have up to 2¹⁴
+               cells. For more cells it uses Markov chains over the attributes and takes up to half a
+               minute.
     """
 
     budget: DP = pure_budget()
@@ -111,5 +114,5 @@ class MaximumEntropySynthesis(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Make an instance with all counts of two attributes."""
+        """Return an example with all marginals of two attributes."""
         return cls(budget, Marginals(2))

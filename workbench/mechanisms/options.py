@@ -1,4 +1,4 @@
-"""Text forms of field values, with a printer and a parser for each, for the command line and panels."""
+"""Text forms of field values for the command line and panels, with a printer and a parser for each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RENAMED = {"luck": "seed", "draws": "seeds"}  # settings of a panel
 
 
 def parse_number(name: str, text: str) -> int | float:
-    """Parse a typed number. A ValueError names what the number is for."""
+    """Parse a typed number. A ValueError names the option that needs the number."""
     for kind in (int, float):
         try:
             if "_" not in text:  # which Python reads over, and nobody types but by mistake
@@ -32,7 +32,7 @@ def parse_number(name: str, text: str) -> int | float:
 
 
 def with_point(text: str) -> str:
-    """Say how to write a number that was typed with a decimal comma.
+    """Return a hint if a number was typed with a decimal comma.
 
     >>> with_point("0,5"), with_point("x")
     (', with a point: 0.5', '')
@@ -42,7 +42,7 @@ def with_point(text: str) -> str:
 
 
 def numbers_text(numbers: Iterable[float]) -> str:
-    """Return numbers as they are typed.
+    """Return numbers as a user types them.
 
     >>> numbers_text([1, 2.5]), parse_numbers("--queries", "1, 2.5")
     ('1,2.5', [1, 2.5])
@@ -56,7 +56,7 @@ def parse_numbers(name: str, text: str) -> list[int | float]:
 
 
 def bound_text(bound: Bound) -> str:
-    """Return a bound as it is typed: L0,LINF,L1."""
+    """Return a bound as a user types it: L0,LINF,L1."""
     return numbers_text((bound.l0, bound.linf, bound.l1))
 
 
@@ -92,7 +92,7 @@ def parse_box(text: str) -> dict[str, tuple[float, float]]:
 
 
 def choice_text(choice: Any) -> str:
-    """Return a choice as it is typed.
+    """Return a choice as a user types it.
 
     >>> from workbench.queries import Dyadic
     >>> choice_text(Dyadic()), choice_text(None), choice_text("count sketch")
@@ -102,20 +102,22 @@ def choice_text(choice: Any) -> str:
 
 
 def parse_choice(choices: Iterable[Any], text: str) -> Any:
-    """Return the meant choice, ignoring capitals and spaces, or the text itself if it is none of them."""
+    """Return the choice that a text names, ignoring capitals and spaces. If there is none, return the text
+    itself.
+    """
     typed = choice_text(text)
     return next((x for x in choices if typed in (choice_text(x), choice_text(repr(x)))), text)
 
 
 def parse_switch(name: str, text: str) -> bool:
-    """Parse `on` and `off`."""
+    """Parse a switch, which is `on` or `off`."""
     if text not in _SWITCH:
         raise ValueError(f"{name} = {text!r} is not allowed: need on or off")
     return _SWITCH[text]
 
 
 def setting_text(x: Any) -> str:
-    """Return a setting of a panel as it is typed.
+    """Return a setting of a panel as a user types it in Python.
 
     >>> setting_text(True), setting_text(0.1), setting_text("count sketch")
     ('on', '0.1', "'count sketch'")
@@ -126,7 +128,7 @@ def setting_text(x: Any) -> str:
 
 
 def refuse_renamed(name: str) -> None:
-    """Raise a ValueError for a setting that had another name before."""
+    """Raise a ValueError for the old name of a setting that was renamed."""
     if name in RENAMED:
         raise ValueError(f"{name!r} is not allowed: it is called {RENAMED[name]!r}")
 
@@ -135,7 +137,7 @@ def refuse_renamed(name: str) -> None:
 
 
 def option_name(f: Field[Any]) -> str:
-    """Return the name of an option, for example `--popularity-share`."""
+    """Return the command-line option of a field, for example `--popularity-share`."""
     return f"--{f.name.replace('_', '-')}"
 
 
@@ -166,12 +168,12 @@ def option_need(f: Field[Any]) -> str:
 
 
 def option_text(f: Field[Any], x: Any) -> str:
-    """Return an option and its value, as they are typed."""
+    """Return an option and its value as a user types them."""
     return f"{option_name(f)} {quote(str(x).removesuffix('()'))}"
 
 
 def parse_option(name: str, f: Field[Any], text: str) -> Any:
-    """Parse the value of an option. Values that only the class of the option can judge stay text."""
+    """Parse the value of an option. If only the mechanism's class can parse it, return the text unchanged."""
     if f.metadata["choices"]:
         return parse_choice(f.metadata["choices"], text)
     if f.metadata["check"] and "," in text:
@@ -185,9 +187,9 @@ def parse_option(name: str, f: Field[Any], text: str) -> Any:
 
 
 def parameter_text(x: Any, between: str = ",") -> str:
-    """Return the value of a parameter as it is typed, with `between` between the members of a list.
+    """Return the value of a parameter as a user types it. `between` separates the members of a list.
 
-    A member that holds a comma is quoted where commas separate members.
+    If commas separate the members, a member that contains a comma is quoted.
 
     >>> parameter_text(0.5), parameter_text((10, 20)), parameter_text("Dyadic()"), parameter_text(None)
     ('0.5', '10,20', 'Dyadic()', 'none')
@@ -205,10 +207,10 @@ def parameter_text(x: Any, between: str = ",") -> str:
 
 
 def parse_parameter(f: Field[Any], x: Any) -> Any:
-    """Parse the value of a parameter. A value that has the right type stays as it is.
+    """Parse the value of a parameter. A value that already has the right type is returned unchanged.
 
-    A list may stand in brackets, and an integer may have been typed as 1e5. `none` is None where the
-    default is None, and for effort, whose None is the profile's own.
+    A list may be in brackets, and an integer may be typed as 1e5. `none` means None if the default is None,
+    and also for the effort, where None selects the profile's own.
     """
     may_be_none = f.default is None or f.metadata["kind"] == "effort"
     if may_be_none and (x is None or isinstance(x, str) and x.strip().lower() == "none"):
@@ -247,14 +249,16 @@ def parameter_help(f: Field[Any]) -> str:
 
 
 def release_options(mechanism: Any) -> str:
-    """Return the options that ask `workbench release` for a mechanism, or none if it cannot release a table."""
+    """Return the options with which `workbench release` uses this mechanism, or "" if it cannot release a
+    table.
+    """
     from workbench.data import SparseTable
 
     return mechanism_options(mechanism) if mechanism.takes is SparseTable else ""
 
 
 def mechanism_options(mechanism: Any) -> str:
-    """Return the options that ask for a mechanism, whatever it takes, or none if it is never saved.
+    """Return the command-line options of a mechanism, or "" if its releases cannot be saved.
 
     >>> from workbench import DP, Marginals
     >>> from workbench.mechanisms import LaplaceQueries
@@ -291,5 +295,5 @@ def mechanism_options(mechanism: Any) -> str:
 
 
 def mechanism_fields(cls: type) -> list[Field[Any]]:
-    """Return the fields that have an option of their name."""
+    """Return the fields that have a command-line option."""
     return [f for f in fields(cls) if f.name != "budget"]

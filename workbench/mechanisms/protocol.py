@@ -1,4 +1,4 @@
-"""Protocol of mechanisms, and everything that the author of one imports."""
+"""Base class of mechanisms, and all helpers that the author of a mechanism needs to import."""
 
 from __future__ import annotations
 
@@ -32,12 +32,11 @@ def private_bound(table: Any) -> Bound:
 
     Parameters
     ----------
-    table : private data with a `bound`.
+    table : Private data with a `bound`.
 
     Returns
     -------
-    Bound
-        How far one unit moves the counts.
+    Bound Largest change of the counts by one unit.
 
     Raises
     ------
@@ -58,17 +57,16 @@ def sensitivity(table: Any) -> float:
 
 
 def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
-    """Divide ε among measurements, rounded so that together they never cost more.
+    """Divide ε among measurements. Rounding never makes the sum larger than ε.
 
     Parameters
     ----------
-    epsilon : what all measurements may cost together.
-    shares : of each of them; the last one gets what is left.
+    epsilon : Cost of all measurements together.
+    shares : Share of each measurement. The last one gets the rest.
 
     Returns
     -------
-    list of float
-        ε of each.
+    list of float ε of each measurement.
     """
     parts = []
     rest = Fraction(epsilon)
@@ -79,26 +77,25 @@ def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
 
 
 def amount(budget: DP | ZCDP) -> float:
-    """Return ε or ρ, whichever is split among measurements.
+    """Return the ε of a `DP`, or the ρ of a `ZCDP`.
 
     Parameters
     ----------
-    budget : of either kind.
+    budget : A `DP` or a `ZCDP`.
 
     Returns
     -------
-    float
-        Its ε or its ρ.
+    float ε or ρ.
     """
     return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
 
 
 def inverse_scale(budget: DP | ZCDP) -> float:
-    """Return one over the scale of noise for a sensitivity of one count.
+    """Return the inverse scale of the noise for a sensitivity of 1.
 
     Parameters
     ----------
-    budget : of either kind.
+    budget : A `DP` or a `ZCDP`.
 
     Returns
     -------
@@ -109,17 +106,16 @@ def inverse_scale(budget: DP | ZCDP) -> float:
 
 
 def part_of(budget: DP | ZCDP, share: float) -> DP | ZCDP:
-    """Return a budget of the same kind, with that ε or ρ and no δ.
+    """Return a budget of the same kind with the given ε or ρ, and without δ.
 
     Parameters
     ----------
-    budget : of either kind.
-    share : a part of its `amount`.
+    budget : A `DP` or a `ZCDP`.
+    share : ε or ρ of the result.
 
     Returns
     -------
-    DP or ZCDP
-        As the budget.
+    DP or ZCDP The same class as `budget`.
     """
     return ZCDP(share) if isinstance(budget, ZCDP) else DP(share)
 
@@ -134,21 +130,20 @@ def add_noise(
     law: str = "geometric",
     rng: np.random.Generator | None = None,
 ) -> NoisyValues:
-    """Add noise to integers, of the kind that the budget pays for.
+    """Add noise to integers. The kind of budget determines the kind of noise.
 
     Parameters
     ----------
-    values : int[n], integers.
-    budget : an ε buys noise of the named law, a ρ Gaussian noise.
-    l1, l2_squared : how far one unit moves all of them together, in either norm.
-    linf : how far it moves one of them; l1, if not given.
-    law : as for `noise.add_noise`.
-    rng : a seeded generator for noise that can be replayed, or None to publish.
+    values : Integers, int[n].
+    budget : A `DP` pays for noise from the distribution `law`, a `ZCDP` for Gaussian noise.
+    l1, l2_squared : Largest change of all values by one unit, in the l1 norm and as a squared l2 norm.
+    linf : Largest change of any one value by one unit. Default `l1`.
+    law : "geometric" or "laplace", as for `noise.add_noise`.
+    rng : Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
-    NoisyValues
-        The noisy values, their noise's variance, and a receipt.
+    NoisyValues Noisy values, the variance of their noise, and a receipt.
     """
     if isinstance(budget, ZCDP):
         noisy, receipt = noise.gaussian(values, l2_squared=l2_squared, rho=budget.rho, rng=rng)
@@ -157,32 +152,30 @@ def add_noise(
 
 
 def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
-    """Return the distribution of the noise that a ρ buys.
+    """Return the distribution of Gaussian noise for a budget in ρ.
 
     Parameters
     ----------
-    l2_squared : how far one unit moves the values, in the l2 norm, squared.
-    budget : what pays for it.
+    l2_squared : Square of the largest change of the values by one unit, in the l2 norm.
+    budget : Cost of the noise.
 
     Returns
     -------
-    Law
-        Of rate ρ/l2².
+    Law Gaussian distribution with rate ρ/l2².
     """
     return Law(GAUSSIAN, float(Fraction(budget.rho) / Fraction(l2_squared)))
 
 
 def as_bound(bound: Bound | float) -> Bound:
-    """Return a bound unchanged, and turn a number into the widest bound that it allows.
+    """Convert a number to the widest bound that it allows. A `Bound` is returned unchanged.
 
     Parameters
     ----------
-    bound : a bound, or how far one unit moves a table in all.
+    bound : A `Bound`, or the largest change of a table by one unit in the l1 norm.
 
     Returns
     -------
-    Bound
-        Of that l1.
+    Bound Bound with this l1.
     """
     return bound if isinstance(bound, Bound) else Bound(1, bound)
 
@@ -190,18 +183,18 @@ def as_bound(bound: Bound | float) -> Bound:
 def blocks_within(
     basis: Basis, bound: Bound, budget: DP | ZCDP
 ) -> list[noise.Block] | list[noise.GaussianBlock]:
-    """Return the blocks that get noise, of the kind that the budget pays for, with the cost of each.
+    """Return the blocks of nodes that get noise, with the cost of each. The budget determines the kind of
+    noise.
 
     Parameters
     ----------
-    basis : a transform on a domain.
-    bound : how far one unit moves the table.
-    budget : what all of it may cost.
+    basis : Transform on a domain.
+    bound : Largest change of the table by one unit.
+    budget : Cost of all blocks together.
 
     Returns
     -------
-    list of Block or GaussianBlock
-        Whose ε, or ρ, add up to the budget.
+    list of Block or GaussianBlock Blocks whose ε, or ρ, add up to the budget.
     """
     if isinstance(budget, DP):
         return noise_blocks(basis, l1=bound.l1, epsilon=budget.epsilon, linf=bound.linf)
@@ -215,16 +208,16 @@ def blocks_within(
 
 
 def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
-    """Return the noise distribution of a whole release in a basis, in which each part has its share.
+    """Return the noise distribution of a whole release in a basis. `Law.of_nodes` gives the distribution of
+    a block.
 
     Parameters
     ----------
-    basis, bound, budget : as for `blocks_within`.
+    basis, bound, budget : The same as for `blocks_within`.
 
     Returns
     -------
-    Law
-        Of rate ε/l1, or of ρ/l2² where parts are weighed.
+    Law Distribution with rate ε/l1, or with rate ρ/l2² where l2² weights the blocks.
     """
     if isinstance(budget, DP):
         return Law(GEOMETRIC, budget.epsilon / bound.l1)
@@ -235,10 +228,11 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
 def noise_blocks(
     basis: Basis, *, l1: float, epsilon: float, linf: float | None = None
 ) -> list[noise.Block]:
-    """Return the blocks that get noise: sizes, sensitivities and shares of ε that add up to it.
+    """Return the blocks that get noise, with their sizes, sensitivities and shares of ε. The shares add up
+    to ε.
 
-    `linf` is how far a unit moves a cell; any node that is a sum of cells, or a difference of two such
-    sums, moves by l1 at most.
+    `linf` is the largest change of a cell by one unit. A node that is a sum of cells, or a difference
+    between two such sums, changes by at most l1.
     """
     most = linf if isinstance(basis, Cells) else l1
     budgets = split_epsilon(epsilon, [nodes.share for nodes in basis.noise_blocks])
@@ -258,13 +252,13 @@ def pure_budget(
 
     Parameters
     ----------
-    zcdp : whether it takes a `ZCDP` as well, and then draws noise whose price is a ρ.
-    refused : why it does not.
+    zcdp : Whether the mechanism also takes a `ZCDP`, for which it draws noise priced in ρ.
+    refused : Reason, shown in the error message, why the mechanism takes no `ZCDP`.
 
     Returns
     -------
-    field
-        Of a `value` class; it refuses what is no `DP` of finite ε > 0 and δ = 0.
+    field Field of a `value` class. It accepts only a `DP` with finite ε > 0 and δ = 0, and a `ZCDP` if
+    `zcdp` is set.
     """
 
     def wrong(x: Any) -> str | None:
@@ -286,13 +280,14 @@ def approximate_budget(
 
     Parameters
     ----------
-    pure : whether the mechanism may also do without.
-    zcdp, refused : as for `pure_budget`; its δ is spent as that of a `DP` is.
+    pure : Whether the mechanism also works without a δ.
+    zcdp, refused : The same as for `pure_budget`. The δ of a `ZCDP` is spent in the same way as that of a
+    `DP`.
 
     Returns
     -------
-    field
-        Of a `value` class; it refuses what is no `DP` of finite ε > 0 and 0 < δ < 1.
+    field Field of a `value` class. It accepts only budgets with finite ε > 0 and 0 < δ < 1, or also δ = 0
+    if `pure` is set.
     """
 
     def wrong(x: Any) -> str | None:
@@ -332,8 +327,7 @@ def gaussian_budget() -> Any:
 
     Returns
     -------
-    field
-        Of a `value` class; it refuses what is no `ZCDP` of δ = 0.
+    field Field of a `value` class. It accepts only a `ZCDP` with δ = 0.
     """
 
     def wrong(x: Any) -> str | None:
@@ -352,16 +346,16 @@ _LAPLACE = _Unstated("laplace")
 
 
 def noise_law_field(*, zcdp: bool = False) -> Any:
-    """Return the field of a mechanism that adds one of two kinds of noise.
+    """Return the field `noise` of a mechanism that adds geometric or Laplace noise.
 
     Parameters
     ----------
-    zcdp : whether it takes a `ZCDP` as well, and then draws a third kind: see `settle_noise`.
+    zcdp : Whether the mechanism also takes a `ZCDP`, for which it draws Gaussian noise (see
+    `settle_noise`).
 
     Returns
     -------
-    field
-        Of a `value` class.
+    field Field of a `value` class.
     """
     choices = ("laplace", "geometric")
     if not zcdp:
@@ -380,16 +374,17 @@ def noise_law_field(*, zcdp: bool = False) -> Any:
 
 
 def settle_noise(mechanism: Any) -> None:
-    """Check the field `noise` against the kind of budget: ρ buys Gaussian noise, and ε buys the others.
+    """Check that the field `noise` fits the budget: Gaussian noise for a ρ, geometric or Laplace noise for
+    an ε.
 
     Parameters
     ----------
-    mechanism : whose `noise` is a `noise_law_field(zcdp=True)`.
+    mechanism : Mechanism whose field `noise` was made by `noise_law_field(zcdp=True)`.
 
     Raises
     ------
     ValueError
-        If noise is stated that the budget does not buy.
+        If the stated noise does not fit the budget.
     """
     of_rho = isinstance(mechanism.budget, ZCDP)
     given = f" with {mechanism.budget!r}"
@@ -404,7 +399,7 @@ def settle_noise(mechanism: Any) -> None:
 
 
 def memory_field() -> Any:
-    """Return the field of a mechanism that holds every cell of its domain."""
+    """Return the field `memory` of a mechanism that keeps every cell of its domain in memory."""
     return parameter(
         2**32,
         1,
@@ -415,14 +410,14 @@ def memory_field() -> Any:
 
 
 def transform_field() -> Any:
-    """Return the field of a mechanism that can work in another basis."""
+    """Return the field `transform` of a mechanism that can work in another basis."""
     return parameter(
         None, choices=(None, *TRANSFORMS), doc="transform of the table before noise is added"
     )
 
 
 def consistent_field() -> Any:
-    """Return the field of a mechanism that can drop nodes below absent ones."""
+    """Return the field `consistent` of a mechanism that can drop nodes below absent ones."""
     return parameter(
         False, choices=(False, True), doc="drop nodes below absent nodes (dyadic transform)"
     )
@@ -434,21 +429,22 @@ _MAKERS = ("read", "from_frame", "from_table", "from_values")
 
 
 class Mechanism(Protocol):
-    """A frozen value whose fields are the paper's parameters. Calling it spends the budget.
+    """Base class of mechanisms: frozen values whose fields are the paper's parameters. Calling one spends
+    its budget.
 
-    House rules, held by tests/laws/test_laws.py for every class in `workbench.mechanisms`: the ledger stays
-    within the budget; all randomness comes from `rng`, or from the operating system when it is None;
-    the estimate is public and on the domain it declares; the error vanishes as ε grows, unless the
-    class says `converges = False` and why.
+    tests/laws/test_laws.py checks these rules for every class in `workbench.mechanisms`. The receipts cost
+    at most the budget. All randomness comes from `rng`, or from the operating system if it is None. The
+    estimate is public and has the declared domain. The error vanishes as ε grows, unless the class sets
+    `converges = False` and explains why.
 
-    One that `accepts_zcdp` takes a `ZCDP` as its budget too, and then draws Gaussian noise; its budget
-    field (`pure_budget(zcdp=True)`) says so as well, or why it refuses.
+    A class with `accepts_zcdp` also takes a `ZCDP` as its budget, and then draws Gaussian noise. Its budget
+    field must agree (`pure_budget(zcdp=True)`). Other classes may state the reason why they take none.
 
-    Where `fixed_price`, its receipts say the same of any data of one domain and bound, so that a session
-    that spends ρ books what they will say, in place of the ρ that its ε implies.
+    A class with `fixed_price` has the same receipts for all data with the same domain and bound. A session
+    that spends ρ can then book the ρ of these receipts in advance, instead of the larger ρ that ε implies.
 
-    Figures, panels and advice call it by its `series`, a class variable or a property of the fields
-    that its name depends on; by its class where it has none.
+    Figures, panels and advice show the name in `series`, which is a class variable or a property. If there
+    is none, they show the name of the class.
     """
 
     if TYPE_CHECKING:  # fields, or properties
@@ -475,7 +471,7 @@ class Mechanism(Protocol):
     idealised: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Make the mechanism refuse data of another class when it is called."""
+        """Make calls of the mechanism raise an error for data of another class than `takes`."""
         super().__init_subclass__(**kwargs)
         if "__call__" in vars(cls):
             type.__setattr__(cls, "__call__", _refusing_other_data(vars(cls)["__call__"]))
@@ -485,33 +481,34 @@ class Mechanism(Protocol):
 
         Parameters
         ----------
-        data : private data of the class `takes`, with a bound.
-        rng : a seeded generator for a release that can be replayed, or None to publish.
+        data : Private data of the class `takes`, with a bound.
+        rng : Seeded generator for a release that can be replayed. None to publish.
 
         Returns
         -------
-        Release
-            The estimate, with receipts that cost no more than the budget.
+        Release Estimate, with receipts that cost at most the budget.
         """
 
     @classmethod
     def example(cls, budget: Any) -> Self:
-        """Make one sensible instance for laws, audits and widgets, by default with the default fields.
+        """Return a sensible example for laws, audits and widgets. By default it has the default fields.
 
-        Its budget is of the class's kind: a class that takes a `DP` alone says so where it overrides this.
+        The class of `budget` must be one that the mechanism takes.
         """
         make: Any = cls
         return make(budget)
 
     def dense_counts(self, table: SparseTable, each: int = 40) -> np.ndarray:
-        """Return every count of the domain, int64[cells], unless `refuse_dense` refuses."""
+        """Return every count of the domain, int64[cells]. Raises the error of `refuse_dense` if memory does
+        not suffice.
+        """
         self.refuse_dense(table.domain.size, each)
         return table.dense().ravel()
 
     def refuse_dense(self: Any, cells: int, each: int = 40) -> None:
-        """Raise a ValueError if the cells, of `each` bytes, exceed `memory`.
+        """Raise a ValueError if all cells together, at `each` bytes per cell, exceed `memory`.
 
-        A cell is a count, a noisy count, and what is made of them.
+        The bytes of a cell include its count, its noisy count and intermediate results.
         """
         need = each * cells
         if need > self.memory:
@@ -535,7 +532,9 @@ class Mechanism(Protocol):
 
 
 def refuse_other_data(mechanism: Any, data: Any) -> None:
-    """Raise a ValueError for data of another class than the mechanism takes, and say how to make them."""
+    """Raise a ValueError for data of another class than the mechanism takes. The message explains how to
+    make such data.
+    """
     takes = getattr(mechanism, "takes", None)
     if isinstance(data, WideTable) and takes is SparseTable:
         if not mechanism.takes_wide:
@@ -563,16 +562,17 @@ def _refusing_other_data(call: Callable[..., Release]) -> Callable[..., Release]
 
 
 def promises_of(cls: type) -> str:
-    """Return a mechanism's docstring from its guarantee on, or "" if it states none."""
+    """Return a mechanism's docstring from the section Guarantee on, or "" if it has no such section."""
     doc = cleandoc(cls.__doc__ or "")
     start = doc.find("Guarantee  ")
     return doc[start:] if start >= 0 else ""
 
 
 def series_name(mechanism: Any) -> str:
-    """Return a mechanism's name in figures: its `series` or class, its transform, and "consistent".
+    """Return a mechanism's name in figures: its `series` or class, its transform, and "consistent" if it is
+    set.
 
-    Of a ρ, where another budget would buy other noise, "Gaussian" too.
+    The name includes "Gaussian" if the budget is a ρ and the mechanism draws other noise for an ε.
 
     >>> from workbench.mechanisms import HighPassFilter
     >>> from workbench.queries import Dyadic

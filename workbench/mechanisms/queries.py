@@ -46,7 +46,7 @@ class _NoisyValues(NamedTuple):
 
 
 def check_workload(workload: Any) -> str | None:
-    """Return what is wrong with the field of the queries, or None."""
+    """Return a description of the fault in the field `queries`, or None if there is none."""
     return None if hasattr(workload, "on") else "need a workload or a recipe of one"
 
 
@@ -56,19 +56,19 @@ class LaplaceQueries(Mechanism):
 
     The workload consists of products, tables, marginals or ranges.
 
-    `noise` is the distribution for answers that are integers. Others get Laplace noise.
+    `noise` is the distribution of the noise on integer answers. Other answers get Laplace noise.
 
     Guarantee  ε-DP per unit, for all answers together.
-    Assumes    the table's bound. A unit moves the answers by at most the workload's sensitivity, computed
-               from queries and domain alone, times the table's l1.
+    Assumes    the table's bound. A unit changes the answers by at most the workload's sensitivity times the
+               table's l1. The sensitivity is computed from the queries and the domain alone.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006; Chen, Zhou & Bhowmick, EDBT 2012, section 2.
-    Differs    Noise is exact, on a public grid. Queries with real weights are rounded to that grid, record
-               by record, before they are added up, so nothing depends on the order of floating-point sums.
-               The sensitivity counts the rounding. Standard errors are those of the noise. If the noise is
-               finer than the rounding (ε in the thousands), they do not include the rounding. The paper
-               states indistinguishability (one record replaced, their number public) with sensitivities for
-               adding one. Here it is add-or-remove throughout.
-    Cost       one pass over the non-empty cells for each set of attributes, and one over the queries.
+    Differs    Noise is exact, on a public grid. Queries with real weights are rounded to this grid record
+               by record, before the sum, so the order of floating-point sums does not matter. The
+               sensitivity includes the rounding. Standard errors cover the noise only. They omit the
+               rounding error, which matters only if the noise is smaller (ε in the thousands). The paper
+               defines neighbours by replacing one record, but uses sensitivities for adding one. Here
+               neighbours always add or remove one unit.
+    Cost       one pass over the non-empty cells per set of attributes, and one pass over the queries.
     """
 
     budget: DP = pure_budget(refused="which GaussianQueries spends")
@@ -80,11 +80,11 @@ class LaplaceQueries(Mechanism):
     fixed_price = True
 
     def query_sensitivity(self, domain: Domain) -> float:
-        """Return the l1 sensitivity of all answers together, in their units."""
+        """Return the l1 sensitivity of all answers together, in units of the answers."""
         return workload_sensitivity(self.workload, domain)
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
-        """Return the scale b of the noise on each answer, if a unit moves the table by l1."""
+        """Return the scale b of the noise on each answer, if a unit changes the table by at most l1."""
         return self.query_sensitivity(domain) * l1 / self.budget.epsilon
 
     def __call__(
@@ -145,17 +145,21 @@ class LaplaceQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example that asks for all counts of two attributes."""
+        """Return an example that asks for all marginals of two attributes."""
         return cls(budget, Marginals(2))
 
 
 def grid_step(scale: float, largest: float) -> float:
-    """Return a power of two near 2⁻²⁹ of the scale, that no term of a query exceeds 2²⁷ times."""
+    """Return the grid step: a power of two near 2⁻²⁹ times the scale, and at least 2⁻²⁷ times the largest
+    term of a query.
+    """
     return 2.0 ** max(frexp(scale)[1] - 30, frexp(largest)[1] - 27, -1000)
 
 
 def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
-    """Return how many terms of each query are rounded, each by at most half a step."""
+    """Return the number of terms of each query that are rounded. Rounding changes each by at most half a
+    step.
+    """
     if isinstance(workload, Together):
         return np.concatenate([terms_of_queries(part) for part in workload.parts])
     if isinstance(workload, Products):
@@ -173,13 +177,13 @@ class GaussianQueries(Mechanism):
     The workload consists of products, tables, marginals or ranges.
 
     Guarantee  ρ-zCDP per unit, for all answers together.
-    Assumes    the table's bound. The largest column of the workload, computed from queries and domain
-               alone, is how far one record moves the answers in the l2 norm. A unit moves them by its l1
-               times that.
+    Assumes    the table's bound. One record changes the answers by at most the largest l2 norm of a column
+               of the workload, which is computed from the queries and the domain alone. A unit changes them
+               by at most l1 times that.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020; proved in docs/accounting.md.
-    Differs    As in LaplaceQueries, queries with real weights are rounded to a public grid, record by
-               record, before they are added up. The sensitivity counts the rounding.
-    Cost       one pass over the non-empty cells for each set of attributes, and one over the queries.
+    Differs    As in LaplaceQueries, queries with real weights are rounded to a public grid record by
+               record, before the sum. The sensitivity includes the rounding.
+    Cost       one pass over the non-empty cells per set of attributes, and one pass over the queries.
     """
 
     budget: ZCDP = gaussian_budget()
@@ -191,11 +195,13 @@ class GaussianQueries(Mechanism):
     accepts_dp = False
 
     def query_sensitivity(self, domain: Domain) -> float:
-        """Return the l2 sensitivity of all answers together, in their units."""
+        """Return the l2 sensitivity of all answers together, in units of the answers."""
         return sqrt(workload_l2_squared(self.workload, domain))
 
     def scale(self, domain: Domain, l1: float = 1) -> float:
-        """Return σ of the noise on each answer, if a unit moves the table by l1."""
+        """Return the standard deviation σ of the noise on each answer, if a unit changes the table by at
+        most l1.
+        """
         return self.query_sensitivity(domain) * l1 / sqrt(2 * self.budget.rho)
 
     def __call__(
@@ -224,5 +230,5 @@ class GaussianQueries(Mechanism):
 
     @classmethod
     def example(cls, budget: ZCDP) -> Self:
-        """Return an example that asks for all counts of two attributes."""
+        """Return an example that asks for all marginals of two attributes."""
         return cls(budget, Marginals(2))

@@ -1,4 +1,6 @@
-"""Mechanisms that release values which nobody has listed: optimal coins, and weights with noise."""
+"""Mechanisms that release values from an unknown set (partition selection): by optimal coins, or by noisy
+weights.
+"""
 
 from fractions import Fraction
 from typing import Any
@@ -23,7 +25,7 @@ from workbench.value import parameter, sealed, value
 
 
 def counts_field() -> Any:
-    """Return the field with the share of the budget that buys noisy counts of the selected values."""
+    """Return the field with the share of the budget that pays for noisy counts of the selected values."""
 
     def wrong(x: Any) -> str | None:
         good = isinstance(x, int | float) and 0 <= x < 1
@@ -37,7 +39,7 @@ def counts_field() -> Any:
 
 
 class ValueSelection(Mechanism):
-    """Base of mechanisms that release values, and their counts with independent noise."""
+    """Base of mechanisms that select values, and release them with noisy counts."""
 
     takes: type = UnlistedValues  # type: ignore[misc]
     spends_delta = True
@@ -76,26 +78,27 @@ class ValueSelection(Mechanism):
 
 @value
 class GeometricSelection(ValueSelection):
-    """Release unlisted values that enough users have.
+    """Release values that enough users have, without a public list of values.
 
-    Each has the largest probability that privacy allows for its number of users.
+    A value is released with the largest probability that (ε, δ)-DP allows for its number of users.
 
-    Guarantee  (ε, δ)-DP per user. δ and ε·(1 − `counts`) pay for the choice of values, ε·`counts` for noise on
-               their counts.
-    Assumes    nothing about the users: the reader truncates each to `l1` values at random. Without a column of
-               users, each row is a unit with one value.
+    Guarantee  (ε, δ)-DP per user. δ and ε·(1 − `counts`) pay for the choice of values, and ε·`counts` pays
+               for the noise on their counts.
+    Assumes    nothing about the users, because the reader of the table keeps at most `l1` random values of
+               each. Without a user column, each row is a unit with one value.
     Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022, Theorem 1 (the optimal probability of each
                number of users).
-    Differs    A user of several values gets ε/m and δ/m for each of m, by basic composition. The coins are
-               exact. Counts have a budget of their own.
+    Differs    If a user may have m values, each gets ε/m and δ/m, by basic composition. The coins are
+               exact. The counts have a separate share of the budget.
     Cost       time and memory O(rows).
 
-    Proof. With s = ε/m and D = δ/m, a value of n users is released with probability π(n), where π(0) = 0 and
-    π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first term is what (s, D)-DP allows *released*
-    to gain from one user more, and the second what it allows *not released* to lose. π never falls, so both
-    hold the other way, too. Coins of different values are independent. A user moves at most m of them by one
-    user each, and basic composition adds m times s and D. Given the released values, which are public, a user
-    moves their counts by at most m in all.
+    Proof. With s = ε/m and D = δ/m, a value of n users is released with probability π(n), where π(0) = 0
+    and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first term is the largest probability
+    of release that (s, D)-DP allows after one more user. The second term follows in the same way from the
+    smallest allowed probability of no release. Because π is non-decreasing, both conditions also hold when
+    a user is removed. Coins of different values are independent. A user changes the numbers of users of at
+    most m values, by one each, and basic composition adds m times s and D. Given the released values, which
+    are public, a user changes their counts by at most m in total.
     """
 
     budget: DP = approximate_budget(refused="its coins are proven for an epsilon")
@@ -118,25 +121,26 @@ class GeometricSelection(ValueSelection):
 
 @value
 class WeightedSelection(ValueSelection):
-    """Release unlisted values of large noisy weight.
+    """Release values with a large noisy weight, without a public list of values.
 
-    A user of t values adds 1/√t to the weight of each. Where users have many values, this is better than
-    `GeometricSelection`.
+    A user with t values adds 1/√t to the weight of each. If users have many values, this releases more
+    values than `GeometricSelection`.
 
-    Guarantee  (ε, δ)-DP per user, or δ-approximate ρ-zCDP. The budget is shared with the counts as `counts`
-               says. Of ε, the choice has a half of δ for its noise, and a half for values of one user alone.
-    Assumes    nothing about the users, as GeometricSelection. A user has at most 2^20 values.
+    Guarantee  (ε, δ)-DP per user, or δ-approximate ρ-zCDP. The share `counts` of the budget pays for the
+               counts, and the rest for the choice of values. With a budget in ε, half of δ covers the
+               Gaussian noise of the choice, and half covers values that only one user has.
+    Assumes    nothing about the users, as in GeometricSelection. A user may have at most 2^20 values.
     Source     Gopi, Gulhane, Kulkarni, Shen, Shokouhi & Yekhanin, ICML 2020, the weighted Gaussian algorithm.
-    Differs    Noise is a discrete Gaussian on weights that are rounded down to 1/1024. Its ρ is within the
-               (ε, δ/2), which takes a σ that is larger than the paper's, by 8 % at ε = 1 and δ = 10⁻⁵. Counts
-               have a budget of their own.
-    Cost       time and memory O(rows), and the bound's values per user.
+    Differs    Noise is a discrete Gaussian on weights that are rounded down to multiples of 1/1024. Its ρ
+               is chosen to imply (ε, δ/2)-DP. This σ is larger than the paper's, for example by 8 % at ε =
+               1 and δ = 10⁻⁵. The counts have a separate share of the budget.
+    Cost       time and memory O(rows + largest number of values per user).
 
-    Proof. A user of t values moves t weights by w = ⌊1024/√t⌋ each, and t·w² <= 1024². Gaussian noise hides
-    that on the values that somebody else has as well. Values of this user alone are released with probability
-    at most 1 − (1 − Pr[w + X >= T])^t, which T keeps below δ for every t that the bound allows. If none of
-    them is, both releases are of the same values. Given the released values, a user moves their counts by at
-    most m in all.
+    Proof. A user with t values changes t weights by w = ⌊1024/√t⌋ each, and t·w² <= 1024². Gaussian noise
+    hides this change for values that other users have as well. At least one of the values that only this
+    user has is released with probability at most 1 − (1 − Pr[w + X >= T])^t. The threshold T keeps this
+    below δ for every t that the bound allows. If none of them is released, both releases select from the
+    same values. Given the released values, a user changes their counts by at most m in total.
     """
 
     budget: DP | ZCDP = approximate_budget(zcdp=True)

@@ -29,17 +29,18 @@ from workbench.value import parameter, value
 class CountSketch(Mechanism):
     """Release rows of noisy hash buckets.
 
-    There are `depth` rows of `width` buckets, and the count of a cell is estimated from its buckets.
+    The sketch has `depth` rows of `width` buckets. Each cell is hashed to one bucket per row, and its count
+    is estimated from these buckets.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. A unit moves each of `depth` rows by at most l1, so every row gets
-               ε/depth, or ρ/depth at an l2 norm of l1.
+    Guarantee  ε-DP per unit, or ρ-zCDP. A unit changes each of the `depth` rows by at most l1, in both
+               norms, so every row gets ε/depth, or ρ/depth.
     Assumes    the table's bound. The hash functions are public and drawn without looking at the data.
     Source     Charikar, Chen & Farach-Colton, ICALP 2002; Cormode, Procopiuc, Srivastava & Tran, ICDT 2012,
                appendix C.6.
     Differs    The sensitivity is depth·l1 (the paper's 2·depth is for replacing a unit). Noise is geometric
-               instead of Laplace. The variance of Lemma 5 uses ‖M‖₂² and the noise of all rows. Then one
-               row is always best at a given size, which is why `depth` is 1. With ρ, the noise of a mean is
-               l1²/(2ρ) at any depth.
+               instead of Laplace. Our variance in place of Lemma 5 uses ‖M‖₂² and the noise of all rows. By
+               this variance one row is always best at a given size, so the default of `depth` is 1. With a
+               budget in ρ, the noise variance of a mean is l1²/(2ρ) at any depth.
     Cost       time O(non-empty cells · depth + buckets), memory O(buckets), for a domain of any size. A
                query costs the number of cells that it covers.
     """
@@ -69,11 +70,12 @@ class CountSketch(Mechanism):
             )
 
     def variance(self, others: float, l1: float) -> float:
-        """Return the variance of one cell's mean. `others` is the sum of the other cells' squared counts.
+        """Return the variance of the estimate of one cell. `others` is the sum of the squared counts of all
+        other cells.
 
-        (others/width + σ²)/depth with σ² = 2α/(1−α)², α = exp(−ε/(depth·l1)), or σ² = depth·l1²/(2ρ):
-        another cell shares the bucket of a row with probability 1/width, and its sign relative to ours
-        is fair.
+        The variance is (others/width + σ²)/depth, where σ² = 2α/(1−α)² with α = exp(−ε/(depth·l1)), or σ² =
+        depth·l1²/(2ρ). In each row, another cell shares the bucket with probability 1/width, and adds its
+        count with a random sign.
         """
         return (others / self.width + self._law(self.depth * l1).variance) / self.depth
 
@@ -118,15 +120,15 @@ _MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 
 @value
 class ALP(Mechanism):
-    """Release a noisy bit array that answers for any cell.
+    """Release a noisy bit array from which the count of any cell can be estimated.
 
-    Guarantee  ε-DP per unit. All of ε pays for the bits (`noise.unary` has the proof, which holds for every
-               ε and α). The hash functions are public and drawn without looking at the data.
+    Guarantee  ε-DP per unit. All of ε pays for the bits (`noise.alp_projection` has the proof, which holds
+               for every ε and α). The hash functions are public and drawn without looking at the data.
     Assumes    the table's bound. `largest` and `total` are stated without looking at the data. If they are
-               wrong, the error grows and the guarantee holds.
+               wrong, the error grows, but the guarantee still holds.
     Source     Aumüller, Lebeda & Pagh, CCS 2021, Algorithm 4 and its estimator.
-    Differs    It works for any sensitivity. Rounding and flips are exact. The hash functions are
-               independent for any two keys only.
+    Differs    The mechanism works for any sensitivity. Rounding and flips have exactly the stated
+               probabilities. The hash functions are only pairwise independent.
     Cost       time O(levels of all non-empty cells + flipped bits), memory O(bits), for a domain of any
                size. A query costs the number of cells that it covers times the number of levels.
     """
@@ -200,5 +202,5 @@ class ALP(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example for a hundred units, with at most fifty in a cell."""
+        """Return an example for a total of a hundred, with counts of at most fifty."""
         return cls(budget, largest=50, total=100)

@@ -26,9 +26,10 @@ from workbench.value import Float, Int, not_allowed, parameter, sealed, value
 
 
 def coefficients(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return coordinates in the orthonormal basis 1/√n, √(2/n)·cos(2πft/n), √(2/n)·sin(2πft/n), f = 1, 2, …
+    """Return coordinates in the orthonormal basis of 1/√n, √(2/n)·cos(2πft/n) and √(2/n)·sin(2πft/n) for f
+    = 1, 2, … …
 
-    in this order; last cos(πt)/√n if n is even.
+    The coordinates are in this order. If n is even, the last one belongs to cos(πt)/√n.
 
     >>> coefficients(np.array([3.0, 1.0])).round(3)
     array([2.828, 1.414])
@@ -76,22 +77,25 @@ def _check_odd(k: Any) -> str | None:
 
 @value
 class FPA(contributions.Contributions):
-    """Release items and edges by `k` Fourier coefficients.
+    """Release the counts of items and edges through `k` noisy Fourier coefficients.
 
-    FPA is the Fourier perturbation algorithm. It keeps the lowest frequencies of the counts in the order of
-    their keys. A table of fewer than k counts keeps all of its coefficients.
+    FPA is the Fourier perturbation algorithm. It transforms the counts, in the order of their keys, and
+    keeps the k coefficients with the lowest frequencies. A table with fewer than k counts keeps all of its
+    coefficients.
 
-    Guarantee  ε-DP per user, or ρ-zCDP. `split` divides it between items and edges. With k=None half of a
-               table's part chooses k, by the exponential mechanism, and the other half pays for the
-               coefficients.
-    Assumes    `bound`, which is stated without looking at the data and enforced by keeping at most so many
-               random records of each user. A unit then moves the counts by Δ₁ = M in all and by Δ₂ = M in
-               the l2 norm, or by Δ₂ = √M if no user has an item twice, by the data's own bound or by
-               `once`. With ρ, k of n coefficients get noise for min(Δ₂, Δ₁·√(k/n)).
+    Guarantee  ε-DP per user, or ρ-zCDP. `split` divides the budget between the table of items and the table
+               of edges. With k=None, half of each table's share pays for choosing k by the exponential
+               mechanism, and the other half for the coefficients.
+    Assumes    a `bound` M that is stated without looking at the data. It is enforced by keeping at most M
+               random records of each user. A user then changes the counts by at most Δ₁ = M in the l1 norm
+               and Δ₂ = M in the l2 norm. Δ₂ is √M if no user has an item twice, by the bound of the data or
+               by `once`. With a budget in ρ, the noise on k of n coefficients is for an l2 sensitivity of
+               min(Δ₂, Δ₁·√(k/n)).
     Source     Rastogi & Nath, SIGMOD 2010 (FPA); Acs, Castelluccia & Chen, ICDM 2012 (k=None: EFPA).
-    Differs    The basis is real and orthonormal: noise is on real and imaginary parts and never on phases
-               alone (the published code of EFPA leaks them). It uses the smaller of two sensitivities.
-               Noise is exact, on a public grid, and the rounding of the transform is counted.
+    Differs    The basis is real and orthonormal, so noise protects both real and imaginary parts (the
+               published code of EFPA leaks the phases). The mechanism uses the smaller of two bounds on the
+               sensitivity. Noise is exact, on a public grid, and the sensitivity includes the rounding
+               error of the transform.
     Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
     """
 
@@ -125,45 +129,50 @@ class FPA(contributions.Contributions):
     def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
         """Return the sensitivity of the first k of n coefficients, min(√k·Δ₂, k·Δ₁/√n).
 
-        An orthonormal transform keeps the l2 norm, and k numbers have an l1 norm of at most √k times
-        theirs. And a record adds 1/√n to the mean and at most √(2/n)·(|cos| + |sin|) <= 2/√n to a
-        frequency, so that k coefficients, whole frequencies, move by k/√n.
+        The first bound holds because an orthonormal transform preserves the l2 norm, and the l1 norm of k
+        numbers is at most √k times their l2 norm. The second bound holds because a record adds 1/√n to the
+        mean, and at most √(2/n)·(|cos| + |sin|) <= 2/√n to the two coefficients of a frequency. So k
+        coefficients of whole frequencies change by at most k/√n.
         """
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
     def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
         """Return the l2 sensitivity of the first k of n coefficients, min(Δ₂, Δ₁·√(k/n)).
 
-        A record adds 1/√n to the mean and √(2/n)·(cos, sin) to each frequency, of squares 1/n and 2/n, so
-        that k coefficients, whole frequencies, move by √(k/n); several records by no more than their sum.
+        A record adds 1/√n to the mean and √(2/n)·(cos, sin) to each frequency. The squares of these changes
+        are 1/n and 2/n, so k coefficients of whole frequencies change by √(k/n) in the l2 norm. Several
+        records change them by at most the sum.
         """
         return np.minimum(bound.l2, bound.l1 * np.sqrt(k / n)) * _UP
 
     def rounding_error(self, n: int, units: float = 0) -> float:
         """Return a bound on the l2 rounding error of the coefficients of n counts.
 
-        A fast transform is right to a small multiple of log₂ n units in the last place of its input's
-        l2 norm (Higham 2002, section 24.1), here at most largest·√n; 64 leaves room for sizes that are
-        no powers of two, and for scaling. More `units` are for what is computed from coefficients.
+        The error of a fast transform is a small multiple of log₂ n units in the last place of the l2 norm
+        of its input (Higham 2002, section 24.1). This norm is at most largest·√n. The factor 64 leaves a
+        margin for scaling and for sizes that are not powers of two. Use more `units` for numbers that are
+        computed from the coefficients.
         """
         units = 64 * (log2(n) + 1) + units
         return float(units * np.finfo(_REAL).eps * self.largest * sqrt(n)) * _UP
 
     def candidates(self, n: int) -> Int[np.ndarray, " candidates"]:
-        """Return the values among which k=None chooses: 1, 3, 5, … and n."""
+        """Return the values of k from which k=None chooses: 1, 3, 5, … and n."""
         return np.unique(np.append(np.arange(1, n + 1, 2), n))
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the truncated records, as private as the data. The same seed gives those of the release."""
+        """Return the truncated records, which are as private as the data. With the same seed, these are the
+        records of the release.
+        """
         once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
         bounded = (data.one_per_item(rng) if once else data).bounded(self.bound, rng)
         sensitivity(bounded)
         return bounded
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Release every item and every edge, both from one draw of bounded data."""
+        """Release every item and every edge, both from the same truncated records."""
         self.refuse_dense(data.domain.size, 150)
         return self._smoothed(data, rng)
 
@@ -274,25 +283,27 @@ class _Sample(NamedTuple):
 
 @value
 class GS(contributions.Contributions):
-    """Release items and edges as noisy means of groups.
+    """Release the counts of items and edges as noisy means of groups.
 
-    GS is grouping and smoothing. A group has about `width` counts. Groups are runs of counts in ascending
-    order of the noisy counts of a sample, which `grouping` names:
+    GS is grouping and smoothing. A group has about `width` counts. The mechanism first sorts all counts by
+    their noisy counts in a sample, and then makes groups of consecutive counts. `grouping` selects the
+    sample:
 
     `onesample`  one random record of each user, which moves them by 1
     `rowsample`  all records of a random part `beta` of the users, which makes ε worth more
     `noisysort`  all records
     `random`     no sample: a random order
 
-    Guarantee  ε-DP per user. `split` divides ε between items and edges. Half of a table's part pays for the
-               order in which counts are grouped (nothing if that is random), and the rest for the group
-               sums.
-    Assumes    `bound`, which is stated without looking at the data and enforced by keeping at most so many
+    Guarantee  ε-DP per user. `split` divides ε between the table of items and the table of edges. Half of
+               each table's share pays for the order in which counts are grouped (nothing if that is
+               random), and the rest for the group sums.
+    Assumes    a `bound` M that is stated without looking at the data. It is enforced by keeping at most M
                random records of each user. `width` and `beta` are public.
-    Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. Its variants are named by what they do.
-    Differs    Noise is geometric and is added to group sums. One user moves all sums together by at most M,
-               however large the groups are, so the mean of a group G has noise M/(|G|·ε). Noise on the
-               means would need M/w, and only if no group is smaller than w.
+    Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. We renamed its variants.
+    Differs    Noise is geometric and is added to group sums. One user changes all sums together by at most
+               M, however large the groups are, so the mean of a group G has noise of scale M/(|G|·ε). Noise
+               added to the means would need the sensitivity M/w, and this only if no group is smaller than
+               w.
     Cost       time O(edges · log edges) and memory O(edges), with edges = items · contexts of the domain.
     """
 
@@ -331,23 +342,29 @@ class GS(contributions.Contributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the truncated records, as private as the data. The same seed gives those of the release."""
+        """Return the truncated records, which are as private as the data. With the same seed, these are the
+        records of the release.
+        """
         bounded = (data.one_per_item(rng) if self.once else data).bounded(self.bound, rng)
         sensitivity(bounded)
         return bounded
 
     def amplified_epsilon(self, epsilon: float) -> float:
-        """Return ε' = ln(1 + (e^ε − 1)/β), rounded down: ε'-DP on a sample of rate β costs ε."""
+        """Return ε' = ln(1 + (e^ε − 1)/β), rounded down. An ε'-DP measurement of a sample with rate β costs
+        ε.
+        """
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon
         return max(epsilon, log1p(expm1(epsilon) / self.beta) * (1 - 2.0**-48))
 
     def group_starts(self, n: int, width: int) -> Int[np.ndarray, " groups"]:
-        """Return where groups of n counts start: runs of `width`, and the rest in the last one."""
+        """Return the starts of the groups of n counts. A group has `width` counts, and the last one also
+        has the rest.
+        """
         return np.arange(max(1, n // width)) * min(width, n)
 
     def candidate_widths(self, n: int) -> list[int]:
-        """Return the values among which width=None chooses: 1, 2, 4, … and n."""
+        """Return the widths from which width=None chooses: 1, 2, 4, … and n."""
         return [1 << i for i in range((n - 1).bit_length())] + [n]
 
     def suggested_width(
@@ -358,12 +375,13 @@ class GS(contributions.Contributions):
         l1: float,
         epsilon: float,
     ) -> int:
-        """Return the width with the least estimated error per count, from public numbers.
+        """Return the width with the smallest estimated error per count, from public numbers.
 
-        The error is what grouping loses, factor²·Σ_G Σ (s_j − mean)²/n over runs of sorted counts less
-        the noise's own part, variance·(1 − 1/|G|) a count, but not below 0; and 2·(l1/(w·ε))² of noise.
-        `factor` scales the sample up to all records. Sorting brings like noise together, so that too
-        much is taken off and wide groups look too good: the more so the fewer records there are.
+        The estimated error is the sum of two parts. The first is the error of grouping: factor²·Σ_G Σ (s_j
+        − mean)²/n over groups of sorted sample counts s_j, minus variance·(1 − 1/|G|) per count for their
+        noise, but at least 0. `factor` scales the sample up to all records. The second part is the noise,
+        2·(l1/(w·ε))². Sorting puts counts with similar noise into one group, so the subtracted part is too
+        large. Wide groups therefore look better than they are, above all if there are few records.
         """
         n = len(noisy)
         ordered = np.sort(noisy)
@@ -511,7 +529,7 @@ class GS(contributions.Contributions):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Make an instance for at most three records per user, with groups of four."""
+        """Return an example for at most three records per user, with groups of four."""
         return cls(budget, bound=3, width=4)
 
 

@@ -1,4 +1,4 @@
-"""Rivals of sparse summaries: item blanket, Gaussian sparse histograms and Misra–Gries sketch."""
+"""Alternatives to sparse summaries: item blanket, Gaussian sparse histograms and Misra–Gries sketch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workbench.value import not_allowed, parameter, value
 
 
 def nonempty_field() -> Any:
-    """Return the field of a mechanism whose guarantee is for tables with few non-empty cells."""
+    """Return the field `nonempty`, the largest number of non-empty cells for which the guarantee holds."""
     doc = (
         "public bound on the number of non-empty cells, for every table that the data could be"
     )
@@ -33,7 +33,9 @@ def nonempty_field() -> Any:
 
 
 def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
-    """Raise a ValueError for a table beyond the bound, without saying by how much."""
+    """Raise a ValueError for a table with more non-empty cells than the bound. The message does not reveal
+    how many.
+    """
     if len(table) > mechanism.nonempty:
         why = (
             "the table has more non-empty cells; need a bound that holds, from public knowledge"
@@ -43,18 +45,19 @@ def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
 
 @value
 class ItemBlanket(Mechanism):
-    """Release cells, hidden among random ones.
+    """Release non-empty cells, hidden among random ones.
 
-    Non-empty cells whose noisy count reaches a threshold are released, and random cells up to `size`. All
-    released cells get fresh noise.
+    The mechanism chooses non-empty cells whose noisy count reaches a threshold, and fills the release up to
+    `size` cells with random ones. Then it adds new noise to the counts of all released cells.
 
-    Guarantee  ε-DP per unit, between tables of at most `nonempty` non-empty cells: one share of ε for the
-               choice of cells, the rest for their counts. For replacing a unit it is 2ε-DP.
-    Assumes    the table's bound, and that no table that the data could be has more than `nonempty`
-               non-empty cells. A table that has more is refused, so the bound must come from public knowledge.
-    Source     ours, after Kerschbaum, Lee & Wu, 2025, the private item blanket.
-    Differs    Their target length, threshold, budget split and sampler are not used. We proved ours (see
-               docs/proofs.toml) and checked it by enumeration.
+    Guarantee  ε-DP per unit, for tables with at most `nonempty` non-empty cells. One share of ε pays for
+               the choice of cells, the rest for their counts. For replacing a unit, the guarantee is 2ε-DP.
+    Assumes    the table's bound, and that no possible table has more than `nonempty` non-empty cells. A
+               table that has more raises an error, which anyone can notice, so the bound must come from
+               public knowledge.
+    Source     Our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
+    Differs    We do not use their target length, threshold, budget split or sampler. We proved the
+               guarantee of our version (see docs/proofs.toml) and checked it by enumeration.
     Cost       time and memory O(non-empty cells + released cells), for a domain of any size.
     """
 
@@ -112,7 +115,7 @@ class ItemBlanket(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with at most a thousand non-empty cells, and twice as many released."""
+        """Return an example for at most a thousand non-empty cells that releases twice as many cells."""
         return cls(budget, nonempty=1000, size=2000)
 
 
@@ -121,16 +124,17 @@ class ItemBlanket(Mechanism):
 
 @value
 class GaussianSparseHistogram(Mechanism):
-    """Release large non-empty cells, with Gaussian noise.
+    """Release non-empty cells with large counts, with Gaussian noise.
 
-    Guarantee  (ε, δ)-DP per unit. An empty cell is never released. For replacing a unit it is
+    Guarantee  (ε, δ)-DP per unit. An empty cell is never released. For replacing a unit, the guarantee is
                (2ε, (1 + e^ε)·δ)-DP.
     Assumes    the table's bound. A unit changes at most l0 counts, each by at most linf.
     Source     Wilkins, Kifer, Zhang & Karrer, 2024, the exact privacy analysis of the Gaussian sparse
                histogram mechanism.
-    Differs    Noise is discrete, and δ is recomputed for it (`noise.gaussian_sparse` has the proof). The
-               standard deviation is the least for which δ suffices without a threshold, and the threshold the
-               smallest then. A unit's l1 limits only how many counts it changes. δ has to be above 10⁻²⁰⁰.
+    Differs    Noise is discrete, and δ is recomputed for it (`noise.gaussian_sparse` has the proof). We
+               first take the smallest standard deviation for which δ would suffice if cells could not
+               appear or disappear, and then the smallest threshold. The l1 of the bound only limits the
+               number of counts that a unit changes. δ must be above 10⁻²⁰⁰.
     Cost       time and memory O(non-empty cells), for a domain of any size, and O(l0) to choose the noise.
     """
 
@@ -178,18 +182,20 @@ class GaussianSparseHistogram(Mechanism):
 class MisraGries(Mechanism):
     """Release noisy counters of a Misra–Gries sketch.
 
-    The sketch has `size` counters, and undercounts a cell of n records by at most n/(size + 1).
+    The sketch has `size` counters. For n records in total, it undercounts a cell by at most n/(size + 1).
 
-    Guarantee  (ε, δ)-DP per unit, with noise that does not grow with `size`. For replacing a unit it is
-               (2ε, (1 + e^ε)·δ)-DP.
-    Assumes    the table's bound. The stream is the records in order of their cells, which depends on the
-               table alone, so that one record less is one element less.
+    Guarantee  (ε, δ)-DP per unit. The noise does not grow with `size`. For replacing a unit, the guarantee
+               is (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    the table's bound. The stream contains the records in the order of their cells. This order
+               depends on the table alone, so a table with one record less gives a stream with one element
+               less.
     Source     Lebeda & Tětek, PODS 2023, with their threshold 1 + 2·ln(3/δ)/ε.
-    Differs    Noise is geometric, and δ is recomputed for it (`noise.misra_gries`). The threshold is rounded
-               up. `rule` = "derived" takes the smallest one whose δ suffices, which is ours. A unit of l1
-               records is removed record by record. Dummies are no keys of the domain.
-    Cost       time O(non-empty cells · log(size)), and memory O(size) beside the table, for a domain of any
-               size.
+    Differs    Noise is geometric, and δ is recomputed for it (`noise.misra_gries`). The threshold is
+               rounded up. `rule` = "derived" uses the smallest threshold whose δ suffices, which is our own
+               derivation. The proof removes a unit of l1 records record by record. Placeholder keys are
+               outside the domain.
+    Cost       time O(non-empty cells · log(size)), and memory O(size) in addition to the table, for a
+               domain of any size.
     """
 
     budget: DP = approximate_budget(refused="one draw is shared by all counters")
@@ -248,19 +254,19 @@ class MisraGries(Mechanism):
 
 @value
 class CorrelatedGaussianSparseHistogram(Mechanism):
-    """Release large non-empty cells, with Gaussian noise that shares one draw.
+    """Release non-empty cells with large counts, with Gaussian noise that has a shared part.
 
-    A unit may change every non-empty cell, and the standard deviation is about half of what independent
-    noise needs then.
+    A unit may change every non-empty cell. In this case independent noise would need about twice the
+    standard deviation.
 
-    Guarantee  (ε, δ)-DP per unit, between tables of at most `nonempty` non-empty cells. For replacing a
-               unit it is (2ε, (1 + e^ε)·δ)-DP.
-    Assumes    the table's bound, of which linf alone decides, and that no table that the data could be has
-               more than `nonempty` non-empty cells. A table that has more is refused.
+    Guarantee  (ε, δ)-DP per unit, for tables with at most `nonempty` non-empty cells. For replacing a unit,
+               the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    the linf of the table's bound, and that no possible table has more than `nonempty` non-empty
+               cells. A table that has more raises an error.
     Source     Lebeda & Retschmeier, FORC 2025, adapted to a public bound on the number of non-empty cells.
-    Differs    Half of δ pays for the noise and half for the cells that one unit fills, with our proof
-               (`noise.correlated`). Noise is drawn in floats, so releases are idealised and cannot be saved.
-               Values are rounded to integers.
+    Differs    Half of δ pays for the noise, and half for cells that only one unit fills, by our own proof
+               (`noise.correlated`). Noise is drawn in floats, so releases are marked as idealised and
+               cannot be saved. Values are rounded to integers.
     Cost       time and memory O(non-empty cells), for a domain of any size.
     """
 

@@ -1,4 +1,4 @@
-"""Straw men for comparison: uniform sampling, and the two-step process that a shortcut replaces."""
+"""Simple mechanisms for comparison: uniform sampling, and the two-step process that the shortcuts replace."""
 
 from typing import Any, Self
 
@@ -20,11 +20,11 @@ from workbench.value import not_allowed, parameter, value
 
 @value
 class UniformSampling(Mechanism):
-    """Sample cells at random, whatever their counts.
+    """Sample cells uniformly at random, whatever their counts.
 
     On sparse data almost all sampled cells are empty.
 
-    Guarantee  ε-DP per unit. All of ε pays for the counts. Which cells are sampled is public.
+    Guarantee  ε-DP per unit. All of ε pays for the counts. The choice of cells is public.
     Assumes    the table's bound.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, first paragraph.
     Differs    Answers are scaled by m/size, so that they are unbiased (the paper gives no estimator).
@@ -62,7 +62,7 @@ class UniformSampling(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Make an instance with ten cells."""
+        """Return an example with ten cells."""
         return cls(budget, size=10)
 
 
@@ -71,7 +71,7 @@ class UniformSampling(Mechanism):
 
 @value
 class Laborious(Mechanism):
-    """Release a summary by way of the full noisy table.
+    """Release a summary through the full noisy table.
 
     The release has the same distribution as that of `mechanism`.
 
@@ -79,7 +79,7 @@ class Laborious(Mechanism):
                post-processing.
     Assumes    the table's bound, and a domain that fits in memory.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.1 and Figure 1.
-    Differs    nothing. It exists to test that the shortcuts have the same distribution, and to compare
+    Differs    nothing. We use it to test that the shortcuts have the same distribution, and to compare
                their speed.
     Cost       time and memory O(domain size).
     """
@@ -102,11 +102,11 @@ class Laborious(Mechanism):
 
     @property
     def budget(self) -> DP | ZCDP:
-        """The budget of the mechanism it runs."""
+        """Budget of the mechanism that it runs."""
         return self.mechanism.budget
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release by way of the full noisy table."""
+        """Add noise to the full table, then summarise it."""
         transform = self.mechanism.transform
         cls: Any = GaussianHistogram if isinstance(self.budget, ZCDP) else GeometricHistogram
         full = cls(self.budget, transform=transform)(table, rng)
@@ -115,5 +115,5 @@ class Laborious(Mechanism):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Make an instance around a filter."""
+        """Return an example that runs a filter."""
         return cls(HighPassFilter.example(budget))

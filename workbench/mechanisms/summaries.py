@@ -39,27 +39,27 @@ from workbench.value import not_allowed, parameter, value
 
 
 def sides_field() -> Any:
-    """Return the field that says which noisy values a filter compares with θ."""
+    """Return the field `sides`: whether a filter compares θ with |v| (2) or with v (1) for noisy values v."""
     return parameter(
         2, choices=(1, 2), doc="2 also keeps large negative counts, 1 keeps positive ones only"
     )
 
 
 def filter_field() -> Any:
-    """Return the field θ of a sample that is drawn from the values that pass a filter."""
+    """Return the field θ of a mechanism that samples from the values that pass a filter."""
     return parameter(
         0, 0, 2**50, unit="counts", doc="threshold of the filter before sampling; 0 for none"
     )
 
 
 def threshold_size_field(symbol: str) -> Any:
-    """Return the field `size` from which a threshold is chosen."""
+    """Return the field `size`, a target number of released cells from which the threshold is computed."""
     doc = f"chooses {symbol}: expected survivors of an empty table"
     return parameter(None, 1, integer=True, unit="cells", doc=doc)
 
 
 def summary_name(name: str, sides: int, theta: float = 0) -> str:
-    """Return the name of a summary in figures, with the filter before a sample and its number of sides.
+    """Return the name of a summary in figures. It mentions a filter before the sample, and a one-sided filter.
 
     >>> summary_name("filter", 1), summary_name("priority", 2, theta=40)
     ('one-sided filter', 'filter-priority')
@@ -70,10 +70,11 @@ def summary_name(name: str, sides: int, theta: float = 0) -> str:
 
 
 class SparseSummary(Mechanism):
-    """Base of mechanisms that release a few of all noisy nodes.
+    """Base of mechanisms that release a few of all noisy cells or nodes.
 
-    It is drawn in time of what is released, or, in two steps, out of noisy nodes among which are all
-    that reach θ (`summarise`). A subclass says at which thresholds, and how the second step is done.
+    A summary is drawn directly, in time proportional to the released and the non-empty nodes.
+    Alternatively, it is drawn in two steps: noise on all nodes, then `summarise`. A subclass defines the
+    thresholds and the second step.
     """
 
     cite = "cormode2012"
@@ -84,7 +85,7 @@ class SparseSummary(Mechanism):
     consistent: bool
 
     def refuse_inconsistent(self, theta: float | None) -> None:
-        """Raise a ValueError if `consistent` is set where it has no meaning."""
+        """Raise a ValueError if `consistent` is set without a `Dyadic()` transform or without a filter."""
         if self.consistent and not isinstance(self.transform, Dyadic):
             given = f" with transform = {self.transform!r}"
             raise not_allowed(
@@ -125,7 +126,7 @@ class SparseSummary(Mechanism):
     def summarise(
         self, noisy: Summary, l1: Bound | float, rng: np.random.Generator | None = None
     ) -> Summary:
-        """Run the second step on noisy cells, which include all that pass.
+        """Select the cells to release from noisy cells, which must include all that pass the filter.
 
         `l1` is how far a unit moves the table, or, of a ρ, its whole bound.
         """
@@ -133,7 +134,7 @@ class SparseSummary(Mechanism):
         return self._select(noisy, theta, tau, rng)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release the cells, or nodes, that are kept."""
+        """Release the cells, or nodes, that the mechanism keeps."""
         bound = private_bound(table)
         basis = basis_of(self.transform, table.domain)
         blocks = blocks_within(basis, bound, self.budget)
@@ -170,16 +171,18 @@ class HighPassFilter(SparseSummary):
 
     A noisy count v passes if |v| >= θ (`sides` = 2) or v >= θ (`sides` = 1).
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the counts, and the filter is post-processing. A
-               count that changes by one changes ⌈log₂m⌉ + 1 nodes of a `transform`, which share the budget.
-    Assumes    the table's bound. θ, or the size that it is chosen from, is stated without looking at the
+    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts, and the filter is
+               post-processing. With a `transform`, a count that changes by one changes ⌈log₂m⌉ + 1 nodes,
+               which share the budget.
+    Assumes    the table's bound. θ, or the size from which it is computed, is stated without looking at the
                data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, appendix C.1;
                transforms: section 3, Theorem 4; consistency: section 4.3.
-    Differs    Formulas hold for real θ (printed for integers). θ from `size` uses m, not m − n, which would
-               reveal n. The summary is never drawn again until it is large enough, which would cost 2ε.
+    Differs    Formulas hold for real θ (the paper prints them for integers). The θ for a `size` uses m
+               instead of m − n, which would reveal n. The mechanism does not repeat the draw until the
+               summary is large enough, because this would cost 2ε.
     Cost       time and memory O(non-empty cells + released cells), for a domain of any size m. With a
-               transform, n cells are O(n·log(m/n)) non-empty nodes.
+               transform, n non-empty cells give O(n·log(m/n)) non-empty nodes.
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
@@ -203,9 +206,10 @@ class HighPassFilter(SparseSummary):
         return summary_name("filter", self.sides)
 
     def survival(self, alpha: float, theta: float | None = None) -> float:
-        """Return p_θ, the probability that an empty cell passes, with α = exp(−ε/Δ).
+        """Return p_θ, the probability that an empty cell passes, where α = exp(−ε/Δ).
 
-        Σ over passing x of (1−α)/(1+α)·α^|x| = sides·α^⌈θ⌉/(1+α); two-sided at θ = 0 everything passes.
+        It is the sum of (1−α)/(1+α)·α^|x| over all x that pass, which is sides·α^⌈θ⌉/(1+α). With two sides
+        and θ = 0, every cell passes.
         """
         theta = self.theta if theta is None else theta
         if theta == 0 and self.sides == 2:
@@ -213,11 +217,11 @@ class HighPassFilter(SparseSummary):
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return θ in counts: the given one, or the smallest integer >= 1 with Σ m·p_θ <= size.
+        """Return θ in counts: the given one, or the smallest integer >= 1 for which Σ m·p_θ <= size.
 
-        One block of m cells: sides·m·α^θ/(1+α) = size, solved for θ; several blocks: bisection between
-        the θ that suffices for each alone with its share. n does not enter, so θ reveals nothing. Of a
-        ρ `l1` is the whole bound of a unit.
+        For one block of m cells, the function solves sides·m·α^θ/(1+α) = size for θ. For several blocks it
+        uses bisection between the values that suffice for each block alone. The number n of non-empty cells
+        is not used, so θ reveals nothing. For a budget in ρ, `l1` must be the whole `Bound`.
         """
         if self.theta is not None:
             return self.theta
@@ -260,7 +264,7 @@ class HighPassFilter(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with a threshold of four noise scales."""
+        """Return an example. Its threshold is four times the scale of the noise."""
         return cls(budget, theta=ceil(4 / inverse_scale(budget)))
 
 
@@ -271,21 +275,22 @@ class HighPassFilter(SparseSummary):
 class ThresholdSampling(SparseSummary):
     """Sample noisy cells in proportion to their size.
 
-    The probability is proportional to the size up to τ, and 1 above it.
+    A noisy value v is kept with probability |v|/τ if |v| is below τ, and always above τ.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the counts, and sampling is post-processing. A
-               count that changes by one changes ⌈log₂m⌉ + 1 nodes of a `transform`, which share the budget.
-    Assumes    the table's bound. τ, or the size that it is chosen from, is stated without looking at the
+    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts, and sampling is
+               post-processing. With a `transform`, a count that changes by one changes ⌈log₂m⌉ + 1 nodes,
+               which share the budget.
+    Assumes    the table's bound. τ, or the size from which it is computed, is stated without looking at the
                data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, appendix C.2, and
                C.4 (with a filter), section 3 (transforms), 4.3 (consistency); threshold sampling itself:
                Duffield, Lund & Thorup, SIGCOMM 2003.
-    Differs    Formulas hold for real θ and τ. τ from `size` solves m·p_τ = size instead of using ‖M‖₁,
-               which would reveal the total. Sampled weights are divided by their probability (the paper
-               says "scaled by").
+    Differs    Formulas hold for real θ and τ. The τ for a `size` solves m·p_τ = size instead of using ‖M‖₁,
+               which would reveal the total. Sampled values are divided by their probability (the paper
+               writes "scaled by").
     Cost       time and memory O(non-empty cells + released cells), for a domain of any size m. With a
-               transform, n cells are O(n·log(m/n)) non-empty nodes. `consistent` costs all cells that pass
-               θ.
+               transform, n non-empty cells give O(n·log(m/n)) non-empty nodes. With `consistent`, the cost
+               includes all cells that pass θ.
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
@@ -314,20 +319,20 @@ class ThresholdSampling(SparseSummary):
         return summary_name("threshold", self.sides, self.theta)
 
     def survival(self, decay: Law | float, tau: float | None = None) -> float:
-        """Return p_θτ, the probability that an empty cell is released, for noise of that distribution or
-        decay ε/Δ.
+        """Return p_θτ, the probability that an empty cell is released, given the distribution of the noise
+        or its decay ε/Δ.
 
-        Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1), for real θ and τ (see `noise.empty_cells`).
+        It is Σ_{|v|>=θ} (1−α)/(1+α)·α^|v|·min(|v|/τ, 1), for real θ and τ (see `noise.empty_cells`).
         """
         tau = self.tau if tau is None else tau
         law = decay if isinstance(decay, Law) else Law(GEOMETRIC, Fraction(decay))
         return noise.empty_cell(law, self.theta, self.sides, tau).chance
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return τ in counts: the given one, or the one with Σ m·p_θτ = size, or 0 if the filter alone
-        suffices.
+        """Return τ in counts: the given one, or the solution of Σ m·p_θτ = size. It is 0 if the filter
+        alone keeps few enough cells.
 
-        Of a ρ `l1` is the whole bound of a unit.
+        For a budget in ρ, `l1` must be the whole `Bound`.
         """
         if self.tau is not None:
             return self.tau
@@ -353,7 +358,7 @@ class ThresholdSampling(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example that certainly keeps cells of ten noise scales."""
+        """Return an example that keeps every value above ten times the scale of the noise."""
         return cls(budget, tau=10 / inverse_scale(budget))
 
 
@@ -388,19 +393,21 @@ def _smallest_tau(mechanism: ThresholdSampling, blocks: tuple[tuple[Law, int], .
 class PrioritySampling(SparseSummary):
     """Release `size` cells, favouring large noisy counts.
 
-    Estimates are unbiased. It releases fewer cells if fewer pass θ.
+    Estimates are unbiased. The mechanism releases fewer cells if fewer pass θ.
 
-    Guarantee  ε-DP per unit, or ρ-zCDP. All of it pays for the counts, and sampling is post-processing. A
-               count that changes by one changes ⌈log₂m⌉ + 1 nodes of a `transform`, which share the budget.
+    Guarantee  ε-DP per unit, or ρ-zCDP. The whole budget pays for the counts, and sampling is
+               post-processing. With a `transform`, a count that changes by one changes ⌈log₂m⌉ + 1 nodes,
+               which share the budget.
     Assumes    the table's bound. `size` and θ are stated without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, appendix C.3; with
                θ > 0 filter-priority sampling, section 2.4 and C.4; transforms: section 3; consistency: 4.3;
                priority sampling itself: Duffield, Lund & Thorup, J. ACM 2007.
-    Differs    The guessed threshold is extended exactly, because drawing again until the sample is large
-               enough would bias τ_s. If no more than `size` cells pass θ, all are released and τ_s = 0. τ_s
-               is rounded down to a public grid, and weights use the rounded value.
+    Differs    If the guessed threshold was too high, the draw is extended exactly. Drawing again until the
+               sample is large enough would bias τ_s. If at most `size` cells pass θ, all are released and
+               τ_s = 0. τ_s is rounded down to a public grid, and weights use the rounded value.
     Cost       time and memory O(non-empty cells + size), for a domain of any size m. With a transform, n
-               cells are O(n·log(m/n)) non-empty nodes. `consistent` costs all cells that pass θ.
+               non-empty cells give O(n·log(m/n)) non-empty nodes. With `consistent`, the cost includes all
+               cells that pass θ.
     """
 
     budget: DP | ZCDP = pure_budget(zcdp=True)
@@ -445,7 +452,7 @@ class PrioritySampling(SparseSummary):
 
     @classmethod
     def example(cls, budget: DP) -> Self:
-        """Return an example with ten of the cells above two noise scales."""
+        """Return an example that releases ten of the cells above two noise scales."""
         return cls(budget, size=10, theta=ceil(2 / inverse_scale(budget)))
 
 
@@ -456,14 +463,15 @@ class PrioritySampling(SparseSummary):
 class StabilityHistogram(Mechanism):
     """Release non-empty cells above a threshold set by δ.
 
-    Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP. ε, or ρ, pays for the counts, and δ for the
-               probability that a cell appears which one unit alone fills. An empty cell is never released.
+    Guarantee  (ε, δ)-DP per unit, or δ-approximate ρ-zCDP. ε, or ρ, pays for the counts. δ bounds the
+               probability that a cell which only one unit fills is released. An empty cell is never
+               released.
     Assumes    the table's bound.
     Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1; Bun, Nissim & Stemmer, ITCS
                2016, the stability-based histogram.
     Differs    Noise is geometric or Gaussian. The threshold is the smallest integer whose exact failure
-               probability, over everything that the bound allows one unit, is at most δ. That probability
-               is paid, not δ.
+               probability is at most δ, for every unit that the bound allows. The receipt charges this
+               probability instead of δ.
     Cost       time and memory O(non-empty cells), for a domain of any size.
     """
 
@@ -479,15 +487,16 @@ class StabilityHistogram(Mechanism):
     def threshold(self, bound: Bound) -> int:
         """Return T, the smallest integer >= 1 with 1 − Π (1 − Pr[c_j + X >= T]) <= δ.
 
-        The product is over cells that one unit newly fills with c_j counts, at its largest within the
-        bound. Where one unit fills one cell with one count, T = 1 + ln(1/(δ(1+α)))/ε, rounded up.
+        The product is over the cells that one unit newly fills, with c_j counts in cell j, for the worst
+        unit that the bound allows. If a unit fills one cell with one count, T = 1 + ln(1/(δ(1+α)))/ε,
+        rounded up.
         """
         theta, _ = noise.stability_threshold(bound, **self.price)
         return theta
 
     @property
     def price(self) -> dict[str, float]:
-        """Return the budget that `noise` may spend."""
+        """Return the budget for the noise on the counts."""
         kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
         return {kind: amount(self.budget), "delta": self.budget.delta}
 

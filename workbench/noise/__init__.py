@@ -1,10 +1,11 @@
 """Exact noise on private data, with a receipt for what each measurement costs.
 
-Every function takes exact values and returns noisy ones with a `Receipt`. Nothing else makes receipts, so the
-ledger of a release is complete by construction. With `rng=None` the random bits come from the operating
-system, the distributions are exact, and you may publish the result. With a numpy Generator, the same samplers
-use its bits and the receipt says `simulated`. The functions do not run in constant time, so an observer who can
-time a release learns more than the release says.
+Every function takes exact values and returns noisy ones with a `Receipt`, which states the privacy cost. No
+other code makes receipts, so the receipts of a release always add up to its full cost. With `rng=None` the
+random bits come from the operating system, the distributions are exact, and you may publish the result. If
+you pass a numpy Generator, the same samplers use its bits, and the receipt is marked as `simulated`. The
+functions do not run in constant time, so an observer who can time a release learns more than the release
+shows.
 
 Noise on values
     `geometric`, `laplace`      noise on a vector of values

@@ -4,9 +4,10 @@ Two-sided geometric noise with decay a, on a value that moves by k, is ρ-zCDP f
 
     f(k) = a·(k − 2α·(1 − α^k)/(1 − α²)), α = exp(−a),
 
-the divergence of order 1. The page on accounting proves it for every order. The prices of values with
-independent noise add up. Because f is convex and f(0) = 0, the most expensive move within `l1` in all and
-`linf` each moves as many values as possible by linf, and one by the remainder.
+which is the Rényi divergence of order 1. The page on accounting proves that it bounds every order. The ρ of
+values with independent noise add up. A unit changes all values by at most `l1` in total and each value by
+at most `linf`. Because f is convex and f(0) = 0, the most expensive change moves as many values as possible
+by linf, and one value by the remainder.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _BITS = 320  # decays are at least 2^-36
 def geometric_rho(
     decay: Fraction, l1: float | Fraction, linf: float | Fraction | None = None
 ) -> float:
-    """Return the ρ of geometric noise if a unit moves each value by `linf` and all of them together by `l1`.
+    """Return the ρ of geometric noise if a unit changes each value by at most `linf` and all together by at
+    most `l1`.
 
     Parameters
     ----------
@@ -69,7 +71,8 @@ def _shifted(decay: Fraction, k: Fraction) -> Fraction:
 
 
 def choice_rho(epsilon: float) -> float:
-    """Return the ρ of the exponential mechanism, ε²/8: log-probabilities move within an interval of length ε.
+    """Return ε²/8, the ρ of the exponential mechanism, whose log-probabilities change within an interval of
+    length ε.
 
     Source: Cesar & Rogers, ALT 2021. The result is at most the ρ of any ε-DP measurement.
     """
@@ -89,9 +92,10 @@ class NoisyValues(NamedTuple):
 
 
 class PortionedGeometric:
-    """Geometric noise on one vector that arrives in portions: one measurement with one receipt.
+    """Geometric noise on one vector that arrives in portions. All portions are one measurement with one
+    receipt.
 
-    Each value is given once. `l1` limits how far one unit moves all portions together.
+    Pass each value exactly once. `l1` bounds how much one unit changes all portions together.
 
     Parameters
     ----------
@@ -142,7 +146,7 @@ def geometric(
     linf: float | Fraction | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
-    """Add two-sided geometric noise, Pr[X = x] ∝ exp(−|x|·ε/l1), which is ε-DP at l1-sensitivity `l1`.
+    """Add two-sided geometric noise, Pr[X = x] ∝ exp(−|x|·ε/l1). This is ε-DP at l1-sensitivity `l1`.
 
     Source: Ghosh, Roughgarden & Sundararajan, STOC 2009. The noise is exact (see `noise.laws`).
 
@@ -187,9 +191,9 @@ def laplace(
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
     """Add discrete Laplace noise on the multiples of `grid`, which is ε-DP.
 
-    Values are first rounded to the grid. A unit that moves `l0` coordinates then moves them by at most
-    l1 + l0·grid, or by l1 if the values are integers and the grid divides 1. Rounding the output of a
-    floating-point sampler instead would leak (Mironov, CCS 2012).
+    Values are first rounded to the grid. If a unit changes `l0` values, it changes the rounded values by at
+    most l1 + l0·grid in total, or by l1 if the values are integers and the grid divides 1. Rounding the
+    output of a floating-point sampler instead would leak (Mironov, CCS 2012).
 
     Parameters
     ----------
@@ -204,7 +208,7 @@ def laplace(
     linf : number, optional
         Largest change of any one value by one unit. Default `l1`. The receipt's ρ follows from it.
     l0 : int, optional
-        Number of values that one unit moves. Default all.
+        Largest number of values that one unit changes. Default all.
     rng : Generator, optional
         Seeded generator for noise that can be replayed. None to publish.
 
@@ -260,7 +264,8 @@ def add_noise(
     epsilon : number
         Cost of all values together.
     law : "geometric" or "laplace"
-        Laplace noise uses a grid of about a thousandth of its scale, at least 1/512, which holds all integers.
+        Laplace noise uses a grid of about a thousandth of its scale, but at least 1/512. All integers are
+        on this grid.
     linf : number, optional
         Largest change of any one value by one unit. Default `l1`. The receipt's ρ follows from it.
     rng : Generator, optional
@@ -285,7 +290,7 @@ def add_noise(
 
 
 def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
-    """Return the variance of the noise that `add_noise` draws: 2α/(1−α)², times its grid squared.
+    """Return the variance of the noise that `add_noise` draws: 2α/(1−α)² times the square of its grid.
 
     Parameters
     ----------
@@ -318,7 +323,7 @@ def _laplace_grid(l1: float | Fraction, epsilon: float) -> float:
 
 
 def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
-    """Return the sampler that adds noise from a distribution. Its tables are made once.
+    """Return the sampler for a distribution. Its tables are computed once and kept.
 
     Parameters
     ----------
@@ -337,7 +342,8 @@ def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
 def empty_cell(
     law: Law, theta: float, sides: int, tau: float = 0.0, above: float | None = None
 ) -> EmptyCell | GaussianCell:
-    """Return the distribution of one empty cell under noise. It is public, because the cell holds no data.
+    """Return the distribution of the noisy value of one empty cell. It is public, because the cell contains
+    no data.
 
     Parameters
     ----------
@@ -350,12 +356,13 @@ def empty_cell(
     tau : number
         Sampling threshold, in counts. 0 for none.
     above : number
-        Larger threshold at which the cell was not sampled.
+        Larger threshold at which an earlier round did not sample the cell.
 
     Returns
     -------
     EmptyCell or GaussianCell
-        Object with the `chance` to survive, which draws the `survivors` among many cells.
+        Object with the probability `chance` that a cell survives, and a method `survivors` that draws the
+        survivors among many cells.
     """
     if law.kind == GAUSSIAN:
         return gaussian_cell(law.rate, theta, sides, tau, above)

@@ -1,4 +1,6 @@
-"""Arguments of noise as exact numbers. Refusals depend on public quantities only."""
+"""Checks of the arguments of noise, and their conversion to exact numbers. Errors depend on public
+quantities only.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     Returns
     -------
     Fraction
-        The ratio, or 2^60 if it is larger, where noise is always 0.
+        The ratio, or 2^60 if it is larger. At 2^60 the noise is always 0.
 
     Raises
     ------
     ValueError
-        If an argument is not a finite number > 0, or if the ratio is below 2^-36, where noise would not
-        fit 64-bit counts.
+        If an argument is not a finite number > 0, or if the ratio is below 2^-36, because the noise would
+        not fit into 64-bit counts.
     """
     epsilon_ = positive("epsilon", epsilon)
     l1_ = positive("l1", l1)
@@ -45,7 +47,9 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
 
 
 def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
-    """Return the rate of Gaussian noise, ρ/l2², as an exact ratio, or 2^60 if it is larger and noise is 0."""
+    """Return the rate of Gaussian noise, ρ/l2², as an exact ratio. Above 2^60, where noise is always 0,
+    return 2^60.
+    """
     ratio = positive("rho", rho) / positive("l2_squared", l2_squared)
     if ratio < _SMALLEST_RATE:
         raise ValueError(
@@ -57,18 +61,18 @@ def gaussian_rate(l2_squared: Fraction | float, rho: float) -> Fraction:
 
 
 def grid_steps(values: np.ndarray, grid: float) -> np.ndarray:
-    """Round values to steps of the grid and clip them. Refusing a value would reveal it."""
+    """Round values to steps of the grid and clip them. An error for a large value would reveal it."""
     steps = np.clip(np.nan_to_num(values / grid), -(2**53), 2**53)
     return np.rint(steps).astype(np.int64)
 
 
 def capped(ratio: Fraction) -> Fraction:
-    """Return the ratio, or 2^60 if it is larger and makes no difference."""
+    """Return the ratio, or 2^60 if it is larger. Larger ratios give the same noise."""
     return min(ratio, _LARGEST_RATIO)
 
 
 def positive(name: str, x: float | Fraction) -> Fraction:
-    """Return the exact value of a finite number > 0."""
+    """Return the exact value of a finite number > 0. Raise a ValueError for any other argument."""
     whole = isinstance(x, int | Fraction)  # may be beyond what floats hold
     if not ((whole or isfinite(x)) and x > 0):
         raise ValueError(f"{name} = {x!r} is not allowed: need a finite number > 0")
@@ -82,7 +86,7 @@ def check_counts(values: np.ndarray) -> None:
 
 
 def check_filter(theta: float, sides: int, tau: float = 0.0) -> None:
-    """Raise a ValueError unless these are a filter and a sampling threshold."""
+    """Raise a ValueError unless the arguments are a valid filter θ and sampling threshold τ."""
     for name, x in (("theta", theta), ("tau", tau)):
         if not (isfinite(x) and x >= 0):
             raise ValueError(f"{name} = {x!r} is not allowed: need a finite number >= 0")

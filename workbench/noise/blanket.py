@@ -1,10 +1,10 @@
-"""Item blanket: a fixed number of cells, in which random cells hide the non-empty ones.
+"""Item blanket: release of a fixed number of cells, in which random cells hide the non-empty ones.
 
-A non-empty cell is kept if its noisy count reaches a threshold. Uniformly chosen other cells fill the
-release up to a fixed size. A cell with one count is kept so rarely that the random cells hide whether it is
-there.
+The mechanism keeps a non-empty cell if its noisy count reaches a threshold. It then fills the release up to
+the fixed size with uniformly chosen other cells. A cell with a count of 1 is kept so rarely that a random
+cell explains its presence equally well.
 
-Source  ours, after Kerschbaum, Lee & Wu, 2025, the private item blanket.
+Source  Our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BITS = 320  # decays are at least 2^-36, and domains at most 2^63
 
 @lru_cache(256)
 def blanket_threshold(rate: Fraction, cells: int, nonempty: int, size: int) -> int:
-    """Return the smallest τ >= 1 at which the random cells hide one cell with one count.
+    """Return the smallest τ >= 1 at which the random cells hide one cell with a count of 1.
 
     With α = exp(−rate), such a cell is kept with probability q = α^(τ−1)/(1+α). This must be at most 1 − α,
     and at most (1/α − 1)·(size − nonempty + 1)/(cells − size).
@@ -72,9 +72,9 @@ def item_blanket(
     epsilon: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " size"], Receipt]:
-    """Choose exactly `size` cells: non-empty ones with large noisy counts, and random others.
+    """Choose exactly `size` cells: non-empty ones with large noisy counts, filled up with random cells.
 
-    The choice is ε-DP between tables with at most `nonempty` non-empty cells (docs/proofs.toml).
+    The choice is ε-DP for tables with at most `nonempty` non-empty cells (proof in docs/proofs.toml).
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def draw_blanket(
     rate: Fraction,
     words: Words,
 ) -> Int[np.ndarray, " size"]:
-    """Draw non-empty cells whose noisy count reaches the threshold, and uniformly chosen others."""
+    """Return the non-empty cells whose noisy count reaches the threshold, and uniformly chosen other cells."""
     noisy = np.array(counts, np.int64)
     two_sided(rate).add(noisy, words)
     kept = keys[noisy >= threshold]

@@ -1,15 +1,17 @@
 """Gaussian noise on non-empty cells with one shared draw, and a threshold.
 
-Each of at most k non-empty cells gets Z + Z_i, where the shared Z has variance b and each Z_i has variance
-a = √k·b. A unit moves s of u <= k cells by m. The covariance is a·I + b·11ᵀ, so the squared distance
-between the tables is m²·(s − b·s²/(a + b·u))/a <= m²·(1/(4b) + k/(4a)), for every s. Smaller moves in one
-direction have smaller distances. With b = m²·(1 + √k)/(4μ²) the distance is at most μ², and half of δ pays
-for it. New or missing cells reach the threshold with probability at most δ/2, because positive correlation
-makes it more likely that none does.
+Each of at most k non-empty cells gets the noise Z + Z_i. The shared draw Z has variance b, and each Z_i has
+variance a = √k·b, so the covariance is a·I + b·11ᵀ. Suppose that a unit changes s of u <= k counts by m,
+all in one direction. The squared Mahalanobis distance between the two tables is then m²·(s − b·s²/(a +
+b·u))/a, which is at most m²·(1/(4b) + k/(4a)) for every s. Smaller changes in one direction give smaller
+distances. With b = m²·(1 + √k)/(4μ²) the squared distance is at most μ², which costs (ε, δ/2). The other
+δ/2 bounds the probability that a cell present in only one of the tables reaches the threshold. The bound
+may treat the cells as independent, because positive correlation only makes it more likely that none of them
+does.
 
-Everything is computed and drawn in floats, so releases are idealised.
+All computations and draws use floats, so receipts are marked as idealised.
 
-Source  after Lebeda & Retschmeier, FORC 2025. The proof and the threshold are ours.
+Source  After Lebeda & Retschmeier, FORC 2025. The proof and the threshold are our own.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from workbench.value import Int, sealed
 
 
 class CorrelatedNoise(NamedTuple):
-    """Standard deviations of the shared draw and of each cell's own draw, and the threshold in counts."""
+    """Standard deviations of the shared draw and of each cell's separate draw, and the threshold, all in
+    counts.
+    """
 
     shared: float
     own: float
@@ -39,7 +43,8 @@ class CorrelatedNoise(NamedTuple):
 def correlated_noise(
     nonempty: int, moved: float, epsilon: float, delta: float
 ) -> CorrelatedNoise:
-    """Return the noise and the threshold for at most `nonempty` cells if a unit moves each by `moved`.
+    """Return the noise and the threshold for at most `nonempty` cells, each of which a unit changes by at
+    most `moved`.
 
     Parameters
     ----------

@@ -1,15 +1,14 @@
 """The exact discrete Gaussian distribution, its sums, and noise drawn from it.
 
-Gaussian sums.
-Every product is rounded outwards, so the computed interval always encloses the sum. Sums for a wide
-distribution, which no table needs, follow from Poisson's summation formula.
+Gaussian sums. Every product is rounded outwards, so the computed interval always contains the sum. For wide
+distributions, which are not tabulated, Poisson's summation formula gives the sums.
 
-Discrete Gaussian.
-Up to σ = 512, one table holds both sides (`laws.Inversion`). A wider distribution is drawn in blocks of 2^s
-values. The block comes by inversion, with probability ∝ exp(−rate·left²), and the place in it is uniform. The
-pair is kept with probability exp(−rate·(x² − left²)) and otherwise drawn again, about once in a thousand
-times. The sign is fair, and −0 is drawn again. Blocks beyond a table, which have probability 2^-64, are
-proposed along a tangent.
+Discrete Gaussian. Up to σ = 512, one table covers both signs (`laws.Inversion`). For a larger σ, the
+sampler divides the values x >= 0 into blocks of 2^s values. It draws a block by inversion, with probability
+∝ exp(−rate·left²) for the first value `left` of the block, and a uniform place x in it. It accepts x with
+probability exp(−rate·(x² − left²)) and otherwise, about once in a thousand draws, starts again. A fair coin
+decides the sign, and −0 is drawn again. Blocks beyond the table have probability 2^-64. The sampler
+proposes them from a geometric distribution that is tangent to the Gaussian.
 
 Source  Canonne, Kamath & Steinke, NeurIPS 2020, for the distribution and its privacy. The sampler is ours.
 """
@@ -129,7 +128,8 @@ _EXTRA = 32  # bits that quotients of sums are computed with beyond those asked 
 class HalfGaussian:
     """Distribution Pr[X = x] ∝ exp(−rate·x²) on x >= `start`, in blocks of 2^shift values.
 
-    `rising` also weights every block by its last value, for use where sampling in proportion to x follows.
+    With `rising`, every block is also weighted by its last value. A caller that samples in proportion to x
+    uses this.
     """
 
     def __init__(self, rate: Fraction, start: int, rising: bool = False):
@@ -149,7 +149,7 @@ class HalfGaussian:
 
     @cached_property
     def table(self) -> Inversion:
-        """Return the table that draws a block."""
+        """Return the table from which blocks are drawn."""
         outcomes = np.arange(self.count + 1)
         return Inversion(self._boundaries, outcomes, tails=(self.count,))
 
@@ -174,7 +174,7 @@ class HalfGaussian:
         return boundaries
 
     def sample(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
-        """Return n draws without the rising weight. Rejected draws are repeated in place."""
+        """Return n draws, without the `rising` weight. Rejected draws are repeated."""
         x, stays = self.propose(n, words)
         again = np.flatnonzero(~stays)
         if again.size:
@@ -186,7 +186,8 @@ class HalfGaussian:
     ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
         """Propose n uniform places in blocks, and accept each with probability exp(−rate·(x² − left²)).
 
-        One word holds a place, in its first bits, and a coin of 16 bits, which decides most of them.
+        The first bits of a random word give the place. The next 16 bits are a coin that decides most
+        acceptances.
         """
         x = np.zeros(n, np.int64)
         where, block = self.table.add(x, substream(words))
@@ -293,7 +294,7 @@ class DiscreteGaussian:
 
 @lru_cache(64)
 def discrete_gaussian(rate: Fraction) -> DiscreteGaussian:
-    """Return the distribution with a rate. Its tables are made once."""
+    """Return the distribution with this rate. Its tables are computed once and kept."""
     return DiscreteGaussian(rate)
 
 
@@ -309,7 +310,9 @@ def _steps(decay: Fraction) -> Geometric:
 
 
 class GaussianBlock(NamedTuple):
-    """Consecutive cells with one Gaussian distribution and an l2 sensitivity of √l2_squared, paid for in ρ."""
+    """Consecutive cells with Gaussian noise from one distribution, an l2 sensitivity of √l2_squared, and a
+    cost in ρ.
+    """
 
     size: int
     l2_squared: Fraction
@@ -337,7 +340,7 @@ def gaussian(
     rho: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " n"], Receipt]:
-    """Add discrete Gaussian noise, Pr[X = x] ∝ exp(−x²·ρ/l2²), which is ρ-zCDP at l2-sensitivity l2.
+    """Add discrete Gaussian noise, Pr[X = x] ∝ exp(−x²·ρ/l2²). This is ρ-zCDP at l2-sensitivity l2.
 
     Source: Canonne, Kamath & Steinke, NeurIPS 2020. docs/accounting.md has the proof. The noise is exact (see
     `noise.discrete_gaussian`).
@@ -384,7 +387,8 @@ def gaussian_on_grid(
 ) -> tuple[Num[np.ndarray, " n"], Receipt]:
     """Add discrete Gaussian noise on the multiples of `grid`, which is ρ-zCDP.
 
-    Values are first rounded to the grid, by at most half a step each, so n of them move by up to √n more steps.
+    Values are first rounded to the grid, by at most half a step each. This adds up to √n steps to the l2
+    sensitivity of n values.
 
     Parameters
     ----------

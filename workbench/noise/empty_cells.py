@@ -1,26 +1,26 @@
-"""The empty cells that survive a threshold, drawn without visiting the others.
+"""Sampler for the empty cells that survive a threshold. It never visits the other empty cells.
 
-Empty cells.
-The noisy values of all empty cells have the same distribution, so the cells that pass are i.i.d. choices. The
-gaps between them are geometric with the survival probability p, and their values follow the noise given that
-it passed. The cost grows with the number of survivors, while the number of empty cells may be anything below
-2^63.
+Empty cells. The noisy values of all empty cells are independent and have the same distribution, so each
+cell survives independently with the same probability p. The gaps between survivors are geometric with
+parameter p, and their values follow the distribution of the noise given that it passes. The cost grows with
+the number of survivors only. There may be up to 2^63 − 1 empty cells.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, Remark 1 and appendix C.
-Differs gaps instead of a binomial count and rejected positions; the survival probability for real θ
-        and τ (printed for integers); everything exact.
+Differs We draw gaps instead of a binomial count and positions that may be rejected. The survival
+        probability holds for real θ and τ (the paper prints it for integers). All draws are exact.
 
-Gaussian cells.
-A cell becomes a *candidate* with the mass of a hat function above the distribution of kept values. This mass is
-known to any precision. The candidate takes a value from the hat and stays with the exact ratio of the two.
-Cells are independent, so this thinning gives each survivor exactly its probability and its value exactly its
-distribution. No sum needs more than about ten thousand terms, however wide the noise is. Where a hat holds
-half of all cells or more, all of them are drawn instead.
+Gaussian cells. The sampler uses rejection. A hat function lies above the distribution of surviving values,
+and its total mass can be computed to any precision. Each cell becomes a *candidate* with this mass as
+probability. A candidate draws a value from the hat and survives with the ratio of the true probability to
+the hat. Because cells are independent, survivors and their values have exactly the right distribution. No
+sum needs more than about ten thousand terms, however wide the noise is. If half of all cells or more would
+become candidates, the sampler draws every cell instead.
 
-Priority sampling draws cells again that were not kept at a larger threshold. The probability that such a
-cell is a candidate becomes c/(1 − p), where p is the probability that it was kept then. Only the hat's
-probability q >= p is known. A coin with probability (1 − q)/(1 − p) corrects for this: given that a cell
-was not kept, it says that the cell was not a candidate either.
+Priority sampling lowers its threshold and then draws again the cells that did not survive the larger
+threshold. Given this, such a cell is a candidate with probability c/(1 − p), where c is the hat's mass and
+p the probability to survive the larger threshold. Only the mass q >= p of the hat at the larger threshold
+is known exactly. A coin with probability (1 − q)/(1 − p) corrects for this. It draws whether a cell that
+did not survive had also not been a candidate.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _TAIL = (
 class EmptyCell:
     """Distribution of one empty cell with noise v.
 
-    The noise passes if |v| >= theta (`sides` = 2) or v >= theta (1). It is then sampled with probability
-    min(|v|/tau, 1). `above` conditions on not having been sampled at a larger threshold, which priority
-    sampling needs when it lowers its guess.
+    The noise passes the filter if |v| >= theta (`sides` = 2) or v >= theta (`sides` = 1). The cell is then
+    sampled with probability min(|v|/tau, 1). `above` conditions on a cell that was not sampled at this
+    larger threshold. Priority sampling needs this when it lowers its guess.
     """
 
     def __init__(
@@ -111,22 +111,22 @@ class EmptyCell:
 
     @property
     def chance(self) -> float:
-        """Return the probability to survive, in floating point."""
+        """Return the probability that a cell survives, in floating point."""
         return float(self.survival(192))
 
     def survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw which of so many cells survive, as sorted ranks, and their values."""
+        """Draw the survivors among a number of cells: their sorted ranks and their values."""
         ranks = survivor_ranks(empty, self.survival, words)
         return ranks, self.values(len(ranks), words)
 
     def values(self, n: int, words: Words) -> Int[np.ndarray, " n"]:
         """Draw n independent values of survivors, exactly distributed.
 
-        Without sampling, |v| − θ is geometric. With sampling, a proposal is kept with its exact weight. It
-        comes from the distribution ∝ α^v if τ is small and ∝ v·α^v if it is large. Both are kept about
-        half the time or more often.
+        Without sampling, |v| − θ is geometric. With sampling, the method uses rejection. Proposals have the
+        distribution ∝ α^v if τ is small, and ∝ v·α^v if τ is large. In both cases at least about half of
+        the proposals are accepted.
         """
         if self.sampled:
             v = self._sampled_values(n, words)
@@ -180,9 +180,7 @@ class EmptyCell:
 
 
 class WeightedGeometric:
-    """Distribution Pr[X = x] ∝ (θ + x)·α^x on x = 0, 1, 2, …, which sampling at a large τ keeps of the
-    noise.
-    """
+    """Distribution Pr[X = x] ∝ (θ + x)·α^x on x = 0, 1, 2, …, of the excess over θ if τ is large."""
 
     def __init__(self, alpha: Real, theta: int):
         self.alpha = alpha
@@ -252,7 +250,7 @@ def _gaps(p: Real) -> Geometric:
 
 
 def survivor_ranks(empty: int, p: Real, words: Words) -> Int[np.ndarray, " survivors"]:
-    """Draw which of `empty` cells survive, each independently with probability exactly p, as sorted ranks."""
+    """Draw the survivors among `empty` cells, each independent with probability exactly p, as sorted ranks."""
     chance = float(p(192))
     if p(192).lo >= 1 << 192:
         return np.arange(empty)
@@ -321,7 +319,7 @@ class GaussianCell:
 
     @property
     def chance(self) -> float:
-        """Return the probability to survive, in floating point, whatever `above` is."""
+        """Return the probability that a cell survives, in floating point. `above` is ignored."""
         values, chances = Law(GAUSSIAN, self.rate).upper_tail(self.theta)
         weights = np.minimum(values / float(self.tau), 1) if self.sampled else 1
         return float(self.sides * (weights * chances).sum())
@@ -329,7 +327,7 @@ class GaussianCell:
     def survivors(
         self, empty: int, words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw which of so many cells survive, as sorted ranks, and their values."""
+        """Draw the survivors among a number of cells: their sorted ranks and their values."""
         if self.is_dense:
             return self._dense_survivors(empty, words)
         ranks = survivor_ranks(empty, self.candidacy, words)
@@ -363,7 +361,7 @@ class GaussianCell:
 
     @cached_property
     def hat(self) -> HalfGaussian:
-        """Return the distribution that candidates' values come from."""
+        """Return the distribution from which candidates draw their values."""
         return half_gaussian(self.rate, self.theta, self._rises)
 
     @cached_property
@@ -395,7 +393,7 @@ class GaussianCell:
 
     @cached_property
     def is_dense(self) -> bool:
-        """Return whether drawing every cell is no more expensive."""
+        """Return whether drawing every cell costs no more than drawing candidates."""
         half = 1 << 63
         if self.above is not None and self._before.candidacy(64).hi >= half:
             return True
@@ -515,5 +513,5 @@ def upper_tail(rate: Fraction, x: int, bits: int) -> Interval:
 def gaussian_cell(
     rate: Fraction, theta: float, sides: int, tau: float = 0.0, above: float | None = None
 ) -> GaussianCell:
-    """Return the distribution of one empty cell, made once."""
+    """Return the distribution of one empty cell. It is computed once and kept."""
     return GaussianCell(rate, theta, sides, tau, above)

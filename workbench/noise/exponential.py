@@ -1,11 +1,12 @@
-"""The exponential mechanism, and records drawn from a Dirichlet posterior.
+"""The exponential mechanism, and synthetic records drawn from a Dirichlet posterior.
 
-The cumulative weights of a row divide [0, 1) among its candidates, and one uniform number falls into one of the
-parts. Floats decide unless the number is closer to a boundary than their error can be. Then intervals decide,
-with as many bits as necessary. Candidates that are too unlikely for a float keep their exact probability.
+The cumulative weights of a row divide [0, 1) among its candidates, and a uniform number selects the
+candidate in whose part it falls. Floating-point arithmetic decides unless the number is so close to a
+boundary that rounding could matter. In that case interval arithmetic with as many bits as necessary
+decides. Even candidates that are too unlikely for a float therefore keep their exact probability.
 
-Source  McSherry & Talwar, FOCS 2007, section 3. Inversion is classical. exp(−x) by directed rounding
-        is ours.
+Source  McSherry & Talwar, FOCS 2007, section 3. Inversion is classical. The enclosure of exp(−x) by
+        directed rounding is our own.
 """
 
 from __future__ import annotations
@@ -47,32 +48,32 @@ def exponential_mechanism(
 ) -> tuple[Int[np.ndarray, " rows"], Receipt]:
     """Choose one candidate i per row with probability ∝ exp(ε·score_i / (2·sensitivity)), which is ε-DP.
 
-    Rows are disjoint parts of the data, and one ε pays for all of them. With `monotone`, an added unit moves
-    all scores of its row up, or all of them down. Then ∝ exp(ε·score_i / sensitivity) suffices, because
-    each weight changes by a factor in [e^−ε, 1] and so does their sum.
+    One ε pays for the choices in all rows. Set `monotone` if an added unit changes all scores of its row in
+    one direction. The probability is then ∝ exp(ε·score_i / sensitivity), without the factor 2. This is
+    still ε-DP, because each weight changes by a factor in [e^−ε, 1] and so does their sum.
 
-    Integer scores stay as they are. Floats are first rounded down to multiples of `grid`. Rounding down is
-    monotone and commutes with integer shifts, so a unit moves the rounded scores of row i by at most
-    ⌈sᵢ/grid⌉ steps, in the direction in which it moves the scores. The scores of all rows that it touches
-    move by less than Σ (sᵢ/grid + 1), which is at most ⌈sensitivity/grid⌉ + rows_per_unit − 1. The caller
-    must include the error of computing scores in floating point in the sensitivity.
+    Integer scores are used unchanged. Float scores are first rounded down to multiples of `grid`. Rounding
+    down is monotone and commutes with integer shifts, so a unit changes the rounded scores of row i by at
+    most ⌈sᵢ/grid⌉ steps, in the same direction as the scores. All rows together change by less than Σ
+    (sᵢ/grid + 1), which is at most ⌈sensitivity/grid⌉ + rows_per_unit − 1. The caller must include the
+    error of computing scores in floating point in the sensitivity.
 
     Parameters
     ----------
     scores : int or float [rows, candidates]
-        Scores. −inf is never chosen, and where it stands must be public.
+        Scores. A candidate with score −inf is never chosen, and which scores are −inf must be public.
     sensitivity : number
-        Bound on Σ sᵢ, where one unit moves each score of row i by at most sᵢ.
+        Upper bound on Σ sᵢ, where sᵢ is the largest change of any score of row i by one unit.
     epsilon : number
         Cost of all choices together.
     monotone : bool
-        Whether a unit moves all scores of a row in the same direction.
+        Whether a unit changes all scores of a row in the same direction.
     grid : float, optional
         Public power of two. Default a thousandth of the sensitivity or less.
     rows_per_unit : int, optional
-        Number of rows whose float scores one unit may move. Default all.
+        Number of rows whose float scores one unit may change. Default all.
     available : bool[rows, candidates], optional
-        Which candidates may be chosen. It is public, with at least one candidate per row.
+        Mask of the candidates that may be chosen. It must be public, with at least one candidate per row.
     rng : Generator, optional
         Seeded generator for choices that can be replayed. None to publish.
 
@@ -150,9 +151,10 @@ def sample_candidates(
     decay: Fraction,
     words: Words,
 ) -> Int[np.ndarray, " rows"]:
-    """Draw candidate i of a row with probability ∝ exp(decay · score_i) among those available, at least one.
+    """Draw one candidate per row from those available, candidate i with probability ∝ exp(decay · score_i).
 
-    Scores are integers, possibly stored as floats. Scores beyond ±2^61 count as ±2^61.
+    Scores are integers, possibly stored as floats. Scores beyond ±2^61 are clipped. Each row needs an
+    available candidate.
     """
     rows, candidates = scores.shape
     chosen = np.empty(rows, np.int64)
@@ -269,12 +271,12 @@ def dirichlet_multinomial(
     cost: DP,
     rng: np.random.Generator | None = None,
 ) -> SyntheticCounts:
-    """Draw synthetic records: p ~ Dirichlet(alpha + counts) over all `size` cells, then `records` from p.
+    """Draw p ~ Dirichlet(alpha + counts) over all `size` cells, and then `records` synthetic records from p.
 
-    The empty cells are one class of the Dirichlet distribution until the number of their records is known. If
-    it is small, the records take cells one by one, as in a Pólya urn (Blackwell & MacQueen, Annals of
-    Statistics 1973). The draws use floats, so the receipt says `idealised`. It is for the replacement of a
-    record.
+    The function first treats all empty cells as one class and draws the number of their records. If this
+    number is small, it assigns the records to cells one by one, as in a Pólya urn (Blackwell & MacQueen,
+    Annals of Statistics 1973). The draws use floats, so the receipt is marked as `idealised`. The guarantee
+    is for the replacement of one record.
 
     Parameters
     ----------
@@ -321,7 +323,7 @@ def posterior_counts(
     records: int,
     floats: np.random.Generator,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Draw cells and the number of records that each gets."""
+    """Draw the cells of the synthetic records, and the number of records in each."""
     empty = size - len(keys)
     weights = floats.standard_gamma(np.append(empty * alpha, counts + alpha))
     weights /= (

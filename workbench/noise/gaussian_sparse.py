@@ -1,23 +1,27 @@
 """Gaussian noise on the non-empty cells only, with a threshold and the exact δ.
 
-A unit changes at most C counts, each by at most m. Let a of its cells be new. The larger table shows one of
-them with probability 1 − q, q = (1 − Pr[X >= T − m])^a, which is impossible for the smaller one. Given that it
-shows none, both releases are noise on k = C − a other cells. With h_k(ε) the δ of that noise, δ is the
-largest, over a, of 1 − q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit changes every count by m,
-because of two log-concave distributions on the integers, the larger shift is easier to distinguish.
+A unit changes at most C counts, each by at most m. Suppose that a of its cells are new: empty in the
+smaller of two neighbouring tables. The release from the larger table shows at least one of these cells with
+probability 1 − q, where q = (1 − Pr[X >= T − m])^a. The release from the smaller table never does. Given
+that none is shown, the two releases differ only by noise on k = C − a other cells. Let h_k(ε) be the δ of
+that noise. Then δ is the maximum over a of 1 − q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit
+changes every count by m, because the noise is log-concave, so a larger shift is easier to distinguish.
 
-For k cells only the sum S distinguishes the tables. The sum of k discrete Gaussians of rate r is distributed
-with rate r/k, up to factors between (1 − η)/(1 + η) and its inverse: Pr[S = s] is exp(−r·s²/k) times the sum of
-exp(−r·|y|²) over a coset of the lattice of integers that add up to 0. By Poisson's formula such sums differ by
-η <= Σ exp(−2π²σ²|w|²), over dual vectors w other than 0. They are projections of integer vectors z, which can
-be chosen with median 0. Then |w|² >= |z|²/2, because a median is at most a standard deviation from the
-mean. Hence 1 + η <= (Σ exp(−π²σ²n²))^k over integers n.
+For k cells, only the sum S of their values distinguishes the tables. The sum of k discrete Gaussians of
+rate r is a discrete Gaussian of rate r/k, up to factors between (1 − η)/(1 + η) and its inverse. To see
+this, write Pr[S = s] as exp(−r·s²/k) times the sum of exp(−r·|y|²) over a coset of the lattice of integer
+vectors that add up to 0. By Poisson's formula, the relative difference between cosets is at most η <= Σ
+exp(−2π²σ²|w|²), summed over the dual vectors w other than 0. Each w is the projection of an integer vector
+z, which can be chosen with median 0. Then |w|² >= |z|²/2, because a median is at most one standard
+deviation from the mean. Hence 1 + η <= (Σ exp(−π²σ²n²))^k, summed over integers n.
 
-All of it is computed in floats and rounded up: sums over single values have relative errors below 10⁻¹¹.
-Wide sums follow from the Euler–Maclaurin formula with three corrections, whose error is at most
-2ζ(6)/(2π)⁶·∫|f⁗″|, a share 3.4·10⁻⁵·((u² + 7)/s²)³ of a tail that starts at u standard deviations s.
+The result is computed in floating point and rounded up. Sums over single values have relative errors below
+10⁻¹¹. Sums over wide ranges use the Euler–Maclaurin formula with three corrections. Its error is at most
+2ζ(6)/(2π)⁶·∫|f⁗″|. Relative to a tail that starts at u standard deviations s, this is at most 3.4·10⁻⁵·((u²
++ 7)/s²)³.
 
-Source  Wilkins, Kifer, Zhang & Karrer, 2024, for continuous noise and m = 1. The discrete case is ours.
+Source  Wilkins, Kifer, Zhang & Karrer, 2024, for continuous noise and m = 1. The proof of the discrete case
+        is our own.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ _MOST_CELLS = 10**6  # of one unit: each number of new cells is a case
 
 
 class SparseNoise(NamedTuple):
-    """Rate of the noise, threshold in counts, and the δ that is really spent."""
+    """Rate of the noise, threshold in counts, and the δ that is spent."""
 
     rate: Fraction
     threshold: int
@@ -56,7 +60,7 @@ class SparseNoise(NamedTuple):
 
     @property
     def deviation(self) -> float:
-        """σ, in counts."""
+        """Standard deviation σ of the noise, in counts."""
         return sqrt(1 / (2 * self.rate))
 
 
@@ -110,7 +114,7 @@ def _noise_delta(
 
 
 def sparse_delta(epsilon: float, sigma: float, shown: float, cells: int, moved: int) -> float:
-    """Return the exact δ at ε, rounded up by about 10⁻⁹ of itself.
+    """Return the exact δ at ε, rounded up by a relative amount of about 10⁻⁹.
 
     Parameters
     ----------
@@ -119,7 +123,7 @@ def sparse_delta(epsilon: float, sigma: float, shown: float, cells: int, moved: 
     sigma : float
         Standard deviation of the discrete Gaussian noise, whose rate is 1/(2σ²).
     shown : float
-        Probability, or a bound on it, with which one new cell with `moved` counts is released.
+        Upper bound on the probability that one new cell with `moved` counts is released.
     cells : int
         C, the largest number of counts that one unit changes.
     moved : int
@@ -142,7 +146,7 @@ def sparse_delta(epsilon: float, sigma: float, shown: float, cells: int, moved: 
 
 @lru_cache(256)
 def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
-    """Return the least noise for which δ suffices, and then the smallest threshold.
+    """Return the smallest noise for which δ suffices, and the smallest threshold for this noise.
 
     Parameters
     ----------
@@ -154,7 +158,7 @@ def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
     Returns
     -------
     SparseNoise
-        Rate, threshold and the δ that is really spent.
+        Rate, threshold and the δ that is spent.
 
     Raises
     ------
@@ -229,7 +233,7 @@ def gaussian_sparse_histogram(
     int64[k], int64[k], int
         Keys, noisy values and the threshold.
     Receipt
-        Cost, with the δ that is really spent.
+        Cost, with the δ that is spent.
 
     Raises
     ------

@@ -1,10 +1,10 @@
 """Public hash functions of keys, and the loops over them.
 
-h(x) = ((a + x_high)·(b + x_low) + c) mod 2^64, with three random words a, b, c and the halves of the key of
-32 bits each. The upper 33 bits are uniform, and independent for any two keys. Used alone, h is so regular that
-all pairs of keys at the same distance tend to collide together in a sketch. Sums over many cells would then be
-far worse than their variance suggests. The keys of a sketch are therefore first mixed by a random bijection of
-64 bits, after which hardly any two pairs have the same distance.
+The hash is h(x) = ((a + x_high)·(b + x_low) + c) mod 2^64, where a, b, c are random words and x_high, x_low
+are the 32-bit halves of the key. The upper 33 bits are uniform, and independent for any two keys. However,
+h alone is very regular: pairs of keys at the same distance tend to collide together in a sketch, and sums
+over many cells would have far larger errors than their variance suggests. A sketch therefore first applies
+a random bijection of 64-bit words to its keys, after which hardly any two pairs have the same distance.
 
 Source  Thorup, "High Speed Hashing for Integers and Strings", 2015: pair-multiply-shift. The mixing has
         the form of MurmurHash3's finaliser, with random multipliers.
@@ -57,10 +57,10 @@ def _eight(parameters):
 
 @njit(cache=True, nogil=True)
 def add_counts(keys, counts, parameters, out):
-    """Add every count, with the sign of its key, to the bucket of its key, in one row of a sketch.
+    """Add every count, times the sign of its key, to the bucket of its key in one row of a sketch.
 
-    Signs have their own hash function. The variance requires that the signs of two keys are independent
-    given the buckets of three keys.
+    A separate hash function gives the signs. The formula for the variance requires that the signs of two
+    keys are independent given the buckets of three keys.
     """
     a, b, c, d, e, f, mix_a, mix_b = _eight(parameters)
     width = np.uint64(out.size)
@@ -102,8 +102,8 @@ def sum_buckets(lo, hi, parameters, row, out):
 
 
 def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, " buckets"]:
-    """Halve the memory of buckets if they fit and more cells are visited, so that more of them stay in
-    cache.
+    """Store buckets in half the memory, if their values fit and many cells are visited, so that more
+    buckets stay in cache.
     """
     if cells < row.size or row.min() < -(2**31) or row.max() >= 2**31:
         return row
@@ -112,7 +112,7 @@ def compact(row: Int[np.ndarray, " buckets"], cells: float) -> Int[np.ndarray, "
 
 @njit(cache=True, nogil=True)
 def set_bits(keys, levels, parameters, bits):
-    """Set the bits for the first levels of every key. A key has one bit per level."""
+    """Set the bits for the first levels of every key. Each level of a key has one bit."""
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(keys.size):
         x = np.uint64(keys[i])
@@ -123,9 +123,10 @@ def set_bits(keys, levels, parameters, bits):
 
 @njit(cache=True, nogil=True)
 def sum_levels(lo, hi, parameters, bits, out):
-    """Write out[i] = Σ over keys in [lo[i], hi[i]) of the level that fits the bits of the key best.
+    """Write out[i] = Σ over keys in [lo[i], hi[i]) of the level that best explains the key's bits.
 
-    A walk goes up at every set bit and down at every other. The level is the mean position of its maxima.
+    A walk goes up at every set bit and down at every other bit. The level is the mean position of the
+    walk's maxima.
     """
     shift = np.uint64(64 - _power(bits.size * 64))
     for i in range(lo.size):
@@ -155,7 +156,9 @@ def _power(n):
 
 
 class Visited(NamedTuple):
-    """Ranges that make up queries, and the query of each range, or None if ranges and queries are the same."""
+    """Ranges that make up queries, and the query of each range. The latter is None if each range is one
+    query.
+    """
 
     ranges: Ranges
     which: Int[np.ndarray, " pieces"] | None
@@ -165,7 +168,7 @@ class Visited(NamedTuple):
     def sums(
         self, kernel: Callable[..., None], *arguments: Any
     ) -> Float[np.ndarray, " queries"]:
-        """Return the sums over queries of what a kernel sums over each range."""
+        """Return the sum for each query, from the sums that a kernel computes over each range."""
         sums = np.empty(len(self.ranges))
 
         def visit(part: slice) -> None:
@@ -176,7 +179,7 @@ class Visited(NamedTuple):
 
 
 def visited_ranges(workload: Recipe, domain: Domain, lookups: int) -> Visited:
-    """Return the ranges of each query, if all of its cells can be visited at so many look-ups each."""
+    """Return the ranges of each query. Raise a ValueError if visiting all cells takes too many look-ups."""
     if not isinstance(workload, Ranges | Subsets | Selections):
         raise ValueError(
             f"{type(workload).__name__} are not answered from hashed cells: they visit each cell of a "
@@ -207,10 +210,10 @@ def _cells(lo, hi):
 
 
 def to_hex(parameters: UInt64[np.ndarray, "functions parameters"]) -> str:
-    """Return hash functions as text."""
+    """Return hash functions as hexadecimal text."""
     return parameters.astype("<u8").tobytes().hex()
 
 
 def from_hex(text: str, parameters: int) -> UInt64[np.ndarray, "functions parameters"]:
-    """Return hash functions, each with so many parameters, from their text."""
+    """Return the hash functions that `to_hex` wrote. The caller gives the number of parameters per function."""
     return np.frombuffer(bytes.fromhex(text), "<u8").astype(np.uint64).reshape(-1, parameters)

@@ -1,4 +1,4 @@
-"""Compiled loops that array operations cannot express."""
+"""Compiled loops that cannot be written as array operations."""
 
 import numpy as np
 
@@ -7,8 +7,8 @@ from workbench.compiled import njit
 
 @njit(cache=True, nogil=True)
 def gather(u, table, unsure, out, where):
-    """Compute out[i] += table[u[i]], write the places of `unsure` entries to `where`, and return their
-    number.
+    """Compute out[i] += table[u[i]]. Write the places of entries marked as `unsure` to `where`, and return
+    their number.
     """
     k = 0
     for i in range(u.size):
@@ -23,8 +23,8 @@ def gather(u, table, unsure, out, where):
 
 @njit(cache=True, nogil=True)
 def toss(drawn, chance, margin, heads, near):
-    """Set heads[i] = (64-bit uniform < chance[i]), write places closer than `margin` to `near`, and count
-    them.
+    """Set heads[i] = (64-bit uniform < chance[i]). Write to `near` the places that are within `margin`, and
+    count them.
     """
     k = 0
     for i in range(drawn.size):
@@ -46,7 +46,7 @@ def flip(values, words):
 
 @njit(cache=True, nogil=True)
 def toggle(bits, places, start):
-    """Change the bits at start + places, with 64 bits per word."""
+    """Flip the bits at start + places, with 64 bits per word."""
     for at in places:
         place = np.uint64(start + at)
         bits[place >> np.uint64(6)] ^= np.uint64(1) << (place & np.uint64(63))
@@ -54,9 +54,11 @@ def toggle(bits, places, start):
 
 @njit(cache=True, nogil=True)
 def advance(gaps, start, end, out, k):
-    """Write the places that `gaps` (uint64) leave from `start` on, while they are below `end`.
+    """Write the places that follow each other at distances `gaps` (uint64) from `start` on, while they are
+    below `end`.
 
-    Return how many were written in all, and where the next gap starts (`end` if it is past the end).
+    Return the number of places written so far, and the place where the next gap starts (`end` if it is
+    beyond the end).
     """
     for i in range(gaps.size):
         if gaps[i] >= end - start:
@@ -69,11 +71,11 @@ def advance(gaps, start, end, out, k):
 
 @njit(cache=True, nogil=True)
 def merge(keys, noisy, kept, ranks, values, chosen, start, out_keys, out_values):
-    """Merge kept occupied cells with chosen empty ones, given by rank among the keys not in `keys`, in key
-    order.
+    """Merge kept occupied cells with chosen empty ones in key order. Empty cells are given by rank among
+    the keys not in `keys`.
 
-    Ranks count from the cell `start` on. Which of the two comes next is a coin toss, so the loop computes it
-    and never branches on it.
+    Ranks count from the cell `start` on. The loop selects the next cell by arithmetic instead of a branch,
+    because a processor cannot predict such a branch.
     """
     i, j, k = 0, 0, 0
     while i < keys.size and j < ranks.size and k < out_keys.size:
@@ -107,14 +109,16 @@ def _inverse(value, u, tau, above):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def invert(values, drawn, tau, above, out):
-    """Turn `drawn` words into inverse priorities of values v, in (1/max(|v|, above), 1/max(|v|, tau)]."""
+    """Convert random words `drawn` to inverse priorities of values v, in (1/max(|v|, above), 1/max(|v|,
+    tau)].
+    """
     for i in range(values.size):
         out[i] = _inverse(values[i], drawn[i], tau, above)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def list_below(values, drawn, tau, above, limit, places):
-    """List the places of inverse priorities (as `invert` computes them) of at most `limit`, and count them."""
+    """List the places whose inverse priority (see `invert`) is at most `limit`, and count them."""
     k = 0
     for i in range(values.size):
         places[k] = i
@@ -126,7 +130,7 @@ def list_below(values, drawn, tau, above, limit, places):
 def between(values, low, high, out, k):
     """Append the values above `low` and at most `high` to out[:k].
 
-    Return how many values are at most `low`, and how many are then in `out`.
+    Return the number of values that are at most `low`, and the number of values then in `out`.
     """
     below = 0
     for i in range(values.size):
@@ -142,7 +146,7 @@ def take(values, low, high, taken, unsure, start, k):
     """Set taken[i] = (values[i] <= low), and append the places, from `start` on, of values up to `high` to
     unsure[k:].
 
-    Return how many are then in `unsure`.
+    Return the number of places then in `unsure`.
     """
     for i in range(values.size):
         taken[i] = values[i] <= low
@@ -153,9 +157,9 @@ def take(values, low, high, taken, unsure, start, k):
 
 @njit(cache=True, nogil=True)
 def urn(cells, prior, rng, out):
-    """Draw from a Pólya urn: each draw repeats one of the t earlier ones with probability t/(t + prior).
+    """Draw cells from a Pólya urn. Each draw repeats one of the t earlier draws with probability t/(t + prior).
 
-    Otherwise it is fresh: a uniform cell, which may have been drawn before.
+    Otherwise it takes a uniformly random cell, which may have been drawn before.
     """
     for t in range(out.size):
         u = rng.random() * (t + prior)
@@ -166,7 +170,7 @@ def urn(cells, prior, rng, out):
 def propose(drawn, coins, shift, sure, places, unsure):
     """Write places from the first bits of each word.
 
-    Write coins of `sure` and above to `unsure` and count them.
+    Write the places of coins that are at least `sure` to `unsure`, and count them.
     """
     k = 0
     for i in range(drawn.size):
@@ -178,9 +182,10 @@ def propose(drawn, coins, shift, sure, places, unsure):
 
 @njit(cache=True, nogil=True)
 def place(blocks, drawn, shift, start, sure, unsure):
-    """Turn blocks of 2^shift values from `start` on into values. The first bits of each word choose the block.
+    """Convert words to values, in blocks of 2^shift values from `start` on. The first bits of each word
+    choose the block.
 
-    Indices whose last 16 bits are at least `sure` go to `unsure`. Return their number.
+    Write the indices of words whose last 16 bits are at least `sure` to `unsure`, and return their number.
     """
     k = 0
     for i in range(blocks.size):

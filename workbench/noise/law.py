@@ -1,4 +1,4 @@
-"""Distribution of the noise on each released number, given by its kind and rate. It is public."""
+"""Distribution of the noise on each released number, given by its kind and rate. Both are public."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def _check_rate(x: Any) -> str | None:
 
 @value
 class Law:
-    """Noise with Pr[X = x] ∝ exp(−rate·|x|), "geometric", or exp(−rate·x²), "gaussian".
+    """Distribution of noise: Pr[X = x] ∝ exp(−rate·|x|) if "geometric", and ∝ exp(−rate·x²) if "gaussian".
 
-    A geometric rate is ε/Δ; a Gaussian one ρ/Δ², where Δ is in the l2 norm: it is 1/(2σ²).
+    The rate of geometric noise is ε/Δ, where Δ is the l1 sensitivity. The rate of Gaussian noise is ρ/Δ² =
+    1/(2σ²), where Δ is the l2 sensitivity.
 
     >>> Law("gaussian", 0.005).variance, Law("geometric", 0.1).variance
     (100.0, 199.833416...)
@@ -53,11 +54,11 @@ class Law:
         return _gaussian_variance(float(self.rate))
 
     def empty_cell(self, theta: float, sides: int) -> Moments:
-        """Return the moments of noise v that passes |v| >= θ (two sides) or v >= θ, for integers v other
-        than 0.
+        """Return the moments of noise v at an empty cell that passes |v| >= θ (two sides) or v >= θ (one side).
 
-        Geometric: with t = ⌈θ⌉ and Pr[v] = (1−α)/(1+α)·α^|v|, Σ v·α^v over v >= t is
-        α^t·(t/(1−α) + α/(1−α)²), and Σ v²·α^v is α^t·(t²/(1−α) + 2tα/(1−α)² + α(1+α)/(1−α)³).
+        The value v is an integer other than 0. Geometric noise has Pr[v] = (1−α)/(1+α)·α^|v|. With t = ⌈θ⌉,
+        the sum of v·α^v over v >= t is α^t·(t/(1−α) + α/(1−α)²), and the sum of v²·α^v is α^t·(t²/(1−α) +
+        2tα/(1−α)² + α(1+α)/(1−α)³).
         """
         t = max(ceil(theta), 1)
         if self.kind == GAUSSIAN:
@@ -79,14 +80,16 @@ class Law:
         return cut + DEVIATIONS * sqrt(self.variance)
 
     def upper_tail(self, low: int) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-        """Return Gaussian values >= `low` with their probabilities.
+        """Return the values >= `low` of Gaussian noise with their probabilities.
 
-        One value may stand for a run of integers.
+        For wide noise, one value may represent a run of neighbouring integers.
         """
         return _gaussian_tail(float(self.rate), low)
 
     def of_nodes(self, nodes: NodeBlock) -> Law:
-        """Return the distribution on the nodes of a block, if this is the one of a whole release in a basis."""
+        """Return the distribution on the nodes of one block, given this distribution for a whole release in
+        a basis.
+        """
         if self.kind == GEOMETRIC:
             return Law(self.kind, self.rate * nodes.share / nodes.nodes_per_count)
         return Law(self.kind, self.rate * nodes.weight)
@@ -119,7 +122,9 @@ def _gaussian_tail(rate: float, low: int) -> Any:
 
 
 def law_to_json(law: Law | None) -> Any:
-    """Return what files hold: the number ε/Δ for geometric noise, and otherwise kind and rate."""
+    """Return the form in which files store a distribution: the number ε/Δ for geometric noise, otherwise
+    kind and rate.
+    """
     if law is None:
         return None
     rate = float(law.rate)

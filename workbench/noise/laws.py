@@ -1,16 +1,19 @@
-"""Exact geometric distributions at array speed, and decisions that never depend on rounding.
+"""Fast exact samplers for geometric distributions, and comparisons of random numbers that never depend on
+rounding.
 
-Exactness. A real number is a function of a precision: `real(bits)` is an `Interval` of two integers that
-encloses 2^bits times the number. Code that compares a uniform variate with it draws further bits, and asks
-for more precision, until the answer is certain.
+Exactness. A real number is represented by a function `real`. `real(bits)` returns an `Interval` of two
+integers that contains 2^bits times the number. To compare it with a uniform random number, the code draws
+further bits of the random number and increases the precision until the answer is certain.
 
-Distributions. The boundaries of a distribution are integer enclosures. Sixteen bits of a uniform number index a
-table that holds the outcome if no boundary is near. Otherwise 48 more bits and a search decide, and then exact
-integers of growing precision. Tails are memoryless and drawn again. Wide distributions are split into blocks:
-the number of whole blocks is geometric, and the place in a block is a uniform proposal that is accepted
-with its exact weight.
+Distributions. The cumulative probabilities of a distribution are stored as integer intervals. The first 16
+bits of a uniform number index a table of outcomes, which decides unless a cumulative probability is near.
+In that case 48 more bits and a search decide, and if necessary exact integers of growing precision. Values
+beyond the table are drawn again from the start, because the distribution is memoryless. A wide distribution
+is split into blocks. The number of whole blocks is geometric, and the place in a block is a uniform
+proposal that is accepted with its exact weight.
 
-Source  inversion and memorylessness are classical; exp(−ε) by directed rounding is ours.
+Source  Inversion and memorylessness are classical. The enclosure of exp(−ε) by directed rounding is our
+        own.
 """
 
 from __future__ import annotations
@@ -56,9 +59,10 @@ def is_below(word: int, real: Real, words: Words) -> bool:
 def accept(
     chance: Float[np.ndarray, " n"], exact: Callable[[int, int], Interval], words: Words
 ) -> Bool[np.ndarray, " n"]:
-    """Toss n independent coins: heads with probability exactly `exact(i, ·)`, which `chance` approximates.
+    """Toss n independent coins. Coin i shows heads with probability exactly `exact(i, ·)`, which the float
+    `chance` approximates.
 
-    The float decides alone unless the variate is within 2^-40 of it.
+    The float decides unless the uniform random number is within 2^-40 of it.
     """
     drawn, n = words(len(chance)), len(chance)
     heads, near = np.empty(n, bool), np.empty(n, np.int32)
@@ -86,9 +90,10 @@ class _Enclosures(NamedTuple):
 
 
 class Inversion:
-    """Outcomes 0 … len(boundaries) by inversion of a cumulative distribution, mapped to int16 `outcomes`.
+    """Sampler of outcomes 0 … len(boundaries) by inversion of a cumulative distribution, mapped to int16
+    `outcomes`.
 
-    `tails` are outcomes that the caller draws further. They never come from the fast table.
+    `tails` are outcomes for which the caller must draw further. The fast table never returns them.
     """
 
     def __init__(
@@ -117,7 +122,9 @@ class Inversion:
     def add(
         self, out: Int[np.ndarray, " n"], words: Words
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Add a draw to every element of `out`, and return where draws were refined, with those draws."""
+        """Add a draw to every element of `out`. Return the places where the fast table did not decide, with
+        their draws.
+        """
         u = words(-(-out.size // 4)).view(np.uint16)[: out.size]
         where = np.empty(out.size, np.int32)
         where = where[: kernels.gather(u, self.table, _UNSURE, out, where)]
@@ -175,7 +182,7 @@ class Geometric:
         self.blocks = Inversion(boundaries, np.arange(tail + 1), tails=(tail,))
 
     def sample(self, n: int, words: Words) -> np.ndarray:
-        """Return n draws as uint64. A draw of 2^63 or more says only that the value is at least so large."""
+        """Return n draws as uint64. A draw of 2^63 or more means only that the value is at least that large."""
         out = np.zeros(n, np.int64)
         chunk = getattr(words, "chunk", _CHUNK)
         for start in range(0, n, chunk):
@@ -280,5 +287,7 @@ class TwoSidedGeometric:
 
 @lru_cache(256)
 def two_sided(decay: Fraction) -> TwoSidedGeometric:
-    """Return geometric noise with decay ε/Δ. Its tables, of up to 1.4 MB, are made once."""
+    """Return the sampler of geometric noise with decay ε/Δ. Its tables take up to 1.4 MB and are computed
+    once.
+    """
     return TwoSidedGeometric(decay)

@@ -1,13 +1,15 @@
-"""One measurement of all cells, drawn by threads or processes, and the sparse summaries made from it.
+"""One noisy measurement of all cells, drawn by threads or processes, and the sparse summaries made from it.
 
-Priority sampling. The `size` + 1 largest priorities of all cells are certainly among the `size` + 1 largest
-of each part. Parts list their cells down to a common guess of τ_s, which is lowered until enough cells
-came. The guess decides how far the lists go, and not what is released. Exact reals decide at one place what
-is published. A part leaves out only cells that `size` + 1 of its own cells exceed by more than
-floating-point error, and reveals no bits beyond the first 64.
+Priority sampling. The cells are divided into parts that are drawn separately. The `size` + 1 largest
+priorities of all cells are among the `size` + 1 largest of each part. Every part lists its cells with a
+priority above a common guess of τ_s, and the guess is lowered until the lists are long enough. The guess
+determines the length of the lists, but does not affect the release. Finally, one step compares the listed
+priorities as exact real numbers and decides which cells are released. A part leaves out a cell only if
+`size` + 1 of its other cells exceed it by more than the floating-point error, and only the first 64 random
+bits of a priority are used for this.
 
-Summaries. Noise on the non-empty cells and the survivors among the empty ones are one measurement. Together
-they have the distribution of noise on every cell, of which some are released.
+Summaries. The noisy non-empty cells and the surviving empty cells are one measurement. Together they have
+the same distribution as noise on every cell, followed by a selection of the cells to release.
 
 Source  Cormode, Procopiuc, Srivastava & Tran, ICDT 2012.
 """
@@ -73,14 +75,15 @@ class PrioritySample(NamedTuple):
 
 
 class Measurement:
-    """Noise on all cells of some blocks, drawn in parts. It is one measurement with one receipt per block.
+    """Noise on all cells of some blocks, drawn in parts. The whole is one measurement with one receipt per
+    block.
 
     Parameters
     ----------
     blocks : sequence of Block
-        Sizes in cells, sensitivities in counts of the *whole* table, and the ε of each.
+        Size in cells, sensitivity in counts of the *whole* table, and ε of each block.
     ranges : sequence
-        Ranges of cells for each part, in ascending order. Together they hold each cell once.
+        Ranges of cells for each part, in ascending order. Together they contain each cell once.
     theta : number
         Filter, in counts.
     sides : int
@@ -90,13 +93,13 @@ class Measurement:
     size : int
         Number of cells that `priority_sample` releases.
     rng : bytes or Generator, optional
-        None to publish. 32 bytes, from which all keys follow, for noise that can be replayed. With a seeded
-        generator everything is drawn in turn, in a single part.
+        None to publish. For noise that can be replayed, pass 32 bytes, from which the keys of all parts are
+        derived. With a seeded generator, there must be a single part, and all draws are made in sequence.
 
     Raises
     ------
     ValueError
-        If an argument is not allowed, ranges leave out or repeat a cell, or an empty table would already
+        If an argument is not allowed, if ranges omit or repeat a cell, or if even an empty table would
         release too many cells.
     """
 
@@ -124,7 +127,7 @@ class Measurement:
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """Return the cost of the measurement, one receipt per block, however many parts drew it."""
+        """Return the cost of the measurement: one receipt per block, whatever the number of parts."""
         return tuple(block.receipt(self._source, "survivors") for block in self.blocks)
 
     def threshold_sample(self, draw: Callable[..., Sequence[NoisyPart]]) -> NoisyCells:
@@ -133,8 +136,9 @@ class Measurement:
         Parameters
         ----------
         draw : callable
-            `draw(function, *arguments)` calls `function(part, keys, counts, *arguments)` for each part with its
-            occupied cells, wherever they are, and returns the results in order.
+            `draw(function, *arguments)` calls `function(part, keys, counts, *arguments)` for each part with
+            its occupied cells, on the machine that has them, and returns the results in the order of the
+            parts.
 
         Returns
         -------
@@ -211,7 +215,7 @@ class Measurement:
     def join(
         self, results: Sequence[NoisyPart]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Return sorted keys and noisy values of all parts, whose results come in order."""
+        """Join the results of all parts, given in order, to sorted keys and noisy values."""
         pieces = []
         for part, (keys, values) in zip(self.parts, results, strict=True):
             starts = [run.start for run in part.runs]
@@ -297,11 +301,11 @@ def threshold_sample(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells. Keys are numbered through all blocks.
+        Sorted keys of the non-empty cells. Keys count through all blocks without a gap.
     counts : int[n]
         Their counts.
     blocks : sequence of Block
-        Sizes in cells, sensitivities, and the ε or ρ of each.
+        Size in cells, sensitivity, and ε or ρ of each block.
     theta : number
         Filter, in counts.
     sides : int
@@ -311,7 +315,7 @@ def threshold_sample(
     rng : Generator, optional
         Seeded generator for noise that can be replayed. None to publish.
     threads : int, optional
-        Number of threads that draw without a generator. `threads.thread_count` gives the default.
+        Number of threads, used only without a generator. `threads.thread_count` gives the default.
 
     Returns
     -------
@@ -321,7 +325,7 @@ def threshold_sample(
     Raises
     ------
     ValueError
-        If an argument is not allowed, or an empty table would already release too many cells.
+        If an argument is not allowed, or if even an empty table would release too many cells.
     """
     check_counts(counts)
     check_filter(theta, sides, tau)
@@ -377,11 +381,11 @@ def priority_sample(
     Parameters
     ----------
     keys : int64[n]
-        Sorted keys of the non-empty cells. Keys are numbered through all blocks.
+        Sorted keys of the non-empty cells. Keys count through all blocks without a gap.
     counts : int[n]
         Their counts.
     blocks : sequence of Block
-        Sizes in cells, sensitivities, and the ε or ρ of each.
+        Size in cells, sensitivity, and ε or ρ of each block.
     theta : number
         Filter before sampling, in counts.
     size : int
@@ -391,7 +395,7 @@ def priority_sample(
     rng : Generator, optional
         Seeded generator for noise that can be replayed. None to publish.
     threads : int, optional
-        Number of threads that draw without a generator. `threads.thread_count` gives the default.
+        Number of threads, used only without a generator. `threads.thread_count` gives the default.
 
     Returns
     -------

@@ -1,17 +1,19 @@
 """Private Misra–Gries: noise on a sketch with few counters, and a threshold.
 
-If one element leaves the stream, either one counter of the sketch falls by one, or every counter rises by
-one (a missing key counts 0). At most two keys are then in one of the sketches only, with counts of at most
-1. One draw of noise is shared by all counters and hides the second case. One draw on each counter hides the
-first. The releases also differ if one of at most four keys with count 0 reaches the threshold τ. With
-geometric noise G of decay ε this costs δ = 4·e^ε·Pr[G₁ + G₂ >= τ], where Pr[G₁ + G₂ >= t] is
+If one element is removed from the stream, either one counter of the sketch decreases by one, or every
+counter increases by one (a missing key counts as 0). Up to two keys are then in only one of the two
+sketches, with counts of at most 1. The mechanism adds one draw of noise that all counters share, which
+hides the second case, and a separate draw to each counter, which hides the first case. The releases can
+also differ because one of up to four keys with count 0 reaches the threshold τ. For geometric noise G of
+decay ε, this costs δ = 4·e^ε·Pr[G₁ + G₂ >= τ], where Pr[G₁ + G₂ >= t] is
 
     α^t/(1+α)²·((t+1)·(1−α) + α + 2α²/(1+α)), α = e^−ε, t >= 0.
 
-A unit of l elements is removed one by one, at ε/l each. The δ of the j-th removal counts e^((j−1)·ε/l) times.
+If a unit has l elements, the proof removes them one by one at ε/l each. The δ of the j-th removal counts
+e^((j−1)·ε/l) times.
 
-Source  Lebeda & Tětek, PODS 2023. The price for geometric noise is ours. That the sketches differ in this
-        way is their lemma, which tests/mechanisms/test_sparse.py also enumerates.
+Source  Lebeda & Tětek, PODS 2023. The price for geometric noise is our own. How the sketches can differ is
+        their lemma, and tests/mechanisms/test_sparse.py checks it by enumeration.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from workbench.value import Int, sealed
 
 
 def misra_gries_delta(rate: Fraction, elements: int, threshold: int, bits: int) -> Fraction:
-    """Return the δ of a unit of so many elements, for noise of decay `rate`, rounded up.
+    """Return the δ for units of up to `elements` elements and noise of decay `rate`, rounded up.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def misra_gries_delta(rate: Fraction, elements: int, threshold: int, bits: int) 
     Returns
     -------
     Fraction
-        Σ_{j=1}^{l} e^(j·rate) times 4·Pr[G₁ + G₂ >= τ].
+        The sum Σ_{j=1}^{l} e^(j·rate), times 4·Pr[G₁ + G₂ >= τ].
     """
     one = Interval.of(1, bits)
     alpha = two_sided(rate).alpha(bits)
@@ -69,7 +71,7 @@ def _log_expm1(x: float) -> float:
 def misra_gries_threshold(
     l1: float, epsilon: float, delta: float, rule: str
 ) -> tuple[int, float]:
-    """Return the integer threshold τ, and the δ that is really spent.
+    """Return the integer threshold τ, and the δ that is spent.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ def misra_gries(
     rule: str,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
-    """Sketch the elements in order of their cells, and release noisy counters that reach a threshold.
+    """Sketch the elements in the order of their cells, and release the noisy counters that reach a threshold.
 
     Parameters
     ----------
@@ -135,7 +137,7 @@ def misra_gries(
     int64[k], int64[k], int
         Keys, noisy counters and the threshold.
     Receipt
-        Cost, with the δ that is really spent.
+        Cost, with the δ that is spent.
 
     Raises
     ------
@@ -156,11 +158,13 @@ def misra_gries(
 def sketch(
     keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], size: int
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Return keys and counters for the stream that lists each cell as often as it counts, in order.
+    """Return the keys and counters of a sketch. The stream lists the cells in order, each as often as its
+    count.
 
-    A key occurs in one run. The run lowers all counters until one is 0, and its remainder replaces the smallest
-    such key. Counters are held relative to `lowered`, so that they can be lowered at once. Keys below 0 are
-    dummies, which precede all others.
+    All elements with one key are consecutive, so the loop handles them together. They lower all counters
+    until one is 0, and the rest of them replaces the smallest key with counter 0. Counters are stored
+    relative to `lowered`, so that one step lowers all of them. Keys below 0 are placeholders, which sort
+    before all others.
     """
     heap = [(0, key) for key in range(-size, 0)]
     lowered = 0

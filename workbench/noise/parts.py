@@ -1,14 +1,14 @@
-"""The parts of one measurement: blocks of cells, their keys, and the noise drawn on each part.
+"""The parts of one measurement: blocks of cells, the secret keys of parts, and the noise drawn on each part.
 
-A part is a set of runs of cells, and the parts together hold each cell once. Noise, coins and priorities of
-different cells are independent, and the distribution for a cell does not depend on its part. Joining the
-results of parts therefore restricts and repeats nothing: the joint distribution is the one of a single
-part, however the cells are divided, even if the division follows private data. This is one measurement,
-with one receipt per block.
+A part is a set of runs of cells, and the parts together contain each cell once. Noise, coins and priorities
+of different cells are independent, and the distribution for a cell does not depend on its part. The joint
+result of all parts therefore has the same distribution as if everything were drawn in a single part. This
+holds for every division of the cells, even one that depends on private data. All parts together are one
+measurement, with one receipt per block.
 
-Every draw of a part follows from the secret key of the part. If a part is drawn twice, by a task that was
-repeated or in a second round, it gives the same noise again, so a part is drawn for one table only. A part
-and its results reveal the data. Parts stay where the data is, and are never written.
+The secret key of a part determines all of its draws. If a part is drawn twice, because a task was repeated
+or for a second round, it gives the same noise again. Never draw one part for two tables. A part and its
+results reveal the data, so parts stay on the machines that have the data, and are never written to files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
 
 
 class Block(NamedTuple):
-    """Consecutive cells with one noise distribution. A unit moves them by at most `l1`, and `epsilon` pays.
+    """Consecutive cells with one noise distribution. A unit changes them by at most `l1`, at a cost of
+    `epsilon`.
 
     `linf` is the largest change of any one cell, by default `l1`. The receipt's ρ follows from it.
     """
@@ -77,7 +78,7 @@ def as_block(block: Any) -> AnyBlock:
 
 
 def check_size(size: int, released: float) -> None:
-    """Refuse a summary that is too large to hold, based on public quantities only.
+    """Raise a ValueError for a summary too large for memory. The check uses public quantities only.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def check_size(size: int, released: float) -> None:
 
 
 def passes(noisy: Int[np.ndarray, " n"], theta: int, sides: int) -> Bool[np.ndarray, " n"]:
-    """Return which values reach θ, on one side or on both."""
+    """Return a mask of the values that reach θ, on one side or on both."""
     if sides == 1:
         return noisy >= theta
     return (noisy >= theta) | (noisy <= -theta)
@@ -113,7 +114,9 @@ def passes_and_sampled(
     source: Source,
     names: Names = None,
 ) -> Bool[np.ndarray, " n"]:
-    """Return which values reach θ and, if τ > 0, are then drawn with probability min(|v|/τ, 1)."""
+    """Return a mask of the values that reach θ and, if τ > 0, are then sampled with probability min(|v|/τ,
+    1).
+    """
     if not tau > 0:
         return passes(noisy, ceil(theta), sides)
     kept = passes(noisy, max(ceil(theta), 1), sides)
@@ -135,8 +138,8 @@ def merge_cells(
     values: Int[np.ndarray, " s"],
     start: int = 0,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Merge kept occupied cells and surviving empty ones (by rank from `start` on) into keys and values in
-    order.
+    """Merge kept occupied cells and surviving empty cells (given by rank from `start` on) into sorted keys
+    and values.
     """
     size = int(kept.sum()) + len(ranks)
     out_keys = np.empty(size, np.int64)
@@ -160,9 +163,11 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Part:
-    """Some cells of a measurement, in ascending runs, and everything that draws them except their counts.
+    """Some cells of a measurement, in ascending runs, and everything needed to draw their noise except
+    their counts.
 
-    Because its key and its results reveal the counts, it has no text and is never written.
+    The key and the results of a part reveal the counts. A part therefore has no readable text and cannot be
+    saved.
     """
 
     runs: tuple[Run, ...]
@@ -177,17 +182,17 @@ class Part:
 
     @property
     def source(self) -> Source:
-        """Return the source that draws the steps of this part, with the same result every time."""
+        """Return the source of random draws of this part. It gives the same draws every time."""
         return Source(self.key)
 
     @property
     def everything(self) -> bool:
-        """Return whether every cell is released, whatever it holds."""
+        """Return whether every cell is released, whatever its value."""
         return self.sides == 2 and self.theta == 0 and self.tau == 0
 
 
 def equal_ranges(size: int, parts: int) -> list[list[tuple[int, int]]]:
-    """Return ranges for the given number of parts, with numbers of cells as equal as possible. They are public.
+    """Divide the cells into the given number of ranges, as equal as possible. The ranges are public.
 
     >>> equal_ranges(5, 2)
     [[(0, 2)], [(2, 5)]]
@@ -199,9 +204,10 @@ def equal_ranges(size: int, parts: int) -> list[list[tuple[int, int]]]:
 def balanced_ranges(
     keys: Int[np.ndarray, " n"], size: int, parts: int
 ) -> list[list[tuple[int, int]]]:
-    """Return ranges with similar numbers of cells and of occupied cells.
+    """Divide the cells into ranges with similar numbers of cells and of occupied cells.
 
-    They follow the data, but change no distribution: they only steer threads, and nothing names them.
+    These ranges depend on the data, but do not change the distribution of a release. They only divide work
+    among threads, and are never published.
     """
     places = [len(keys) * i // parts for i in range(1, parts)]
     ends = {0, size, *keys[places].tolist()} if len(keys) else {0, size}
@@ -210,7 +216,9 @@ def balanced_ranges(
 
 
 def keys_of_parts(rng: np.random.Generator | Source | bytes | None, parts: int) -> list[bytes]:
-    """Return a secret key for each part, from the operating system or from the key that replays everything."""
+    """Return a secret key per part. Keys come from the operating system, or from one key that makes the
+    noise repeatable.
+    """
     if isinstance(rng, np.random.Generator | Source):
         if parts > 1:
             raise ValueError("a seeded generator is drawn in turn: need a single part")
@@ -223,7 +231,7 @@ def keys_of_parts(rng: np.random.Generator | Source | bytes | None, parts: int) 
 
 
 def check_ranges(ranges: Sequence[Ranges], size: int) -> None:
-    """Raise a ValueError unless the ranges of all parts hold each cell once."""
+    """Raise a ValueError unless the ranges of all parts together contain each cell once."""
     everything = sorted((low, high) for own in ranges for low, high in own)
     ascending = all(list(own) == sorted(own) for own in ranges)
     ends = [0, *(high for _, high in everything)]
@@ -233,7 +241,7 @@ def check_ranges(ranges: Sequence[Ranges], size: int) -> None:
 
 
 def runs_of(ranges: Ranges, blocks: Sequence[AnyBlock]) -> tuple[Run, ...]:
-    """Split ranges of cells where blocks end."""
+    """Split ranges of cells at the ends of blocks."""
     starts = list(accumulate((block.size for block in blocks), initial=0))
     runs = []
     for low, high in ranges:
@@ -248,7 +256,7 @@ def runs_of(ranges: Ranges, blocks: Sequence[AnyBlock]) -> tuple[Run, ...]:
 
 
 def cells_of_runs(keys: Int[np.ndarray, " n"], runs: Sequence[Run]) -> list[slice]:
-    """Return which of the sorted keys are in each run."""
+    """Return the slice of the sorted keys that is in each run."""
     slices = []
     for start, block in runs:
         last = start + block.size - 1  # a search for the key behind it might overflow
@@ -262,7 +270,7 @@ def cells_of_runs(keys: Int[np.ndarray, " n"], runs: Sequence[Run]) -> list[slic
 
 
 class NoisyPart(NamedTuple):
-    """Result of a part: sorted keys and noisy values."""
+    """Result of one part: sorted keys and noisy values."""
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -285,13 +293,15 @@ def survivors(
     Returns
     -------
     NoisyPart
-        Sorted keys and noisy values, the same whenever the same part is drawn.
+        Sorted keys and noisy values. Drawing the same part again gives the same result.
     """
     return NoisyPart(*merged(draw_survivors(part, keys, counts, part.source)))
 
 
 class Sample(NamedTuple):
-    """Noisy values from which τ_s is guessed. It is private, for the code that joins the parts."""
+    """Noisy values from which τ_s is guessed. They are private: only the code that joins the parts may use
+    them.
+    """
 
     sizes: Float[np.ndarray, " some"]
     passing: int
@@ -299,7 +309,7 @@ class Sample(NamedTuple):
 
 
 def sample(part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"]) -> Sample:
-    """Draw the first round of priority sampling: some noisy values, from which a common τ is guessed.
+    """Draw the first round of priority sampling: some noisy values, from which a common guess of τ_s is made.
 
     Parameters
     ----------
@@ -315,7 +325,9 @@ def sample(part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"
 
 
 class Best(NamedTuple):
-    """Cells of one part whose priorities may be among the largest of all. They are private until joined."""
+    """Cells of one part whose priorities may be among the largest of all. They are private until all parts
+    are joined.
+    """
 
     keys: Int[np.ndarray, " k"]
     values: Int[np.ndarray, " k"]
@@ -337,14 +349,14 @@ def best(
     part, keys, counts
         The same as for `survivors`.
     taus : sequence of float
-        Guesses that τ_s is above, in descending order. The cells above all of them are drawn again, so that
-        each round of a part repeats the earlier draws.
+        All guesses of τ_s so far, in descending order. Each round repeats the draws for the earlier
+        guesses.
 
     Returns
     -------
     Best
-        Those cells, limited to the `size` + 1 largest priorities and others that floats cannot distinguish
-        from these.
+        The cells above the last guess, limited to the `size` + 1 largest priorities and those that floats
+        cannot distinguish from them.
     """
     drawn = Prioritised(part, keys, counts, part.source)
     for tau in taus:
@@ -365,7 +377,9 @@ def best(
 
 
 class DrawnRun(NamedTuple):
-    """Run with its noise: which occupied cells are kept, and which of some empty ones, by rank."""
+    """Run of cells with its noise: a mask of the occupied cells that are kept, and the ranks of the empty
+    ones that are.
+    """
 
     start: int
     keys: Int[np.ndarray, " n"]
@@ -382,7 +396,7 @@ class DrawnRun(NamedTuple):
 
 
 def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
-    """Return the keys and values that ascending runs release, written to `out` if it is given."""
+    """Return the keys and values that ascending runs release. If `out` is given, write them there."""
     ends = list(accumulate((run.size for run in runs), initial=0))
     if out is None:
         out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))
@@ -397,7 +411,7 @@ def merged(runs: Sequence[DrawnRun], out: NoisyPart | None = None) -> NoisyPart:
 def draw_survivors(
     part: Part, keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], source: Source
 ) -> list[DrawnRun]:
-    """Draw noise on all cells of a part, and mark the cells that pass."""
+    """Draw noise on all cells of a part, and mark the cells that pass the filter."""
     source = source.step(0)
     runs = []
     for (start, block), inside in zip(part.runs, cells_of_runs(keys, part.runs), strict=True):
@@ -422,7 +436,7 @@ def draw_survivors(
 
 
 class EmptyKeys(NamedTuple):
-    """Keys of the empty cells of a run, computed only when they are asked for."""
+    """Keys of the empty cells of a run. They are computed only on request."""
 
     start: int
     size: int
@@ -435,7 +449,9 @@ class EmptyKeys(NamedTuple):
 
 
 class Prioritised:
-    """Noisy cells of a part with inverse priorities. Of the empty cells it has those with one below 1/τ."""
+    """Noisy cells of a part with their inverse priorities. It contains only those empty cells whose inverse
+    priority is below 1/τ.
+    """
 
     def __init__(
         self,
@@ -466,14 +482,14 @@ class Prioritised:
         self.taus: list[float] = []
 
     def sample(self, parts: int = 1) -> Sample:
-        """Return noisy values from which τ_s is guessed, if there are this many parts."""
+        """Return noisy values from which τ_s is guessed, given the number of parts."""
         values = self.all_passing.values
         sizes = priorities.sample_of(values, parts)
         return Sample(sizes, len(values), [n for n, _ in self.empty])
 
     def extend(self, tau: float) -> None:
-        """List the occupied cells above τ, and draw the empty ones above it that are not above the
-        previous τ.
+        """List the occupied cells with a priority above τ, and draw the empty cells with a priority between
+        τ and the previous τ.
         """
         self.places, self.occupied = self.all_passing.listed(tau)
         source = self.source.step(1 + len(self.taus))
@@ -501,7 +517,9 @@ class Prioritised:
     def listed_pools(
         self,
     ) -> Iterator[tuple[int, Int[np.ndarray, " k"], priorities.Candidates]]:
-        """Return the pools with the round of each, −1 for occupied cells, and the keys of its cells."""
+        """Return the pools of candidate cells, with the keys of each pool and its round (−1 for occupied
+        cells).
+        """
         yield -1, self.own_keys[self.passing][self.places], self.occupied
         for i, cell in enumerate(self.drawn):
             start = self.part.runs[cell.run].start
@@ -513,11 +531,13 @@ class Prioritised:
 
     @property
     def pools(self) -> list[priorities.Candidates]:
-        """Return the occupied cells above the last τ, then the empty ones of each round and run."""
+        """Return the pools of candidate cells: the occupied cells above the last τ, then the empty cells of
+        each round and run.
+        """
         return [self.occupied, *(cell.candidates for cell in self.drawn)]
 
     def listed(self) -> int:
-        """Return how many cells are certainly above the last τ."""
+        """Return the number of cells that are certainly above the last τ."""
         limit = 1 / self.taus[-1]
         occupied = int(
             np.count_nonzero(self.occupied.inverse < limit - priorities.margin(limit))
@@ -525,7 +545,7 @@ class Prioritised:
         return sum(len(cell.ranks) for cell in self.drawn) + occupied
 
     def runs(self, taken: Sequence[Bool[np.ndarray, " k"]]) -> list[DrawnRun]:
-        """Return what is released if these cells are taken from each of the pools."""
+        """Return the runs to release if the given cells are taken from each pool."""
         kept_of_passing = np.zeros(len(self.all_passing.values), bool)
         kept_of_passing[self.places[taken[0]]] = True
         kept = self.passing
@@ -560,7 +580,9 @@ class Prioritised:
 
 
 def merged_on_threads(runs: Sequence[Sequence[DrawnRun]], threads: int) -> NoisyPart:
-    """Return what all parts release, in order. Each part is written to its own place."""
+    """Return the cells that all parts release, in order. A thread writes each part directly to its place in
+    the result.
+    """
     sizes = on_threads(lambda own: sum(run.size for run in own), runs, threads)
     ends = list(accumulate(sizes, initial=0))
     out = NoisyPart(np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64))

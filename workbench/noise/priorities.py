@@ -1,13 +1,15 @@
-"""The s largest priorities |v|/r among all noisy cells, with r uniform on (0, 1], as exact reals.
+"""Selection of the s largest priorities |v|/r among all noisy cells, where r is uniform on (0, 1], in exact
+arithmetic.
 
-Each cell has an inverse priority q = r/|v|. For occupied cells, and for cells of a noisy table in memory, q is
-uniform on (0, 1/|v|]. Empty cells are drawn only if q is below 1/τ for a guessed τ. Given that and the
-value, q is again uniform on an interval. One distribution of real numbers therefore serves all cells, and
-comparisons reveal as many of its bits as they need.
+Each cell has an inverse priority q = r/|v|. For occupied cells, and for all cells of a noisy table in
+memory, q is uniform on (0, 1/|v|]. An empty cell is drawn only if its q is below 1/τ for a guessed τ. Given
+this and its value, q is again uniform on an interval. All inverse priorities are therefore uniform real
+numbers, and a comparison draws as many of their bits as it needs.
 
 Source  Duffield, Lund & Thorup, J. ACM 2007; Cormode et al., ICDT 2012, section 2.3, Theorem 3.
-Differs a guess that was too high is extended downwards exactly instead of drawn again (drawing again
-        biases τ_s); τ_s is published rounded down to a multiple of 2^-16, and weights use this value.
+Differs If a guess was too high, we extend the draw exactly to a lower one. Drawing everything again would
+        bias τ_s. The published τ_s is rounded down to a multiple of 2^-16, and the weights use this rounded
+        value.
 """
 
 from __future__ import annotations
@@ -36,9 +38,10 @@ Bounds = Callable[[int, int], tuple[Fraction, Fraction]]  # see Candidates.bound
 
 
 class Candidates:
-    """Cells whose inverse priority is `low` + u · (`high` − `low`), with u uniform on (0, 1].
+    """Cells with inverse priorities `low` + u · (`high` − `low`), where u is uniform on (0, 1].
 
-    Here low = min(1/above, 1/|v|) and high = min(1/tau, 1/|v|). `tau` = 0 and `above` = ∞ give 0 and 1/|v|.
+    Here low = min(1/above, 1/|v|) and high = min(1/tau, 1/|v|). With `tau` = 0 and `above` = ∞, the
+    interval is from 0 to 1/|v|.
     """
 
     def __init__(
@@ -69,7 +72,9 @@ class Candidates:
         return inverse
 
     def listed(self, tau: float) -> tuple[Int[np.ndarray, " k"], Candidates]:
-        """Return the cells with a priority above `tau`, or too near for floats to decide, and their places."""
+        """Return the cells with a priority above `tau`, or so close to it that floats cannot decide, and
+        their places.
+        """
         limit = 1 / tau
         limit += margin(limit)
         places = np.empty(len(self.values), np.int32)
@@ -80,7 +85,9 @@ class Candidates:
         return places, type(self)(values, self.words, self.tau, self.above, drawn)
 
     def bounds(self, i: int, extra: int) -> tuple[Fraction, Fraction]:
-        """Return two rationals around the inverse priority of cell i, from 64 + `extra` bits of u."""
+        """Return a lower and an upper bound on the inverse priority of cell i, as rationals, from 64 +
+        `extra` bits of u.
+        """
         u, known_bits = self._more.get(i, (int(self.drawn[i]), 64))
         while known_bits < 64 + extra:
             u = u << 64 | int(self.words(1)[0])
@@ -95,7 +102,7 @@ class Candidates:
 
 
 class EmptyCandidates(NamedTuple):
-    """Empty cells of one run that were drawn, as sorted ranks among its empty cells."""
+    """Drawn empty cells of one run, given by their sorted ranks among its empty cells."""
 
     run: int
     ranks: Int[np.ndarray, " k"]
@@ -105,9 +112,10 @@ class EmptyCandidates(NamedTuple):
 def largest_priorities(
     pools: Sequence[Candidates], size: int, tau: float = 0.0
 ) -> tuple[Bool[np.ndarray, " candidates"], float]:
-    """Return which candidates (pools in a row) have the `size` largest priorities, and τ_s on its grid.
+    """Return the candidates (pools concatenated) with the `size` largest priorities, and τ_s rounded to its
+    grid.
 
-    All priorities above `tau` are among them, and there are more than `size`. With at most `size`
+    The candidates must include all cells with priorities above `tau`. If there are at most `size`
     candidates, all are taken and τ_s = 0.
     """
     starts = np.cumsum([0] + [len(pool.values) for pool in pools])
@@ -156,7 +164,7 @@ def _next_inverse(pools: Sequence[Candidates], size: int, last: float) -> float:
 
 
 def margin(inverse: float) -> float:
-    """Return the distance beyond which floats, computed from numbers known to 64 bits, decide."""
+    """Return the distance between two values beyond which their comparison in floating point is certain."""
     return inverse * 2.0**-40 + 2.0**-62
 
 
@@ -185,7 +193,9 @@ def _on_grid(i: int, bounds: Bounds) -> float:
 
 
 def sample_of(values: Int[np.ndarray, " n"], parts: int = 1) -> Float[np.ndarray, " some"]:
-    """Return the sizes of some values, ten thousand from all `parts` together, which suffice for a guess."""
+    """Return the sizes of a sample of values, about ten thousand from all `parts` together, for a guess of
+    τ_s.
+    """
     return np.abs(values[:: max(1, len(values) * parts // 10_000)]).astype(float)
 
 
@@ -197,9 +207,10 @@ def guess_threshold(
     sides: int,
     wanted: float,
 ) -> float:
-    """Return a threshold with about `wanted` cells above it in expectation, or 0 if no sampling is needed.
+    """Guess a threshold with about `wanted` cells above it in expectation, or 0 if no sampling is needed.
 
-    It only saves work. Floats suffice, because the distribution of the release does not depend on it.
+    A good guess only saves work. Floats suffice, because the distribution of the release does not depend on
+    the guess.
     """
     weight = occupied_cells / max(1, len(sample))
     t = max(ceil(theta), 1)
@@ -239,14 +250,14 @@ def guess_threshold(
 
 
 class FreeCells:
-    """Converter of ranks among the cells that earlier rounds left into ranks among all empty cells."""
+    """Converter from ranks among the cells not drawn in earlier rounds to ranks among all empty cells."""
 
     def __init__(self, empty: int):
         self.left = empty
         self.taken = np.empty(0, np.int64)
 
     def take(self, ranks: Int[np.ndarray, " k"]) -> Int[np.ndarray, " k"]:
-        """Return the original ranks for `ranks` (sorted), and mark them as taken."""
+        """Return the ranks among all empty cells for the sorted `ranks`, and mark these cells as drawn."""
         self.left -= len(ranks)
         if not len(self.taken):
             self.taken = ranks

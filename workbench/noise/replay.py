@@ -1,14 +1,16 @@
-"""Record and replay: check whether anything but the noise follows private data.
+"""Record and replay of noise, to check that a mechanism uses private data only through its noisy measurements.
 
-The first run, on one table, is recorded: what each draw read, and its outcome. A run on a neighbouring
-table then gets the same outcomes. It must ask for the same draws, each of which reads numbers that one unit
-moves by at most a declared amount, and it must release the same. By composition this is the guarantee for
-these two tables and this noise, if each draw has its stated distribution. Noise belongs to the name of a
-cell and not to its place, so the empty cells of one table correspond to occupied ones of the other.
+The first run, on one table, records each draw: the private numbers that it used, and its outcome. A second
+run on a neighbouring table then receives the same outcomes. The check passes if the second run makes the
+same draws, if the private numbers of each draw differ by at most the declared sensitivity, and if both runs
+release the same result. By composition, this verifies the guarantee for these two tables and this noise,
+provided that each draw has its stated distribution. Noise is stored by the name of a cell, so an empty cell
+of one table can correspond to an occupied cell of the other.
 
 Source     Cebere et al., Privacy in Theory, Bugs in Practice, PETS 2026.
-Differs    noise on cells is recorded below the functions that mechanisms call: filters, coins, priorities and
-           empty cells run on the neighbour too, and are not replayed as one outcome.
+Differs    We record single draws, below the functions that mechanisms call. Filters, coins, priorities and
+           the selection of empty cells therefore run on the neighbour as well, instead of being replayed as
+           one outcome.
 """
 
 from __future__ import annotations
@@ -34,11 +36,13 @@ _GAUSSIAN = (DiscreteGaussian, GaussianCell)
 
 
 class NoSensitivity(Exception):
-    """Something is drawn without a stated sensitivity."""
+    """Error of a draw without a stated sensitivity."""
 
 
 class Added(NamedTuple):
-    """One call of `Source.add`: names, exact values, how far they may move, and the distribution."""
+    """One call of `Source.add`: names, exact values, their declared sensitivity, and the distribution of
+    the noise.
+    """
 
     names: UInt64[np.ndarray, " n"]
     exact: Num[np.ndarray, " n"]
@@ -48,7 +52,9 @@ class Added(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """One call of `Source.choose`: its kind, its public numbers, what it read, and its outcome."""
+    """One call of `Source.choose`: its kind, its public numbers, the private numbers that it used, and its
+    outcome.
+    """
 
     draw: str
     numbers: tuple[Any, ...]
@@ -61,7 +67,7 @@ class Replay(Source):
 
     Parameters
     ----------
-    seed : of the recorded noise.
+    seed : Seed of the recorded noise.
 
     Examples
     --------
@@ -84,7 +90,7 @@ class Replay(Source):
         self._run: list[_Recorded] = []
 
     def again(self) -> None:
-        """Begin another run, which gets what the first one drew."""
+        """Begin another run, which receives the draws of the first one."""
         if self._run and self._recorded is None:
             self._recorded = self._run
         self._run = []
@@ -101,16 +107,20 @@ class Replay(Source):
 
     @property
     def key(self) -> bytes:
-        """Return the key that all noise follows from."""
+        """Return the key from which all noise is derived."""
         assert isinstance(self._rng, bytes)
         return self._rng
 
     def bytes(self, length: int) -> bytes:
-        """Return a key that truncates users, the same whether and whenever a user has to be truncated."""
+        """Return the key by which users are truncated. It is the same in every run, whether or not a user
+        is truncated.
+        """
         return Source(self.key).step(1).bytes(length)
 
     def differences(self) -> list[str]:
-        """List what the last run read or asked for that one unit may not change."""
+        """List the faults of the last run: everything that differs from the first run by more than one unit
+        may change.
+        """
         found = []
         recorded = self._recorded or []
         if len(self._run) != len(recorded):

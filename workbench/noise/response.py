@@ -1,9 +1,9 @@
-"""Randomised response, counts in unary with flipped bits, and loops over reports of bits.
+"""Randomised response, unary counts with flipped bits (ALP), and loops over reports of bits.
 
-Randomised response. Both distributions are exact. A float decides a coin alone only where it cannot be
-wrong, and flips compare random bits with the binary digits of their probability, as many as necessary.
-Source  Warner, JASA 1965; retention replacement: Agrawal, Srikant & Thomas, SIGMOD 2005; flipping:
-        Mishra & Sandler, PODS 2006. Digits against random bits: Knuth & Yao, 1976.
+Randomised response. The distributions of both variants are exact. A coin is decided in floating point only
+if rounding cannot change the result. A flip compares random bits with the binary digits of its probability
+until they differ (Knuth & Yao, 1976). Source: Warner, JASA 1965. Retention replacement is from Agrawal,
+Srikant & Thomas, SIGMOD 2005, and flipping from Mishra & Sandler, PODS 2006.
 
 Counts in unary.
 Source  Aumüller, Lebeda & Pagh, CCS 2021: the ALP mechanism.
@@ -40,8 +40,8 @@ _MAX_BITS = 2**16  # of a report
 
 
 class BitLayout(NamedTuple):
-    """Place where the bits of each attribute start (−1 for those of one code, which have none), and words
-    per row.
+    """Layout of reports: the first bit of each attribute (−1 for attributes with a single code, which need
+    no bit), and the words per row.
     """
 
     starts: Int[np.ndarray, " attributes"]
@@ -49,7 +49,9 @@ class BitLayout(NamedTuple):
 
 
 def bit_layout(domain: Domain) -> BitLayout:
-    """Return the bits of a report over a domain, one per code, or raise a ValueError if there are too many."""
+    """Return the layout of reports over a domain, with one bit per code. Raise a ValueError if there are
+    too many bits.
+    """
     bits = [n if n > 1 else 0 for n in domain.shape]
     if sum(bits) > _MAX_BITS:
         raise ValueError(
@@ -64,7 +66,7 @@ def bit_layout(domain: Domain) -> BitLayout:
 def transpose(
     rows: UInt64[np.ndarray, "reports words"], columns: UInt64[np.ndarray, "bits blocks"]
 ) -> None:
-    """Turn columns of bits into rows of bits. One more row, the last, has all bits set."""
+    """Transpose columns of bits to rows of bits. An additional last row has all bits set."""
     one, low = np.uint64(1), np.uint64(63)
     for i in range(rows.shape[0]):
         word, bit = i >> 6, one << (np.uint64(i) & low)
@@ -98,8 +100,8 @@ def count_cells(
     sizes: Int[np.ndarray, " attributes"],
     out: Int[np.ndarray, " cells"],
 ) -> None:
-    """Count the reports in which all of some bits are set: at most one for each attribute (none: its last
-    place).
+    """Count the reports in which all given bits are set. A query gives at most one bit per attribute, and
+    the last row for none.
     """
     k, last = sizes.size, columns.shape[0] - 1
     held = np.empty((k, columns.shape[1]), np.uint64)
@@ -127,7 +129,9 @@ def count_cells(
 
 
 class RandomisedReports(NamedTuple):
-    """Sorted reports of all tuples, the probability to keep each attribute or to flip a bit, and a receipt."""
+    """Sorted reports of all tuples, the probability to keep each attribute or to flip each bit, and a
+    receipt.
+    """
 
     reports: np.ndarray
     probabilities: tuple[float, ...]
@@ -143,10 +147,10 @@ def randomised_response(
     law: str,
     rng: np.random.Generator | None = None,
 ) -> RandomisedReports:
-    """Randomise every tuple by itself, which is locally ε-DP for all attributes of a tuple together.
+    """Randomise every tuple separately. This is locally ε-DP for all attributes of a tuple together.
 
-    The attributes with at least two codes share ε equally, as exact fractions. Reports are a multiset and are
-    sorted by value, because the order of tuples could identify them.
+    Attributes with at least two codes share ε equally, in exact arithmetic. Reports are sorted by value,
+    because the original order of tuples could identify people.
 
     Parameters
     ----------
@@ -157,7 +161,7 @@ def randomised_response(
     domain : Domain
         Attributes of the tuples.
     epsilon : number
-        Cost of each tuple's report to that tuple.
+        Privacy cost of a tuple's report for that tuple.
     law : "retention" or "flipping"
         "retention" keeps each attribute with probability p, and otherwise draws it uniformly. "flipping"
         writes each attribute as one bit per code, and flips every bit with probability f.
@@ -229,7 +233,7 @@ def _flipping(
 def retention_probability(decay: Fraction, size: int) -> Real:
     """Return p = (γ − 1)/(γ − 1 + size), γ = exp(decay), the probability to keep one of `size` values.
 
-    Otherwise the value is drawn uniformly, and may be itself. Then γ = 1 + p·size/(1 − p).
+    Otherwise a uniformly drawn value, possibly the same one, replaces it. Then γ = 1 + p·size/(1 − p).
     """
 
     def chance(bits: int) -> Interval:
@@ -244,7 +248,7 @@ def retention_probability(decay: Fraction, size: int) -> Real:
 def flip_probability(decay: Fraction) -> Real:
     """Return f = 1/(1 + √γ) with γ = exp(decay).
 
-    Two one-hot codes differ in two bits, and ((1 − f)/f)² = γ.
+    Two one-hot codes differ in two bits, so the likelihood ratio is ((1 − f)/f)² = γ.
     """
 
     def chance(bits: int) -> Interval:
@@ -268,7 +272,9 @@ def flipped_codes(
     flip: Real,
     words: Words,
 ) -> UInt64[np.ndarray, "tuples words"]:
-    """Return one of `size` bits for each code of each attribute, all flipped with probability `flip`."""
+    """Return reports of `size` bits. For each attribute, the bit of its code is set. Then every bit is
+    flipped with probability `flip`.
+    """
     width = -(-size // 64)
     bits = biased_bits(len(codes) * width, flip, words).reshape(len(codes), width)
     flip_code_bits(bits, codes, starts)
@@ -305,8 +311,9 @@ def uniform_codes(size: int, count: int, words: Words) -> Int[np.ndarray, " coun
 def biased_bits(count: int, chance: Real, words: Words) -> UInt64[np.ndarray, " count"]:
     """Return 64·count independent bits, each 1 with probability exactly `chance`.
 
-    Digits of a uniform number are drawn until one differs from the digit of the probability. The number is
-    below it if its digit is the smaller one. About 7 words are drawn for 64 bits, as most are decided early.
+    For each bit, the function draws binary digits of a uniform number until one differs from the digit of
+    the probability. The bit is 1 if the uniform number has the smaller digit. Most bits are decided early,
+    so 64 bits take about 7 words.
     """
     heads = np.zeros(count, np.uint64)
     undecided = np.full(count, 2**64 - 1, np.uint64)
@@ -350,7 +357,9 @@ def _decide(heads, undecided, where, left, drawn, digit):
 
 @njit(cache=True, nogil=True)
 def flip_code_bits(bits, codes, starts):
-    """Change the bit for each tuple's code of each attribute, 64 bits per word. starts < 0 means no bit."""
+    """Flip the bit of each tuple's code for each attribute, with 64 bits per word. An attribute with starts
+    < 0 has no bit.
+    """
     for k in range(len(starts)):
         if starts[k] < 0:
             continue
@@ -375,15 +384,16 @@ def alp_projection(
     alpha: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[UInt64[np.ndarray, " words"], Receipt]:
-    """Return `size` bits that hold counts in unary, each flipped with probability 1/(α+2), which is ε-DP.
+    """Store counts in unary in `size` bits, each flipped with probability 1/(α+2). The bits are ε-DP.
 
-    A count x is worth y = x·ε/(α·l1) levels. It is rounded at random to a neighbouring integer, with mean y,
-    and limited to the number of `hash_words`, which say for each level which bit to set.
-    Let f(k) be the probability of an output if a cell is rounded to k and everything else is equal. One more
-    level sets at most one more bit, whose likelihoods differ by a factor of at most (1−p)/p = α + 1, and so
-    does f. For real y the probability is the linear interpolation F of f, with slope
-    |F'| <= α·min(f(k), f(k+1)) <= α·F. So log F moves by at most α per level, by ε/l1 per count, and by ε
-    for one unit.
+    A count x is converted to y = x·ε/(α·l1) levels. This number is rounded at random to a neighbouring
+    integer with mean y, and limited to the number of `hash_words`. For each level, a hash function
+    determines the bit to set. Why this is ε-DP: let f(k) be the probability of an output if the number of
+    levels of one cell is k and everything else is fixed. One more level sets at most one more bit, whose
+    two likelihoods differ by a factor of at most (1−p)/p = α + 1 with p = 1/(α+2). So f changes by at most
+    this factor. For real y, the probability of the output is the linear interpolation F of f, with slope
+    |F'| <= α·min(f(k), f(k+1)) <= α·F. So log F changes by at most α per level, which is ε/l1 per count and
+    ε per unit.
 
     Parameters
     ----------
@@ -399,8 +409,7 @@ def alp_projection(
         Largest change of all counts together by one unit.
     epsilon : number
         Cost of the bits.
-    alpha : number
-        α > 0.
+    alpha : number Parameter α > 0. A larger α flips fewer bits, but uses fewer levels per count.
     rng : Generator, optional
         Seeded generator for noise that can be replayed. None to publish.
 
@@ -433,7 +442,7 @@ def alp_projection(
 def randomised_rounding(
     counts: Int[np.ndarray, " n"], rate: Fraction, source: Source, names: Names = None
 ) -> Int[np.ndarray, " n"]:
-    """Round counts · rate up with exactly the probability of its fraction, and otherwise down."""
+    """Round counts · rate at random: up with a probability equal to its fractional part, otherwise down."""
     different, which = np.unique(counts, return_inverse=True)
     worth = different.astype(object) * rate.numerator  # as Python's own integers
     below = worth // rate.denominator
@@ -455,7 +464,7 @@ def unary_bits(
     alpha: Fraction,
     words: Words,
 ) -> UInt64[np.ndarray, " words"]:
-    """Return bits in which the first levels of every key are set, and each bit is then flipped."""
+    """Return the noisy bits: set the bits for the first levels of every key, then flip each bit at random."""
     bits = np.zeros(size // 64, np.uint64)
     hashes.set_bits(keys, levels, hash_words, bits)
     flip_bits(bits, alpha, words)

@@ -1,12 +1,13 @@
-"""Selection of values that nobody has listed, by exact coins, or by noise on weights and a threshold.
+"""Selection of values from an unknown set (partition selection), by exact coins, or by noisy weights and a
+threshold.
 
-Only values that somebody has are visited, so a value that appears reveals that somebody has it. A unit that
-is the only one with a value shows it with probability at most δ in all.
+Only values that at least one unit has can be released, so a released value reveals that somebody has it.
+For each unit, the probability that any value which only this unit has is released is at most δ.
 
 Source  Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022 (the optimal coins); Gopi, Gulhane, Kulkarni, Shen,
         Shokouhi & Yekhanin, ICML 2020 (weights of 1/√t).
-Differs coins have exactly their probability. Weights are rounded down to 1/1024, and noise on them is a
-        discrete Gaussian, for whose tails the threshold holds.
+Differs Our coins have exactly the stated probability. Weights are rounded down to multiples of 1/1024, the
+        noise is a discrete Gaussian, and the threshold is proven for its tails.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from workbench.value import Bool, Int
 
 
 class OptimalChance:
-    """Function π(n), the largest probability with which a value of n units can be released.
+    """Function π(n): the largest probability with which a value that n units have can be released.
 
-    With s = ε/m and D = δ/m, π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The first
-    term is the smaller one as long as π(n−1) <= (1 − D)/(e^s + 1), hence for all n up to `last`, where
-    π(n) = D·(1 − e^−ns)/((1 − e^−s)·e^−(n−1)s). From there on 1 − π falls by e^−s a unit, and by D·e^−s.
+    With s = ε/m and D = δ/m, π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}. The
+    first term is the smaller one as long as π(n−1) <= (1 − D)/(e^s + 1). This holds for all n up to `last`,
+    and there π(n) = D·(1 − e^−ns)/((1 − e^−s)·e^−(n−1)s). Beyond `last`, 1 − π(n) = e^−s·(1 − π(n−1) − D).
     """
 
     def __init__(self, step: Fraction, share: Fraction):
@@ -101,7 +102,7 @@ def select_values(
     delta: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, Receipt]:
-    """Release each value of n units with probability π(n), by exact coins. This is (ε, δ)-DP.
+    """Release each value that n units have with probability π(n), by exact coins. This is (ε, δ)-DP.
 
     Parameters
     ----------
@@ -158,22 +159,25 @@ _ABOVE = 1 + 2.0**-30  # more than floats can err in a failure
 
 
 def weight_of(values: int) -> int:
-    """Return what a unit with so many values adds to each: ⌊1024/√t⌋, whose squares add up to at most 1024²."""
+    """Return the weight that a unit with t values adds to each of them: ⌊1024/√t⌋. Their squares add up to
+    at most 1024².
+    """
     return isqrt(MOST_VALUES // values)
 
 
 def weight_law(rho: float) -> Law:
-    """Return the distribution of the noise on a weight."""
+    """Return the distribution of the Gaussian noise that is added to each value's weight."""
     return Law(GAUSSIAN, gaussian_rate(MOST_VALUES, rho))
 
 
 @lru_cache(64)
 def weight_threshold(per_unit: int, rho: float, delta: float) -> tuple[int, float]:
-    """Return the smallest T for which new values of one unit provably reach T with probability at most δ.
+    """Return the smallest threshold T that the new values of any one unit reach with probability at most δ.
 
-    A unit with t new values shows one with probability 1 − (1 − Pr[w(t) + X >= T])^t. For the discrete
-    Gaussian, Pr[X >= x] <= Pr[N(0, σ²) >= x − 1] for x >= 1, because its terms fall, and add up to at least
-    √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition 25). This makes T one step larger.
+    If a unit has t values that no other unit has, at least one reaches T with probability 1 − (1 − Pr[w(t)
+    + X >= T])^t. For the discrete Gaussian, Pr[X >= x] <= Pr[N(0, σ²) >= x − 1] for x >= 1, because its
+    terms decrease, and their sum is at least √(2πσ²) (Canonne, Kamath & Steinke, NeurIPS 2020, Proposition
+    25). This bound makes T one step larger than for a continuous Gaussian.
 
     Parameters
     ----------
@@ -215,15 +219,15 @@ def heavy_values(
 ) -> tuple[np.ndarray, Receipt]:
     """Release the values whose weight with Gaussian noise reaches a threshold.
 
-    This is δ-approximate ρ-zCDP. With an ε it is (ε, δ)-DP: the noise is within (ε, δ/2), and the rest of δ
-    is for values that one unit alone has.
+    With a ρ, this is δ-approximate ρ-zCDP. With an ε, it is (ε, δ)-DP: the noise costs (ε, δ/2), and the
+    other half of δ covers values that only one unit has.
 
     Parameters
     ----------
     labels : text[n]
         Different values.
     weights : int[n]
-        Σ of `weight_of` over the units that have each.
+        Weight of each value: the sum of `weight_of` over the units that have it.
     per_unit : int
         Largest number of values of one unit.
     epsilon, rho : number, optional

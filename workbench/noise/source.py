@@ -1,4 +1,4 @@
-"""The random draws of a measurement, and the receipts for them."""
+"""Source of the random draws of a measurement, and of the receipts for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Names = (
 
 
 class AdditiveLaw(Protocol):
-    """Distribution of noise, whose `rate` determines how far values may move at which price."""
+    """Distribution of noise. Its `rate` and the sensitivity of the values determine the price."""
 
     rate: Fraction
 
@@ -39,16 +39,16 @@ class AdditiveLaw(Protocol):
 
 
 class EmptyLaw(Protocol):
-    """Distribution for an empty cell, which draws how many cells survive and their values."""
+    """Distribution for an empty cell, which draws the surviving cells and their values."""
 
     def survivors(self, empty: int, words: Words) -> tuple[np.ndarray, np.ndarray]:
-        """Draw which of so many cells survive, as sorted ranks, and their values."""
+        """Draw the survivors among a number of cells: their sorted ranks and their values."""
 
 
 class Reads(NamedTuple):
-    """Private numbers that a choice depends on, and how far one unit may move them.
+    """Private numbers that a choice depends on, and the largest change of them by one unit.
 
-    `distance` computes how far two of them are from each other. The default is the l1 norm.
+    `distance` computes the distance between two sets of such numbers. The default is the l1 norm.
     """
 
     values: Any
@@ -58,19 +58,21 @@ class Reads(NamedTuple):
 
 
 class Source:
-    """Source of everything that one measurement draws, made from the `rng` of the caller.
+    """Source of all random draws of one measurement, made from the caller's `rng`.
 
-    All randomness of a release passes through four verbs: `add` noise, determine which empty cells
-    `survive`, `choose` one of several outcomes, and `toss` coins. `names` say what each draw is for where
-    places follow private data, so that a subclass can draw the same for the same cell of another table.
+    All randomness of a release passes through four methods: `add` adds noise, `survive` draws the surviving
+    empty cells, `choose` draws one of several outcomes, and `toss` tosses coins. If the positions of draws
+    depend on private data, `names` identify them, so that a subclass can repeat the draw for the same cell
+    of another table.
 
-    Receipts say `simulated` if the `rng` can be replayed, and `idealised` after a draw in floating point.
-    Mechanisms cannot forget either, because neither is an argument.
+    A receipt is marked as `simulated` if the `rng` can be replayed, and as `idealised` after a draw in
+    floating point. The source sets both marks itself, so a mechanism cannot forget them.
 
     Parameters
     ----------
     rng : Generator or bytes, optional
-        None for the bits of the operating system, a seeded generator, or 32 bytes whose keystream is drawn.
+        None for random bits of the operating system, a seeded generator, or a key of 32 bytes from which
+        the bits are derived.
     """
 
     def __init__(self, rng: np.random.Generator | bytes | None):
@@ -79,9 +81,7 @@ class Source:
 
     @staticmethod
     def of(rng: Any) -> Source:
-        """Return the source of the next measurement for a caller with this `rng`, which may itself be a
-        source.
-        """
+        """Return the source of the next measurement. `rng` may itself be a source."""
         return rng.measurement() if isinstance(rng, Source) else Source(rng)
 
     def measurement(self) -> Source:
@@ -117,8 +117,8 @@ class Source:
     ) -> None:
         """Add noise from a distribution to each of the values, in place.
 
-        Without a generator, many values are split into parts, each on a thread and with its own words.
-        Draws are independent, so the distribution is the same.
+        Without a generator, long arrays are split into parts, and a separate thread with separate random
+        words adds noise to each part. All draws are independent, so this does not change the distribution.
 
         Parameters
         ----------
@@ -127,10 +127,10 @@ class Source:
         values : int64[n]
             Exact values.
         moved : number
-            Largest change of all values together by one unit, for which the scale was computed: in the l1 norm,
-            or the square of the l2 norm for Gaussian noise.
+            Sensitivity for which the scale was computed: the largest change of all values by one unit in
+            the l1 norm, or for Gaussian noise the square of the change in the l2 norm.
         names : array, optional
-            What each value is about, where places follow private data.
+            Identifiers of the values, needed if their positions depend on private data.
         """
         if getattr(law, "idealised", False):
             law.add(values, self.floats)
@@ -149,15 +149,16 @@ class Source:
     def survive(
         self, law: EmptyLaw, empty: int, names: Names = None
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Draw which of so many empty cells survive, as sorted ranks, and their values."""
+        """Draw the survivors among a number of empty cells: their sorted ranks and their values."""
         return law.survivors(empty, self.words)
 
     def choose(
         self, draw: Callable[..., Any], *arguments: Any, reads: Reads, idealised: bool = False
     ) -> Any:
-        """Return `draw(*arguments, words)`. If it is `idealised`, it gets floats in place of words.
+        """Return `draw(*arguments, words)`. If the choice is `idealised`, `draw` receives a generator of
+        floats instead of words.
 
-        The distribution of the outcome depends on no private data except what it `reads`.
+        The distribution of the outcome may depend on private data only through the numbers in `reads`.
         """
         return draw(*arguments, self.floats if idealised else self.words)
 
@@ -167,7 +168,7 @@ class Source:
         exact: Callable[[int, int], Interval],
         names: Names = None,
     ) -> Bool[np.ndarray, " n"]:
-        """Toss coins that are heads with probability exactly `exact(i, ·)`, which the float `chance`
+        """Toss coins. Coin i shows heads with probability exactly `exact(i, ·)`, which the float `chance`
         approximates.
         """
         return accept(chance, exact, self.words)
@@ -175,16 +176,18 @@ class Source:
     def places(
         self, values: Int[np.ndarray, " n"], names: Names, tau: float = 0.0, above: float = inf
     ) -> Words:
-        """Return words for priorities between two thresholds: the first n for the values, then further bits."""
+        """Return random words for priorities between two thresholds: first n words, one per value, then
+        words for further bits.
+        """
         return self.words
 
     def public_words(self, count: int, names: Names = None) -> UInt64[np.ndarray, " count"]:
-        """Return words that a release may contain, or that sample rows with these names."""
+        """Return random words that a release may contain, or words that sample rows with these names."""
         return self.words(count)
 
     @property
     def floats(self) -> np.random.Generator:
-        """Return a generator, for distributions that are drawn in floating point."""
+        """Return a generator for draws in floating point, which mark the receipt as idealised."""
         self._idealised = True
         return generator(self._rng)
 
@@ -199,7 +202,7 @@ class Source:
         *,
         rho: float | None = None,
     ) -> Receipt:
-        """Return the receipt for this measurement. `rho` is what follows from its structure."""
+        """Return the receipt for this measurement. `rho` is the ρ that follows from its structure."""
         return self._signed(name, DP(epsilon, delta), relation, rho)
 
     def zcdp_receipt(
@@ -216,7 +219,7 @@ class Source:
 
 
 def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """Price a whole procedure by a theorem, below the sum of its draws.
+    """Price a whole procedure by a theorem that proves a lower cost than the sum of its draws.
 
     Parameters
     ----------
@@ -227,12 +230,12 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
     theorem : str
         Authors, year and number.
     replaces : sequence of Receipt
-        Receipts of the draws, at least one, all for one relation.
+        Receipts of the draws: at least one, and all for one relation.
 
     Returns
     -------
     Receipt
-        One receipt that replaces them. It is simulated or idealised if one of them is.
+        One receipt that replaces them. It is marked as simulated or idealised if one of them is.
 
     Raises
     ------
@@ -243,19 +246,19 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
 
 
 def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
-    """Mark a procedure as its paper prints it, with a wrong guarantee. The release promises nothing.
+    """Mark a procedure whose paper prints a wrong guarantee. The release then promises nothing.
 
     Parameters
     ----------
     name : str
         What was measured.
     replaces : sequence of Receipt
-        Receipts of the draws, at least one, all for one relation.
+        Receipts of the draws: at least one, and all for one relation.
 
     Returns
     -------
     Receipt
-        One receipt with infinite ε that replaces them. A release that holds it is never saved.
+        One receipt with infinite ε that replaces them. A release with this receipt cannot be saved.
 
     Raises
     ------
@@ -271,7 +274,7 @@ def unprotected(name: str) -> Receipt:
     Parameters
     ----------
     name : str
-        What was read off the data.
+        Name of the value that was read from the data.
 
     Returns
     -------
@@ -324,7 +327,7 @@ def uniform_keys(
 
 
 def distinct_ranks(count: int, size: int, words: Words) -> Int[np.ndarray, " count"]:
-    """Return a uniform sample of `count` different numbers below `size`, sorted."""
+    """Return a sorted uniform sample of `count` distinct numbers below `size`."""
     if 2 * count > size:
         return np.delete(np.arange(size), distinct_ranks(size - count, size, words))
     keys = np.empty(0, np.int64)
@@ -349,7 +352,7 @@ def random_words(
     rng : Generator, optional
         Seeded generator for words that can be replayed. None to publish.
     names : array, optional
-        What each word is for, if there is one per private row.
+        Identifiers of the words, if there is one word per private row.
 
     Returns
     -------

@@ -1,13 +1,13 @@
-"""Counts released above a threshold: stability histograms and noisy comparisons.
+"""Release of counts above a threshold: stability histograms and noisy comparisons.
 
-Only non-empty cells are visited, so a cell that appears reveals that somebody filled it. A unit that newly
-fills cells with counts c_1 … c_k shows with probability 1 − Π (1 − q(c_j)), where q(c) = Pr[c + X >= T].
-The threshold T is the smallest integer for which the worst such probability is at most δ.
+Only non-empty cells are released, so a released cell reveals that somebody is in it. Suppose that one unit
+fills empty cells with counts c_1 … c_k. At least one of them is released with probability 1 − Π (1 −
+q(c_j)), where q(c) = Pr[c + X >= T] for the noise X. The threshold T is the smallest integer for which this
+probability is at most δ for every unit that the bound allows.
 
 Source  Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009; Bun, Nissim & Stemmer, ITCS 2016.
-Differs geometric or Gaussian noise, and the exact probability over all fillings that the bound allows, in
-place of
-        a tail bound.
+Differs We use geometric or Gaussian noise. Instead of a tail bound, we use the exact probability, maximised
+        over all ways in which the bound lets a unit fill cells.
 """
 
 from __future__ import annotations
@@ -55,15 +55,17 @@ class FloatLaplace:
 
 
 class PassingCell(EmptyCell):
-    """Empty cell for which only survival matters, and not its value."""
+    """Empty cell of which only the survival is drawn, and no value."""
 
     def survivors(self, empty: int, words: Words) -> tuple[Any, Any]:
-        """Draw which of so many cells survive, as sorted ranks."""
+        """Draw the survivors among a number of cells, as sorted ranks."""
         return survivor_ranks(empty, self.survival, words), None
 
 
 class Comparisons(NamedTuple):
-    """Counts that reach a threshold after noise, zeros that do, and a receipt."""
+    """Result of noisy comparisons: the counts and the zeros that reach a threshold after noise, and a
+    receipt.
+    """
 
     reached: Bool[np.ndarray, " n"]
     zeros: Int[np.ndarray, " k"]
@@ -80,15 +82,16 @@ def noisy_threshold(
     rng: np.random.Generator | None = None,
     names: tuple[Names, Names] = (None, None),
 ) -> Comparisons:
-    """Find the `counts`, and which of `zeros` further counts of 0, that reach `threshold` after noise.
+    """Find which `counts`, and which of `zeros` further counts of 0, reach `threshold` after noise.
 
-    Comparisons cost no more than the noisy counts. Each zero passes independently, with the same
-    probability. For integer counts and a positive threshold, the time grows with the number of zeros that pass.
+    The comparisons cost as much privacy as a release of the noisy counts. Each zero passes independently,
+    with the same probability. For integer counts and a positive threshold, the run time grows with the
+    number of zeros that pass, and not with the number of zeros.
 
     Parameters
     ----------
     counts : int[n] or float[n]
-        Counts. Floats get Laplace noise in floating point, and the receipt says `idealised`.
+        Counts. Float counts get Laplace noise in floating point, and the receipt is marked as `idealised`.
     zeros : int
         Number of further counts of 0.
     threshold : number
@@ -100,12 +103,13 @@ def noisy_threshold(
     rng : Generator, optional
         Seeded generator for noise that can be replayed. None to publish.
     names : tuple of arrays, optional
-        What the counts and the zeros are for, if private data decide which counts are 0.
+        Identifiers of the counts and of the zeros, needed if private data determine which counts are 0.
 
     Returns
     -------
     Comparisons
-        Whether each count reaches the threshold, the sorted places among the zeros that do, and a receipt.
+        A mask of the counts that reach the threshold, the sorted positions of the zeros that reach it, and
+        a receipt.
 
     Raises
     ------
@@ -163,9 +167,9 @@ def stability_histogram(
 ) -> StableCells:
     """Add noise to the non-empty cells only, and return those that reach `stability_threshold`.
 
-    Newly filled cells show with probability at most δ. If none shows, noise at ε/l1 on the other cells hides
-    the unit. Together this is (ε, δ)-DP. With a ρ the noise is Gaussian, and the result is δ-approximate
-    ρ-zCDP.
+    A cell that only one unit fills is released with probability at most δ. If it is not released, noise
+    with rate ε/l1 on the other cells hides the unit. Together this is (ε, δ)-DP. With a ρ the noise is
+    Gaussian, and the result is δ-approximate ρ-zCDP.
 
     Parameters
     ----------
@@ -178,14 +182,14 @@ def stability_histogram(
     epsilon, rho : number, optional
         Cost of the noise, one of the two.
     delta : float
-        Largest probability that a cell filled by one unit only shows.
+        Largest probability that a cell filled by only one unit is released.
     rng : Generator, optional
         Seeded generator for noise that can be replayed. None to publish.
 
     Returns
     -------
     StableCells
-        Cells to release, the threshold in counts, and a receipt with the δ that is really spent.
+        Cells to release, the threshold in counts, and a receipt with the δ that is spent.
 
     Raises
     ------
@@ -205,7 +209,9 @@ def stability_histogram(
 
 
 class StableParts(NamedTuple):
-    """Threshold, everything that draws each part of the cells except their counts, and one receipt for all."""
+    """Threshold, the parts with everything needed to draw their noise except the counts, and one receipt
+    for all parts.
+    """
 
     threshold: int
     parts: list[StablePart]
@@ -214,7 +220,7 @@ class StableParts(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class StablePart:
-    """Some of the cells. Because its key and its results reveal their counts, it has no text."""
+    """Part of the cells. Its key and its results reveal the counts, so it has no readable text."""
 
     law: Law
     moved: float | Fraction
@@ -264,7 +270,8 @@ def stable_parts(
 def stable_cells(
     keys: Int[np.ndarray, " n"], counts: Int[np.ndarray, " n"], part: StablePart
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-    """Return the non-empty cells of one part that reach the threshold, the same whenever it is drawn.
+    """Return the non-empty cells of one part that reach the threshold. Drawing a part again gives the same
+    result.
 
     Parameters
     ----------
@@ -307,7 +314,8 @@ def _law(bound: Bound, epsilon: float | None, rho: float | None) -> Law:
 def stability_threshold(
     bound: Bound, *, epsilon: float | None = None, rho: float | None = None, delta: float
 ) -> tuple[int, float]:
-    """Return the smallest threshold T for which `stability_histogram` fails with probability at most δ.
+    """Return the smallest threshold T for which `stability_histogram` reveals a newly filled cell with
+    probability at most δ.
 
     Under Gaussian noise with σ > 512, that probability is at most 0.3 % below δ.
 
@@ -318,14 +326,14 @@ def stability_threshold(
     epsilon, rho : number, optional
         Cost of the noise, one of the two.
     delta : float
-        Allowed probability of failure.
+        Allowed probability that a newly filled cell is released.
 
     Returns
     -------
     int
         T, in counts.
     float
-        Probability of failure, rounded up.
+        Probability that a newly filled cell is released, rounded up.
 
     Raises
     ------
@@ -338,13 +346,15 @@ def stability_threshold(
 
 
 def worst_fillings(bound: Bound) -> list[dict[int, int]]:
-    """Return ways to fill new cells that include the worst one: how many cells get which count.
+    """Return ways in which one unit can fill empty cells. The worst way is among them.
 
-    g(c) = −log(1 − q(c)) is convex on c >= 1, because the noise is log-concave. For exactly k cells, the worst
-    filling therefore gives linf to as many as possible, the remainder to one, and one count to the others. One
-    more cell takes a count from a cell with r, which changes Σ g by g(1) − (g(r) − g(r−1)). Here r runs from
-    linf down to 2, again and again. Within such a round the changes grow, and all rounds change Σ g alike.
-    The worst k is the smallest, the largest, or one where the first or the last whole round ends.
+    A *filling* is a list of counts with the number of cells that get each count. The function g(c) = −log(1
+    − q(c)) is convex on c >= 1, because the noise is log-concave. For a fixed number k of cells, the worst
+    filling therefore gives linf to as many cells as possible, the remainder to one cell, and one count to
+    each of the others. To fill one more cell, a filling takes a count from a cell with count r, which
+    changes Σ g by g(1) − (g(r) − g(r−1)). As k grows, r runs from linf down to 2 and then starts again at
+    linf. Within such a round the changes grow, and all rounds change Σ g by the same amounts. So the worst
+    k is the smallest, the largest, or one at which the first or the last whole round ends.
     """
     linf = max(1, int(bound.linf))
     total = max(1, min(int(bound.l1), int(bound.l0) * linf))
@@ -383,7 +393,7 @@ def upper_tail(x: int, law: Law, bits: int) -> Interval:
 
 
 def failure_probability(threshold: int, bound: Bound, law: Law, bits: int) -> Interval:
-    """Return the probability that a cell filled by one unit only is released, for the worst such unit."""
+    """Return the probability that any cell filled by only one unit is released, for the worst such unit."""
     one = Interval.of(1, bits)
     worst = Interval(0, 0, bits)
     for filling in worst_fillings(bound):
@@ -405,7 +415,9 @@ def _guess(law: Law, delta: float, bound: Bound) -> int:
 
 
 def first_sufficient(suffices: Callable[[int], bool], guess: int) -> int:
-    """Return the smallest integer >= 1 that suffices, where all above it do, and some guess is near."""
+    """Return the smallest integer >= 1 that suffices. All larger integers must suffice. A guess speeds up
+    the search.
+    """
     low, high = 0, guess
     step = max(1, high >> 10)
     while not suffices(high):
@@ -418,11 +430,11 @@ def first_sufficient(suffices: Callable[[int], bool], guess: int) -> int:
 
 @lru_cache(256)
 def smallest_threshold(law: Law, delta: float, bound: Bound) -> tuple[int, float]:
-    """Return the smallest threshold T >= 1 that fails with probability at most δ, and this probability,
+    """Return the smallest threshold T >= 1 with a failure probability of at most δ, and this probability,
     rounded up.
 
-    A comparison asks for more precision until it is certain. This ends, because the probability is
-    transcendental and never equals a float.
+    Each comparison increases the precision until it is certain. This always ends, because the probability
+    is transcendental and so never equals a float.
     """
     exact_delta = Fraction(delta)
 
