@@ -1,4 +1,4 @@
-"""Contents of a release. Every estimate is public and answers the workloads that it can."""
+"""Estimates: the public numbers in a release. Each class of estimates can answer certain workloads."""
 
 import numpy as np
 
@@ -27,7 +27,9 @@ def summary_in_basis(
     tau: float = 0.0,
     sides: int = 2,
 ) -> Summary:
-    """Make a summary of cells, or of nodes, from what was released of a noisy table in a basis."""
+    """Make a summary from the released cells of a noisy table, or from the released nodes if there is a
+    transform.
+    """
     if isinstance(basis, Cells):
         return Summary(basis.domain, keys, values, law, theta, tau, sides)
     return TransformedSummary(

@@ -1,4 +1,6 @@
-"""The sentences that describe a release: rows of a name and a text, which every medium lays out."""
+"""Sentences that describe a release, as rows of a name and a text. The command line, panels and files
+format these rows.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def described(release: Release, delta: float | None = None) -> list[tuple[str, s
 
 
 def paid_in_words(release: Release) -> list[str]:
-    """Return the cost of each measurement, with equal ones in one sentence."""
+    """Return sentences on the cost of each measurement. Measurements with equal costs share a sentence."""
     alike = Counter((r.description, r.cost, r.relation, r.part) for r in release.ledger)
     lines = []
     for (name, cost, relation, part), count in alike.items():
@@ -64,7 +66,7 @@ def _released_in_words(release: Release) -> str:
 
 
 def cautions(release: Release) -> list[str]:
-    """Reasons not to publish the release, or not to read it as data."""
+    """Return warnings: reasons not to publish the release, or not to use its numbers as data."""
     reasons = []
     if release.simulated:
         reasons.append(
@@ -80,12 +82,12 @@ def cautions(release: Release) -> list[str]:
 
 
 def promises_nothing(release: Release) -> bool:
-    """Return whether a part of it was read from the data without protection."""
+    """Return whether some part of the release was read from the data without protection."""
     return getattr(release.privacy, "epsilon", 0.0) == inf
 
 
 def noise_in_words(release: Release) -> str:
-    """Return the noise on a released value, from the distribution that the file names."""
+    """Return a sentence on the noise of a released value, from the distribution that the file names."""
     deviations = np.atleast_1d(release.deviations())
     deviations = deviations[np.isfinite(deviations)]
     if not len(deviations):
@@ -101,7 +103,7 @@ def noise_in_words(release: Release) -> str:
 
 
 def sampled_in_words(release: Release) -> str:
-    """Why a count may be above its noisy value."""
+    """Return a sentence that explains why a sampled cell's count may be above its noisy value."""
     tau = getattr(release.estimate, "tau", 0)
     if not tau:
         return ""
@@ -112,7 +114,9 @@ def sampled_in_words(release: Release) -> str:
 
 
 def absent_in_words(release: Release) -> str:
-    """Return how much the cells that were not released may hold: the second part of an error."""
+    """Return a sentence on the largest count that a cell which was not released may have. This is the
+    second part of an error.
+    """
     estimate = release.estimate
     if not isinstance(estimate, Summary) or not estimate.absent_cells:
         return ""
@@ -127,7 +131,9 @@ def absent_in_words(release: Release) -> str:
 
 
 def cells_from_nothing(release: Release) -> str:
-    """Return how many cells noise alone would release: on average an upper bound, from the file alone."""
+    """Return a sentence on the number of cells that noise alone would release from an empty table, computed
+    from the file alone.
+    """
     expected = release.cells_from_nothing
     what = release.estimate.contents
     released = len(release.estimate)
@@ -144,7 +150,7 @@ def cells_from_nothing(release: Release) -> str:
 
 
 def users_cut_in_words(release: Release) -> str:
-    """Return how many users lost anything to the bound, if that was paid for."""
+    """Return a sentence on the number of users truncated by the bound, if the release paid for this number."""
     costs: list[Any] = [r.cost for r in release.ledger if r.name == USERS_CUT]  # in ε
     paid = [cost.epsilon for cost in costs]
     if release.users_cut is None or not paid:
@@ -158,7 +164,7 @@ def users_cut_in_words(release: Release) -> str:
 
 
 def guarantee_in_words(release: Release) -> str:
-    """Return what the release promises, for someone who has not read the papers."""
+    """Return the guarantee of the release in plain words."""
     cost = release.privacy
     if promises_nothing(release):
         return (
@@ -194,7 +200,9 @@ def _times(cost: DP) -> str:
 
 
 def guarantee_at(release: Release, delta: float) -> str:
-    """Return what the release promises at a δ, by the best proven bound over all its receipts."""
+    """Return the guarantee of the release at a δ in plain words, by the best proven bound over all its
+    receipts.
+    """
     cost = release.at(delta)
     cost = replace(cost, epsilon=float(stated_at_most(cost.epsilon)))  # rounded up
     return (

@@ -1,9 +1,9 @@
 """Base of all estimates: arrays and error bars.
 
-The noise of a released cell has its law's standard deviation. A cell that was not released is *absent*: its
-noisy value lay below the cut, so that its count is at most the cut and three standard deviations more,
-except for fewer than one such cell in a hundred. An empty cell that is released because of its noise adds
-error too: its variance, and also its mean where only positive values are released.
+A *released* cell has noise with the standard deviation of its distribution. A cell that was not released is
+*absent*. Its noisy value was below the threshold, so its count is at most the threshold plus three standard
+deviations, except for fewer than one such cell in a hundred. An empty cell that is released because of its
+noise also adds error: the variance of its noise, and a positive mean if only positive values are released.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ BELIEFS = {"empty": "if absent cells are empty (believed)"}
 
 
 class Answers(tuple[Any, ...]):
-    """Answers and their standard errors, a pair; and beside it both parts of what may be wrong.
+    """Answers and their standard errors, as a pair, with the two parts of the error as attributes.
 
-    All are in counts, and NaN where the release alone cannot tell.
+    All numbers are in counts. They are NaN if they cannot be computed from the release alone.
 
     Attributes
     ----------
     values, errors : float64[queries]
-        The pair: answers, and standard errors, where there is a closed form.
+        The pair: answers, and standard errors (NaN if there is no closed form).
     noise : float64[queries]
         Standard deviation of the noise. About 19 times in 20 the noise is within two of them.
     absent_cells : float64[queries]
-        How many cells of each query (nodes, of a tree) were not released.
+        Number of cells of each query that were not released. For trees, the number of nodes.
     absent : float64[queries]
-        How much these hold together at most: the truth may be higher by it.
+        Upper limit on the sum of the true counts of these cells. The true answer may be higher by this
+        amount.
     belief : str
-        What is assumed beyond the guarantee, or "" if nothing.
+        Assumption that the user made about absent cells, or "" if there is none.
     """
 
     noise: Float[np.ndarray, " queries"]
@@ -56,7 +57,7 @@ class Answers(tuple[Any, ...]):
         absent_cells: Any = 0.0,
         absent: Any = 0.0,
     ) -> Answers:
-        """Return the pair, where the noise is all that may be wrong unless more is said."""
+        """Make a pair. By default, noise is the only source of error."""
         errors = np.full(len(values), errors) if np.isscalar(errors) else errors
         pair = super().__new__(cls, (values, errors))
         pair.noise = errors if noise is None else noise
@@ -65,7 +66,7 @@ class Answers(tuple[Any, ...]):
         return pair
 
     def believing(self, belief: str | None) -> Answers:
-        """Return the same, with absent cells taken for what is believed."""
+        """Return the same answers under the stated assumption about absent cells."""
         if belief is None:
             return self
         if belief not in BELIEFS:
@@ -83,7 +84,9 @@ class Answers(tuple[Any, ...]):
         return f"<Answers: {'; '.join([*rows, *more])}>"
 
     def in_words(self, most: int | None = None) -> list[tuple[str, str, str, str]]:
-        """Count, noise, absent cells, and what these hold, of each of the first `most` answers."""
+        """Return one line for each of the first `most` answers: count, noise, number of absent cells, and
+        the upper limit on these.
+        """
         parts = (self.values, self.noise, self.absent_cells, self.absent)
         rows = []
         for count, noise, cells, absent in zip(*(x[:most] for x in parts), strict=True):
@@ -105,7 +108,7 @@ class Answers(tuple[Any, ...]):
 
     @property
     def errors(self) -> Float[np.ndarray, " queries"]:
-        """Standard errors of the pair."""
+        """Standard errors in counts."""
         return self[1]
 
 
@@ -116,11 +119,13 @@ _NAMES = 8  # of attributes that a text lists
 
 
 class Estimate:
-    """Contents of a release. A subclass is a frozen dataclass and says what its file holds.
+    """Base class for the contents of a release. A subclass is a frozen dataclass that defines the content
+    of its file.
 
-    `kind` names the class in files, `contents` says what `len` counts, `arrays` lists the fields that
-    become read-only. Fields that are no columns of a file stand in its metadata, as `stored` says for the
-    kind. Rows of `to_frame` have errors of their own where `rows_are_counts`.
+    `kind` is the name of the class in files, `contents` the name of the things that `len` counts, and
+    `arrays` the list of fields that become read-only. Fields that are not columns of a file are in its
+    metadata, in the format that the module `stored` defines. If `rows_are_counts`, each row of `to_frame`
+    is a count with its own error.
     """
 
     kind: ClassVar[str]
@@ -157,27 +162,27 @@ class Estimate:
         return plain(" × ".join(names))
 
     def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
-        """Estimated answers to queries, and how far they may be off.
+        """Return estimated answers to queries, and if requested their errors.
 
         Parameters
         ----------
         workload : Workload
-            Queries that the class says it answers.
+            Queries of a kind that the class can answer.
         weights : "unbiased" or "raw"
-            They differ in samples alone: see `Summary.weights`.
+            They differ only for samples (see `Summary.weights`).
         error : bool
-            Whether standard errors are wanted too.
+            Whether to return standard errors as well.
 
         Returns
         -------
         float64[queries], or Answers
-            Answers in counts; with `error` a pair, also of the standard error of each, NaN where it has no
-            closed form.
+            Answers in counts. With `error`, a pair of answers and standard errors, which are NaN if there
+            is no closed form.
 
         Raises
         ------
         ValueError
-            For other weights, or queries that the estimate cannot answer.
+            If `weights` has another value, or the estimate cannot answer the queries.
         """
         check_weights(weights)
         answers = self._answer(workload, error)
@@ -189,12 +194,12 @@ class Estimate:
         raise NotImplementedError
 
     def deviations(self) -> Any:
-        """Return the standard deviation of the noise on each row of `to_frame`, NaN where it is not known."""
+        """Return the standard deviation of the noise on each row of `to_frame`, or NaN if it is unknown."""
         return np.nan
 
     @property
     def why_unknown(self) -> str:
-        """Why it is not known how far answers may be off, in words, or "" where it is."""
+        """Return a sentence that explains why the errors of answers are unknown, or "" if they are known."""
         return ""
 
     def _columns(self) -> dict[str, Any]:
@@ -215,7 +220,7 @@ class Estimate:
         Returns
         -------
         pandas.DataFrame
-            One row a value, as in the release file.
+            One row per value, as in the release file.
         """
         return self.to_arrow().to_pandas()
 
@@ -225,17 +230,17 @@ class Estimate:
         Returns
         -------
         pyarrow.Table
-            Any reader of Parquet can open it; `metadata` holds the rest.
+            Table that any reader of Parquet can open. `metadata` contains all other fields.
         """
         return pa.table(self._columns())
 
     def metadata(self) -> dict[str, Any]:
-        """Return what `from_arrow` needs beside the table.
+        """Return the fields that `from_arrow` needs in addition to the table.
 
         Returns
         -------
         dict
-            Of values that JSON can hold.
+            Dictionary that can be written as JSON.
         """
         return stored.encode(self)
 
@@ -246,19 +251,18 @@ class Estimate:
         Parameters
         ----------
         table : pyarrow.Table
-            The columns of a release file.
+            Columns of a release file.
         metadata : dict
-            What the file says beside them.
+            Metadata of the file.
 
         Returns
         -------
-        Estimate
-            Of the same values.
+        Estimate Estimate with the same values.
 
         Raises
         ------
         ValueError
-            If a field or column is missing, unknown, or not of its type, shape or range.
+            If a field or column is missing or unknown, or has a wrong type, shape or range.
         """
         fields = stored.decode(cls.kind, metadata)
         fields |= cls._from_columns(table, fields)
@@ -269,6 +273,6 @@ class Estimate:
 
 
 def check_weights(weights: str) -> None:
-    """Raise a ValueError unless these are weights that every estimate knows; they differ in samples alone."""
+    """Raise a ValueError unless `weights` is "unbiased" or "raw". These differ only for samples."""
     if weights not in ("unbiased", "raw"):
         raise ValueError(f"weights = {weights!r} is not allowed: need 'unbiased' or 'raw'")

@@ -1,14 +1,13 @@
-"""Files that appear whole or not at all, and that say where they come from.
+"""Files that are written completely or not at all, and that record how they were made.
 
-Temporary.
-A process that is killed cleans nothing up. A draft has no name where the system can make such files, so
-that nothing is left; else, and for folders, their owner holds a lock as long as it lives, and the next
-one that comes by removes what nobody holds.
+Temporary files. A killed process cannot remove its files. If the operating system supports files without a
+name, a draft is such a file, and disappears with its process. On other systems, and for folders, the
+process holds a lock as long as it lives, and the next process removes files and folders without a lock.
 
-Provenance.
-A record is a dictionary, kept as ASCII JSON: in a PDF's keywords, a PNG's text, an SVG's description, a
-Parquet file's metadata, a comment of LaTeX and Markdown, and beside a CSV file in `<name>.csv.json`.
-Somebody else may have written the file, so nothing in it is ever executed.
+Provenance. A provenance record is a dictionary that describes how a file was made. It is stored as ASCII
+JSON in the keywords of a PDF, the text of a PNG, the description of an SVG, the metadata of a Parquet file,
+or a comment in LaTeX and Markdown. For a CSV file it is in the separate file `<name>.csv.json`. Somebody
+else may have written the file, so the workbench never executes anything in it.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ _HEX = "[0-9a-f]" * 16
 
 
 class Draft:
-    """A new file, which is written and read at `path` and may be given names beside `target`.
+    """New file that you write at `path`, and that later gets its name in the folder of `target`.
 
-    Unless `clean` is False, drafts of processes that were killed are removed from its folder first.
+    Unless `clean` is False, drafts of killed processes are first removed from this folder.
     """
 
     def __init__(self, target: Path, clean: bool = True):
@@ -70,7 +69,7 @@ class Draft:
             os.link(self.path, to, src_dir_fd=self._held)
 
     def replace(self, to: Path) -> None:
-        """Give the file this name only, in place of whatever had it."""
+        """Give the file this name. An existing file with this name is replaced."""
         if not self._hidden:
             self._name()
         os.replace(self._hidden[-1], to)
@@ -88,7 +87,7 @@ class Draft:
             self._held = held
 
     def close(self) -> None:
-        """Remove the draft, except under names that it was given."""
+        """Remove the draft. Names that it was given remain."""
         for hidden in self._hidden:
             hidden.unlink(missing_ok=True)
         if self._held is not None:
@@ -105,7 +104,7 @@ class Draft:
 
 
 def remove_drafts(folder: Path) -> None:
-    """Remove the drafts of processes that were killed."""
+    """Remove the drafts of killed processes."""
     _remove_abandoned(folder, f".*.{_HEX}.draft")
 
 
@@ -115,7 +114,7 @@ def temporary_folder(parent: str | None = None) -> Iterator[Path]:
 
     Parameters
     ----------
-    parent : where; by default where the system has its temporary files.
+    parent : Folder that will contain it. Default: the system's folder for temporary files.
     """
     folder, held = _new_folder(parent or tempfile.gettempdir())
     try:
@@ -134,8 +133,8 @@ def _remove_in_use(folder: Path) -> None:
 
 
 def process_folder() -> Path:
-    """Return a new temporary folder that lasts as long as this process; children that it forks remove
-    nothing.
+    """Return a new temporary folder that is removed when this process ends. Forked child processes do not
+    remove it.
     """
     folder, _ = _new_folder(tempfile.gettempdir())  # held until the process ends
     atexit.register(_remove_own, os.getpid(), folder)
@@ -233,7 +232,9 @@ _COMMENT = re.compile(rf"^(?:% |<!-- ){_KEY}: (\{{.*\}})(?: -->)?$", re.MULTILIN
 
 @cache
 def commit() -> str | None:
-    """Return the commit that the sources stand on, and whether they had changed since, or None outside git."""
+    """Return the commit of the source code and whether there are uncommitted changes, or None outside a git
+    repository.
+    """
     root = Path(__file__).resolve().parents[2]
 
     def git(*arguments: str) -> str:
@@ -258,12 +259,14 @@ def file_sha256(path: Path) -> str:
 
 
 def to_text(record: dict[str, Any]) -> str:
-    """Return a record as one line of ASCII, the same for the same record."""
+    """Return a record as one line of ASCII. Equal records give equal text."""
     return json.dumps({"format": FORMAT} | record, sort_keys=True)
 
 
 def picture_metadata(kind: str, record: dict[str, Any]) -> dict[str, str | None]:
-    """Return what matplotlib writes into a picture: the record, and no clock."""
+    """Return metadata for matplotlib to write into a picture: the record, but no date, so that pictures are
+    reproducible.
+    """
     text = to_text(record)
     if kind == "pdf":
         return {"CreationDate": None, "Keywords": text}
@@ -284,7 +287,7 @@ def _is_changed(path: Path, record: dict[str, Any]) -> bool:
 
 
 def comment(kind: str, record: dict[str, Any]) -> str:
-    """Return a record as a line that LaTeX and BibTeX, or else Markdown, do not show."""
+    """Return a record as a comment for LaTeX and BibTeX, or for Markdown."""
     text = to_text(record).replace("--", r"-\u002d")  # which would end a comment
     text = text.replace("@", r"\u0040")  # which would begin an entry of BibTeX
     return f"% {_KEY}: {text}" if kind == "tex" else f"<!-- {_KEY}: {text} -->"
@@ -296,24 +299,24 @@ def sidecar(path: Path) -> Path:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Return what a file says of where it comes from.
+    """Return the provenance record of a file.
 
     Parameters
     ----------
     path : path
-        A picture, a release, a table, or the folder of a saved figure.
+        Picture, release, table, or folder of a saved figure.
 
     Returns
     -------
     dict
-        The record; every text in it may be somebody else's.
+        Provenance record. Do not trust its texts, because anyone may have written the file.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it says nothing, or a newer version of the workbench wrote it.
+        If the file has no record, or a newer version of the workbench wrote it.
     """
     path = Path(path)
     if not path.exists():

@@ -1,4 +1,6 @@
-"""Histograms, noisy sums of a tree, counts of items and edges, and of the boxes of a partition."""
+"""Estimates that cover a whole domain: histograms, noisy trees, counts of items and edges, and partitions
+into boxes.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,12 @@ from workbench.value import Float, Int, Num, sealed
 
 @dataclass(frozen=True, eq=False)
 class Histogram(Estimate):
-    """Values of all keys in order. `variance` is that of independent noise on each, or None.
+    """Values of all cells in the order of keys. `variance` is the variance of independent noise on each, or
+    None.
 
-    Any workload is answered; ranges cost O(1) each after one prefix sum. The standard error is
-    sqrt(cells · variance). Where the noise of cells is not independent, `noise` says how it came to be,
-    and the standard error of ranges follows; it is NaN where neither is known.
+    A histogram can answer any workload. After one prefix sum, each range costs O(1). The standard error is
+    sqrt(cells · variance). If the noise of cells is not independent, `noise` describes how it arose, and
+    gives the standard error of ranges. If neither is known, standard errors are NaN.
     """
 
     domain: Domain
@@ -79,14 +82,14 @@ class Histogram(Estimate):
         return answers, np.sqrt(queries.cells(self.domain) * variance)
 
     def deviations(self) -> Float[np.ndarray, " cells"] | float:
-        """Return the standard deviation of the noise per value, NaN where it is unknown."""
+        """Return the standard deviation of the noise per value, or NaN if it is unknown."""
         if self.noise is not None:
             return cell_deviations(self.noise, self.domain)
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
 
     @property
     def why_unknown(self) -> str:
-        """Noise that was there before the counts were changed says little."""
+        """Return the reason for unknown errors: the counts were changed after the noise was added."""
         known = self.variance is not None or self.noise is not None
         return (
             ""
@@ -100,7 +103,7 @@ class Histogram(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row a cell: labels and its `noisy` value.
+            One row per cell, with its labels and its `noisy` value.
         """
         return self.domain.frame(self._keys).assign(noisy=self.values)
 
@@ -114,10 +117,11 @@ class Histogram(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class HierarchicalSums(Estimate):
-    """Values of all nodes, level by level from the root. Each level ends at the last cell.
+    """Values of all nodes of a tree, level by level from the root. Each level ends at the last cell.
 
-    `variance` is that of the independent noise on every node, or None where they are not independent, and
-    standard errors NaN. Ranges are answered, and what is made of ranges.
+    `variance` is the variance of the independent noise on every node. It is None if the noise is not
+    independent, and standard errors are then NaN. The estimate can answer ranges, and workloads that
+    consist of ranges.
     """
 
     domain: Domain
@@ -169,12 +173,12 @@ class HierarchicalSums(Estimate):
         return np.bincount(which, sums, len(queries)), errors
 
     def deviations(self) -> float:
-        """Return the standard deviation of the noise per node, NaN where noise is not independent."""
+        """Return the standard deviation of the noise per node, or NaN if the noise is not independent."""
         return np.nan if self.variance is None else float(np.sqrt(self.variance))
 
     @property
     def why_unknown(self) -> str:
-        """Zeroing depends on the noise."""
+        """Return the reason for unknown errors: setting subtrees to zero depends on the noise."""
         if self.variance is not None:
             return ""
         return (
@@ -188,7 +192,7 @@ class HierarchicalSums(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row a node: level from the root, first and last + 1 cell, and its `noisy` value.
+            One row per node: level from the root, first cell, last cell + 1, and `noisy` value.
         """
         frames = []
         for depth, (start, size) in enumerate(reversed(self._levels)):
@@ -205,7 +209,7 @@ class HierarchicalSums(Estimate):
         Returns
         -------
         pyarrow.Table
-            With what pandas adds to a schema, as files always had it.
+            Table with the schema metadata of pandas.
         """
         return pa.Table.from_pandas(self.to_frame(), preserve_index=False)
 
@@ -215,11 +219,11 @@ class HierarchicalSums(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class ItemEdgeCounts(Estimate):
-    """Estimates of all items and of all edges, each a `Histogram` over its domain.
+    """Estimated counts of all items and of all edges (item × context), each as a `Histogram`.
 
-    The variances are those of the noise, about the counts of the records that were kept. `covariance`
-    is that of two edges of one item (0 where the noise is independent). `sampled` says that records
-    may have been dropped before: then the truth is further away than the noise tells.
+    Variances describe the noise on the counts of the kept records. `covariance` is the covariance of two
+    edges of one item (0 if the noise is independent). `sampled` means that records may have been dropped
+    before the count. The error is then larger than the noise.
     """
 
     items: Histogram
@@ -258,30 +262,30 @@ class ItemEdgeCounts(Estimate):
         error: bool = False,
         of: str = "edges",
     ) -> Any:
-        """Estimated counts of edges or of items.
+        """Return estimated counts of edges or of items.
 
         Parameters
         ----------
         workload : Workload
             Queries over the domain of edges, or of items.
         weights : "unbiased" or "raw"
-            Both mean the same, as no cell is sampled.
+            Both give the same result, because no cell is sampled.
         error : bool
-            Whether errors are wanted too.
+            Whether to return errors as well.
         of : "edges" or "items"
-            Which of the two tables answers.
+            Table that answers the queries. Default "edges".
 
         Returns
         -------
         float64[queries], or Answers
-            Answers in records; with `error` also the standard error of each: NaN where records may have
-            been dropped, as no formula knows how many. `noise` is that of the noise alone, about the counts
-            of the records that were kept.
+            Answers in records. With `error` also standard errors, which are NaN if records may have been
+            dropped, because the number of dropped records is unknown. `noise` is the standard deviation of
+            the noise on the counts of kept records.
 
         Raises
         ------
         ValueError
-            For other weights or tables, or a workload that does not fit the domain.
+            If `weights` or `of` has another value, or the workload does not fit the domain.
         """
         check_weights(weights)
         if of not in ("edges", "items"):
@@ -302,7 +306,7 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Reason for errors other than noise."""
+        """Return the reason for unknown errors: records may have been dropped."""
         reasons = []
         if self.sampled:
             reasons.append("records beyond what a user may contribute were dropped")
@@ -334,11 +338,12 @@ class ItemEdgeCounts(Estimate):
     def consistent(self) -> Self:
         """Make each item the sum of its edges, by weighted least squares over both tables.
 
-        An item is known twice, as itself and as the sum of its h edges: y of variance v and e of
-        variance h·w. Their mean, weighted inversely, is x = (h·w·y + v·e)/(v + h·w), and each edge
-        takes its part (x − e)/h of what is missing. As e and an edge less its mean are not
-        correlated, an edge then has variance w(1 − 1/h) + Var(x)/h², and two of one item the covariance
-        Var(x)/h² − w/h. Values are real numbers, perhaps negative; what is public stays so.
+        There are two noisy values for the count of an item: its own value y, with variance v, and the sum e
+        of its h edges, with variance h·w. Their mean, weighted by inverse variance, is x = (h·w·y + v·e)/(v
+        + h·w). Each edge is corrected by (x − e)/h. Because e is uncorrelated with the deviation of an edge
+        from the mean edge, a corrected edge has the variance w(1 − 1/h) + Var(x)/h², and two edges of one
+        item have the covariance Var(x)/h² − w/h. Results are real numbers and may be negative. The step
+        uses public values only.
 
         Returns
         -------
@@ -348,7 +353,7 @@ class ItemEdgeCounts(Estimate):
         Raises
         ------
         ValueError
-            Where the noise on the counts is not independent, or of unknown variance.
+            If the noise on the counts is not independent, or its variance is unknown.
         """
         v = self.items.variance
         w = self.edges.variance
@@ -372,15 +377,16 @@ class ItemEdgeCounts(Estimate):
         )
 
     def scaled(self, total: float) -> Self:
-        """Return both tables times one common factor, by which the items sum to `total`.
+        """Multiply both tables by one common factor, so that the items sum to `total`.
 
-        A factor for each user instead would not be private: it undoes the bound. Where the sum is not
-        above its own noise, the noise's standard deviation stands for it. Standard errors are lost.
+        A separate factor per user would not be private, because it would undo the bound. If the sum of
+        items is below the standard deviation of its noise, this standard deviation replaces it in the
+        factor. The result has no standard errors.
 
         Parameters
         ----------
         total : float
-            In records; public, or paid for.
+            Number of records, which must be public or paid for.
 
         Returns
         -------
@@ -403,7 +409,7 @@ class ItemEdgeCounts(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row an edge: labels and its `noisy` value.
+            One row per edge, with its labels and its `noisy` value.
         """
         return self.edges.to_frame()
 
@@ -419,7 +425,7 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def noise(self) -> tuple[LinearNoise | None, LinearNoise | None]:
-        """Noise of items and of edges, where it is not independent."""
+        """Descriptions of the noise of items and of edges, if it is not independent."""
         return self.items.noise, self.edges.noise
 
     @classmethod
@@ -445,10 +451,10 @@ class ItemEdgeCounts(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Partition(OverHierarchy, Estimate):
-    """Disjoint boxes [lo, hi) of the finest cells of a hierarchy over attributes, and their counts.
+    """Disjoint boxes [lo, hi) of finest cells of a hierarchy over attributes, with their counts.
 
-    `Boxes` are answered: a count is spread evenly over its box. Centred noise has no standard error in
-    closed form.
+    A partition can answer `Boxes`: the count of each released box is spread evenly over its cells. Standard
+    errors have no closed form, because the noise was adjusted to make counts add up.
     """
 
     hierarchy: Hierarchy
@@ -481,7 +487,7 @@ class Partition(OverHierarchy, Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row a box: what it is of each attribute, in words, and its count, `noisy`.
+            One row per box: its part of each attribute, in words, and its count in the column `noisy`.
         """
         return self.hierarchy.boxes_to_frame(self.lo, self.hi).assign(noisy=self.values)
 

@@ -43,15 +43,16 @@ class _Position(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Leaves(OverHierarchy, Estimate):
-    """Disjoint nodes of a hierarchy in the order of keys, each with a noisy count.
+    """Disjoint nodes of a hierarchy, in the order of keys, with a noisy count each.
 
-    `levels` and `keys` (uint64[words, n], the lowest of a node) say which; what lies in none of them
-    counts for nothing. `law` is that of the noise on every count, or None where there is no one
-    law (then without standard errors).
+    `levels` and `keys` (uint64[words, n], the lowest key of each node) identify the nodes. Everything
+    outside of them counts as 0. `law` is the distribution of the noise on every count. It is None if counts
+    have different distributions, and there are no standard errors then.
 
-    Workloads over the hierarchy are answered: a node's noisy count is spread evenly over its keys (over
-    its volume, for boxes of points). The standard error is that of the noise, where a query cuts no
-    node, or NaN where it does, since nobody knows what lies where.
+    The estimate can answer workloads over the hierarchy. Each node's noisy count is spread evenly over its
+    keys (for boxes of points, over its volume). If a query contains or excludes every node as a whole, the
+    standard error is that of the noise. If it cuts a node, the standard error is NaN, because the
+    distribution of records within a node is unknown.
     """
 
     hierarchy: Hierarchy
@@ -73,13 +74,13 @@ class Leaves(OverHierarchy, Estimate):
     def counts(self) -> Int[np.ndarray, " n"]:
         """Return the number of synthetic records per node.
 
-        Many noisy zeros then sum to more than nothing; `answer` adds them up as they are, and
-        `inference.project_to_simplex` keeps their sum.
+        Because negative counts become 0, the sum over many empty nodes is biased upwards. `answer` uses the
+        unchanged noisy counts, and `inference.project_to_simplex` preserves their sum.
 
         Returns
         -------
         int64[n]
-            The noisy counts, or 0 where they are negative.
+            Noisy counts, with negative ones replaced by 0.
         """
         return np.maximum(self.values, 0)
 
@@ -148,19 +149,18 @@ class Leaves(OverHierarchy, Estimate):
         return _Position(node, np.where(at < 0, 0, part))
 
     def coarsened(self, level: int) -> Self:
-        """Return the counts with leaves below a level added up to their nodes there.
+        """Return a coarser estimate, in which all leaves below a level are added up to nodes of this level.
 
-        Standard errors have no closed form any more.
+        Standard errors of the result have no closed form.
 
         Parameters
         ----------
         level : int
-            The deepest that remains; 0 is the root.
+            Deepest level of the result. 0 is the root.
 
         Returns
         -------
-        Leaves
-            No more nodes than before.
+        Leaves Estimate with at most as many nodes as before.
         """
         levels = np.minimum(self.levels, level)
         keys = self.hierarchy.digits.ancestors(levels, self.keys)
@@ -170,17 +170,16 @@ class Leaves(OverHierarchy, Estimate):
         return replace(self, levels=levels[first], keys=keys[:, first], values=values, law=None)
 
     def synthetic(self, seed: int = 0) -> Records:
-        """Draw the synthetic records, uniformly in their nodes. Prefixes of strings stay as they are.
+        """Draw synthetic records uniformly within the nodes. Prefixes of strings are not extended.
 
         Parameters
         ----------
         seed : int
-            Of the places in the nodes, which tell nothing.
+            Seed for the positions within nodes. It may be public.
 
         Returns
         -------
-        Records
-            Public ones.
+        Records Public synthetic records.
         """
         counts = self._few_counts()
         if isinstance(self.hierarchy, Prefixes):
@@ -191,17 +190,17 @@ class Leaves(OverHierarchy, Estimate):
         return Records.from_keys(self.hierarchy, keys, np.ones(keys.shape[1], np.int64), PUBLIC)
 
     def points(self, seed: int = 0) -> Float[np.ndarray, "records dims"]:
-        """Synthetic points of a `Quadtree`: anywhere in their nodes.
+        """Return synthetic points of a `Quadtree`, uniform within their nodes.
 
         Parameters
         ----------
         seed : int
-            Of the places in the nodes, which tell nothing.
+            Seed for the positions within nodes. It may be public.
 
         Returns
         -------
         float64[records, dims]
-            In the units of the hierarchy's box.
+            Points in the units of the hierarchy's box.
         """
         counts = self._few_counts()
         levels = np.repeat(self.levels, counts)
@@ -214,13 +213,13 @@ class Leaves(OverHierarchy, Estimate):
         Parameters
         ----------
         seed : int
-            Of the points, as in `points`.
+            Seed of the points, as in `points`.
 
         Returns
         -------
         pandas.DataFrame
-            Points: one row each, one column per dimension. Strings and codes: one row a node with any
-            records, whether it is `complete`, and its `count`.
+            For points, one row per point and one column per dimension. For strings and codes, one row per
+            node that has records, with its `count`, and whether it is `complete`.
         """
         if isinstance(self.hierarchy, Quadtree):
             return pd.DataFrame(self.points(seed), columns=list(self.hierarchy.attributes))
@@ -230,7 +229,7 @@ class Leaves(OverHierarchy, Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Reason for errors other than noise: counts are spread evenly within a node."""
+        """Return the reason for unknown errors: counts are spread evenly within a node."""
         if self.law is None:
             return "counts of nodes were divided among those below them, which depends on the noise"
         return (
@@ -243,7 +242,7 @@ class Leaves(OverHierarchy, Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row a node: what it is in words, its `level`, and its `noisy` count.
+            One row per node: a description in words, its `level`, and its `noisy` count.
         """
         frame = self.hierarchy.frame(self.levels, self.keys)
         return frame.assign(level=self.levels, noisy=self.values)
@@ -273,10 +272,11 @@ class Leaves(OverHierarchy, Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Microdata(Estimate):
-    """Records that nobody has, drawn from a model of the tuples: any query is a count of rows.
+    """Synthetic records, drawn from a model of the tuples. The answer to a query is a count of rows.
 
-    `keys` are their cells, sorted. `gap` and `lacks` are those of the model that they were drawn from
-    (`Model`). Standard errors are NaN: how far a model is from the truth it cannot know.
+    `keys` contains the cells of the records, sorted. `gap` and `lacks` are those of the `Model` from which
+    the records were drawn. Standard errors are NaN, because the model does not determine its distance from
+    the truth.
     """
 
     domain: Domain
@@ -302,7 +302,7 @@ class Microdata(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """A model says nothing of its distance from the truth."""
+        """Return the reason for unknown errors: a model does not determine its distance from the truth."""
         return (
             "rows are drawn from a model of what was released, and how far a model lies from the truth "
             "only the truth tells"

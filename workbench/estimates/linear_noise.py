@@ -1,6 +1,6 @@
-"""Noise that is not independent on each cell, of which the variance of any query follows in closed form.
+"""Noise that is not independent between cells, for which the variance of any query has a closed form.
 
-Each law says by which linear map, known to all, independent noise came onto the cells.
+Each class stands for a public linear map that turned independent noise into noise on the cells.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _variance() -> Any:
 
 
 class Pieces(NamedTuple):
-    """Queries as ranges of keys: `which` query each belongs to; those of one query do not overlap."""
+    """Queries as ranges of keys. `which` is the query of each range. The ranges of one query do not overlap."""
 
     which: Int[np.ndarray, " pieces"]
     ranges: Ranges
@@ -32,16 +32,17 @@ class Pieces(NamedTuple):
 
 @value
 class TreeNoise:
-    """Noise of least squares over a k-ary tree, every node of which had noise of equal variance.
+    """Noise after least squares on a k-ary tree. Before, every node had independent noise of equal variance.
 
-    With A the matrix of nodes by cells, the variance of a query w is σ²·w'(A'A)⁻¹w. The matrix of a
-    node v is that of its children beside each other, plus 1·1', the node itself, so that by Sherman and
-    Morrison, with s_c = 1'M_c⁻¹w, q_c = w'M_c⁻¹w and g_c = 1'M_c⁻¹1 of its children c,
+    Let A be the nodes × cells matrix of the tree. The variance of a query w is σ²·w'(A'A)⁻¹w. The matrix M
+    = A'A of the subtree at a node v is block diagonal, with the matrices M_c of its children c as blocks,
+    plus 1·1' for the node itself. Let s_c = 1'M_c⁻¹w, q_c = w'M_c⁻¹w and g_c = 1'M_c⁻¹1. By the
+    Sherman–Morrison formula,
 
         q_v = Σ q_c − (Σ s_c)²/(1 + Σ g_c),  s_v = Σ s_c/(1 + Σ g_c),  g_v = Σ g_c/(1 + Σ g_c).
 
-    A node that is all in the query has q = s = g, and one that is outside 0: from the fewest nodes that
-    make up the query, upwards.
+    A node that is completely in the query has q = s = g, and a node outside of it has q = s = 0. The
+    computation starts at the fewest nodes that make up the query, and goes upwards.
     """
 
     branching: int = parameter(low=2, integer=True, doc="k")
@@ -49,7 +50,7 @@ class TreeNoise:
     kind: ClassVar[str] = "tree"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return the variances of answers, in counts²."""
+        """Return the variance of each answer, in counts²."""
         k = self.branching
         sizes = level_sizes(domain.size, k)[::-1]
         full = last = 1.0  # g of a level's nodes, and of its last one
@@ -90,9 +91,10 @@ def _nodes(
 
 
 def cover(ranges: Ranges, sizes: Sequence[int], k: int) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield the fewest nodes of each range, at most 2(k − 1) a level, level by level from the cells up.
+    """Yield the fewest nodes that make up each range, at most 2(k − 1) per level, from the cells upwards.
 
-    Whose they are, and two runs: from `lo` to `left`, and from `right` to `hi`.
+    Each item has the indices of the ranges, and two runs of nodes per range: from `lo` to `left`, and from
+    `right` to `hi`.
     """
     piece = np.flatnonzero(ranges.lo < ranges.hi)
     lo = ranges.lo[piece]
@@ -111,13 +113,15 @@ def cover(ranges: Ranges, sizes: Sequence[int], k: int) -> Iterator[tuple[np.nda
 
 @value
 class HaarNoise:
-    """Noise of Haar coefficients with equal variance σ²: σ² times a query's squared weights on them."""
+    """Noise of Haar coefficients with equal variance σ². An answer's variance is σ² times the sum of its
+    squared weights on them.
+    """
 
     variance: float = _variance()
     kind: ClassVar[str] = "haar"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return the variances of answers, in counts²."""
+        """Return the variance of each answer, in counts²."""
         terms = list(Haar().on(domain).terms(pieces.ranges))
         places = np.concatenate([pieces.which[t.pieces] * domain.size + t.nodes for t in terms])
         weights = np.concatenate([np.broadcast_to(t.factor, len(t.nodes)) for t in terms])
@@ -130,7 +134,9 @@ class HaarNoise:
 
 @value
 class FourierNoise:
-    """Noise of the first orthonormal Fourier coefficients: σ² times a query's squared length there."""
+    """Noise of the first orthonormal Fourier coefficients. An answer's variance is σ² times the query's
+    squared length in their span.
+    """
 
     coefficients: int = parameter(
         low=1, integer=True, doc="k, a mean and whole frequencies, or all"
@@ -139,7 +145,7 @@ class FourierNoise:
     kind: ClassVar[str] = "fourier"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return the variances of answers, in counts²."""
+        """Return the variance of each answer, in counts²."""
         size = domain.size
         some = max(1, _CELLS_AT_ONCE // size)
         squares = np.empty(pieces.queries)
@@ -163,12 +169,11 @@ class FourierNoise:
 
 @value
 class GroupNoise:
-    """Noise of means of groups of at least `width` cells, in any order. Each group's sum had noise of equal
-    variance.
+    """Noise of means of groups of at least `width` cells. The sum of each group had noise of equal variance.
 
-    Which cells make a group a release does not tell. What is given is the most that can be: of n cells
-    with t_G in group G, the variance is σ²·Σ(t_G/|G|)², where t_G/|G| is at most 1 and adds up to
-    at most n/width: at most σ²·n/width, and at most σ²·(n/width)².
+    A release does not contain the groups, so the class computes upper bounds. If a query has n cells, t_G
+    of them in group G, its variance is σ²·Σ(t_G/|G|)². The numbers t_G/|G| are at most 1, and their sum is
+    at most n/width. The variance is therefore at most σ²·n/width, and also at most σ²·(n/width)².
     """
 
     width: int = parameter(low=1, integer=True, unit="cells", doc="of the smallest group")
@@ -187,12 +192,12 @@ _KINDS = {cls.kind: cls for cls in (TreeNoise, HaarNoise, FourierNoise, GroupNoi
 
 
 def noise_to_json(noise: LinearNoise | None) -> Any:
-    """Return what files hold of it."""
+    """Return the form in which files store the noise."""
     return noise and {"kind": noise.kind} | asdict(noise)
 
 
 def noise_from_json(stored: Any) -> LinearNoise | None:
-    """Return what `noise_to_json` wrote."""
+    """Return the noise that `noise_to_json` wrote."""
     if stored is None:
         return None
     fields = dict(stored)
@@ -202,7 +207,9 @@ def noise_from_json(stored: Any) -> LinearNoise | None:
 def query_variances(
     noise: LinearNoise, domain: Domain, workload: Any
 ) -> Float[np.ndarray, " queries"]:
-    """Return the variance of the noise on each answer, NaN where a query is not made of different ranges."""
+    """Return the variance of the noise on each answer, or NaN if a query does not consist of disjoint
+    ranges.
+    """
     try:
         which, ranges = workload.intervals(domain)
     except ValueError:  # scattered over the domain, or weighted

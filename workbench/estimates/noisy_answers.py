@@ -1,4 +1,4 @@
-"""Noisy answers to linear queries, as they were bought: what inference eats and a bank keeps."""
+"""Noisy answers to linear queries. They are the input of inference and the content of an answer bank."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class _MergedAnswers(NamedTuple):
 class NoisyAnswers(Estimate):
     """Queries over a domain, their noisy answers, and the variance of the independent noise on each.
 
-    A query may be there twice, with different noise: both answers are kept. These very queries are
-    answered, by the mean that weighs inversely to variances; where every cell of the domain is held,
-    sums of cells as well. Any other query is a ValueError: it needs inference.
+    If a query was asked twice, both noisy answers are kept. The class answers only the stored queries, by
+    the mean of their answers weighted by inverse variance. If the queries include every cell of the domain,
+    it also answers sums of cells. Any other query raises a ValueError, because it needs inference.
     """
 
     domain: Domain
@@ -76,12 +76,12 @@ class NoisyAnswers(Estimate):
 
     @classmethod
     def history(cls, answers: NoisyAnswers | Iterable[NoisyAnswers]) -> NoisyAnswers:
-        """Return several releases as one, in their order.
+        """Join several releases to one, in the given order.
 
         Parameters
         ----------
         answers : NoisyAnswers, or several
-            All over one domain.
+            Answers to join, all over one domain.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class NoisyAnswers(Estimate):
         Raises
         ------
         ValueError
-            Without any answer, or over different domains.
+            If there are no answers, or they are over different domains.
         """
         releases = [answers] if isinstance(answers, NoisyAnswers) else list(answers)
         for other in releases:
@@ -114,13 +114,12 @@ class NoisyAnswers(Estimate):
         )
 
     def without_repeats(self) -> NoisyAnswers:
-        """Return each distinct query once, in the order of first answers.
+        """Return each distinct query once, in the order of the first answers.
 
         Returns
         -------
         NoisyAnswers
-            The answer to a query that is there several times is their mean, which weighs inversely to
-            variances.
+            Answers. If a query was answered several times, this is the mean, weighted by inverse variance.
         """
         merged = self._merged
         if len(merged.places) == len(self):
@@ -130,7 +129,9 @@ class NoisyAnswers(Estimate):
 
     @property
     def deviations_in_counts(self) -> Float[np.ndarray, " queries"]:
-        """Standard deviations of the noise, divided by the largest weight of a weighted sum."""
+        """Standard deviations of the noise in counts. For weighted sums, they are divided by the largest
+        weight.
+        """
         weights = largest_weights(self.workload)
         return np.sqrt(self.variances) / np.where(weights > 0, weights, 1.0)
 
@@ -146,7 +147,7 @@ class NoisyAnswers(Estimate):
 
     @property
     def scales(self) -> Float[np.ndarray, " queries"]:
-        """The scale b of Laplace noise of such variance, 2b²."""
+        """Scales b of Laplace noise with the same variances, 2b²."""
         return np.sqrt(self.variances / 2)
 
     @cached_property
@@ -199,9 +200,9 @@ class NoisyAnswers(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row a query and a column an attribute: the label that is counted, `first..last` or
-            `one|other`, and `*` for every label. A query of another form stands in the column `query`.
-            Last, its `noisy` answer.
+            One row per query and one column per attribute, with a label, `first..last`, `one|other`, or `*`
+            for every label. Queries of another form are in the column `query`. The last column is the
+            `noisy` answer.
         """
         asked = [_counted_labels(self.domain, text) for text in self._texts]
         used = [a for a in self.domain.attributes if any(x and a in x for x in asked)]
@@ -232,10 +233,10 @@ class NoisyAnswers(Estimate):
 
 
 class DerivedAnswers(NoisyAnswers):
-    """Answers that were computed from noisy ones by least squares, so that their errors are correlated.
+    """Answers that were computed from noisy answers by least squares. Their errors are correlated.
 
-    `variances` are those of each answer by itself. No inference takes them as answers with noise of their
-    own, and sums of them are not answered.
+    `variances` contains the variance of each single answer. Because of the correlation, inference does not
+    accept these answers, and the class does not answer sums of them.
     """
 
     kind = "derived-answers"

@@ -1,4 +1,4 @@
-"""Releases: a public estimate with the receipts that paid for it, what it answers, and its file."""
+"""Releases: a public estimate with its receipts, the queries that it answers, and its file."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _DENSE = (estimates.Histogram, estimates.HierarchicalSums, estimates.ItemEdgeCou
 
 
 class Largest(NamedTuple):
-    """The largest released cells: their labels, counts, and the deviations of the noise on them."""
+    """The largest released cells: labels, counts, and the standard deviations of their noise."""
 
     labels: pd.DataFrame
     counts: Float[np.ndarray, " cells"]
@@ -69,13 +69,15 @@ class Largest(NamedTuple):
 
 
 def knows_users_cut(data: Any) -> bool:
-    """Return whether it can be said of private data how many users lost anything to the bound of a release."""
+    """Return whether the number of users truncated by the bound can be released for the given private data."""
     are_records_of_users = hasattr(data, "users_beyond") and data.bound is not PUBLIC
     return are_records_of_users or getattr(data, "users_cut", None) is not None
 
 
 def refuse_report_cut(epsilon: float) -> None:
-    """Raise a ValueError for an ε at which no number of users is told, before anything is read or booked."""
+    """Raise a ValueError for an invalid ε of the number of truncated users, before anything is read or
+    spent.
+    """
     if not 0 < DP(epsilon).epsilon < inf:
         raise ValueError(f"report_cut = {epsilon!r} is not allowed: need a finite epsilon > 0")
     noise.geometric(np.zeros(0, np.int64), l1=1, epsilon=epsilon)
@@ -94,17 +96,17 @@ class Release:
     Parameters
     ----------
     estimate : Estimate
-        The public numbers, which answer workloads.
+        Public numbers, from which queries are answered.
     ledger : tuple of Receipt
-        A receipt for each measurement. Receipts belong to the estimate: a release with another estimate in
-        its place has none, and cannot be saved. A mechanism that computes its estimate from another release
-        passes `tuple(release.ledger)`.
+        One receipt per measurement. Receipts belong to their estimate: if you replace the estimate, the
+        release loses its receipts and cannot be saved. A mechanism that computes its estimate from another
+        release passes `tuple(release.ledger)`.
     mechanism : Mechanism or str
-        The mechanism, or its text if the release was loaded from a file.
+        Mechanism that made the release, or its text if the release was loaded from a file.
     bound : Bound, optional
-        How far one unit was said to move the data. The guarantee depends on it.
+        Stated bound on the change of the data by one unit. The guarantee holds only if the bound does.
     users_cut : int, optional
-        Noisy number of users who lost anything to the bound. None if nobody asked for it.
+        Noisy number of users truncated by the bound. None if it was not requested.
     """
 
     estimate: Any
@@ -114,9 +116,10 @@ class Release:
     users_cut: int | None = None
 
     def __post_init__(self) -> None:
-        """Tie the receipts to the estimate, and warn of a large ε where a release is made, not loaded.
+        """Bind the receipts to the estimate. Warn about a large ε if the release is new, and not loaded
+        from a file.
 
-        `dataclasses.replace` moves receipts to no other estimate.
+        This prevents `dataclasses.replace` from moving receipts to another estimate.
         """
         paid_for = getattr(self.ledger, "estimate", self.estimate)
         ledger = _Ledger(self.ledger if paid_for is self.estimate else ())
@@ -142,12 +145,12 @@ class Release:
         Parameters
         ----------
         delta : float
-            As for `privacy.guarantee`.
+            The same as for `privacy.guarantee`.
 
         Returns
         -------
         DP
-            With the smallest proven ε, rounded up.
+            Guarantee with the smallest proven ε, rounded up.
 
         Raises
         ------
@@ -163,7 +166,9 @@ class Release:
 
     @property
     def by_theorem(self) -> str:
-        """Prices that a theorem sets below the sum of their draws, "" if none."""
+        """Sentence on prices that a theorem proves to be below the sum of the draws, or "" if there are
+        none.
+        """
         return "; ".join(r.description for r in self.ledger if r.theorem)
 
     @property
@@ -173,7 +178,7 @@ class Release:
 
     @property
     def idealised(self) -> bool:
-        """Whether some noise was drawn with floating point."""
+        """Whether some noise was drawn in floating point."""
         return any(r.idealised for r in self.ledger)
 
     def answer(
@@ -195,18 +200,19 @@ class Release:
         error : bool
             Whether to return errors as well. Default False.
         belief : "empty", optional
-            Take absent cells as empty, which narrows the second part of the error. The result says so.
+            Assume that absent cells are empty, which makes the second part of the error smaller. The result
+            records this assumption.
         options
             Options of the estimate, for example `weights="raw"`.
 
         Returns
         -------
         float64[queries], or estimates.estimate.Answers
-            An answer for each query, in counts. With `error=True` a pair of answers and standard errors,
+            One answer per query, in counts. With `error=True` a pair of answers and standard errors,
             printed as on the command line. Its `noise`, `absent_cells` and `absent` are the two parts of
-            the error. A standard error is NaN if cells below a threshold were left out, because they bias
-            the answer by an unknown amount. `counts_what` says whether counts and error bars are about a
-            truncated table, for example of patients who are in at most 4 cells each.
+            the error. A standard error is NaN if cells below a threshold were left out, because this biases
+            the answer by an unknown amount. If users were truncated, counts and errors are about the
+            truncated table, for example about patients who are in at most 4 cells each (see `counts_what`).
 
         Raises
         ------
@@ -245,8 +251,9 @@ class Release:
         Returns
         -------
         DataFrame
-            A row for each combination of labels, with its `count`. With `error` also the standard deviation
-            of its `noise`, its number of `absent_cells`, and the most that these hold, `absent`.
+            One row per combination of labels, with its `count`. With `error` also the standard deviation of
+            its `noise`, its number of `absent_cells`, and an upper limit on the sum of these cells,
+            `absent`.
 
         Raises
         ------
@@ -287,7 +294,9 @@ class Release:
 
     @property
     def counts_what(self) -> str:
-        """Sentence on what counts and error bars refer to if units were truncated to the bound, or ""."""
+        """Sentence that explains that counts and error bars describe a truncated table, or "" if no unit
+        was truncated.
+        """
         return self.bound.counts_what if self.bound else ""
 
     def deviations(self) -> Float[np.ndarray, " released"] | float:
@@ -296,13 +305,13 @@ class Release:
         Returns
         -------
         float64[released] or float
-            In counts, for each row of `to_frame` or for all. NaN if it is not known.
+            Standard deviation in counts, per row of `to_frame` or one for all rows. NaN if it is unknown.
         """
         return self.estimate.deviations(**self._law_of_noise)
 
     @property
     def absent_at_most(self) -> float:
-        """Largest count of a cell (or node) that was not released, NaN if unknown."""
+        """Largest likely count of a cell (or node) that was not released, or NaN if it is unknown."""
         if not isinstance(self.estimate, estimates.Summary):
             return float("nan")
         return self.estimate.absent_at_most(**self._law_of_noise)
@@ -323,7 +332,7 @@ class Release:
         Raises
         ------
         ValueError
-            If the release holds neither cells nor nodes, or `top` is not an integer from 0 on.
+            If the release contains neither cells nor nodes, or `top` is not an integer >= 0.
         """
         if not isinstance(top, int | np.integer) or top < 0:
             raise ValueError(f"top = {top!r} is not allowed: need an integer >= 0")
@@ -369,24 +378,25 @@ class Release:
     def to_frame(self) -> pd.DataFrame:
         """Return the release as a table with labels and errors.
 
-        Where a release keeps some of its noisy cells, `noisy` is the count with its noise, and `count` is
-        the weight that makes sums unbiased. They differ only where cells were sampled. For example, at
-        τ = 500 a cell with the noisy value 80 is kept with probability 80/500 and then has the count 500.
-        Sum `count`, and look at `noisy` for single cells.
+        If cells were sampled, the table has two columns of counts. `noisy` is the count with its noise, and
+        `count` is the weight that makes sums unbiased. For example, at τ = 500 a cell with the noisy value
+        80 is kept with probability 80/500, and then has the `count` 500. Use `count` for sums, and `noisy`
+        for single cells.
 
-        If users were truncated to a bound, counts and errors are about what was kept of them, for example
-        about patients who are in at most 4 cells each. `counts_what` says so in a sentence.
+        If users were truncated to a bound, counts and errors are about their kept records, for example
+        about patients who are in at most 4 cells each. `counts_what` explains this in a sentence.
 
         Returns
         -------
         DataFrame
-            A row for each released cell, node, query or report: its labels; its `count`, unbiased unless the
-            mechanism sorts or cuts counts; `sd`, the standard deviation of the noise; `low` and `high`, two
-            of these below and above, which hold the truth about 19 times in 20; and `noisy` where it
-            differs. Errors are NaN where they are not known. A column has an underscore at its end if an
-            attribute has its name. Where cells were left out, `attrs` has their number, `absent_cells`, and
-            what each of them holds at most, `absent_at_most`. Synthetic records and sketches are no counts,
-            and come as they are.
+            One row per released cell, node, query or report, with these columns: its labels, its `count`
+            (unbiased unless the mechanism sorts or truncates counts), `sd` (the standard deviation of the
+            noise), `low` and `high` (two standard deviations below and above, which contain the truth about
+            19 times in 20), and `noisy` if it differs from `count`. Unknown errors are NaN. If an attribute
+            has the same name as one of these columns, the column's name ends with an underscore. If cells
+            were left out, `attrs` contains their number, `absent_cells`, and the largest likely count of
+            each, `absent_at_most`. Synthetic records and sketches have no counts, and are returned without
+            these columns.
         """
         frame = self.estimate.to_frame()
         if "noisy" not in frame.columns or not self.estimate.rows_are_counts:
@@ -407,11 +417,12 @@ class Release:
 
     @property
     def cells_from_nothing(self) -> float | None:
-        """Expected number of cells (or nodes) that the same thresholds release from an empty table.
+        """Expected number of cells (or nodes) that the same thresholds would release from an empty table.
 
-        On average, from the file alone. Of the cells that are empty no more are expected to be among the
-        released ones, since no table has more empty cells. Where everything is released, or a number that
-        was stated, as many are of any table. None where the file does not tell.
+        The number is computed from the file alone. It is an upper bound on the expected number of released
+        cells that are truly empty, because no table has more empty cells than the empty table. If the
+        mechanism releases every cell, or a stated number of cells, this is that number. None if the file
+        does not contain enough information.
         """
         estimate = self.estimate
         if isinstance(estimate, _DENSE):
@@ -437,11 +448,12 @@ class Release:
 
     @property
     def mostly_noise(self) -> bool:
-        """Whether half of the released cells, or more, may be there by noise alone.
+        """Whether at least half of the released cells may be there because of noise alone.
 
-        That is, at most 2n + 3√n were released, n being `cells_from_nothing`: noise gives n of them on
-        average, and hardly ever three deviations more. Where cells are released whatever they hold, those
-        beyond three deviations of the noise are counted in their place. False where the file does not tell.
+        This is the case if at most 2n + 3√n cells were released, where n is `cells_from_nothing`. Noise
+        alone gives n cells on average, and rarely three standard deviations more. If cells are released
+        whatever their values, only those whose values exceed three standard deviations of the noise are
+        counted. False if the file does not contain enough information.
         """
         estimate = self.estimate
         expected = self.cells_from_nothing
@@ -462,23 +474,24 @@ class Release:
         return bool(released <= 2 * expected + 3 * sqrt(expected))
 
     def describe(self, delta: float | None = None) -> list[tuple[str, str]]:
-        """Describe in words what was released and what it promises, from the release alone.
+        """Describe the release and its guarantee in words. The description uses public information only.
 
         Parameters
         ----------
-        delta : a δ at which a price in ρ is said as an ε too.
+        delta : A δ at which a cost in ρ is also given as an ε.
 
         Returns
         -------
         list of (name, text)
-            What was released and how it was drawn; the mechanism; the guarantee; who is protected, and how
-            the bound on them is enforced or assumed; what truncation left out; cautions; what each
-            measurement cost; the noise; what was sampled or left out; and how much is there by chance.
+            Rows on these topics: the contents and how they were drawn, the mechanism, the guarantee, who is
+            protected and whether their bound is enforced or assumed, truncation, cautions, the cost of each
+            measurement, the noise, sampling and thresholds, and the number of cells that noise alone would
+            release.
         """
         return described(self, delta)
 
     def largest_in_words(self, top: int = 10) -> tuple[list[str], list[list[str]]]:
-        """Return the largest released cells as people read them.
+        """Return the largest released cells as formatted text.
 
         Parameters
         ----------
@@ -488,8 +501,8 @@ class Release:
         Returns
         -------
         (columns, rows)
-            Names of columns, and texts for each cell: its labels, its count and the standard deviation of
-            its noise. There are no rows if the release holds nothing like cells.
+            Names of columns, and one row of texts per cell: its labels, its count and the standard
+            deviation of its noise. There are no rows if the release has no cells or nodes.
         """
         try:
             labels, counts, deviations = self.largest(top)
@@ -515,27 +528,28 @@ class Release:
     def with_users_cut(
         self, data: Any, epsilon: float, rng: np.random.Generator | None = None
     ) -> Release:
-        """Return the same release, which also says how many users lost anything to the bound.
+        """Return the release with the noisy number of users that were truncated by the bound.
 
-        One user more or less moves that number by one at most, as whether somebody loses anything depends
-        on their own records alone: geometric noise of sensitivity 1 hides it, for a receipt of its own. How
-        many rows were cut one user could move far, and is never said.
+        One user more or less changes this number by at most one, because whether a user is truncated
+        depends on that user's records alone. Geometric noise of sensitivity 1 protects the number, and has
+        a separate receipt. The number of dropped rows is never released, because one user can change it by
+        a large amount.
 
         Parameters
         ----------
-        data : what was released, whose users were cut to its bound, or by the mechanism.
-        epsilon : what the number costs, beside the rest.
-        rng : a seeded generator for noise that can be replayed, or None to publish.
+        data : Data that were released. The data's bound or the mechanism must have truncated the users.
+        epsilon : Cost of the number, in addition to the cost of the release.
+        rng : Seeded generator for noise that can be replayed. None to publish.
 
         Returns
         -------
-        Release
-            With a receipt more.
+        Release Release with one more receipt.
 
         Raises
         ------
         ValueError
-            If nobody was cut to the data's bound, or the guarantee is about what each sends alone.
+            If no user was truncated to the data's bound, or the guarantee is local (each user randomises
+            their own data).
         """
         if not knows_users_cut(data):
             raise ValueError(
@@ -561,27 +575,27 @@ class Release:
         force: bool = False,
         command: str = "",
     ) -> Path:
-        """Write a file that any reader opens as a plain table, with its guarantee.
+        """Write the release and its guarantee to a file that any reader of tables can open.
 
-        A Parquet file carries it; beside a CSV file stands `x.csv.json`. The file appears whole or not at
-        all.
+        A Parquet file contains the guarantee in its metadata. For a CSV file `x.csv`, the guarantee is in a
+        second file `x.csv.json`. Files are written completely or not at all.
 
         Parameters
         ----------
-        path : where, `x.parquet` or `x.csv`; its folder must exist.
-        simulated : says by name that a release from seeded noise is meant, which the file then carries.
-        force : overwrite an existing file.
-        command : what makes a simulated release once more; its file carries it.
+        path : Name of the file, `x.parquet` or `x.csv`. Its folder must exist.
+        simulated : Whether to save a release from seeded noise. The file is then marked as simulated.
+        force : Whether to overwrite an existing file.
+        command : Command that makes a simulated release again. It is stored in the file.
 
         Returns
         -------
-        Path
-            The file.
+        Path Path of the file.
 
         Raises
         ------
         ValueError
-            If the release is not fit to be saved, the file exists, or its ending is another.
+            If the release may not be saved, the file exists, or its ending is neither `.parquet` nor
+            `.csv`.
         FileNotFoundError
             If the folder does not exist.
         OSError
@@ -598,26 +612,26 @@ class Release:
         return path
 
     def publish(self, folder: str | Path, about: Any, *, simulated: bool = False) -> Path:
-        """Write the release for the public: a table with errors, a data sheet, a statement and metadata.
+        """Write a folder for publication: a table with errors, a data sheet, a statement of the guarantee,
+        and metadata.
 
         Parameters
         ----------
-        folder : a new folder. A zip file of the same name is written beside it.
-        about : what the publisher says, as a mapping or a JSON file: title, publisher, contact and licence,
-            and what else `workbench.owner.publication.About` has.
-        simulated : write a release from seeded noise, which the data sheet then says.
+        folder : New folder. A zip file of the same name is written next to it.
+        about : Information from the publisher, as a mapping or a JSON file: title, publisher, contact,
+        licence, and the other fields of `workbench.owner.publication.About`. simulated : Whether to publish
+        a release from seeded noise. The data sheet then marks it as simulated.
 
         Returns
         -------
-        Path
-            The folder.
+        Path Path of the folder.
 
         Raises
         ------
         FileExistsError
             If the folder or the zip file exists.
         ValueError
-            If something is missing from `about`, or the release is not fit to be published.
+            If `about` lacks a field, or the release may not be published.
         """
         publication = import_module("workbench.owner.publication")  # a package above
         written: Path = publication.publish(self, folder, about, simulated=simulated)
@@ -662,23 +676,24 @@ class Release:
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
-        """Read a file that `save` wrote, Parquet or CSV; its mechanism stays text and is never evaluated.
+        """Read a file that `save` wrote, Parquet or CSV. The mechanism is loaded as text, which is never
+        evaluated.
 
         Parameters
         ----------
-        path : the file.
+        path : Path of the file.
 
         Returns
         -------
-        Release
-            As it was saved.
+        Release The saved release.
 
         Raises
         ------
         FileNotFoundError
-            If there is no such file, or nothing beside a CSV file that says what it promises.
+            If the file does not exist, or the `.csv.json` file of a CSV file does not exist.
         ValueError
-            If it is not a whole release of this workbench, or a CSV file was changed.
+            If the file is not a complete release of this workbench, or a CSV file was changed after it was
+            saved.
         """
         return cls._of_file(path, *read_release(path))
 

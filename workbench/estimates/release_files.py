@@ -1,8 +1,8 @@
 """Files of releases: Parquet, or CSV with a JSON file beside it.
 
-A Parquet file holds its record among its metadata. A CSV file cannot: `x.csv` stands beside `x.csv.json`,
-which holds the same record, the types of the columns and the digest of the CSV, so that a table that
-somebody has changed is not taken for what was released.
+A Parquet file contains the record of the release in its metadata. For a CSV file `x.csv`, a second file
+`x.csv.json` contains the record, the types of the columns and the digest of the CSV. The digest detects a
+table that was changed after the release.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 double float bool st
 
 
 def refuse_ending(path: Path) -> None:
-    """Raise a ValueError unless a release can be written to a file of this name."""
+    """Raise a ValueError if the file name has an ending that releases do not support."""
     if path.suffix not in ENDINGS:
         raise ValueError(
             f"{path}: a release is written as {path.stem or 'x'}.parquet, which carries its guarantee, or "
@@ -58,7 +58,9 @@ def refuse_existing(path: Path, force: bool) -> None:
 
 
 def refuse_place(path: Path, force: bool) -> None:
-    """Raise a ValueError if a release cannot be written there: its ending, or what is there already."""
+    """Raise a ValueError if a release cannot be written to this path, because of its ending, its folder or
+    an existing file.
+    """
     refuse_ending(path)
     refuse_existing(path, force)
     if path.suffix == ".csv":
@@ -66,9 +68,10 @@ def refuse_place(path: Path, force: bool) -> None:
 
 
 def reserve(path: Path, data: Any) -> Draft:
-    """Take the disk space of a release of these data; closing the draft gives it back.
+    """Reserve disk space for a release of these data. Closing the draft frees it.
 
-    The size follows from the domain, which is public: whether there is room says nothing about rows.
+    The size depends only on the domain, which is public, so a lack of disk space reveals nothing about
+    rows.
     """
     cells = getattr(getattr(data, "domain", None), "size", 0)
     size = min(_MOST_RESERVED, _BYTES_OF_A_RECORD + _BYTES_OF_A_CELL * cells)
@@ -122,7 +125,7 @@ def write_release(table: pa.Table, record: dict[str, Any], path: Path, force: bo
 
 
 def for_readers(frame: pd.DataFrame, table: pa.Table) -> pa.Table:
-    """Columns for readers, followed by the columns that a release is loaded from."""
+    """Return columns for human readers, followed by the columns from which a release is loaded."""
     if (
         len(frame) != table.num_rows
     ):  # synthetic records: the release is what they were drawn from
@@ -193,25 +196,23 @@ def _publish(draft: Draft, force: bool) -> None:
 
 
 def read_release(path: str | Path) -> tuple[pa.Table, Record]:
-    """Return what a release file holds, before any of it is believed.
+    """Return the rows and the record of a release file, before their values are checked.
 
     Parameters
     ----------
-    path : the file: Parquet, or CSV with its sidecar.
+    path : Path of the file: Parquet, or CSV with its sidecar `x.csv.json`.
 
     Returns
     -------
-    pyarrow.Table
-        The estimate's rows.
-    Record
-        Of the release; whatever is shown of it is printable.
+    pyarrow.Table Rows of the estimate. Record
+        Record of the release. Its texts contain printable characters only.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file, or no sidecar beside a CSV.
+        If the file does not exist, or a CSV file has no sidecar.
     ValueError
-        If it is not a whole release of this workbench.
+        If the file is not a complete release of this workbench.
     """
     path = Path(path)
     record = read_record(path)
@@ -260,21 +261,21 @@ def _text_size(column: pa.ChunkedArray) -> int:
 
 
 def read_record(path: str | Path) -> Record:
-    """Return what a release file says of itself, without its rows.
+    """Return the record of a release file, without its rows.
 
     Parameters
     ----------
-    path : as for `read_release`.
+    path : The same as for `read_release`.
 
     Returns
     -------
     Record
-        Of the release; whatever is shown of it is printable.
+        Record of the release. Its texts contain printable characters only.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        As `read_release`, but for what is wrong with rows.
+        For the same reasons as `read_release`, except for faults of the rows.
     """
     path = Path(path)
     if not path.is_file():
@@ -412,12 +413,12 @@ def _printable(x: Any) -> Any:
 
 
 def bound_record(bound: Bound) -> dict[str, Any]:
-    """Return what a file keeps of a bound: nothing of whom it is about, where nothing was said."""
+    """Return the form in which files store a bound. The unit is left out if it was not stated."""
     return {name: x for name, x in asdict(bound).items() if x not in ("", STATED)}
 
 
 def receipt_record(receipt: Receipt) -> dict[str, Any]:
-    """Return what a file keeps of a receipt: its description is all that is said of its price."""
+    """Return the form in which files store a receipt. The description explains the price."""
     cost: Any = receipt.cost  # its ε may be ∞
     price = {"rho": cost.rho} if isinstance(cost, ZCDP) else {"epsilon": str(cost.epsilon)}
     return {
@@ -432,7 +433,9 @@ def receipt_record(receipt: Receipt) -> dict[str, Any]:
 
 
 def promise_of_file(record: Record) -> tuple[tuple[Receipt, ...], Bound | None]:
-    """Return the receipts and the bound of a file; a ValueError names what is none of this workbench."""
+    """Return the receipts and the bound in a file. A ValueError names a value that this workbench cannot
+    have written.
+    """
     ledger = []
     for i, stored in enumerate(record.ledger):
         try:

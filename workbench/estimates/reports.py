@@ -1,13 +1,13 @@
 """Reports of randomised response, and the counts that are estimated from them.
 
-Reports: A channel M acts on each attribute by itself, so that its inverse on a table of several attributes is
-the product of theirs. A query f has the unbiased answer Σ over reports of (M⁻¹ᵀ f)(report); its
-variance, the data fixed, is estimated without bias as well: Σ (M⁻¹ᵀ f)² − (the answer to f²).
-Source: Agrawal, Srikant & Thomas, SIGMOD 2005; Mishra & Sandler, PODS 2006.
+Reports. Randomised response acts on each attribute separately, through a channel with transition matrix M.
+The inverse for several attributes is the product of the inverses. A query f has the unbiased answer Σ (M⁻¹ᵀ
+f)(report), summed over the reports. For fixed data, its variance also has an unbiased estimate: Σ (M⁻¹ᵀ f)²
+− (the answer to f²). Source: Agrawal, Srikant & Thomas, SIGMOD 2005; Mishra & Sandler, PODS 2006.
 
-Bit reports.
-The joints of a few attributes come from counts of reports with given bits set; the answers to other
-queries, and their variances, from what each report says of each code.
+Bit reports. Joint distributions of a few attributes are computed from the numbers of reports with given
+bits set. Answers to other queries, and their variances, use the unbiased estimate that each report gives
+for each code.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from workbench.value import Float, Int, UInt64, outer_rows, read_only, sealed
 
 
 class Joints(Margins):
-    """Estimated joints of reports, made when they are first needed."""
+    """Estimated joint counts of reports, computed when they are first needed."""
 
     def __init__(self, reports: Any, clipped: bool = False):
         self.reports = reports
@@ -62,7 +62,9 @@ class Joints(Margins):
 
 
 def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.ndarray, "..."]:
-    """Negative cells as 0, all scaled to `total`; a table without positive cells says nothing: flat."""
+    """Set negative cells to 0, and scale the table to `total`. A table without positive cells becomes
+    uniform.
+    """
     joint = np.maximum(joint, 0)
     positive = joint.sum()
     if positive > 0:
@@ -71,7 +73,9 @@ def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.nda
 
 
 def squared_queries(queries: Linear) -> tuple[np.ndarray, Linear]:
-    """Return which queries are a single product or table, and their squares; other squares are wrong."""
+    """Return a mask of the queries that are a single product or table, and the squared queries. The squares
+    of other queries are not valid.
+    """
     if isinstance(queries, Together):
         are_single, parts = zip(*map(squared_queries, queries.parts), strict=True)
         return np.concatenate(are_single), Together(parts)
@@ -123,30 +127,31 @@ class RandomisedReports(Estimate):
         error: bool = False,
         clipped: bool = False,
     ) -> Any:
-        """Estimated counts of any linear queries, unbiased and perhaps negative.
+        """Return estimated counts for any linear queries. They are unbiased, and may be negative.
 
         Parameters
         ----------
         workload : Workload
             Linear queries over the domain.
         weights : "unbiased" or "raw"
-            Both mean the same, as nothing is sampled.
+            Both give the same result, because nothing is sampled.
         error : bool
             Whether standard errors are wanted too.
         clipped : bool
-            Answer from joints whose negative cells are 0, each joint scaled to the number of reports:
-            biased, closer, not consistent with each other, and of unknown error.
+            Whether to answer from joint counts in which negative cells are set to 0, and the rest is scaled
+            to the number of reports. These answers are biased but closer to the truth. They are not
+            consistent with each other, and their errors are unknown.
 
         Returns
         -------
         float64[queries], or a pair of them
-            Answers in tuples; with `error` also the standard error of each, NaN for queries of several
+            Answers in tuples. With `error` also standard errors, which are NaN for queries of several
             products, and if `clipped`.
 
         Raises
         ------
         ValueError
-            For other weights, or queries that are not linear.
+            If `weights` has another value, or the queries are not linear.
         """
         check_weights(weights)
         queries = linear_queries(workload, self.domain)
@@ -168,19 +173,18 @@ class RandomisedReports(Estimate):
         Parameters
         ----------
         attributes : sequence of str
-            Different ones; an axis of the result each.
+            Different attributes, one per axis of the result.
         clipped : bool
-            Whether negative cells become 0, and the rest is scaled to the number of reports.
+            Whether to set negative cells to 0, and scale the rest to the number of reports.
 
         Returns
         -------
-        float64[...]
-            In tuples.
+        float64[...] Counts in tuples.
 
         Raises
         ------
         ValueError
-            For attributes that are repeated or not of the domain, or more than 2²² cells.
+            If an attribute is repeated or not in the domain, or there are more than 2²² cells.
         """
         axes = tuple(self.domain.axis(name) for name in attributes)
         cells = prod(self.domain.shape[k] for k in axes)
@@ -205,10 +209,10 @@ class _CellCounts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports(RandomisedReports):
-    """Tuples some of whose values were replaced: keys (sorted, perhaps repeated) of the reports.
+    """Reports of randomised response by replacement: the sorted keys of all reports, which may repeat.
 
-    `retention` is the chance p of each attribute to be kept; otherwise it was drawn uniformly from its
-    n codes. The channel p·I + (1 − p)/n·11ᵀ has the inverse (I − (1 − p)/n·11ᵀ)/p.
+    `retention` is the probability p that an attribute was kept. Otherwise its value was drawn uniformly
+    from its n codes. The channel p·I + (1 − p)/n·11ᵀ has the inverse (I − (1 − p)/n·11ᵀ)/p.
     """
 
     domain: Domain
@@ -289,7 +293,7 @@ class Reports(RandomisedReports):
         Returns
         -------
         pandas.DataFrame
-            One row a reported cell: labels, and how many reports (`noisy`).
+            One row per reported cell, with its labels and its number of reports (`noisy`).
         """
         return self.domain.frame(self._cells.keys).assign(noisy=self._cells.counts)
 
@@ -324,10 +328,12 @@ _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BitReports(RandomisedReports):
-    """Tuples as a bit for each code of each attribute, flipped with probability f.
+    """Reports of randomised response by bit flipping: one bit per code of each attribute, flipped with
+    probability f.
 
-    Rows of 64-bit words, the first attribute's first code in the lowest bit. A code's bit b says
-    (b − f)/(1 − 2f) of it: for cells of several attributes that is the inverse of 2 × 2 channels.
+    A report is a row of 64-bit words. The lowest bit belongs to the first code of the first attribute. For
+    a bit b, (b − f)/(1 − 2f) is an unbiased estimate of the original bit. For a cell of several attributes,
+    the estimate is the product of these.
     """
 
     domain: Domain
@@ -448,7 +454,8 @@ class BitReports(RandomisedReports):
         Returns
         -------
         pandas.DataFrame
-            One row a report: each attribute's bits, first code first, and `noisy`, 1.
+            One row per report, with the bits of each attribute in the order of codes, and the column
+            `noisy`, which is 1.
         """
         starts = bit_layout(self.domain).starts
         digits = np.unpackbits(self.bits.view(np.uint8), axis=1, bitorder="little") + ord("0")

@@ -1,4 +1,4 @@
-"""Selected values of an attribute whose values nobody has listed, with noisy counts if these were bought."""
+"""Released values of an attribute without a public list of values, with noisy counts if these were paid for."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _REST = "any other value"
 class SelectedValues(Estimate):
     """Selected values of one attribute, in ascending order.
 
-    `values` has their noisy counts, one per label, or none. `variance` is the variance of the independent
-    noise on each. The domain has one more label, for all values that were not selected, whose counts are
-    unknown.
+    `values` contains one noisy count per label, or is empty. `variance` is the variance of the independent
+    noise on each. The domain has one additional label for all values that were not selected. Their counts
+    are unknown.
     """
 
     attribute: str
@@ -41,7 +41,7 @@ class SelectedValues(Estimate):
 
     @cached_property
     def domain(self) -> Domain:
-        """Domain of the selected labels, and one label for all others."""
+        """Domain with the selected labels, and one label for all other values."""
         rest = _REST
         while rest in self.labels:
             rest = f"({rest})"
@@ -53,7 +53,7 @@ class SelectedValues(Estimate):
 
     @property
     def has_counts(self) -> bool:
-        """Whether noisy counts were bought."""
+        """Whether the release contains noisy counts."""
         return self.variance is not None
 
     rows_are_counts = has_counts
@@ -75,7 +75,7 @@ class SelectedValues(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Say that values were not selected."""
+        """Return the reason for unknown errors: some values were not selected."""
         return "nobody knows which other values there are, nor how many users have them"
 
     def to_frame(self) -> pd.DataFrame:
@@ -84,7 +84,7 @@ class SelectedValues(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per value, and its `noisy` count if it was bought.
+            One row per value, with its `noisy` count if the release has counts.
         """
         frame = pd.DataFrame({self.attribute: list(self.labels)}, dtype=object)
         return frame.assign(noisy=self.values) if self.has_counts else frame

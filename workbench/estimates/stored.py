@@ -1,6 +1,6 @@
-"""Metadata of an estimate in a release file, beside the rows: a schema for each kind.
+"""Metadata of an estimate in a release file, with a schema for each kind of estimate.
 
-Files of older versions lack what has a default.
+Files of older versions lack the fields that have a default.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _fields(kind: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def encode(estimate: Any) -> dict[str, Any]:
-    """Return what a file says of an estimate."""
+    """Return the metadata of an estimate for its file."""
     return {
         name: write(getattr(estimate, field))
         for field, name, (write, _) in _fields(estimate.kind)
@@ -209,7 +209,7 @@ def encode(estimate: Any) -> dict[str, Any]:
 
 
 def decode(kind: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that `encode` wrote; a ValueError has the path of one that it does not write."""
+    """Return the fields that `encode` wrote. A ValueError names the path of a field that it would not write."""
     try:
         stored = msgspec.convert(metadata, _SCHEMAS[kind])
     except msgspec.ValidationError as e:
@@ -232,7 +232,7 @@ _KINDS = {"Int": "iu", "UInt64": "u", "Float": "iuf", "Num": "iuf"}  # integers 
 
 
 def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
-    """Return the cells that columns of labels name."""
+    """Return the keys of the cells that columns of labels name."""
     codes = []
     for name in domain.attributes:
         column = table[name].combine_chunks()
@@ -246,7 +246,7 @@ def read_keys(domain: Domain, table: pa.Table) -> Int[np.ndarray, " cells"]:
 
 
 def check_arrays(cls: type, given: dict[str, Any]) -> None:
-    """Raise a ValueError for an array of a file that is not of the type and shape that its field says."""
+    """Raise a ValueError if an array from a file does not have the type and shape of its field."""
     sizes: dict[str, int] = {}
     for field in fields(cls):
         if field.name in given and (match := _ARRAY.match(_array_type(field.type))):
@@ -260,13 +260,13 @@ def _array_type(kind: Any) -> str:
 
 
 def refuse_unless(holds: Any, name: str, need: str) -> None:
-    """Raise a ValueError if a field of a file is not as all of its kind are."""
+    """Raise a ValueError if a field of a file has a value that this kind of estimate cannot have."""
     if not holds:
         raise ValueError(f"{name} are not allowed: need {need}")
 
 
 def refuse_unless_finite(x: np.ndarray, name: str) -> None:
-    """Raise a ValueError if numbers of a file are too large, or none."""
+    """Raise a ValueError if numbers of a file are NaN, infinite or too large."""
     refuse_unless(_is_finite(x), name, _FINITE)
 
 

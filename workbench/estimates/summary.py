@@ -1,6 +1,6 @@
 """Compact summaries: some cells of a noisy table, some coefficients of its transform, or hashed counts.
 
-Sketches: counts hashed into buckets, or in unary into a bit array.
+Hashed counts are sketches (sums in buckets) or projections (unary counts in a bit array).
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from workbench.value import Bool, Float, Int, UInt64, read_only
 
 @dataclass(frozen=True, eq=False)
 class Summary(Estimate):
-    """Released cells: keys (sorted), noisy values, and the thresholds that selected them.
+    """Released cells: sorted keys, noisy values, and the thresholds that selected them.
 
-    `tau` is the threshold of threshold sampling, or τ_s of a priority sample, or 0 where cells were not
-    sampled. `theta` is the filter's cut and `sides` which side of zero was kept. `law` is that of
-    the noise on every cell, or None where there is no one law (then without standard errors).
-    `scale` multiplies all weights (1 but for uniform and synthetic samples).
+    `tau` is the threshold of threshold sampling, or τ_s of a priority sample, or 0 if cells were not
+    sampled. `theta` is the threshold of the filter. `sides` is 1 if only positive values were kept, and 2
+    otherwise. `law` is the distribution of the noise on every cell. It is None if cells have different
+    distributions, and there are no standard errors then. `scale` multiplies all weights. It differs from 1
+    only for uniform and synthetic samples.
     """
 
     domain: Domain
@@ -54,40 +55,39 @@ class Summary(Estimate):
         )
 
     def where(self, mask: Bool[np.ndarray, " cells"], **changes: Any) -> Self:
-        """Return the released cells that a mask selects.
+        """Return a smaller summary with the released cells that a mask selects.
 
         Parameters
         ----------
         mask : bool[cells]
-            Which of the released cells remain.
+            Mask of the released cells that remain.
         **changes
-            Fields that are not as before, such as `theta`.
+            New values of other fields, for example `theta`.
 
         Returns
         -------
-        Summary
-            A smaller one, of the same class.
+        Summary Summary of the same class.
         """
         return replace(self, keys=self.keys[mask], values=self.values[mask], **changes)
 
     def weights(self, kind: str = "unbiased") -> Float[np.ndarray, " cells"]:
-        """Return the count that each released cell stands for.
+        """Return the count with which each released cell enters an answer.
 
         Parameters
         ----------
         kind : "unbiased" or "raw"
-            "unbiased": sign(v)·max(|v|, τ), the Horvitz–Thompson weight: answers are unbiased for the
-            noisy table after its filter. "raw": the noisy values, biased but closer for single cells.
+            "unbiased" is the Horvitz–Thompson weight sign(v)·max(|v|, τ), with which answers are unbiased
+            for the filtered noisy table. "raw" is the noisy value v, which is biased but closer to the
+            truth for single cells.
 
         Returns
         -------
-        float64[cells]
-            In counts.
+        float64[cells] Weights in counts.
 
         Raises
         ------
         ValueError
-            For another kind.
+            If `kind` has another value.
         """
         check_weights(kind)
         return self.values if kind == "raw" else self._unbiased
@@ -106,18 +106,18 @@ class Summary(Estimate):
         absent: float = 0.0,
         filled_law: Law | None = None,
     ) -> Any:
-        """Estimated counts, and how far they may be off.
+        """Return estimated counts, and if requested their errors.
 
-        The standard error, of the answer against the true counts, is
-        sqrt(cells · σ² + Σ τ·(τ − |v|)⁺ over released v): noise of variance σ² on every cell of the
-        query, and an unbiased estimate of the sampling variance. It is NaN where the release alone gives no
-        closed form: after a filter (θ > 1 or one side), for uniform samples, for raw weights of
-        sampled cells, and with `absent`.
+        The standard error, relative to the true counts, is sqrt(cells · σ² + Σ τ·(τ − |v|)⁺), where the sum
+        is over released values v. The first term is noise of variance σ² on every cell of the query, and
+        the second an unbiased estimate of the sampling variance. The standard error is NaN if the release
+        alone gives no closed form: after a filter (θ > 1 or one side), for uniform samples, for raw weights
+        of sampled cells, and with `absent`.
 
-        The `noise` is the standard error where that has a closed form. Else it is the square root of
-        r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺ over released v: σ² is the variance of the noise on
-        each of n cells, of which r passed the filter (of a sample an unbiased estimate of how many); μ and
-        s² are the mean and variance of what a cell adds that is empty.
+        If the standard error has a closed form, `noise` is equal to it. Otherwise `noise` is the square
+        root of r·σ² + (n − r)·s² + (n·μ)² + Σ τ·(τ − |v|)⁺. Here n is the number of cells of the query, and
+        r the number that passed the filter (for a sample, an unbiased estimate of it). μ and s² are the
+        mean and variance of the amount that an empty cell adds.
 
         Parameters
         ----------
@@ -126,22 +126,23 @@ class Summary(Estimate):
         weights : "unbiased" or "raw"
             See `weights`.
         error : bool
-            Whether errors are wanted too.
+            Whether to return errors as well.
         absent : float
-            What every cell that was not released counts for; half of θ is the paper's heuristic for
-            filtered cells.
+            Count of every cell that was not released. The paper's heuristic for filtered cells is half of
+            θ.
         filled_law : Law, optional
-            Of the noise where only cells that are not empty got any, of which a summary says nothing.
+            Distribution of the noise if only non-empty cells got noise, which the summary itself does not
+            record.
 
         Returns
         -------
         float64[queries], or Answers
-            Answers in counts; with `error` also the errors of each.
+            Answers in counts. With `error` also the errors of each.
 
         Raises
         ------
         ValueError
-            For other weights, or a workload that does not fit the domain.
+            If `weights` has another value, or the workload does not fit the domain.
         """
         queries: Workload = workload.on(self.domain)
         answers = queries.sums(self.domain, self.keys, self.weights(weights))
@@ -196,12 +197,12 @@ class Summary(Estimate):
 
     @property
     def releases_all(self) -> bool:
-        """Whether every cell was released, whatever it holds."""
+        """Whether every cell was released, whatever its value."""
         return self.theta == 0 and self.tau == 0 and self.sides == 2
 
     @property
     def cut(self) -> float:
-        """Noisy value above which a cell is certainly released, in counts."""
+        """Noisy value, in counts, above which a cell is always released."""
         return max(self.theta, self.tau)
 
     def deviations(self, filled_law: Law | None = None) -> Float[np.ndarray, " cells"]:
@@ -215,7 +216,7 @@ class Summary(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Reason for errors other than noise: a uniform sample leaves cells out unseen."""
+        """Return the reason for unknown errors: a uniform sample does not look at most cells."""
         if self.scale == 1:
             return ""
         return (
@@ -241,7 +242,7 @@ class Summary(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row a cell: labels, `count` (unbiased weight) and `noisy` (noisy value).
+            One row per cell: labels, `count` (unbiased weight) and `noisy` (noisy value).
         """
         return self.domain.frame(self.keys).assign(count=self.weights(), noisy=self.values)
 
@@ -278,10 +279,11 @@ class Summary(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformedSummary(Summary):
-    """Released nodes: `keys` are their numbers in the basis of `transform` on the domain (sorted).
+    """Released nodes of a transform. `keys` contains their sorted numbers in the basis of `transform` on
+    the domain.
 
-    `law` is that of the whole release, of which each part of the basis has its share. In a
-    `consistent` tree nodes below absent ones are absent.
+    `law` is the distribution for the whole release, from which `Law.of_nodes` gives the distribution for
+    each block of nodes. In a `consistent` tree, all nodes below an absent node are absent.
     """
 
     law: Law
@@ -292,7 +294,7 @@ class TransformedSummary(Summary):
 
     @cached_property
     def basis(self) -> TransformBasis:
-        """The transform on the domain."""
+        """Basis of the transform on the domain."""
         return self.transform.on(self.domain)
 
     def __repr__(self) -> str:
@@ -304,30 +306,31 @@ class TransformedSummary(Summary):
     def answer(  # type: ignore[override]  # it has no cells that may be absent
         self, workload: Recipe, weights: str = "unbiased", error: bool = False
     ) -> Any:
-        """Estimated counts of ranges, and of what is made of ranges: subsets, boxes.
+        """Return estimated counts of ranges, and of workloads that consist of ranges, such as subsets and
+        boxes.
 
-        Nodes that were not released count for nothing. Errors are those of `Summary.answer`, over the
-        nodes that the query needs, and each part of the basis has its own noise. A standard error is NaN
-        where there is no closed form, and all errors for wavelet queries of several ranges.
+        Nodes that were not released count as 0. Errors are computed as in `Summary.answer`, over the nodes
+        that the query needs, with the noise of each block of nodes. A standard error is NaN if there is no
+        closed form. For wavelets, all errors of queries with several ranges are NaN.
 
         Parameters
         ----------
         workload : Workload
-            Queries over the domain that are made of ranges.
+            Queries over the domain that consist of ranges.
         weights : "unbiased" or "raw"
             See `weights`.
         error : bool
-            Whether errors are wanted too.
+            Whether to return errors as well.
 
         Returns
         -------
         float64[queries], or Answers
-            Answers in counts; with `error` also the errors of each, whose absent cells are nodes.
+            Answers in counts; with `error` also the errors of each. Absent cells are absent nodes here.
 
         Raises
         ------
         ValueError
-            For other weights, or a workload that is not made of ranges.
+            If `weights` has another value, or the workload does not consist of ranges.
         """
         queries: Workload = workload.on(self.domain)
         which, pieces = self.basis.pieces(queries)
@@ -407,7 +410,7 @@ class TransformedSummary(Summary):
         return self._nodes - len(self)
 
     def absent_at_most(self, filled_law: Law | None = None) -> float:
-        """Return the largest likely count of an absent node, where noise is widest."""
+        """Return the largest likely count of an absent node, for the block with the widest noise."""
         return max(law.absent_at_most(self.cut, self.sides) for law in self._laws)
 
     def _find(self, nodes: Int[np.ndarray, " k"]) -> tuple[np.ndarray, np.ndarray]:
@@ -443,7 +446,7 @@ class TransformedSummary(Summary):
         Returns
         -------
         pandas.DataFrame
-            One row a node: level, first and last + 1 key, `count` (weight) and `noisy`.
+            One row per node: level, first key, last key + 1, `count` (weight) and `noisy`.
         """
         places = self.basis.places(self.keys)
         return pd.DataFrame(places | {"count": self.weights(), "noisy": self.values})
@@ -470,15 +473,15 @@ class TransformedSummary(Summary):
 class Sketch(Estimate):
     """Rows of noisy buckets. Each cell adds its count, with a sign, to one bucket per row.
 
-    `hash_parameters` are those of the rows' hash functions, for buckets and for signs, `law` is that of
-    the noise on every bucket, and `estimate` says whether rows are joined by their mean or
-    their median. Ranges and Subsets are answered, of which every cell is visited.
+    `hash_parameters` contains the parameters of the rows' hash functions, for buckets and for signs. `law`
+    is the distribution of the noise on every bucket. `estimate` is "mean" or "median", the way in which
+    rows are combined. The sketch can answer Ranges and Subsets, and looks up every cell of a query.
 
-    The standard error of a mean over r cells that hold S in all is at most
-    sqrt((r·F₂/width + S²/width + r·σ²)/depth): what shares a bucket, and the noise. F₂, the sum
-    of all squared counts, is estimated from the buckets: Σ bucket² over a row has expectation
-    F₂ + width·σ²; S is the answer. For a single cell S²/width is left out, which is then exact.
-    It is NaN for medians.
+    For a mean, the standard error of a query over r cells with the total S is at most sqrt((r·F₂/width +
+    S²/width + r·σ²)/depth). The first two terms are due to cells that share a bucket, and the third to
+    noise. The sum of all squared counts, F₂, is estimated from the buckets, because Σ bucket² over a row
+    has the expectation F₂ + width·σ². S is estimated by the answer. For a single cell the term S²/width is
+    omitted, and the formula is exact. For medians, standard errors are NaN.
     """
 
     domain: Domain
@@ -542,12 +545,14 @@ class Sketch(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Projection(Estimate):
-    """Noisy bits, 64 a word (a power of two in all), and the parameters of a hash function a level.
+    """Noisy bits, 64 per word, whose number is a power of two, and the parameters of one hash function per
+    level.
 
-    A cell whose count is worth y levels of `step` counts each had its bits of the first y levels set.
-    Ranges and Subsets are answered, of which every cell is visited: the bits of a cell make a walk, +1
-    for a set one and −1 for another; the mean place of the walk's maxima, in steps, is the cell's count.
-    Standard errors have no closed form.
+    A cell whose count corresponds to y levels, of `step` counts each, had the bits of its first y levels
+    set before the noise. The projection can answer Ranges and Subsets, and looks up every cell of a query.
+    The bits of a cell give a walk, with a step of +1 for each set bit and −1 for each other bit. The
+    estimated count is the mean position of the walk's maxima, times `step`. Standard errors have no closed
+    form.
     """
 
     domain: Domain

@@ -1,9 +1,11 @@
-"""Trials: from a sweep to rows. This package knows protocols only, and imports no mechanism and no dataset.
+"""Trials: run the combinations of a sweep and collect rows of results. The package imports no mechanism and
+no dataset.
 
-A trial's `repr` is its whole configuration: paste it and it runs. Its random stream is seeded from
-that text, so trials may be added, removed or reordered freely. Its rows are kept under a name made of
-that text, the sources of every module that decides them, the content of the data, and the versions
-of numpy, scipy and the packages that those modules import.
+The `repr` of a trial is its whole configuration: you can paste it into Python and run it. This text also
+seeds the random numbers of the trial, so you may add, remove or reorder trials without changing the results
+of others. The rows of a trial are stored under a hash of this text, the source code of all modules that
+affect them, the content of the data, and the versions of numpy, scipy and other packages that these modules
+import.
 """
 
 from workbench.trials.running import run as run

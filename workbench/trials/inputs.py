@@ -1,7 +1,7 @@
-"""Inputs that determine rows: sources of values, versions of their imports, and content of data files.
+"""Inputs on which rows depend: source files, versions of imported packages, and the content of data files.
 
-An input has a name, which is the path of a file, and a state that follows its content. `seen` collects the
-inputs of this process outside the project, so that a batch can tell later whether one has changed.
+An input has a name, for example the path of a file, and a state, which identifies its content. `seen`
+collects the inputs of this process outside the project, so that a later run can detect a change.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ seen: dict[str, str] = {}
 
 
 def modules_of(values: Iterable[Any]) -> frozenset[str]:
-    """Return the modules of all values, of the values in their fields, and of their base classes.
+    """Return the modules that define the given values, the values in their fields, and their base classes.
 
-    Bases and fields of installed packages are left out, unless they are of a value's own package.
+    Classes from installed packages are left out, except those from a value's own package.
     """
     modules: set[str] = set()
     remaining = [*values]
@@ -89,32 +89,36 @@ def sources(modules: frozenset[str]) -> tuple[Path, ...]:
 
 @cache
 def versions(modules: frozenset[str]) -> tuple[str, ...]:
-    """Return the distributions, with versions, that sources outside the workbench import."""
+    """Return the packages that source files outside the workbench import, with their versions."""
     names = _reached(modules)[1]
     return tuple(sorted({f"{name} {x}" for name in names for x in [_version(name)] if x}))
 
 
 @cache
 def source_hash(modules: frozenset[str]) -> str:
-    """Return a hash of those sources."""
+    """Return a hash of the given source files."""
     text = "".join(_text(path) for path in sources(modules))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def edited(modules: frozenset[str]) -> str:
-    """Return the first source that is younger than this process, whose loaded code is then unknown."""
+    """Return the first source file that changed after this process started, because its loaded code is then
+    unknown.
+    """
     young = (path.name for path in sources(modules) if _is_young(path))
     return next(young, "")
 
 
 def has_source(name: str) -> bool:
-    """Return whether a module is a file."""
+    """Return whether a module has a source file."""
     return name != "__main__" and _source(name) is not None
 
 
 @cache
 def note_sources(modules: frozenset[str]) -> None:
-    """Add to `seen` what these modules import from outside the workbench and the project's experiments."""
+    """Add to `seen` the files that these modules import from outside the workbench and the project's
+    experiments.
+    """
     for name, path in _reached(modules)[0].items():
         if _top(name) not in ("workbench", "experiments"):
             seen[str(path)] = "edited" if _is_young(path) else state(str(path))
@@ -267,10 +271,10 @@ def _is_young(path: Path) -> bool:
 
 
 def data_states(dataset: Any, store: Path) -> list[str]:
-    """Return the content of a dataset's files by name, or of its data if it names no files.
+    """Return the states of a dataset's files by name, or the state of its loaded data if it names no files.
 
-    A copy of a file with the same name has the same state. A class of another package that has no `files`
-    and does not say that it is a twin or a generator is loaded.
+    A copy of a file with the same name has the same state. The function loads the data if the class is from
+    another package, has no `files`, and is not marked as a synthetic stand-in or a generator.
     """
     files = dataset.files() if hasattr(dataset, "files") else ()
     states = [_file_state(file, store) for file in files]
@@ -289,7 +293,7 @@ def data_states(dataset: Any, store: Path) -> list[str]:
 def located(file: Any) -> Path:
     """Return the path of a dataset's file, or of the archive that holds it.
 
-    FileNotFoundError if there is none.
+    Raises FileNotFoundError if there is none.
     """
     path = Path(file.find() if hasattr(file, "find") else file)
     for place in (path, *path.parents):
@@ -310,9 +314,9 @@ def _file_state(file: Any, store: Path) -> str:
 
 
 def state(name: str, store: Path | None = None) -> str:
-    """Return the present state of an input: the hash of a file, or the version of a distribution.
+    """Return the current state of an input: the hash of a file, or the version of a package.
 
-    Large files are hashed once for each size and time of change, which `store` keeps.
+    A large file is hashed again only if its size or modification time changes. `store` keeps the hashes.
     """
     if name.startswith(_DISTRIBUTION):
         return _version(name.removeprefix(_DISTRIBUTION))

@@ -1,4 +1,4 @@
-"""Runs of a sweep, and the store that keeps the rows of each trial."""
+"""Runner for the trials of a sweep, with a store that keeps the rows of each trial."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _version = cache(version)  # it reads a file, and every trial asks
 def row_file(
     trial: Trial, sweep: Sweep, store: Path, data: Sequence[str] | None = None
 ) -> Path | None:
-    """Return the file for a trial's rows, or None if code outside any module's file determines them.
+    """Return the file for a trial's rows, or None if the rows depend on code that is not in a file.
 
-    `data` is what `inputs.data_states` says of the trial's dataset, where it has been asked before.
+    `data` is the result of `inputs.data_states` for the trial's dataset, if it is already known.
     """
     values = [trial.dataset, trial.mechanism, *sweep.metrics, *sweep.estimators]
     modules = inputs.modules_of(values)
@@ -66,7 +66,7 @@ def row_file(
 
 
 def read_rows(file: Path | None) -> list[dict[str, Any]]:
-    """Return rows kept since the time in ROWS_SINCE, or none if they cannot be read."""
+    """Return stored rows. Return None if they are older than ROWS_SINCE or cannot be read."""
     try:
         if file is None or file.stat().st_mtime < float(os.environ.get(ROWS_SINCE, 0)):
             return []
@@ -76,7 +76,7 @@ def read_rows(file: Path | None) -> list[dict[str, Any]]:
 
 
 def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
-    """Store rows: all of them or, if the process is killed meanwhile, none."""
+    """Store rows. If the process is killed, either all of them are stored or none."""
     _clean(file.parent)
     try:
         with closing(Draft(file, clean=False)) as draft:
@@ -105,7 +105,7 @@ _tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", defaul
 
 @contextmanager
 def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Call `tell(done, of)` after each trial that is measured inside the block."""
+    """Call `tell(done, of)` after each trial that finishes inside the `with` block."""
     token = _tell.set(tell)
     try:
         yield
@@ -116,10 +116,10 @@ def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
 def run(
     sweep: Sweep, store: Path | str, workers: int = 1, executor: Executor | None = None
 ) -> pd.DataFrame:
-    """Run the trials that `store` does not hold, and return the rows of all.
+    """Run those trials of a sweep that are not in `store`, and return the rows of all trials.
 
-    Each trial's rows are written when it ends, whole or not at all, so that a run may be killed and
-    continued, and two runs may share a store.
+    The rows of each trial are written when it ends, completely or not at all. You may therefore stop a run
+    and continue it later, and two runs may share a store.
 
     Parameters
     ----------
@@ -130,9 +130,9 @@ def run(
     workers : int
         Number of worker processes.
     executor : concurrent.futures.Executor, optional
-        Runs trials elsewhere: in processes, or on a cluster, as `scale.dask.connect` returns it. Rows are
-        the same except for `seconds`, which cannot be compared there. By default the cluster that
-        WORKBENCH_SCHEDULER names, if any.
+        Executor for trials, for example a pool of processes, or a cluster from `scale.dask.connect`. Rows
+        do not depend on it, except for `seconds`, which cannot be compared between machines. Default: the
+        cluster that WORKBENCH_SCHEDULER names, if any.
 
     Returns
     -------

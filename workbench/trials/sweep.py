@@ -1,4 +1,4 @@
-"""Trials, sweeps of trials, and mechanisms and metrics as columns of their rows."""
+"""Trials, sweeps of trials, and the columns that describe mechanisms and metrics in their rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def mechanism_columns(mechanism: Any) -> dict[str, Any]:
-    """Return a mechanism as columns: its class, its name in figures, its budget, and its fields."""
+    """Return the columns that describe a mechanism: its class, its name in figures, its budget, and its
+    fields.
+    """
     names = {"mechanism": _class_names(mechanism), "mechanism_name": series_name(mechanism)}
     budget = {f.name: getattr(mechanism.budget, f.name) for f in fields(mechanism.budget)}
     return names | budget | _field_columns(mechanism)
@@ -53,7 +55,9 @@ _METRIC_FIELDS = {"of": "of", "direction": "direction", "k": "top"}  # FPA has a
 
 
 def metric_columns(metric: Any) -> dict[str, Any]:
-    """Return a metric as columns: its name, its weights, what it counts, and its workload."""
+    """Return the columns that describe a metric: its name, its weights, the things it counts, and its
+    workload.
+    """
     columns = {"metric": type(metric).__name__, "weights": getattr(metric, "weights", None)}
     for name, column in _METRIC_FIELDS.items():
         if hasattr(metric, name):
@@ -69,12 +73,12 @@ def metric_columns(metric: Any) -> dict[str, Any]:
 
 
 class Dataset(Protocol):
-    """A frozen value that knows how to fetch and bound one table."""
+    """Protocol of datasets: frozen values with a method that loads one bounded table."""
 
     truth_public: bool
 
     def load(self) -> Any:
-        """Return the private data, with its bound."""
+        """Return the private data with their bound."""
 
 
 Metric = Callable[[Any, Any], "float | pd.DataFrame"]
@@ -84,7 +88,7 @@ Estimator = Callable[[Any], Any]  # public in, better public out
 def first_available(*datasets: Dataset | None) -> Dataset | None:
     """Return the first dataset whose files are all available, or None.
 
-    A dataset without `files()` needs none; None stands for nothing and is taken last.
+    A dataset without a method `files` is always available.
     """
     for dataset in datasets:
         try:
@@ -99,7 +103,7 @@ def first_available(*datasets: Dataset | None) -> Dataset | None:
 
 @dataclass(frozen=True)
 class Trial:
-    """One mechanism on one dataset with one seed. Its text is its configuration.
+    """One run of one mechanism on one dataset with one seed. The text of a trial is its whole configuration.
 
     Parameters
     ----------
@@ -116,7 +120,9 @@ class Trial:
     seed: int
 
     def release(self, data: Any) -> Release:
-        """Run the mechanism on loaded data with noise that anyone can replay. The release is simulated."""
+        """Run the mechanism on loaded data. Anyone can replay the noise, so the release is marked as
+        simulated.
+        """
         entropy = int(hashlib.sha256(repr(self).encode()).hexdigest()[:32], 16)
         return self.mechanism(data, np.random.default_rng(entropy))
 
@@ -130,12 +136,13 @@ class Sweep:
     datasets, mechanisms : sequences
         Datasets and mechanisms to combine.
     metrics : sequence of callables
-        Each takes the truth and an estimate. It returns a number, or a table with a column `value` (a curve,
-        a map, errors by level), whose rows become rows of the trial.
+        Metrics. Each takes the truth and an estimate, and returns a number, or a table with a column
+        `value` (for example a curve or errors by level), whose rows become rows of the trial.
     seeds : int
         Number of repetitions of each combination.
     estimators : sequence of callables
-        Each turns the released estimate into a better one, which is scored next to the release itself.
+        Post-processing steps. Each takes the released estimate and returns an improved one. The metrics
+        score both.
 
     Raises
     ------

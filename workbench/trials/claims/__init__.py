@@ -1,8 +1,10 @@
-"""Statements of a paper about its figures, checked on rows, and findings that rest on them.
+"""Statements of a paper about its figures, checks of these statements on rows, and findings that summarise
+them.
 
-A statement's words become numbers before the first run: *about, comparable, alike* = within 1.25×;
-*often, generally* = at three quarters of the points; *in all cases* = everywhere; *can* = somewhere;
-*much, far, considerably* >= 3×; *orders of magnitude* >= 10×. What is undecided is never *differs*.
+We translate the words of a statement to numbers before the first run. *About, comparable, alike* mean
+within a factor of 1.25. *Often, generally* mean at three quarters of the points, *in all cases* at all
+points, and *can* at one point or more. *Much, far, considerably* mean a factor of at least 3, and *orders
+of magnitude* a factor of at least 10. An undecided statement never counts as *differs*.
 """
 
 from workbench.trials.claims.checks import EVERYWHERE as EVERYWHERE

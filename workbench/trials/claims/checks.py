@@ -1,11 +1,14 @@
-"""Checks of numbers at points, at a level of confidence: the words of a paper as thresholds.
+"""Checks of numbers at the points of a figure, at a level of confidence, with thresholds for the words of a
+paper.
 
-*can* = somewhere; *often, generally, usually, mostly* = at three quarters of the points; *in all cases* =
-everywhere; *comparable, almost, close to* = within 1.25×, *orders of magnitude* = 10× at least.
+**Can* means at one point or more, *often, generally, usually, mostly* at three quarters of the points, and
+*in all cases* at all points. *Comparable, almost, close to* mean within a factor of 1.25, and *orders of
+magnitude* a factor of at least 10.
 
-That something holds at `need` of n points is shown where so many intervals say so, each at the level
-that lets n − need + 1 of them go wrong together; that it does not, where n − need + 1 say the
-opposite, each at the level for `need`. Either is wrong no more often than the level allows.
+Suppose that a statement claims a property at `need` of n points. It holds if the confidence intervals of
+`need` points show the property. Each interval has the level at which n − need + 1 of them may be wrong
+together. It differs if the intervals of n − need + 1 points show the opposite, each at the level for `need`
+points. Both conclusions keep the error rate of the level.
 """
 
 from __future__ import annotations
@@ -48,13 +51,13 @@ def check_between(
     level : float
         Level of confidence at which the check decides.
     low, high : float
-        The ends; both belong to it.
+        Ends of the range, both included.
     share : float
         EVERYWHERE, OFTEN, or SOMEWHERE.
     words : str
-        Name of lying there, for example "lower".
+        Word for numbers in this range, for example "lower".
     unit : str
-        After the numbers; "×" if they are ratios.
+        Unit that is written after the numbers, for example "×" for ratios.
     """
     count = len(numbers.at(level))
     need = max(1, ceil(share * count - 1e-9))
@@ -107,16 +110,15 @@ Part = Callable[[float], Finding]
 
 
 def all_of(parts: Mapping[str, Part], level: float) -> Finding:
-    """Return a statement of several parts: it holds if all do, and differs once one does.
+    """Combine parts to one statement. It holds if all parts hold, and differs if one part differs.
 
-    Each part takes the level at which it may decide: one that lets all go wrong together no more often than
-    `level` allows.
+    Each part is checked at a stricter level, so that all parts together keep the error rate of `level`.
     """
     return _joined(parts, level, decide_all, max)
 
 
 def any_of(parts: Mapping[str, Part], level: float) -> Finding:
-    """Return a statement that holds if one of its parts does, and differs if none does."""
+    """Combine parts to one statement. It holds if one part holds, and differs if all parts differ."""
 
     def decide_any(holds: Sequence[bool | None]) -> bool | None:
         return decide(True in holds, all(x is False for x in holds))
@@ -144,21 +146,22 @@ def _joined(
 def over(
     name: str, values: Sequence[Any], check_at: Callable[[Any, float], Finding], level: float
 ) -> Finding:
-    """Check a statement at every plausible value of what the paper does not print.
+    """Check a statement at every plausible value of a parameter that the paper does not print.
 
-    It holds, or differs, if it does at all values; if it holds at some and differs at others it depends on
-    what is not printed. What was measured is told of the first value of each stretch of one outcome.
+    The statement holds if it holds at all values, and differs if it differs at all values. If it holds at
+    some and differs at others, it depends on the unprinted value. The result contains the measurement at
+    the first value of each run of values with equal outcomes.
 
     Parameters
     ----------
     name : str
-        What is swept, for example "θ". Several names are separated by commas, for example "θ, R".
+        Name of the parameter, for example "θ". Several names are separated by commas, for example "θ, R".
     values : sequence
-        The values, in their order. Values of several names are tuples.
+        Values in order. For several names, the values are tuples.
     check_at : callable
-        Takes a value and the level at which it may be decided there.
+        Function of a value and of the level of the check at this value. It returns a `Finding`.
     level : float
-        Level of confidence of all values together.
+        Level of confidence for all values together.
 
     Examples
     --------

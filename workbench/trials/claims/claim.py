@@ -1,4 +1,4 @@
-"""Claims of a paper as statements, results of checks, and verdicts."""
+"""Claims of a paper, the statements that they consist of, results of checks, and verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def decide(holds: bool, fails: bool) -> bool | None:
-    """Return True if a statement surely holds, False if it surely fails, and None if more seeds are needed.
+    """Return True if a statement certainly holds, False if it certainly fails, and None if more seeds are
+    needed.
 
     >>> decide(True, False), decide(False, True), decide(False, False)
     (True, False, None)
@@ -27,7 +28,8 @@ def decide(holds: bool, fails: bool) -> bool | None:
 
 
 def decide_all(parts: Iterable[bool | None]) -> bool | None:
-    """Combine parts: one that fails decides, and one that is undecided leaves the whole undecided.
+    """Combine outcomes of parts. One part that fails decides the whole. Otherwise, an undecided part leaves
+    it undecided.
 
     >>> decide_all([True, True]), decide_all([True, None, False]), decide_all([True, None])
     (True, False, None)
@@ -54,7 +56,7 @@ _OF = {True: HOLDS, False: DIFFERS, None: UNDECIDED}
 
 
 class MissingPoints(ValueError):
-    """Rows lack points that a check needs. A figure need not draw what its paper does not print."""
+    """Error of a check whose rows lack the points that it needs."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,9 @@ class Strip:
     Parameters
     ----------
     name : str
-        Name of what is swept, for example "θ".
+        Name of the parameter, for example "θ".
     holds : tuple of (str, bool or None)
-        The values in their order, as they are written, with what was found at each.
+        Values in order, as text, with the outcome at each.
     """
 
     name: str
@@ -74,11 +76,11 @@ class Strip:
 
     @property
     def outcomes(self) -> set[bool | None]:
-        """Return the outcomes at all values."""
+        """Return the outcomes at all values, without the values."""
         return {holds for _, holds in self.holds}
 
     def __str__(self) -> str:
-        """Return every value with its mark.
+        """Return every value with a mark for its outcome.
 
         >>> print(Strip("θ", (("20", False), ("40", None), ("65", True))))
         θ: 20 ✗, 40 ?, 65 ✓
@@ -87,7 +89,8 @@ class Strip:
         return f"{self.name}: {values}"
 
     def in_words(self) -> str:
-        """Say for which values it holds and for which it does not.
+        """Return a sentence that lists the values for which the statement holds, and those for which it
+        differs.
 
         >>> Strip("θ", (("20", False), ("40", False), ("65", True))).in_words()
         'holds for θ = 65; differs for θ = 20 … 40'
@@ -109,22 +112,22 @@ class Strip:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of a check: whether the statement holds (None: undecided) and the measured value.
+    """Result of a check: whether the statement holds, and the measured values.
 
     Parameters
     ----------
     holds : bool or None
-        None: these runs do not decide it at the level that was asked.
+        Outcome. None if these runs do not decide it at the given level.
     measured, why : str
-        Only what was computed from the rows that were judged.
+        Measured values and explanation. Both are computed from the judged rows only.
     testable : bool
-        False where the rows lack what it is about; `why` then names it.
+        False if the rows lack the data that the statement is about. `why` then explains this.
     runs : float
-        Number of repetitions that would decide it, infinite or NaN if that is unknown.
+        Estimated number of repetitions that would decide the statement. Infinite or NaN if it is unknown.
     strip : Strip, optional
-        Outcome for each value of what the paper does not print.
+        Outcome for each value of a parameter that the paper does not print.
     printed : str
-        The paper's own number, where it prints one.
+        Number from the paper, if it prints one.
     """
 
     holds: bool | None
@@ -137,7 +140,7 @@ class Finding:
 
     @property
     def outcome(self) -> str:
-        """Return the outcome of one look at the rows."""
+        """Return the outcome of one check of the rows."""
         if not self.testable:
             return UNTESTABLE
         if self.strip is not None and self.strip.outcomes >= {True, False}:
@@ -153,29 +156,30 @@ Check = Callable[["pd.DataFrame", float], Finding]
 
 @dataclass(frozen=True)
 class Statement:
-    """One part of a claim's sentence, as the author wrote it, with a check of a figure's rows.
+    """One part of a claim's sentence, in the words of the paper, with a check of a figure's rows.
 
     Parameters
     ----------
     id : str
-        Names it among all statements.
+        Unique id of the statement.
     says : str
         Words of the statement.
     check : callable or None
-        Takes the figure's rows and the level of confidence at which it may decide, and returns a
-        `Finding`; None only where `untestable` says why.
+        Function of the figure's rows and a level of confidence that returns a `Finding`. It may be None
+        only if `untestable` gives a reason.
     page : str
-        Where the paper says it.
+        Page of the paper.
     reading : str
-        How the sentence is read: what is compared, where, and what decides.
+        Interpretation of the sentence: the compared numbers, the points, and the criterion.
     by_definition : bool
-        Whether arithmetic forces the result.
+        Whether the result follows from definitions alone.
     untestable : str
-        Why it cannot be judged here.
+        Reason why the statement cannot be judged here.
     needs : tuple of str
-        The classes of `datasets` whose files decide it: with a twin it is not testable.
+        Classes of `datasets` whose real files are needed. With a synthetic stand-in, the statement is not
+        testable.
     table : mapping
-        The check as it was declared: the series and rows that it compares.
+        Declaration of the check: the series and rows that it compares.
     """
 
     id: str
@@ -197,14 +201,14 @@ class Statement:
             raise ValueError(f"statement {self.id} has a check, and is said to be untestable")
 
     def find(self, looks: Sequence[pd.DataFrame], level: float) -> Finding:
-        """Return the first of several looks that decides the statement, or else the last.
+        """Return the finding of the first look that decides the statement, or else of the last look.
 
         Parameters
         ----------
         looks : sequence of DataFrame
-            Rows of more and more repetitions, each look's with those of the looks before.
+            Rows for increasing numbers of repetitions. Each look includes the rows of the looks before.
         level : float
-            Of confidence, at which each look may decide.
+            Level of confidence of each look.
         """
         finding = Finding(None, "", "fewer repetitions than the first look takes")
         check: Any = self.check  # where it has one: others are not testable
@@ -229,9 +233,9 @@ class Claim:
     id : str
         Id of the claim.
     page : str
-        Where the paper says it.
+        Page of the paper.
     sentence : str
-        Quoted.
+        Sentence, quoted from the paper.
     statements : tuple of Statement
         Parts of the sentence. Each is judged by itself.
     """
@@ -243,7 +247,7 @@ class Claim:
 
     @classmethod
     def of_one(cls, id: str, says: str, check: Check) -> Claim:
-        """Make a claim with one statement, for a figure that is in no paper."""
+        """Make a claim with one statement, for a figure that is not from a paper."""
         return cls(id, "", says, (Statement(id, says, check),))
 
     def judge(
@@ -256,10 +260,10 @@ class Claim:
 
         Parameters
         ----------
-        looks, level
-            As `Statement.find` takes them.
+        looks, level The same as for `Statement.find`.
         has_file : callable
-            Whether the rows rest on the file itself of a dataset of that name, not on its twin.
+            Function that returns whether the rows come from the real file of the named dataset, and not
+            from a synthetic stand-in.
         """
         verdicts = []
         for each in self.statements:
@@ -280,7 +284,7 @@ class Claim:
     def verdict(
         self, statement: Statement, outcome: str, why: str, finding: Finding | None = None
     ) -> Verdict:
-        """Return the verdict on one of its statements."""
+        """Return the verdict on one statement of the claim."""
         finding = finding or Finding(None, "")
         by_value = finding.strip.in_words() if finding.strip is not None else ""
         decided = outcome in (HOLDS, DIFFERS)
@@ -298,7 +302,7 @@ class Claim:
         )
 
     def not_judged(self, why: str) -> list[Verdict]:
-        """Return the verdicts of a run that is not on the paper's path."""
+        """Return the verdicts of a run whose parameters differ from the paper's, which judges nothing."""
         return [self.verdict(each, NOT_JUDGED, why) for each in self.statements]
 
 
@@ -317,21 +321,21 @@ class Verdict:
     Parameters
     ----------
     id, says : str
-        The statement's.
+        Id and words of the statement.
     outcome : str
         One of `claims.OUTCOMES`.
     measured : str
-        Measured values, in words with numbers.
+        Sentence with the measured values.
     why : str
-        Why it is so, where that is not plain.
+        Explanation, if the outcome is not obvious.
     claim, page : str
-        The claim that it is part of, and where the paper says it.
+        Id of the claim, and page of the paper.
     mark : str
-        `claims.BY_DEFINITION` where arithmetic alone decides.
+        `claims.BY_DEFINITION` if the result follows from definitions alone.
     strip : Strip, optional
-        Outcome for each value of what the paper does not print.
+        Outcome for each value of a parameter that the paper does not print.
     printed : str
-        The paper's own number, where it prints one.
+        Number from the paper, if it prints one.
     """
 
     id: str
@@ -348,11 +352,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Printed:
-    """Number or range of numbers that a paper prints: `low` to `high`, with the reading error.
+    """Number or range of numbers that a paper prints: `low` to `high`, including the error of reading it off.
 
-    `at` is its place on the other axis, a number or a name, or `over` the stretch of that axis that
-    it is about (neither: all of it); `value` is the number itself if it is one, `axis` the axis that
-    it lies along.
+    `at` is the position on the other axis, a number or a name. `over` is a range of that axis instead.
+    Without both, the number is about the whole axis. `value` is the number itself, if it is a single one.
+    `axis` is the axis to which the number belongs.
     """
 
     says: str
@@ -381,7 +385,8 @@ class Printed:
     def approximately(
         cls, says: str, value: float, error: float = 0.0, **place: Any
     ) -> Printed:
-        """Return "about `value`": within 1.25× of it, or what rounds to it (± `error`) as printed.
+        """Make a range for "about `value`": within a factor of 1.25, and at least ± `error`, the rounding
+        error of the printed number.
 
         >>> Printed.approximately("around 5 %", 0.05, 0.005)
         Printed(says='around 5 %', low=0.04, high=0.0625, at=None, value=0.05, axis='y', over=None)
@@ -396,7 +401,7 @@ class Printed:
 
 
 def left_open(verdict: Verdict, why: str) -> Verdict:
-    """Return the verdict of a run that shows a tendency and cannot decide."""
+    """Return the verdict for a run that shows a tendency but does not decide."""
     if verdict.outcome not in (HOLDS, DIFFERS, DEPENDS) or verdict.mark:
         return verdict
     whys = "; ".join(filter(None, (why, verdict.why)))
@@ -417,16 +422,17 @@ def verdict_table(
     caption: str = "What the paper says, judged",
     beside: Mapping[str, Sequence[str]] | None = None,
 ) -> Styler:
-    """Return verdicts for a notebook, one row per statement: its words and page, its mark, and the number.
+    """Return a table of verdicts for a notebook, with one row per statement: words, page, mark, and
+    measured number.
 
     Parameters
     ----------
     verdicts : sequence of Verdict, or DataFrame
-        Verdicts, or the table that `to_frame` returns.
+        Verdicts, or a table from `to_frame`.
     caption : str
         Caption of the table.
     beside : mapping, optional
-        More columns, a text a statement.
+        Additional columns, with one text per statement.
     """
     import pandas as pd
 
@@ -454,7 +460,9 @@ def verdict_table(
 
 
 def compare_with_paper(*lines: tuple[str, Printed, Finding]) -> pd.DataFrame:
-    """Compare printed numbers with ours: one row each with its description, the number and the finding."""
+    """Compare printed numbers with measured ones. Each gets one row with its description, the number and
+    the finding.
+    """
     import pandas as pd
 
     rows = [

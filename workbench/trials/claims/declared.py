@@ -1,4 +1,4 @@
-"""Statements of a paper as its `statements.toml` declares them, each with the check that decides it.
+"""Reader for `statements.toml`, which declares the statements of a paper and the check of each.
 
     [fig3.c-3a-2]
     sentence = "For small and medium range queries, filtering performs best."
@@ -7,10 +7,11 @@
     says = "Filtering performs best."
     check = {kind = "lower", ours = "filter", other = "priority", by = "query_size", rows = {panel = "a"}}
 
-A check compares series of the rows, or names a function of the rows and the level of confidence, such as
-`check = "fig3_checks.large_enough"` or `check = {function = "fig5_checks.cut", series = "filter"}`. A list
-of series stands for all of them. `over` names what the paper does not print. Each of its values takes the
-place of its name in braces, as with `over = {"θ" = [20, 40]}` and `ours = "filter, θ = {θ}"`.
+A check compares series of the rows. Alternatively it names a function of the rows and the level of
+confidence, for example `check = "fig3_checks.large_enough"` or `check = {function = "fig5_checks.cut",
+series = "filter"}`. If you give a list of series, the check applies to all of them. `over` gives values for
+a parameter that the paper does not print. Each value replaces the parameter's name in braces, for example
+with `over = {"θ" = [20, 40]}` and `ours = "filter, θ = {θ}"`.
 """
 
 from __future__ import annotations
@@ -110,19 +111,18 @@ def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
 
     Parameters
     ----------
-    id : str
-        The statement's.
+    id : str Id of the statement.
     check : str or mapping
-        The name of a function, `module.name`, or a table with `function` and its arguments, or a
-        table with a `kind` and what it compares.
+        Name of a function, `module.name`, or a table with `function` and its arguments, or a table with a
+        `kind` and the series to compare.
     package : str
-        In which the modules of functions are.
+        Package that contains the modules of the functions.
 
     Raises
     ------
     ValueError
-        If the kind is unknown, a key is unknown or missing, a share has another word, or `over` and the names
-        in braces do not fit each other.
+        If the kind is unknown, a key is unknown or missing, a share has an invalid word, or `over` and the
+        names in braces do not match.
     """
     table = {"function": check} if isinstance(check, str) else dict(check)
     if "function" not in table:
@@ -258,7 +258,9 @@ _STATEMENT = {"says", "page", "reading", "by_definition", "untestable", "needs",
 
 
 class Declared(NamedTuple):
-    """A file: its claims by figure and id, each with its `statements` by id, and its findings."""
+    """Content of a `statements.toml`: its claims by figure and id, the `statements` of each by id, and its
+    findings.
+    """
 
     claims: dict[str, dict[str, Any]]
     findings: list[dict[str, Any]]
@@ -270,24 +272,25 @@ def read(file: str | Path, figure: str, package: str) -> tuple[Claim, ...]:
     Parameters
     ----------
     file : path
-        Holds a table `[fig1.x-1]` for each claim x-1 of the figure fig1, with `page` and `sentence`, and
-        a table `[fig1.x-1.1]` for each of its statements, with `says`, `check` and what else a
-        `Statement` takes. What a table `[fig1.check]` has goes for every check with a `kind`; a claim's
-        `needs` are those of its statements.
+        File with one table `[fig1.x-1]` for each claim x-1 of the figure fig1, with `page` and `sentence`,
+        and one table `[fig1.x-1.1]` for each of its statements, with `says`, `check` and the other fields
+        of `Statement`. The keys of a table `[fig1.check]` are defaults for every check with a `kind`. The
+        `needs` of a claim apply to all of its statements.
     figure : str
-        The figure's id; what follows its first underscore names its tables.
+        Id of the figure. The part after the first underscore is the name of its tables.
     package : str
-        In which the modules are that checks name.
+        Package that contains the modules which checks name.
 
     Returns
     -------
     tuple of Claim
-        In the order of the file.
+        Claims in the order of the file.
 
     Raises
     ------
     ValueError
-        If two claims or statements have one id, a key is unknown or missing, or a statement has no check.
+        If two claims or statements have the same id, a key is unknown or missing, or a statement has no
+        check.
     """
     own = read_declared(Path(file)).claims.get(figure.partition("_")[2], {})
     try:
@@ -298,7 +301,7 @@ def read(file: str | Path, figure: str, package: str) -> tuple[Claim, ...]:
 
 @cache
 def read_declared(file: Path) -> Declared:
-    """Read all that a file declares. A ValueError names the file and the place."""
+    """Read all claims and findings that a file declares. A ValueError names the file and the place."""
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as e:

@@ -1,4 +1,4 @@
-"""The findings of a paper: what a reader wants to know of it, and what its statements say about that."""
+"""Findings of a paper: its main results, each with the statements on which it rests."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ _KEYS = {"says", "statements", "data", "needs"}
 
 @dataclass(frozen=True)
 class PaperFinding:
-    """A result of a paper in one sentence, which rests on statements.
+    """A result of a paper in one sentence, with the statements on which it rests.
 
     Parameters
     ----------
     says : str
-        The sentence, in at most 25 words.
+        Sentence of at most 25 words.
     statements : tuple of str
-        The ids of the statements that it rests on.
+        Ids of the statements on which it rests.
     data : str
         Data on which the statements were judged, one of `DATA`.
     needs : str, optional
-        Which data are lacking, and whether they are public.
+        Missing data, and whether they are public.
     """
 
     says: str
@@ -63,7 +63,7 @@ class PaperFinding:
     needs: str = ""
 
     def outcome(self, verdicts: pd.DataFrame) -> str:
-        """Return the finding's outcome from the verdicts of its statements."""
+        """Return the outcome of the finding, from the verdicts on its statements."""
         own = verdicts[verdicts.id.isin(self.statements)]
         worst = next((end for end in _WORST_FIRST if end in set(own.outcome)), None)
         judged = set(own.id[own.outcome.isin(_WORST_FIRST)])
@@ -100,18 +100,18 @@ def read_findings(file: str | Path) -> tuple[PaperFinding, ...]:
     Parameters
     ----------
     file : path
-        Holds `[[finding]]` with `says`, `statements`, `data`, and `needs` where data are lacking.
+        File with tables `[[finding]]`, each with `says`, `statements`, `data`, and `needs` if data are
+        missing.
 
     Returns
     -------
-    tuple of PaperFinding
-        In the order of the file.
+    tuple of PaperFinding Findings in the order of the file.
 
     Raises
     ------
     ValueError
-        A key that is unknown or missing, a sentence of more than 25 words, other data, or a statement that
-        the file lacks.
+        If a key is unknown or missing, a sentence has more than 25 words, `data` has an invalid value, or a
+        statement is not in the file.
     """
     declared = read_declared(Path(file))
     claims = (claim for own in declared.claims.values() for claim in own.values())
@@ -138,7 +138,7 @@ def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFind
 
 
 def agreement(committed: str, ours: str) -> str:
-    """Compare a run that does not judge with a committed outcome, in words."""
+    """Return a sentence that compares a run which is too small to judge with a committed outcome."""
     if ours == committed:
         return "this run agrees"
     if ours in (_claim.UNDECIDED, _claim.UNTESTABLE, _claim.NOT_JUDGED):
@@ -147,7 +147,7 @@ def agreement(committed: str, ours: str) -> str:
 
 
 def count_outcomes(verdicts: pd.DataFrame) -> dict[str, int]:
-    """Count the statements of each of `COLUMNS`."""
+    """Count the statements in each column of `COLUMNS`."""
     return add_up(
         [_claim.BY_DEFINITION if v.mark else v.outcome] for v in verdicts.itertuples()
     )
@@ -163,7 +163,7 @@ def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
 
 
 def share_that_holds(counts: Mapping[str, int]) -> str:
-    """Say how many of the decided statements hold.
+    """Return a sentence with the number of decided statements that hold.
 
     >>> share_that_holds({"holds": 3, "holds for some unprinted value": 1, "contradicted": 0})
     '3 of 4 decided statements hold (75 %)'

@@ -1,12 +1,12 @@
-"""Confidence intervals of paired runs, and curves of means with crossings.
+"""Confidence intervals for paired runs, curves of means, and crossings of curves.
 
-Runs of two series with one seed share data and queries, so that ratios are taken seed by seed. Zeros and
-infinities come first: of two values that are both zero, or both infinite, the ratio is 1; of a zero and
-another it is 0 or infinite; a pair that lacks a value (NaN) is left out. Where all ratios of a point are
-finite its number is the geometric mean, and its interval Student's, of the logarithms. Where one is not, or
-where all are the same, which says nothing of how far they spread, it is the median, and its interval the
-one between order statistics that the sign test gives: right whatever the law is, and endless where there
-are too few runs for the level.
+Runs of two series with the same seed share data and queries, so we compute ratios seed by seed. If both
+values are zero, or both are infinite, the ratio is 1. If only one of them is zero, it is 0 or infinite. A
+pair with a missing value (NaN) is left out. If all ratios at a point are finite, the estimate is their
+geometric mean, with a Student t interval for the logarithms. If some ratio is not finite, or if all ratios
+are equal and give no estimate of their spread, the estimate is the median, with the interval between order
+statistics from the sign test. This interval is valid for every distribution. It is infinite if there are
+too few runs for the level.
 """
 
 from __future__ import annotations
@@ -34,21 +34,23 @@ FOLLOWS_FROM_SEED = ("value", "seconds", "released", "by_theorem", "trial")
 def confidence_intervals(
     rows: pd.DataFrame, by: str | list[str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Return the mean of `value` over seeds at each point, with its t interval: columns mean, low, high, seeds.
+    """Return the mean of `value` over seeds at each point with its t interval, in the columns mean, low,
+    high and seeds.
 
     Parameters
     ----------
     rows : DataFrame
-        At each point one row per seed; without a column `seed`, one row, or repetitions of it.
+        Table with one row per point and seed. Without a column `seed`, there must be one row per point, or
+        repetitions of it.
     by : str or list of str
-        The columns that make a point.
+        Columns that identify a point.
     level : float
         Level of confidence.
 
     Raises
     ------
     ValueError
-        If rows of one point and one seed differ in more than what follows from the seed.
+        If rows with one point and one seed differ in a column that does not depend on the seed.
     """
     import pandas as pd
     from scipy.special import stdtrit  # t's quantiles; scipy.stats takes a third of a second
@@ -62,8 +64,8 @@ def confidence_intervals(
 
 
 def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
-    """Raise a ValueError that names other columns in which rows differ, if a mean would be over more than
-    seeds.
+    """Raise a ValueError if rows at one point differ in other columns than the seed. The message names
+    these columns.
     """
     run = [*by, "seed"] if "seed" in rows else by
     again = rows.duplicated(run, keep=False)
@@ -86,7 +88,9 @@ def refuse_mixed(rows: pd.DataFrame, by: list[str]) -> None:
 
 
 def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -> pd.DataFrame:
-    """Return the `confidence_intervals` over `by` of the rows whose columns equal the values in `where`."""
+    """Return the `confidence_intervals` at the points `by`, for the rows whose columns equal the values in
+    `where`.
+    """
     for column, x in where.items():
         rows = rows[rows[column] == x]
     if rows.empty:
@@ -95,9 +99,9 @@ def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -
 
 
 def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
-    """Return where the curve `one` falls below `other` for good, or NaN.
+    """Return the point from which on the curve `one` is below `other`, or NaN.
 
-    Both come from `mean_curve`; between points they are straight lines on logarithmic axes.
+    Both curves come from `mean_curve`. Between points they are straight lines on logarithmic axes.
     """
     one, other = _paired(one, other)
     gap = (one["mean"] / other["mean"]).map(lambda ratio: log(ratio) if ratio > 0 else -inf)
@@ -118,8 +122,8 @@ def interpolate_log_log(
 ) -> Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, " n"]]:
     """Return the function through the points (x, y), straight on logarithmic axes and NaN beyond the ends.
 
-    `x` must increase; where a `y` is 0, so is the function up to its neighbours. The function can be
-    pickled.
+    `x` must be increasing. If a `y` is 0, the function is 0 between its neighbouring points. The function
+    can be pickled.
 
     >>> interpolate_log_log([1, 100], [1, 10_000])(np.array([10, 1000])).round(6).tolist()
     [100.0, nan]
@@ -151,12 +155,13 @@ SAME = 1e-12  # numbers that differ by less, relatively, differ by rounding
 
 @dataclass(frozen=True)
 class Intervals:
-    """Numbers at points, with confidence intervals from repetitions.
+    """Estimates at points, with confidence intervals from repetitions.
 
     Parameters
     ----------
     at : callable
-        Takes a level of confidence. Returns a table with `estimate`, `low`, `high` and `runs` per point.
+        Function of a level of confidence that returns a table with `estimate`, `low`, `high` and `runs` per
+        point.
     ratios : bool
         Whether the numbers are ratios of two series.
     """
@@ -172,7 +177,7 @@ class Intervals:
         return len(self.at(0.5))
 
     def over(self, law: pd.Series | float) -> Intervals:
-        """Return the same numbers as ratios to those of an exact closed form."""
+        """Divide the numbers by those of an exact closed form."""
 
         def divided(level: float) -> pd.DataFrame:
             points = self.at(level)
@@ -193,16 +198,16 @@ def paired_ratios(
     Parameters
     ----------
     rows : DataFrame
-        With columns `series`, `seed` and `value`, of one metric.
+        Rows of one metric, with the columns `series`, `seed` and `value`.
     ours, other : str
-        Names of series: the ratio is the first over the second.
+        Names of series. The ratio is the first divided by the second.
     by : str or list of str
-        The columns that make a point.
+        Columns that identify a point.
 
     Raises
     ------
     MissingPoints
-        If no run of both has a point and a seed in common.
+        If the two series have no point and seed in common.
     """
     a, b = _by_seed(rows, ours, by).align(_by_seed(rows, other, by), join="inner")
     return _of_logs(a.index, _log_ratio(a.to_numpy(), b.to_numpy()))
@@ -216,12 +221,13 @@ def select(rows: pd.DataFrame, **where: Any) -> pd.DataFrame:
     rows : DataFrame
         Rows of a figure.
     **where
-        For each column a value, several values (a tuple or list), or a range, `{"from": …, "to": …}`.
+        Condition for a column: a value, several values (a tuple or list), or a range, `{"from": …, "to":
+        …}`.
 
     Raises
     ------
     MissingPoints
-        If there are none.
+        If no row satisfies the conditions.
     """
     for column, x in where.items():
         own = rows[column]
@@ -244,14 +250,16 @@ def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> 
 
 
 def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
-    """Return means of one series over seeds by Student's t, or medians where it does not vary."""
+    """Return means of one series over seeds with t intervals, or medians at points where the values do not
+    vary.
+    """
     values = _by_seed(rows, series, by)
     own = partial(_student, values.to_numpy(), logs=False)
     return Intervals(partial(_table, values.index, own, False), ratios=False)
 
 
 def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
-    """Return numbers by point that are computed and not measured, so they are known exactly."""
+    """Return exactly known numbers at points, for example from a formula, with intervals of length 0."""
     if numbers.empty:
         raise MissingPoints("there are no points")
     values = numbers.to_numpy()
@@ -260,7 +268,9 @@ def exact(numbers: pd.Series, ratios: bool = True) -> Intervals:
 
 
 def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """Return ratios of one series at each point of an axis to the point before, seed by seed."""
+    """Return the ratios of one series at each point of an axis to its value at the point before, seed by
+    seed.
+    """
     values = _by_seed(rows, series, along)
     if len(values) < 2:
         raise MissingPoints("a curve of less than two points neither rises nor falls")
@@ -269,7 +279,9 @@ def steps(rows: pd.DataFrame, series: str, along: str) -> Intervals:
 
 
 def ends(rows: pd.DataFrame, series: str, along: str) -> Intervals:
-    """Return ratios of one series at the last and first points of an axis, seed by seed."""
+    """Return the ratios of one series at the last point of an axis to its value at the first point, seed by
+    seed.
+    """
     values = _by_seed(rows, series, along)
     numbers = values.to_numpy()
     return _of_logs(values.index[-1:], _log_ratio(numbers[-1:], numbers[:1]))

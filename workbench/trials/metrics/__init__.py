@@ -1,7 +1,7 @@
-"""Metrics: values that take (truth, estimate) and return a number for the distance between them.
+"""Metrics: objects that take (truth, estimate) and return a number that measures the error of the estimate.
 
-Both sides answer the same workload. An error against the truth is an exact function of private data,
-so metrics refuse unless the table is public or says `truth_public`.
+Both sides answer the same workload. The error depends on private data and has no noise, so metrics raise an
+error unless the table is public or is marked as `truth_public`.
 """
 
 from workbench.trials.metrics.answers import (

@@ -1,4 +1,4 @@
-"""Errors of answers to queries, and of recovered strings."""
+"""Errors of answers to queries, and metrics for recovered strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.value import Bool, Float, Int, parameter, value
 
 
 def refuse_private(truth: SparseTable | Interactions | Records) -> None:
-    """Raise a ValueError unless the truth may be shown next to a release."""
+    """Raise a ValueError unless the truth is public, or marked as `truth_public`."""
     if truth.bound is not PUBLIC and not truth.truth_public:
         raise ValueError(
             "this table does not say truth_public: an error against it is an exact function of private "
@@ -26,7 +26,7 @@ def refuse_private(truth: SparseTable | Interactions | Records) -> None:
 
 
 def refuse_other_domain(truth: SparseTable | Interactions | Records, estimate: Any) -> None:
-    """Raise a ValueError if the estimate is over another domain than the truth."""
+    """Raise a ValueError if the estimate and the truth have different domains."""
     domain = getattr(estimate, "domain", truth.domain)
     if domain != truth.domain:
         ours = " × ".join(domain.attributes)
@@ -56,17 +56,15 @@ def _answers(
 
 
 def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " queries"]) -> float:
-    """Return the root of the mean squared error over queries.
+    """Return the root mean squared error over queries.
 
     Parameters
     ----------
-    answers, exact : float[queries]
-        Estimated and true answers, in counts.
+    answers, exact : float[queries] Estimated and true answers, in counts.
 
     Returns
     -------
-    float
-        In counts.
+    float Error in counts.
     """
     return float(np.sqrt(((answers - exact) ** 2).mean()))
 
@@ -76,12 +74,12 @@ def coverage(
     errors: Float[np.ndarray, " queries"],
     exact: Float[np.ndarray, " queries"],
 ) -> float:
-    """Return the fraction of queries whose exact answer is within its error bar.
+    """Return the fraction of queries for which the error of the estimate is at most its stated maximum.
 
     Parameters
     ----------
     answers, errors, exact : float[queries]
-        Estimated answers, how far they are said to be off at most, and true answers, in counts.
+        Estimated answers, stated maximum errors, and true answers, in counts.
 
     Returns
     -------
@@ -104,9 +102,9 @@ class _WorkloadMetric:
         Parameters
         ----------
         truth : SparseTable or Records
-            Whose truth is public.
+            Data with a public truth.
         estimate : Summary or any other estimate
-            Over the same domain.
+            Estimate over the same domain.
 
         Returns
         -------
@@ -116,7 +114,7 @@ class _WorkloadMetric:
         Raises
         ------
         ValueError
-            If the truth is private, or the estimate cannot answer.
+            If the truth is private, or the estimate cannot answer the queries.
         """
         return float(self._mean(_answers(truth, estimate, self.workload, weights=self.weights)))
 
@@ -136,7 +134,7 @@ class MeanAbsoluteError(_WorkloadMetric):
 class MedianRelativeError(_WorkloadMetric):
     """Median over queries of |estimate − truth| / truth. Queries with a truth of 0 are left out.
 
-    NaN if every query is empty.
+    The result is NaN if the truth of every query is 0.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -171,19 +169,18 @@ class SquaredError:
         Parameters
         ----------
         truth : SparseTable
-            Whose truth is public.
+            Data with a public truth.
         estimate : Histogram or any other estimate
-            Over the same domain.
+            Estimate over the same domain.
 
         Returns
         -------
-        float
-            In counts².
+        float Error in counts².
 
         Raises
         ------
         ValueError
-            If the truth is private, or the estimate cannot answer.
+            If the truth is private, or the estimate cannot answer the queries.
         """
         cells = np.arange(truth.domain.size)
         pair = _answers(truth, estimate, Ranges(cells, cells + 1))
@@ -192,27 +189,26 @@ class SquaredError:
 
 @value
 class HeldCells:
-    """Fraction of the truth's non-empty cells that the release names."""
+    """Fraction of the truth's non-empty cells that were released."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
-        """Compare the cells that are not empty with those that were released.
+        """Compare the non-empty cells with the released cells.
 
         Parameters
         ----------
         truth : SparseTable
-            Whose truth is public.
-        estimate : Summary
-            Of cells.
+            Data with a public truth.
+        estimate : Summary Released cells.
 
         Returns
         -------
         float
-            A fraction in [0, 1]; NaN for an empty table.
+            Fraction in [0, 1], or NaN for an empty table.
 
         Raises
         ------
         ValueError
-            If the truth is private, or for another estimate.
+            If the truth is private, or the estimate has another class.
         """
         refuse_private(truth)
         if type(estimate) is not Summary:
@@ -225,7 +221,9 @@ class HeldCells:
 
 
 class MatchedStrings(NamedTuple):
-    """Different synthetic strings, with their numbers of copies there and in the corpus."""
+    """Distinct synthetic strings, with their numbers of copies among the synthetic strings and in the
+    corpus.
+    """
 
     keys: Keys
     counts: Int[np.ndarray, " strings"]
@@ -233,25 +231,27 @@ class MatchedStrings(NamedTuple):
 
     @property
     def recovered(self) -> Int[np.ndarray, " strings"]:
-        """Return how many copies in the corpus are found, each once."""
+        """Return the number of copies in the corpus that the synthetic strings match. Each copy is matched
+        at most once.
+        """
         return np.minimum(self.counts, self.corpus_counts)
 
 
 def match_strings(
     truth: Records, estimate: Leaves | Records, prefixes: bool = False
 ) -> MatchedStrings:
-    """Return the different synthetic strings, and which of them a corpus has.
+    """Match the distinct synthetic strings with those of a corpus.
 
-    A leaf whose string has not ended stands for a beginning, of which nobody knows how it goes on.
+    A leaf may be only the beginning of a string (a prefix).
 
     Parameters
     ----------
     truth : Records
-        The corpus, over `Prefixes`, whose truth is public.
+        Corpus over `Prefixes`, with a public truth.
     estimate : Leaves or Records
-        Over the same hierarchy.
+        Synthetic strings over the same hierarchy.
     prefixes : bool
-        Take a beginning as it stands, as a string that the corpus may have or not; else it is none.
+        Whether to treat a prefix as a complete string. Otherwise prefixes match nothing.
 
     Returns
     -------
@@ -261,7 +261,7 @@ def match_strings(
     Raises
     ------
     ValueError
-        If the truth is private, or one side does not have strings over the same hierarchy.
+        If the truth is private, or the two sides are not strings over the same hierarchy.
     """
     refuse_private(truth)
     hierarchy = truth.hierarchy
@@ -298,9 +298,11 @@ def _ended(hierarchy: Prefixes, leaves: Leaves) -> Bool[np.ndarray, " leaves"]:
 
 @value
 class RecoveredFraction:
-    """Fraction of a corpus of strings that is found among synthetic ones, each copy once.
+    """Fraction of a corpus of strings that is also among the synthetic strings. Each copy is matched at
+    most once.
 
-    It is of those strings that the corpus has `low` to `high` times. `prefixes`: see `match_strings`.
+    Only strings with `low` to `high` copies in the corpus are considered. For `prefixes` see
+    `match_strings`.
     """
 
     low: int = parameter(1, 1, integer=True, unit="times")
@@ -317,19 +319,19 @@ class RecoveredFraction:
         Parameters
         ----------
         truth : Records
-            The corpus, over `Prefixes`, whose truth is public.
+            Corpus over `Prefixes`, with a public truth.
         estimate : Leaves or Records
-            Over the same hierarchy.
+            Synthetic strings over the same hierarchy.
 
         Returns
         -------
         float
-            A fraction in [0, 1], or NaN where the corpus has no such string.
+            Fraction in [0, 1], or NaN if the corpus has no such string.
 
         Raises
         ------
         ValueError
-            If the truth is private, or one side does not have strings over the same hierarchy.
+            If the truth is private, or the two sides are not strings over the same hierarchy.
         """
         matches = match_strings(truth, estimate, self.prefixes)
         _, exact = truth.level(truth.hierarchy.depth)
@@ -347,28 +349,28 @@ def recovered_by_frequency(
     estimate: Leaves | Records,
     descending: bool = False,
 ) -> pd.DataFrame:
-    """Return the share of a corpus of strings that is found, cumulated by frequency.
+    """Return the recovered share of a corpus of strings, cumulated by the frequency of strings.
 
     Parameters
     ----------
     truth : Records
-        The corpus, over `Prefixes`, whose truth is public.
+        Corpus over `Prefixes`, with a public truth.
     estimate : Leaves or Records
-        Over the same hierarchy.
+        Synthetic strings over the same hierarchy.
     descending : bool
-        Cumulate from the most frequent strings instead of the rarest.
+        Whether to cumulate from the most frequent strings instead of the rarest.
 
     Returns
     -------
     pandas.DataFrame
-        One row a `frequency` f: `data` is the part of the corpus that is of strings it has at most f
-        times, `recovered` what is found of that, each copy once, as a part of the whole corpus; with
-        `descending`, of strings it has at least f times.
+        One row per `frequency` f, for the strings with at most f copies in the corpus (with `descending`,
+        at least f copies). `data` is their share of the corpus. `recovered` is the share of the corpus that
+        consists of recovered copies of these strings.
 
     Raises
     ------
     ValueError
-        If the truth is private, or one side does not have strings over the same hierarchy.
+        If the truth is private, or the two sides are not strings over the same hierarchy.
     """
     matches = match_strings(truth, estimate)
     _, exact = truth.level(truth.hierarchy.depth)

@@ -1,4 +1,4 @@
-"""Errors of released counts of items and edges, split by their source."""
+"""Errors of released counts of items and edges, and their decomposition by source."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 
 
 class CountPair(NamedTuple):
-    """Exact and estimated counts, of (items,) or of (items, contexts)."""
+    """Exact and estimated counts, as arrays of shape (items,) or (items, contexts)."""
 
     exact: Float[np.ndarray, "..."]
     estimated: Float[np.ndarray, "..."]
 
 
 def count_pair(truth: Interactions, estimate: Any, of: str) -> CountPair:
-    """Return the counts of both sides. The estimate is a release, or records."""
+    """Return the counts of both sides. The estimate contains released counts, or records."""
     refuse_private(truth)
     refuse_other_domain(truth, estimate)
     return CountPair(_counts(truth, of), _counts(estimate, of))
@@ -56,7 +56,7 @@ class _CountMetric:
         truth : Interactions
             Whose truth is public.
         estimate : ItemEdgeCounts or Interactions
-            Over the same domain.
+            Estimate over the same domain.
 
         Returns
         -------
@@ -80,8 +80,9 @@ class _CountMetric:
 class MeanSquaredCountError(_CountMetric):
     """Mean over items, or over edges, of (estimate − truth)², in records².
 
-    As in every metric of interactions, the estimate is what was released, `ItemEdgeCounts`, or the
-    records that a mechanism kept, `Interactions`: then the error is that of the sampling alone.
+    As in every metric of interactions, the estimate may be `ItemEdgeCounts` from a release, or
+    `Interactions`, the records that a mechanism kept. In the second case, the error is that of sampling
+    alone.
     """
 
     of: str = _of()
@@ -96,8 +97,9 @@ class MeanSquaredCountError(_CountMetric):
 class KLDivergence(_CountMetric):
     """Σ p·ln(p/q) between the released and the original distribution of records, in nats.
 
-    p is the released one and q the original, or the other way round. Counts <= 0 become `floor`, on
-    both sides, before they are divided by their sum; counts between 0 and `floor` stay.
+    p is the released distribution and q the original one, or the other way round. On both sides, counts <=
+    0 are set to `floor` before the counts are divided by their sum. Counts between 0 and `floor` do not
+    change.
     """
 
     of: str = _of()
@@ -130,10 +132,11 @@ def _divergence(p: Float[np.ndarray, "..."], q: Float[np.ndarray, "..."]) -> flo
 
 @value
 class TopPrecision(_CountMetric):
-    """Fraction of the k highest released counts that are among the k highest true ones.
+    """Fraction of the k highest released counts that are also among the k highest true counts.
 
-    Edges: of the items in each context, averaged over contexts. Where counts tie at the k-th place, on
-    either side, the metric is its mean if they were put in random order, independently on both sides.
+    For edges, the metric is computed for the items in each context and averaged over contexts. If counts
+    are tied at place k on either side, the metric is the expected value for a random order of tied counts,
+    independent on both sides.
     """
 
     k: int = parameter(low=1, integer=True, doc="number of top items")
@@ -161,27 +164,27 @@ def _chance_in_top(
 
 @value
 class ContextShare:
-    """Fraction of records that the estimate puts in one context. Edges below 0 count as 0.
+    """Fraction of the estimated records that are in one context. Edges below 0 count as 0.
 
-    Of the truth itself, given as the estimate, it is the true fraction.
+    If you pass the truth itself as the estimate, the result is the true fraction.
     """
 
     context: int = parameter(low=0, integer=True, doc="code of the context")
 
     def __call__(self, truth: Interactions, estimate: Any) -> float:
-        """Return the share of one context. The truth only says whether it may be shown.
+        """Return the share of one context. The truth is used only to check that the result may be shown.
 
         Parameters
         ----------
         truth : Interactions
             Whose truth is public.
         estimate : ItemEdgeCounts or Interactions
-            Over the same domain.
+            Estimate over the same domain.
 
         Returns
         -------
         float
-            A fraction in [0, 1], or NaN where nothing is above 0.
+            Fraction in [0, 1], or NaN if no count is above 0.
 
         Raises
         ------
@@ -208,12 +211,12 @@ class SampledSize:
         truth : Interactions
             Whose truth is public.
         estimate : Interactions
-            The records that a mechanism kept.
+            Records that a mechanism kept.
 
         Returns
         -------
         float
-            A fraction in [0, 1], or NaN where there are no records.
+            Fraction in [0, 1], or NaN if there are no records.
 
         Raises
         ------
@@ -237,21 +240,19 @@ _BLOCK = 1 << 22  # records
 def weighted_counts(
     truth: Interactions, weights: Float[np.ndarray, " users"], of: str = "items"
 ) -> Float[np.ndarray, " counts"]:
-    """Return Σ over records of the weight of each one's user, by item or by edge.
+    """Return weighted counts of items or edges, in which each record has the weight of its user.
 
     Parameters
     ----------
     truth : Interactions
         Whose truth is public.
-    weights : float[users]
-        In the order of `truth.records_per_user()`.
+    weights : float[users] Weight of each user, in the order of `truth.records_per_user()`.
     of : "items" or "edges"
-        Which counts.
+        Kind of counts.
 
     Returns
     -------
-    float64[items] or float64[edges]
-        In records.
+    float64[items] or float64[edges] Weighted counts, in records.
 
     Raises
     ------
@@ -277,26 +278,26 @@ def weighted_counts(
 def sampling_error(
     truth: Interactions, ls: Iterable[float], of: str = "items"
 ) -> Float[np.ndarray, " ls"]:
-    """Return the mean over items or edges of the squared error if l random records per user are counted.
+    """Return the expected squared error of sampling l random records per user, averaged over items or edges.
 
-    Exact for this data; the variance of noise comes on top. A user with t > l records, a share p of
-    them of one item, loses (t − l)·p of it on average, with the variance l·p·(1 − p)·(t − l)/(t − 1) of
-    drawing without replacement. Bias adds up over users, then squared; users are independent, so that
-    variances do.
+    The result is exact for these data. It does not include the variance of noise. Suppose that a user has t
+    > l records, a share p of them of one item. On average, sampling drops (t − l)·p of the item's records,
+    with the variance l·p·(1 − p)·(t − l)/(t − 1) of drawing without replacement. The squared error of an
+    item is the square of the sum of these biases over users, plus the sum of the variances, because users
+    are sampled independently.
 
     Parameters
     ----------
     truth : Interactions
         Whose truth is public.
     ls : iterable of float
-        Records of each user that are counted.
+        Numbers of records per user that are counted.
     of : "items" or "edges"
-        Which counts.
+        Kind of counts.
 
     Returns
     -------
-    float64[ls]
-        In records².
+    float64[ls] Error for each l, in records².
 
     Raises
     ------
@@ -333,25 +334,25 @@ def _concentration(truth: Interactions, of: str) -> Float[np.ndarray, " users"]:
 
 
 def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.DataFrame:
-    """Split a release's squared error into its sources, by tenths of the items.
+    """Split the squared error of releases by its sources, for each tenth of the items.
 
-    What was dropped is no part of a release, so that each one is replayed:
-    `mechanism.bounded_data(data, rng)` gives the records that `mechanism(data, rng)` counts, if both
-    start from the same seed.
+    A release does not contain the dropped records. Therefore the function makes each release itself: with
+    the same seed, `mechanism.bounded_data(data, rng)` returns the records that `mechanism(data, rng)`
+    counts.
 
     Parameters
     ----------
     data : Interactions
         Whose truth is public.
     mechanism : SRA, HPA, GS …
-        Any with `bounded_data`.
+        Mechanism with a method `bounded_data`.
     seeds : iterable of int
-        A release each.
+        Seeds. Each gives one release.
 
     Returns
     -------
     pandas.DataFrame
-        A row a seed, table and tenth of the items, with the columns
+        One row per seed, table and tenth of the items, with the columns
 
         `of`, `decile`   items or edges; tenths of the items by true count, 10 the most popular
         `cells`          how many counts that is
@@ -364,7 +365,7 @@ def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.Da
     Raises
     ------
     ValueError
-        If the truth is private, or the mechanism does not say which records it keeps.
+        If the truth is private, or the mechanism has no method `bounded_data`.
     """
     refuse_private(data)
     if not hasattr(mechanism, "bounded_data"):
@@ -382,21 +383,21 @@ def breakdown(data: Interactions, mechanism: Any, seeds: Iterable[int]) -> pd.Da
 def error_parts(
     data: Interactions, kept_data: Interactions, released_data: Any
 ) -> pd.DataFrame:
-    """Split the squared error of one release into its sources, as the rows of `breakdown` without a seed.
+    """Split the squared error of one release by its sources. The rows are those of `breakdown`, without a seed.
 
     Parameters
     ----------
     data : Interactions
         Whose truth is public.
     kept_data : Interactions
-        The records that were counted.
+        Records that were counted.
     released_data : ItemEdgeCounts
-        What was released of them.
+        Counts that were released.
 
     Returns
     -------
     pandas.DataFrame
-        A row a table and tenth of the items.
+        One row per table and tenth of the items.
     """
     import pandas as pd
 

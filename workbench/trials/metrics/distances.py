@@ -1,4 +1,4 @@
-"""Distances of synthetic points and commutes from the true ones."""
+"""Distances between synthetic and true points, and between synthetic and true commutes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 
 @value
 class EarthMover:
-    """Indyk's bound on the earth mover's distance, from counts of cells at all levels.
+    """Upper bound on the earth mover's distance by Indyk, from counts of cells at all levels.
 
-    Σ over levels 0 … `depth`, and over the cells of each, of a cell's diameter × how many records one
-    side has there more than the other. The box that is halved counts as a unit cube, so that the
-    result is in records × its side. For two sets of n records it is, with n × the diameter of the last
-    level, at least the sum of the distances that records must move. `seed` places points in leaves.
+    The bound is a sum over levels 0 … `depth`, and over the cells of each level, of the cell's diameter ×
+    the absolute difference between the numbers of records on both sides. The box of the hierarchy is
+    treated as a unit cube, so the unit of the result is records × side of the box. For two sets of n
+    records, the bound plus n × the diameter of a cell on the last level is at least the sum of the
+    distances by which records must be moved. `seed` determines the positions of synthetic points within
+    leaves.
     """
 
     depth: int = parameter(
@@ -37,41 +39,41 @@ class EarthMover:
         Parameters
         ----------
         truth : Records
-            Over a `Quadtree`, whose truth is public.
+            Records over a `Quadtree`, with a public truth.
         estimate : Leaves or Records
-            Records that are public, or an estimate that has `synthetic` ones.
+            Public records, or an estimate with a method `synthetic`.
 
         Returns
         -------
-        float
-            In records × side.
+        float Distance in records × side of the box.
 
         Raises
         ------
         ValueError
-            If the truth is private, or the sides are no points in one Quadtree that is deep enough.
+            If the truth is private, or the two sides are not points in the same Quadtree, or it has fewer
+            levels than `depth`.
         """
         return float(self.levels(truth, estimate).sum())
 
     def levels(self, truth: Records, estimate: Any) -> Float[np.ndarray, " levels"]:
-        """Return the part of each level, the root's first.
+        """Return the contribution of each level, from the root down.
 
         Parameters
         ----------
         truth : Records
-            Over a `Quadtree`, whose truth is public.
+            Records over a `Quadtree`, with a public truth.
         estimate : Leaves or Records
-            Records that are public, or an estimate that has `synthetic` ones.
+            Public records, or an estimate with a method `synthetic`.
 
         Returns
         -------
-        float64[levels]
-            In records × side.
+        float64[levels] Contributions in records × side of the box.
 
         Raises
         ------
         ValueError
-            If the truth is private, or the sides are no points in one Quadtree that is deep enough.
+            If the truth is private, or the two sides are not points in the same Quadtree, or it has fewer
+            levels than `depth`.
         """
         tree = truth.hierarchy
         ours = _public_records(truth)
@@ -153,7 +155,9 @@ _SLACK = 1.001
 
 
 class Commutes(NamedTuple):
-    """Homes and workplaces (latitude, longitude, latitude, longitude) in degrees, with copies of each."""
+    """Homes and workplaces (home latitude, home longitude, work latitude, work longitude) in degrees, with
+    numbers of copies.
+    """
 
     points: Float[np.ndarray, "n 4"]
     counts: Int[np.ndarray, " n"]
@@ -179,7 +183,7 @@ def great_circle(
     lat2: Float[np.ndarray, " n"] | float,
     lon2: Float[np.ndarray, " n"] | float,
 ) -> Float[np.ndarray, " n"]:
-    """Return distances on the globe, by the haversine formula.
+    """Return great-circle distances on the globe, by the haversine formula.
 
     Parameters
     ----------
@@ -188,8 +192,7 @@ def great_circle(
 
     Returns
     -------
-    float64[n]
-        In km.
+    float64[n] Distances in km.
     """
     lat1, lon1, lat2, lon2 = map(np.radians, (lat1, lon1, lat2, lon2))
     half = np.sin((lat2 - lat1) / 2) ** 2
@@ -199,11 +202,12 @@ def great_circle(
 
 @value
 class CommuteDistances:
-    """Kolmogorov distance of commutes from a place: the largest gap between two distribution functions.
+    """Kolmogorov distance between the lengths of synthetic and true commutes of people who live near a place.
 
-    Of records (home latitude, home longitude, work latitude, work longitude, in degrees) those with a
-    home within `radius` of the place, and how far away they work, on the globe. `seed` places synthetic
-    points in their leaves; records stand in the middle of their finest cells.
+    Records are (home latitude, home longitude, work latitude, work longitude) in degrees. The metric uses
+    those with a home within `radius` of the place, and their great-circle distance to work. It is the
+    largest gap between the two distribution functions. `seed` determines the positions of synthetic points
+    within leaves. Records are in the middle of their finest cells.
     """
 
     latitude: float = parameter(low=-90, high=90, unit="degrees")
@@ -217,19 +221,19 @@ class CommuteDistances:
         Parameters
         ----------
         truth : Records
-            Over a `Quadtree` of four dimensions, whose truth is public.
+            Records over a `Quadtree` with four dimensions, with a public truth.
         estimate : Leaves or Records
-            Over such a Quadtree.
+            Records or estimate over such a Quadtree.
 
         Returns
         -------
         float
-            A fraction in [0, 1], or NaN if nobody lives there.
+            Distance in [0, 1], or NaN if nobody lives near the place.
 
         Raises
         ------
         ValueError
-            If records are private, or points not of four dimensions.
+            If records are private, or points do not have four dimensions.
         """
         true = self._distances(truth)
         estimated = self._distances(estimate)
@@ -240,29 +244,28 @@ class CommuteDistances:
         return float(gaps.max())
 
     def cdf(self, data: Any, at: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Return the distribution function of the commutes of people who live there.
+        """Return the distribution function of commute lengths for people who live near the place.
 
         Parameters
         ----------
         data : Leaves or Records
-            As in a call.
-        at : float[n]
-            Distances in km.
+            The same as for a call of the metric.
+        at : float[n] Commute lengths in km.
 
         Returns
         -------
         float64[n]
-            The fraction that works at most so far away, or NaN if nobody lives there.
+            Fraction of people with a commute of at most this length, or NaN if nobody lives near the place.
         """
         return self._distances(data).fraction_within(np.asarray(at, float))
 
     def commutes(self, data: Any) -> Commutes:
-        """Return the people who live there.
+        """Return the commutes of people who live near the place.
 
         Parameters
         ----------
         data : Leaves or Records
-            As in a call.
+            The same as for a call of the metric.
 
         Returns
         -------
