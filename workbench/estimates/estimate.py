@@ -257,7 +257,8 @@ class Estimate:
 
         Returns
         -------
-        Estimate Estimate with the same values.
+        Estimate
+            Estimate with the same values.
 
         Raises
         ------

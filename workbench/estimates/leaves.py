@@ -160,7 +160,8 @@ class Leaves(OverHierarchy, Estimate):
 
         Returns
         -------
-        Leaves Estimate with at most as many nodes as before.
+        Leaves
+            Estimate with at most as many nodes as before.
         """
         levels = np.minimum(self.levels, level)
         keys = self.hierarchy.digits.ancestors(levels, self.keys)
@@ -179,7 +180,8 @@ class Leaves(OverHierarchy, Estimate):
 
         Returns
         -------
-        Records Public synthetic records.
+        Records
+            Public synthetic records.
         """
         counts = self._few_counts()
         if isinstance(self.hierarchy, Prefixes):

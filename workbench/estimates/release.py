@@ -543,7 +543,8 @@ class Release:
 
         Returns
         -------
-        Release Release with one more receipt.
+        Release
+            Release with one more receipt.
 
         Raises
         ------
@@ -589,7 +590,8 @@ class Release:
 
         Returns
         -------
-        Path Path of the file.
+        Path
+            Path of the file.
 
         Raises
         ------
@@ -618,13 +620,14 @@ class Release:
         Parameters
         ----------
         folder : New folder. A zip file of the same name is written next to it.
-        about : Information from the publisher, as a mapping or a JSON file: title, publisher, contact,
-        licence, and the other fields of `workbench.owner.publication.About`. simulated : Whether to publish
-        a release from seeded noise. The data sheet then marks it as simulated.
+        about : Information from the publisher, as a mapping or a JSON file: title, publisher, contact, licence,
+            and the other fields of `workbench.owner.publication.About`.
+        simulated : Whether to publish a release from seeded noise. The data sheet then marks it as simulated.
 
         Returns
         -------
-        Path Path of the folder.
+        Path
+            Path of the folder.
 
         Raises
         ------
@@ -685,7 +688,8 @@ class Release:
 
         Returns
         -------
-        Release The saved release.
+        Release
+            The saved release.
 
         Raises
         ------

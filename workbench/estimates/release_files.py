@@ -204,7 +204,9 @@ def read_release(path: str | Path) -> tuple[pa.Table, Record]:
 
     Returns
     -------
-    pyarrow.Table Rows of the estimate. Record
+    pyarrow.Table
+        Rows of the estimate.
+    Record
         Record of the release. Its texts contain printable characters only.
 
     Raises

@@ -179,7 +179,8 @@ class RandomisedReports(Estimate):
 
         Returns
         -------
-        float64[...] Counts in tuples.
+        float64[...]
+            Counts in tuples.
 
         Raises
         ------

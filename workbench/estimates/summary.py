@@ -66,7 +66,8 @@ class Summary(Estimate):
 
         Returns
         -------
-        Summary Summary of the same class.
+        Summary
+            Summary of the same class.
         """
         return replace(self, keys=self.keys[mask], values=self.values[mask], **changes)
 
@@ -82,7 +83,8 @@ class Summary(Estimate):
 
         Returns
         -------
-        float64[cells] Weights in counts.
+        float64[cells]
+            Weights in counts.
 
         Raises
         ------

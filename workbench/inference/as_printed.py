@@ -64,7 +64,8 @@ class MaximumEntropyAsPrinted:
 
         Parameters
         ----------
-        history : NoisyAnswers, or several Answers to different cells of marginals, all over one domain.
+        history : NoisyAnswers, or several
+            Answers to different cells of marginals, all over one domain.
 
         Returns
         -------

@@ -36,7 +36,8 @@ def private_bound(table: Any) -> Bound:
 
     Returns
     -------
-    Bound Largest change of the counts by one unit.
+    Bound
+        Largest change of the counts by one unit.
 
     Raises
     ------
@@ -66,7 +67,8 @@ def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
 
     Returns
     -------
-    list of float ε of each measurement.
+    list of float
+        ε of each measurement.
     """
     parts = []
     rest = Fraction(epsilon)
@@ -85,7 +87,8 @@ def amount(budget: DP | ZCDP) -> float:
 
     Returns
     -------
-    float ε or ρ.
+    float
+        ε or ρ.
     """
     return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
 
@@ -115,7 +118,8 @@ def part_of(budget: DP | ZCDP, share: float) -> DP | ZCDP:
 
     Returns
     -------
-    DP or ZCDP The same class as `budget`.
+    DP or ZCDP
+        The same class as `budget`.
     """
     return ZCDP(share) if isinstance(budget, ZCDP) else DP(share)
 
@@ -143,7 +147,8 @@ def add_noise(
 
     Returns
     -------
-    NoisyValues Noisy values, the variance of their noise, and a receipt.
+    NoisyValues
+        Noisy values, the variance of their noise, and a receipt.
     """
     if isinstance(budget, ZCDP):
         noisy, receipt = noise.gaussian(values, l2_squared=l2_squared, rho=budget.rho, rng=rng)
@@ -161,7 +166,8 @@ def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
 
     Returns
     -------
-    Law Gaussian distribution with rate ρ/l2².
+    Law
+        Gaussian distribution with rate ρ/l2².
     """
     return Law(GAUSSIAN, float(Fraction(budget.rho) / Fraction(l2_squared)))
 
@@ -175,7 +181,8 @@ def as_bound(bound: Bound | float) -> Bound:
 
     Returns
     -------
-    Bound Bound with this l1.
+    Bound
+        Bound with this l1.
     """
     return bound if isinstance(bound, Bound) else Bound(1, bound)
 
@@ -194,7 +201,8 @@ def blocks_within(
 
     Returns
     -------
-    list of Block or GaussianBlock Blocks whose ε, or ρ, add up to the budget.
+    list of Block or GaussianBlock
+        Blocks whose ε, or ρ, add up to the budget.
     """
     if isinstance(budget, DP):
         return noise_blocks(basis, l1=bound.l1, epsilon=budget.epsilon, linf=bound.linf)
@@ -217,7 +225,8 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
 
     Returns
     -------
-    Law Distribution with rate ε/l1, or with rate ρ/l2² where l2² weights the blocks.
+    Law
+        Distribution with rate ε/l1, or with rate ρ/l2² where l2² weights the blocks.
     """
     if isinstance(budget, DP):
         return Law(GEOMETRIC, budget.epsilon / bound.l1)
@@ -257,8 +266,9 @@ def pure_budget(
 
     Returns
     -------
-    field Field of a `value` class. It accepts only a `DP` with finite ε > 0 and δ = 0, and a `ZCDP` if
-    `zcdp` is set.
+    field
+        Field of a `value` class. It accepts only a `DP` with finite ε > 0 and δ = 0, and a `ZCDP` if `zcdp`
+        is set.
     """
 
     def wrong(x: Any) -> str | None:
@@ -282,12 +292,13 @@ def approximate_budget(
     ----------
     pure : Whether the mechanism also works without a δ.
     zcdp, refused : The same as for `pure_budget`. The δ of a `ZCDP` is spent in the same way as that of a
-    `DP`.
+        `DP`.
 
     Returns
     -------
-    field Field of a `value` class. It accepts only budgets with finite ε > 0 and 0 < δ < 1, or also δ = 0
-    if `pure` is set.
+    field
+        Field of a `value` class. It accepts only budgets with finite ε > 0 and 0 < δ < 1, or also δ = 0 if
+        `pure` is set.
     """
 
     def wrong(x: Any) -> str | None:
@@ -327,7 +338,8 @@ def gaussian_budget() -> Any:
 
     Returns
     -------
-    field Field of a `value` class. It accepts only a `ZCDP` with δ = 0.
+    field
+        Field of a `value` class. It accepts only a `ZCDP` with δ = 0.
     """
 
     def wrong(x: Any) -> str | None:
@@ -351,11 +363,12 @@ def noise_law_field(*, zcdp: bool = False) -> Any:
     Parameters
     ----------
     zcdp : Whether the mechanism also takes a `ZCDP`, for which it draws Gaussian noise (see
-    `settle_noise`).
+        `settle_noise`).
 
     Returns
     -------
-    field Field of a `value` class.
+    field
+        Field of a `value` class.
     """
     choices = ("laplace", "geometric")
     if not zcdp:
@@ -486,7 +499,8 @@ class Mechanism(Protocol):
 
         Returns
         -------
-        Release Estimate, with receipts that cost at most the budget.
+        Release
+            Estimate, with receipts that cost at most the budget.
         """
 
     @classmethod

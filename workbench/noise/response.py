@@ -409,7 +409,8 @@ def alp_projection(
         Largest change of all counts together by one unit.
     epsilon : number
         Cost of the bits.
-    alpha : number Parameter α > 0. A larger α flips fewer bits, but uses fewer levels per count.
+    alpha : number
+        Parameter α > 0. A larger α flips fewer bits, but uses fewer levels per count.
     rng : Generator, optional
         Seeded generator for noise that can be replayed. None to publish.
 

@@ -66,7 +66,7 @@ def row_file(
 
 
 def read_rows(file: Path | None) -> list[dict[str, Any]]:
-    """Return stored rows. Return None if they are older than ROWS_SINCE or cannot be read."""
+    """Return stored rows, or an empty list if they are older than ROWS_SINCE or cannot be read."""
     try:
         if file is None or file.stat().st_mtime < float(os.environ.get(ROWS_SINCE, 0)):
             return []

@@ -88,7 +88,7 @@ Estimator = Callable[[Any], Any]  # public in, better public out
 def first_available(*datasets: Dataset | None) -> Dataset | None:
     """Return the first dataset whose files are all available, or None.
 
-    A dataset without a method `files` is always available.
+    A dataset without a method `files` is always available. None may be the last argument.
     """
     for dataset in datasets:
         try:

@@ -260,7 +260,8 @@ class Claim:
 
         Parameters
         ----------
-        looks, level The same as for `Statement.find`.
+        looks, level
+            The same as for `Statement.find`.
         has_file : callable
             Function that returns whether the rows come from the real file of the named dataset, and not
             from a synthetic stand-in.

@@ -111,7 +111,8 @@ def declared(id: str, check: str | Mapping[str, Any], package: str) -> Check:
 
     Parameters
     ----------
-    id : str Id of the statement.
+    id : str
+        Id of the statement.
     check : str or mapping
         Name of a function, `module.name`, or a table with `function` and its arguments, or a table with a
         `kind` and the series to compare.

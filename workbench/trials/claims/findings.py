@@ -105,7 +105,8 @@ def read_findings(file: str | Path) -> tuple[PaperFinding, ...]:
 
     Returns
     -------
-    tuple of PaperFinding Findings in the order of the file.
+    tuple of PaperFinding
+        Findings in the order of the file.
 
     Raises
     ------

@@ -60,11 +60,13 @@ def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " quer
 
     Parameters
     ----------
-    answers, exact : float[queries] Estimated and true answers, in counts.
+    answers, exact : float[queries]
+        Estimated and true answers, in counts.
 
     Returns
     -------
-    float Error in counts.
+    float
+        Error in counts.
     """
     return float(np.sqrt(((answers - exact) ** 2).mean()))
 
@@ -175,7 +177,8 @@ class SquaredError:
 
         Returns
         -------
-        float Error in counts².
+        float
+            Error in counts².
 
         Raises
         ------
@@ -198,7 +201,8 @@ class HeldCells:
         ----------
         truth : SparseTable
             Data with a public truth.
-        estimate : Summary Released cells.
+        estimate : Summary
+            Released cells.
 
         Returns
         -------

@@ -246,13 +246,15 @@ def weighted_counts(
     ----------
     truth : Interactions
         Whose truth is public.
-    weights : float[users] Weight of each user, in the order of `truth.records_per_user()`.
+    weights : float[users]
+        Weight of each user, in the order of `truth.records_per_user()`.
     of : "items" or "edges"
         Kind of counts.
 
     Returns
     -------
-    float64[items] or float64[edges] Weighted counts, in records.
+    float64[items] or float64[edges]
+        Weighted counts, in records.
 
     Raises
     ------
@@ -297,7 +299,8 @@ def sampling_error(
 
     Returns
     -------
-    float64[ls] Error for each l, in records².
+    float64[ls]
+        Error for each l, in records².
 
     Raises
     ------

@@ -45,7 +45,8 @@ class EarthMover:
 
         Returns
         -------
-        float Distance in records × side of the box.
+        float
+            Distance in records × side of the box.
 
         Raises
         ------
@@ -67,7 +68,8 @@ class EarthMover:
 
         Returns
         -------
-        float64[levels] Contributions in records × side of the box.
+        float64[levels]
+            Contributions in records × side of the box.
 
         Raises
         ------
@@ -192,7 +194,8 @@ def great_circle(
 
     Returns
     -------
-    float64[n] Distances in km.
+    float64[n]
+        Distances in km.
     """
     lat1, lon1, lat2, lon2 = map(np.radians, (lat1, lon1, lat2, lon2))
     half = np.sin((lat2 - lat1) / 2) ** 2
@@ -250,7 +253,8 @@ class CommuteDistances:
         ----------
         data : Leaves or Records
             The same as for a call of the metric.
-        at : float[n] Commute lengths in km.
+        at : float[n]
+            Commute lengths in km.
 
         Returns
         -------
