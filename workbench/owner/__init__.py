@@ -1,23 +1,27 @@
-"""Tools for an owner of private data: a budget, a bank of answers, and sessions that ask a table.
+"""Tools for the owner of private data: a budget, a bank of answers, and sessions that ask questions to a table.
 
-`Budget` books what releases cost, `Bank` keeps noisy answers, and `Session(budget, bank, table)` asks
-questions. All three use one SQLite file. A spend is on disk before any noise is drawn, so a process that
-is killed may lose an answer but never forgets a spend. Processes that use one file share its budget. The
-file holds what has left already (questions, prices, noisy answers) and no private data.
+`Budget` records the cost of releases, `Bank` keeps noisy answers, and `Session(budget, bank, table)` asks
+questions. All three use one SQLite file. Every spend is written to disk before any noise is drawn. A
+process that is killed may therefore lose an answer, but the spend stays recorded. Processes that use the
+same file share its budget. The file contains only released information (questions, prices, noisy answers)
+and no private data.
 
-A booking is never given back, and pays for one release. A release that cost more than was booked is
+A booked cost is never refunded, and pays for one release. If a release costs more than was booked, it is
 withheld.
 
-A copy of the file does not know what is spent on the other. Neither does a second file about the same
-people: each would spend the budget anew, and the losses add up. A counter outside the file, next to it or
-next to the data (`data=`), guards against the accident: a copy that lacks a spend, or has another, is
-refused. Nothing here prevents intent, nor a disk that reports writes that it did not do.
+A copy of the file has no record of later spends from the original. The same is true for a second file about
+the same people. Each file would spend the budget again, and the privacy losses would add up. A counter
+outside the file, next to it or next to the data (`data=`), protects against accidental copies: a file that
+lacks a recorded spend, or contains a different one, raises an error. The counter does not protect against a
+deliberate reset, or against a disk that reports writes without making them.
 
-You may choose questions after earlier answers, because pure ε stays additive. The error bars do not
-survive that: they assume that the noise in the answers did not influence the questions.
+You may choose questions after seeing earlier answers, because the costs of adaptive questions still add up.
+The error bars are then no longer valid, because they assume that the noise in earlier answers did not
+influence the questions.
 
-Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3, for `recall`. `price` uses the same posterior
-           before the answer exists: its errors depend on the variance of the noise, not on answers.
+Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3, for `recall`. `price` uses the same posterior before
+           the answer exists. This is possible because posterior errors depend on the variance of the noise,
+           and not on the answers.
 """
 
 from workbench.owner.bank import Bank as Bank

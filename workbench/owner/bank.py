@@ -1,4 +1,4 @@
-"""Banks: answers that were paid for, what they say about further queries, and synthetic rows."""
+"""Banks of paid answers, with answers to new queries and synthetic rows that are computed from them."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ _NOTE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticRows:
-    """Rows of a model of the tuples.
+    """Synthetic rows, drawn from a model of the tuples.
 
     Parameters
     ----------
     table : SparseTable
-        The rows, public.
+        Synthetic rows, which are public.
     model : Model
-        What they were drawn from.
+        Model from which they were drawn.
     guarantee : dict
-        What all answers cost of which budget, and whom it protects; `doubts`, where the answers
-        contradict the total or each other, or the model did not converge.
+        Cost of all answers, their budget, and the protected unit. `doubts` contains warnings if the answers
+        contradict the total or each other, or if the model did not converge.
     """
 
     table: SparseTable
@@ -78,7 +78,7 @@ class SyntheticRows:
         return int(self.table.total)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per record, a column an attribute, of labels.
+        """Return one row per record and one column of labels per attribute.
 
         Returns
         -------
@@ -87,19 +87,20 @@ class SyntheticRows:
         return self.table.domain.frame(self.table.keys.repeat(self.table.counts))
 
     def save(self, path: str | Path, force: bool = False) -> None:
-        """Write them: `.parquet` holds the guarantee itself, `.csv` has it in `.csv.json` beside.
+        """Write the rows and their guarantee to a file. For CSV, the guarantee is in a second file with the
+        ending `.csv.json`.
 
         Parameters
         ----------
         path : path
-            Ends in .csv or .parquet.
+            Path of the file, with the ending .csv or .parquet.
         force : bool
-            Overwrite an existing file.
+            Whether to overwrite an existing file.
 
         Raises
         ------
         ValueError
-            For another ending, or if a file is there.
+            If the file has another ending, or exists and `force` is False.
         """
         table = pa.Table.from_pandas(self.to_frame(), preserve_index=False)
         record = {**self.guarantee, "note": _NOTE}
@@ -110,24 +111,24 @@ class SyntheticRows:
 
 
 def answering(cost: DP | ZCDP, queries: Recipe) -> Any:
-    """Return the mechanism that answers queries at a cost: with Gaussian noise for a ρ, else with Laplace
-    noise.
+    """Return the mechanism that answers queries at a cost. It uses Gaussian noise for a ρ, and Laplace
+    noise for an ε.
     """
     return (GaussianQueries if isinstance(cost, ZCDP) else LaplaceQueries)(cost, queries)
 
 
 def noise_variance(cost: DP | ZCDP, queries: Recipe, empty: SparseTable | WideTable) -> float:
-    """Return the variance of the noise that would be drawn, grid included, from a table without records."""
+    """Return the variance of the noise, including its grid. It is computed from a table without records."""
     return float(answering(cost, queries)(empty).estimate.variances[0])
 
 
 class Price(float):
-    """An ε, and `why`: which method will recall what it buys."""
+    """Price: an ε (or ρ), with a sentence `why` on the method that will use the paid answers."""
 
     why: str
 
     def __new__(cls, epsilon: float, why: str) -> Price:
-        """Return the ε, and what is said of it."""
+        """Make a price with its explanation."""
         price = super().__new__(cls, epsilon)
         price.why = why
         return price
@@ -137,7 +138,9 @@ LARGE_VARIANCE = 1e280  # of an answer that tells nothing
 
 
 def noise_for_error(variance_left: Callable[[float], float], error: float) -> float:
-    """Return the largest variance of noise after which the largest error is `error`, or ∞ if any will do."""
+    """Return the largest variance of noise for which the largest error is at most `error`, or ∞ if every
+    variance suffices.
+    """
     from scipy.optimize import brentq
 
     target = min(max(error, 1e-99), 1e99) ** 2
@@ -152,10 +155,11 @@ def noise_for_error(variance_left: Callable[[float], float], error: float) -> fl
 
 
 def variance_after(posterior: Posterior, queries: Linear) -> Callable[[float], float]:
-    """Return the largest variance among `queries` after a further answer to all of them, by its noise's.
+    """Return the largest variance among `queries` after noisy answers to all of them, as a function of the
+    variance of the noise.
 
-    A posterior covariance Σ d·u·uᵀ becomes Σ u·uᵀ/(1/d + 1/v), v the variance of the noise. At α = ∞
-    what no past query reaches has infinite d, and what is reached keeps its own.
+    A posterior covariance Σ d·u·uᵀ becomes Σ u·uᵀ/(1/d + 1/v) if the noise has the variance v. At α = ∞,
+    directions that no past query determines have infinite d.
     """
     eigen = posterior.eigen
     alpha = posterior.alpha
@@ -196,28 +200,29 @@ _MOST_ENTRIES = 2**21  # of queries about one cell each, laid out along an attri
 
 
 class Bank:
-    """Answers that were paid for, which belong to one domain, bound and dataset. Using them is free.
+    """Bank of paid answers about one domain, bound and dataset. Using them again costs nothing.
 
     Parameters
     ----------
     budget : Budget or path
-        The budget that pays for the answers. Its file keeps them.
+        Budget that pays for the answers. They are stored in its file.
     dataset : str, optional
-        A declared name and version. Data are never hashed, because a hash reveals them.
+        Name and version that you declare. The workbench never hashes data, because a hash could reveal
+        them.
     total : float, optional
-        The public number of tuples. It stays with the file.
+        Public number of tuples. It is stored in the file.
     prior : optional
-        What `recall` expects of the cells beforehand, as `KernelPCA` takes it. It may change.
+        Prior for `recall`, in the form that `KernelPCA` takes. You may change it later.
 
     Attributes
     ----------
     domain, bound : Domain and Bound, or None
-        Of the table that was asked. None until the first question.
+        Domain and bound of the table. None before the first question.
 
     Raises
     ------
     ValueError
-        If the file's bank belongs to another dataset or total, or the prior does not fit its domain.
+        If the bank in the file has another dataset or total, or the prior does not fit its domain.
     """
 
     total: float | None
@@ -252,12 +257,12 @@ class Bank:
         self._settle()
 
     def declare(self, table: SparseTable | WideTable) -> None:
-        """Say which table the answers are about. The file keeps it with the first answer.
+        """Declare the table that the answers are about. The first answer stores this in the file.
 
         Raises
         ------
         ValueError
-            If the bank belongs to another domain, bound or dataset.
+            If the bank has another domain, bound or dataset.
         """
         if not isinstance(table, SparseTable | WideTable):
             raise ValueError(f"table = {type(table)} is not allowed: need a SparseTable")
@@ -270,7 +275,7 @@ class Bank:
         self._settle()
 
     def begin(self) -> None:
-        """Write what was declared into the file, if it is not there yet."""
+        """Store the declaration in the file, if it is not there yet."""
         with self._file.transaction() as db:
             self._belong_to(self._file.begin_bank(db, self._declared))
 
@@ -305,12 +310,12 @@ class Bank:
     def reserve(
         self, db: sqlite3.Connection, question: int, answers: NoisyAnswers
     ) -> list[tuple[Any, ...]]:
-        """Make room for the answers to a question, in the transaction that pays for them.
+        """Reserve rows for the answers to a question, in the transaction that pays for them.
 
         Returns
         -------
         list of tuple
-            For each answer its place in the file, its query as text, and its variance.
+            Row in the file, query as text, and variance for each answer.
         """
         if not self._agrees:
             self._belong_to(self._file.begin_bank(db, self._declared))
@@ -322,7 +327,7 @@ class Bank:
         return rows
 
     def keep(self, question: int, reserved: list[tuple[Any, ...]], values: list[float]) -> None:
-        """Write down the answers to a question for which room was made."""
+        """Store the answers to a question for which rows were reserved."""
         with self._file.transaction() as db:
             places = [(x, place) for x, (place, *_) in zip(values, reserved, strict=True)]
             db.executemany("UPDATE bank SET value = ? WHERE place = ?", places)
@@ -331,7 +336,9 @@ class Bank:
         self._agrees = True
 
     def contents(self) -> str:
-        """Return what was bought in words, for somebody whose budget does not pay for more."""
+        """Return a summary of the paid answers in words, for error messages of a budget that cannot pay for
+        more.
+        """
         rows = self.budget.ledger.itertuples()
         bought = [row for row in rows if row.answered and pd.notna(row.queries)]
         sources = [f"{row.asked[:120]} (noise of ±{row.deviation:.3g})" for row in bought[:5]]
@@ -347,34 +354,37 @@ class Bank:
         by: str | None = None,
         error: bool = True,
     ) -> Recalled:
-        """Answers from the bank and their error bars, at no cost.
+        """Return answers from the bank with error bars, at no cost.
 
-        The bank's own answers choose the method (`inference.answer_bank`); no table is needed.
+        The method depends on the answers in the bank (see `inference.answer_bank`). No table is needed.
 
         Parameters
         ----------
         workload : Workload, or queries by label
-            Queries that are sums of cells with weights; by label as `Release.answer` takes them.
+            Queries, each a weighted sum of cells, or queries by label in the form that `Release.answer`
+            takes.
         alpha : float, optional
-            Kernel PCA at this trade-off, in tuples, with the session's prior alone; ∞ is unbiased. At a
-            finite α its error is a posterior standard deviation, bias included, and no confidence.
+            Use kernel PCA at this trade-off, in tuples, with the bank's stated prior. ∞ is unbiased. At a
+            finite α, errors are posterior standard deviations, which include bias. They are not calibrated
+            confidence intervals.
         by : str, optional
-            A method in place of the bank's choice: "kernel PCA" or "junction tree".
+            Method to use instead of the bank's choice: "kernel PCA" or "junction tree".
         error : bool
-            Whether error bars are wanted.
+            Whether to return error bars as well.
 
         Returns
         -------
         Recalled
-            `values` and `errors` in counts, to which it unpacks, or inf where the bank cannot tell. `by`
-            names the method, and `why` says why, and what the bars are made of.
+            Values and errors in counts, to which the result unpacks. An error is inf if the bank cannot
+            estimate it. `by` is the name of the method, and `why` explains the choice and the parts of the
+            error bars.
 
         Raises
         ------
         ValueError
-            If the bank is empty and α is ∞, for a method that is not known or not possible, or for
-            kernel PCA of more than 6,000 answers to different queries, whose matrices would take more
-            than 4 GB. Without `by` and α, such banks are left to a junction tree, if there is one.
+            If the bank is empty and α is ∞, if the method is unknown or not possible, or if kernel PCA
+            would need more than 4 GB for its matrices (more than 6,000 answers to different queries).
+            Without `by` and α, such a bank uses a junction tree, if there is one.
         """
         if alpha is not None and by not in (None, KERNEL):
             raise ValueError(
@@ -404,32 +414,34 @@ class Bank:
         by: str | None = None,
         rho: float | None = None,
     ) -> Price:
-        """Return the least further ε, or ρ, for this workload after which kernel PCA errs by no more than
-        `error`.
+        """Return the smallest additional ε (or ρ) for this workload after which the error of kernel PCA is
+        at most `error`.
 
-        To within about 1e-6, and what the noise's grid adds. Where `recall` would take another method,
-        the price is that of kernel PCA all the same, and `Price.why` says so: it depends on the bank alone.
+        The price has an error of about 1e-6, plus the effect of the noise's grid. It is always computed for
+        kernel PCA, because this needs the bank alone. If `recall` would use another method, `Price.why`
+        explains this.
 
         Parameters
         ----------
         workload : Workload, or queries by label
-            As in `recall`.
+            The same as for `recall`.
         error : float
-            The largest standard error wanted, in counts.
+            Largest acceptable standard error, in counts.
         alpha, by
-            As in `recall`.
+            The same as for `recall`.
         rho : float, optional
-            The most that it may cost, of a budget of zCDP; all that remains, if not given.
+            Limit on the price, for a budget in ρ. Default: all that remains.
 
         Returns
         -------
         Price
-            A float, which says `why`, or 0 if no query errs by more already.
+            A float with an explanation `why`. It is 0 if the error of every query is already small enough.
 
         Raises
         ------
         ValueError
-            If it costs more than that or than what remains, with the error that would be left.
+            If the price exceeds this limit or the remaining budget. The message names the error that the
+            limit would reach.
         """
         if not (isinstance(error, int | float | np.number) and 0 < error < inf):
             raise ValueError(f"error = {error!r} is not allowed: need a number > 0")
@@ -497,32 +509,32 @@ class Bank:
         return bank.posterior(bank.cautious_alpha), why
 
     def fits(self, answers: list[NoisyAnswers]) -> AnswerBank:
-        """Return the fits to all answers, made anew only after new ones."""
+        """Return the fits to all answers. They are repeated only if there are new answers."""
         if self._fits is None or self._fits[0] != len(answers):
             bank = AnswerBank(_history(answers), self.total, self._prior)
             self._fits = (len(answers), bank)
         return self._fits[1]
 
     def synthesize(self, n: int, seed: int = 0) -> SyntheticRows:
-        """Rows that agree with everything that was paid for, as far as its noise lets them.
+        """Draw synthetic rows that agree with all paid answers, as closely as their noise allows.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of rows.
         seed : int
-            Of the draw, which tells nothing.
+            Seed of the draw. It may be public.
 
         Returns
         -------
         SyntheticRows
-            `table`, `to_frame()` and `save(path)`.
+            Rows with `table`, `to_frame()` and `save(path)`.
 
         Raises
         ------
         ValueError
-            If the bank is empty, does not say how many tuples there are, or has no set of attributes
-            of few cells; or for n that is not an integer.
+            If the bank is empty, the number of tuples is unknown, all sets of attributes have too many
+            cells, or n is not an integer.
         """
         answers = self.by_question()
         if not answers:
@@ -541,21 +553,23 @@ class Bank:
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
-        """Map how well the bank answers cells of each pair of attributes, at no cost.
+        """Return the expected errors for cells of each pair of attributes, at no cost.
 
-        Of pairs of many cells some are looked at, always the same, drawn at random.
+        For pairs with many cells, the errors are computed on a random sample of cells, which is the same
+        every time.
 
         Parameters
         ----------
         queries : int
-            How many cells are looked at, over all pairs; at least four a pair.
+            Number of cells in the samples of all pairs together. Each pair has at least four.
 
         Returns
         -------
         pandas.DataFrame
-            A row a pair: `first`, `second`, `cells`; `error`, the root mean square of the ±1 bars of its
-            cells by one method for all, in counts, inf where the bank cannot tell; and whether an answer
-            about both was `bought`.
+            One row per pair, with the columns `first`, `second` and `cells`, the `error` in counts, and
+            `bought`. The `error` is the root mean square of the error bars (±1) of the pair's cells, by one
+            method for all pairs. It is inf if the bank cannot estimate it. `bought` is whether the bank has
+            an answer about both attributes.
 
         Raises
         ------
@@ -597,11 +611,13 @@ class Bank:
 
     @property
     def answers(self) -> NoisyAnswers:
-        """All answers in the order they were bought. A ValueError if there are none."""
+        """Return all answers in the order in which they were paid for. Raises a ValueError if there are
+        none.
+        """
         return NoisyAnswers.history(self.by_question())
 
     def by_question(self) -> list[NoisyAnswers]:
-        """Return the answers to each question. Each is read from the file once."""
+        """Return the answers to each question. Each is read from the file only once."""
         with self._file.transaction(write=False) as db:
             answered = f"({ledger.ANSWERED}) WHERE answered AND queries ORDER BY question"
             rows = db.execute(f"SELECT question FROM {answered}")
@@ -642,7 +658,7 @@ class Bank:
 
 
 def empty_table(domain: Domain, bound: Bound) -> SparseTable | WideTable:
-    """Return a table of a domain without any record."""
+    """Return a table without records over a domain."""
     if domain.is_wide:
         return WideTable.from_codes(domain, np.zeros((0, len(domain.shape)), np.int64), bound)
     return SparseTable.from_keys(domain, [], [], bound)

@@ -1,4 +1,6 @@
-"""Budgets: what releases about some people may cost, in a file that books before anything is drawn."""
+"""Budgets: limits on the privacy cost of releases, in a file that records each cost before any noise is
+drawn.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
-    """Return whom a budget protects, as its file holds it."""
+    """Return the protected people and unit, in the form in which the file stores them."""
     declared = {"relation": relation}
     for name, text in {"people": people, "unit": unit}.items():
         if not isinstance(text, str) or not text.strip() or not text.isprintable():
@@ -63,7 +65,7 @@ def declared_people(people: Any, unit: Any, relation: str) -> dict[str, Any]:
 
 
 def declared_limit(limit: Any) -> dict[str, Any]:
-    """Return what everything may cost, as the file of a budget holds it."""
+    """Return the limit of a budget, in the form in which the file stores it."""
     is_finite = isinstance(limit, DP) and 0 < limit.epsilon < inf and limit.delta < 1
     if not is_finite and not isinstance(limit, ZCDP):
         raise ValueError(
@@ -86,14 +88,14 @@ def _resolved(path: str | Path) -> Path:
 
 @dataclass(frozen=True)
 class Booking:
-    """A spend that is on disk, and what may be drawn for it.
+    """Recorded spend, which pays for one release.
 
     Parameters
     ----------
-    budget : what was spent from.
-    questions : the numbers of its rows in the ledger.
-    spent, delta : what they cost together, exactly: ε, or ρ where the budget is one of zCDP; and δ.
-    relation : which neighbours that is about.
+    budget : Budget that pays.
+    questions : Numbers of its rows in the ledger.
+    spent, delta : Exact total cost: ε, or ρ if the budget is in zCDP, and δ.
+    relation : Neighbouring relation of the cost.
     """
 
     budget: Budget
@@ -106,18 +108,18 @@ class Booking:
     )
 
     def check(self, release: Release | Iterable[Receipt]) -> None:
-        """Refuse a release that cost more than was booked, or promises something else.
+        """Raise a ValueError for a release that costs more than was booked, or has another kind of guarantee.
 
-        A booking pays for one release. Once a release has passed, every other one is refused.
+        A booking pays for one release. After one release has passed, every other one raises an error.
 
         Parameters
         ----------
-        release : what was drawn, or its receipts.
+        release : Release, or its receipts.
 
         Raises
         ------
         ValueError
-            If it must be withheld. What was booked stays spent.
+            If the release must be withheld. The booked cost remains spent.
         """
         receipts = release.ledger if isinstance(release, Release) else tuple(release)
         wrong = _unfit(receipts, self.relation)
@@ -148,13 +150,15 @@ class Booking:
 
     @property
     def booked(self) -> DP | ZCDP:
-        """The whole spend, rounded down."""
+        """Whole cost of the booking, rounded down."""
         kind = type(self.budget.limit)
         return kind(round_down(self.spent), min(1.0, round_down(self.delta)))
 
     @contextmanager
     def saving(self) -> Iterator[None]:
-        """Say in an error of the disk what was spent on the release that could not be saved."""
+        """Add a note to disk errors inside the `with` block: the cost of the release that could not be
+        saved.
+        """
         try:
             yield
         except OSError as e:
@@ -162,12 +166,12 @@ class Booking:
             raise OSError(f"{e}. {text}") from None
 
     def confirm(self) -> None:
-        """Write down that what was paid for is there; until then the ledger takes it for lost."""
+        """Record that the release exists. Until then, the ledger shows it as lost."""
         self.budget._confirm(self.questions)
 
 
 def stays_spent(costs: Iterable[DP | ZCDP], budget: DP | ZCDP) -> str:
-    """Return what to say where nothing came of a spend."""
+    """Return a sentence for errors after a spend that gave no result."""
     return (
         f"{' and '.join(map(str, costs))} of the budget of {budget} was spent and stays spent"
     )
@@ -188,9 +192,10 @@ def _unfit(receipts: tuple[Receipt, ...], relation: str) -> str:
 
 
 def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]:
-    """Return what a cost takes from a budget, and δ: of one of zCDP an ε takes the ρ that it implies.
+    """Return the exact amount, and the δ, that a cost takes from a budget. From a budget in ρ, an ε takes
+    the ρ that it implies.
 
-    A ValueError for what is never booked: what promises nothing, or zCDP from a budget of ε.
+    Raises a ValueError for a cost that promises nothing, or a cost in ρ from a budget in ε.
     """
     if isinstance(cost, ZCDP) and isinstance(budget, ZCDP):
         return Fraction(cost.rho), Fraction(cost.delta)
@@ -209,13 +214,13 @@ def exact_price(cost: DP | ZCDP, budget: DP | ZCDP) -> tuple[Fraction, Fraction]
 
 
 class Unpaid(ValueError):
-    """Less is left of a budget than was asked for."""
+    """Error of a cost that exceeds the rest of a budget."""
 
 
 def refuse_unpaid(
     asked: DP | ZCDP, left: tuple[Fraction, Fraction], budget: DP | ZCDP
 ) -> tuple[Fraction, Fraction]:
-    """Return what is asked takes from the budget, exactly; `Unpaid` if less than that is left."""
+    """Return the exact amount that a cost takes from the budget. Raise `Unpaid` if less remains."""
     price = exact_price(asked, budget)
     names = ("rho" if isinstance(budget, ZCDP) else "epsilon", "delta")
     for name, wanted, remaining in zip(names, price, left, strict=True):
@@ -235,43 +240,43 @@ def refuse_unpaid(
 
 
 class Budget:
-    """Limit on what everything that is released about some people may cost one unit, in one file.
+    """Limit on the total privacy cost of all releases about some people, stored in one file.
 
-    A spend is on disk before any noise is drawn, and is never given back. `Budget.create` begins one for
-    people. `Session.open` may begin one for a single table.
+    Each spend is written to disk before any noise is drawn, and is never refunded. Use `Budget.create` to
+    begin a budget for people. `Session.open` can begin a budget for a single table.
 
     Parameters
     ----------
     path : path
-        The budget's file.
+        Path of the budget's file.
     limit : DP or ZCDP, optional
-        What everything may cost. A file with another limit is refused.
+        Limit on the total cost. A file with another limit raises an error.
     begin : bool
-        Whether to create the file, for one table, if there is none.
+        Whether to create the file, for a single table, if it does not exist.
     data : path, optional
-        The file that the table came from: `<data>.session` next to it names this budget, and any other is
-        refused.
+        File of the table. A small file `<data>.session` next to it records this budget, so that using
+        another budget for the table raises an error.
     lost : bool
-        Whether the budget that `<data>.session` names is gone, or the counter is, and the caller counts
-        what was spent.
+        Whether you confirm that the budget named in `<data>.session`, or the counter, is lost. You are then
+        responsible for earlier spends.
 
     Attributes
     ----------
     limit : DP or ZCDP
-        What everything may cost.
+        Limit on the total cost.
     people, unit : str or None
-        Whom it is about, and whom of them it protects. None if it belongs to one table.
+        People that the budget is about, and the protected unit. None if the budget belongs to one table.
     relation : str
-        Which neighbours: one of `privacy.RELATIONS`.
+        Neighbouring relation, one of `privacy.RELATIONS`.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ValueError
-        If the file holds no budget, is damaged or is an older copy.
+        If the file contains no budget, is damaged or is an older copy.
     TimeoutError
-        If another process holds the file.
+        If another process has locked the file for too long.
     """
 
     limit: DP | ZCDP
@@ -321,26 +326,28 @@ class Budget:
         relation: str = ADD_REMOVE,
         counter: str | Path | None = None,
     ) -> Self:
-        """Begin a budget for people: what all releases about them may cost, of whatever data.
+        """Begin a budget for all releases about some people, from any data.
 
-        A small file next to it, or where `counter` says, counts the spends, so that an older copy is
-        refused. Nothing helps if somebody puts both back, or begins a second budget.
+        A small counter file next to it, or at the path `counter`, counts the spends, so that an older copy
+        of the budget raises an error. This does not help if somebody restores both files, or begins a
+        second budget.
 
         Parameters
         ----------
         path : path
-            The file. None may exist.
+            Path of the file, which must not exist.
         limit : DP or ZCDP
-            What everything together may cost a unit: a finite ε > 0, or ρ, and δ < 1.
+            Limit on the total cost for a unit: a finite ε > 0 or ρ > 0, and δ < 1.
         people : str
-            A declared name, for example "customers of shop X". Data are never hashed: next month's export
-            about the same people spends from the same file.
+            Name of the people, for example "customers of shop X". Because the budget belongs to the people
+            and not to one file of data, next month's export about the same people spends from it as well.
         unit : str
-            Whom the budget protects, for example "a user" or "a trip".
+            Protected unit, for example "a user" or "a trip".
         relation : str
-            Which neighbours: one of `privacy.RELATIONS`.
+            Neighbouring relation, one of `privacy.RELATIONS`.
         counter : path, optional
-            By default `<path>.count`. A place of which the file's own backup knows nothing is better.
+            Path of the counter file. Default `<path>.count`. Choose a place that a backup of the budget
+            does not include.
 
         Returns
         -------
@@ -349,7 +356,7 @@ class Budget:
         Raises
         ------
         ValueError
-            If a file exists, the counter counts for another budget, or the budget promises nothing.
+            If the file exists, the counter belongs to another budget, or the limit promises nothing.
         """
         path = _resolved(path)
         declared = declared_limit(limit) | declared_people(people, unit, relation)
@@ -382,7 +389,7 @@ class Budget:
 
     @property
     def path(self) -> Path:
-        """The budget's file."""
+        """Path of the budget's file."""
         return self.file.path
 
     def __repr__(self) -> str:
@@ -402,31 +409,33 @@ class Budget:
         force: bool = False,
         rho: float | None = None,
     ) -> Release:
-        """Spend a mechanism's budget and release: tables, marginals, records and interactions alike.
+        """Spend a mechanism's budget and make its release, from a table, records or interactions.
 
-        The spend is on disk before the first draw, and is never given back. If the mechanism refuses
-        data without a record, of the same domain and bound, nothing is spent.
+        The spend is written to disk before the first draw, and is never refunded. Before that, the
+        mechanism is tried on data without records, with the same domain and bound. If this raises an error,
+        nothing is spent.
 
         Parameters
         ----------
         mechanism : Mechanism
-            Its `budget` is what is booked.
+            Mechanism whose `budget` is booked.
         data : SparseTable, Records or Interactions
-            What the mechanism takes, about this budget's people.
+            Private data about this budget's people, in the form that the mechanism takes.
         unit : str, optional
-            Whom the data's bound is about, in words. Another unit than the budget's is refused. By
-            default what the bound says. If the bound says nothing, it is believed to be about the
-            budget's unit, and the release says so, because nobody has truncated anybody.
+            Unit of the data's bound, in words. It must be the budget's unit. Default: the unit that the
+            bound names. If the bound names none, it is assumed to be about the budget's unit, and the
+            release records that this was assumed and not enforced.
         report_cut : float, optional
-            ε of how many users lost anything to the bound, which is then booked and released as well.
+            ε for the number of users truncated by the bound. The number is then released as well, and this
+            ε is booked in addition.
         out : path, optional
-            Where the release is saved. The ledger names the file.
+            File to which the release is saved. The ledger records its name.
         force : bool
             Overwrite an existing file.
         rho : float, optional
-            What to book from a budget of zCDP for a mechanism whose own budget is an ε, if its
-            receipts are known to say less than what is booked by default: the ρ of its receipts, if
-            they say the same for all data (`fixed_price`), else the ε·tanh(ε/2) that the ε implies.
+            ρ to book, for a mechanism with a budget in ε and a budget file in ρ. Give it if you know that
+            the receipts cost less than the default. The default is the ρ of the receipts if they are the
+            same for all data (`fixed_price`), and otherwise ε·tanh(ε/2).
 
         Returns
         -------
@@ -435,8 +444,8 @@ class Budget:
         Raises
         ------
         ValueError
-            If less remains, or the relation or unit is another one: then nothing is spent. If the
-            receipts cost more than was booked: then the release is withheld.
+            If less remains, or the relation or unit differs (nothing is spent), or if the receipts cost
+            more than was booked (the release is withheld).
         """
         cost: Any = self.check(mechanism, data, unit=unit, rho=rho)
         if out is not None:
@@ -480,23 +489,23 @@ class Budget:
         unit: str | None = None,
         rho: float | None = None,
     ) -> DP | ZCDP | None:
-        """Refuse, at no cost, what `release` would not book.
+        """Check, at no cost, whether `release` would book a mechanism. Otherwise raise its error.
 
         Parameters
         ----------
         mechanism, data, unit, rho
-            As for `release`; without mechanism or data, as far as can be told.
+            The same as for `release`. Without mechanism or data, only the other conditions are checked.
 
         Returns
         -------
         DP or ZCDP
-            What the mechanism costs, or None without a mechanism.
+            Cost of the mechanism, or None without a mechanism.
 
         Raises
         ------
         ValueError
-            If the budget cannot pay for it, or it is of another unit or relation, or the mechanism
-            refuses data of this kind even where there is no record.
+            If the budget cannot pay for the mechanism, the unit or relation differs, or the mechanism
+            raises an error for data of this kind without records.
         """
         self.refuse_other_unit(unit, getattr(data, "bound", None))
         if mechanism is None:
@@ -513,25 +522,25 @@ class Budget:
         return cost
 
     def payable(self, cost: Any, beside: Iterable[DP | ZCDP] = ()) -> Any:
-        """Return the cost, or the rest of the budget where the cost exceeds it by rounding alone.
+        """Return the cost, or the rest of the budget if the cost exceeds it only because of rounding.
 
-        Ten times 0.1 is a budget of 1 on paper, but ten times the float 0.1 is more than 1. Therefore
-        decimals decide whether the rest suffices, each float read as the shortest decimal that gives
-        it, which is what a person typed. Floats decide what is drawn. The ledger adds the exact values of
-        the floats for which noise is drawn, and the last of ten answers is drawn for what nine leave,
-        0.09999999999999995. So the exact sum of all losses never exceeds the float of the budget.
+        For example, ten answers at ε = 0.1 should fit into a budget of 1, but ten times the float 0.1 is
+        more than 1. The check therefore uses decimals: each float is read as the shortest decimal that
+        gives it, which is what a person typed. The tenth answer is drawn with the ε that nine answers
+        leave, 0.09999999999999995. The ledger adds up the exact values of the floats with which noise is
+        drawn, so the exact sum never exceeds the budget.
 
         Parameters
         ----------
         cost : DP or ZCDP
-            What a person asks for. A cost of another kind than the budget is returned as it is.
+            Requested cost. If it is not of the same kind as the budget, it is returned unchanged.
         beside : of DP or ZCDP
-            What else is booked with it.
+            Other costs that are booked together with it.
 
         Returns
         -------
         DP or ZCDP
-            What to draw for and to book. `book` refuses it if it is still more than the rest.
+            Cost to book and to draw noise for. `book` raises an error if it still exceeds the rest.
         """
         if not isinstance(cost, type(self.limit)):
             return cost
@@ -557,31 +566,33 @@ class Budget:
         unit: str | None = None,
         out: str | Path | None = None,
     ) -> Booking:
-        """Spend, before anything is drawn. What was booked is never given back.
+        """Spend a cost before anything is drawn. A booked cost is never refunded.
 
         Parameters
         ----------
         cost : DP or ZCDP
-            A proven upper bound of what will be drawn. From a budget of zCDP an ε takes the ρ that it
-            implies, ε·tanh(ε/2). If you know the ρ of what will be drawn, book that.
+            Proven upper bound on the cost of the draws. From a budget in ρ, an ε takes the ρ that it
+            implies, ε·tanh(ε/2). If you know a smaller ρ for the draws, book that.
         what : str
-            What it is for, as the ledger keeps it.
+            Description for the ledger.
         also : of (DP or ZCDP, str)
-            What else is drawn for the same release, in rows of their own: all are booked, or none.
+            Other costs of the same release with their descriptions, in separate rows. Either all are booked
+            or none.
         relation, unit : str, optional
-            The unit of privacy of the cost. It must be the budget's unit.
+            Relation and unit of the cost. They must be those of the budget.
         out : path, optional
-            The file that will be released, which the ledger names.
+            File that will be released. The ledger records its name.
 
         Returns
         -------
         Booking
-            `check` compares the receipts with it, and `confirm` says that the release exists.
+            Booking. Use its `check` to compare the receipts with it, and its `confirm` to record that the
+            release exists.
 
         Raises
         ------
         ValueError
-            If less remains, or the relation or unit is another one. Then nothing is spent.
+            If less remains, or the relation or unit differs. Nothing is spent then.
         """
         if relation not in (None, self.relation):
             raise ValueError(
@@ -596,9 +607,10 @@ class Budget:
     def spending(
         self, costs: Sequence[tuple[DP | ZCDP, str]], **columns: Any
     ) -> Iterator[tuple[sqlite3.Connection, Booking]]:
-        """Open a transaction that books costs, each in a row of the ledger with these extra columns.
+        """Open a transaction that books costs. Each gets a row of the ledger, with the given additional
+        columns.
 
-        Other writes in this transaction are on disk together with the spend.
+        Other writes in this transaction reach the disk together with the spend.
         """
         with self.file.spending(stays_spent((x for x, _ in costs), self.limit)) as db:
             questions = []
@@ -623,7 +635,7 @@ class Budget:
     def refuse_other_unit(self, unit: str | None, bound: Any = None) -> None:
         """Raise a ValueError if the caller or the data's bound names another unit than the budget's.
 
-        A bound may call the values of a column users, and the caller may say who they are.
+        A bound may name its unit only as "a user" of a column. The caller may then state the unit.
         """
         of_bound = getattr(bound, "unit", "")
         enforced = getattr(bound, "status", "") == ENFORCED
@@ -640,20 +652,20 @@ class Budget:
 
     @property
     def remaining(self) -> float:
-        """The largest ε that can still be asked for; the largest ρ of a budget of zCDP."""
+        """Remaining ε, or remaining ρ if the budget is in zCDP."""
         return self._rounded_remaining()[0]
 
     @property
     def remaining_delta(self) -> float:
-        """The largest δ that can still be asked for."""
+        """Remaining δ."""
         return self._rounded_remaining()[1]
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """One row a question or release: when, what, how many queries, the largest standard deviation
-        of their noise, in counts (of a weighted sum over its largest weight), whether it was `answered`,
-        or released, ε (or `rho`, of a budget of zCDP) and δ, and the file that was released. An answer
-        can be lost, its price cannot.
+        """Table with one row per question or release: time, description, number of queries, largest
+        standard deviation of their noise in counts (for weighted sums divided by the largest weight),
+        whether it was `answered` or released, ε (or `rho` for a budget in zCDP) and δ, and the released
+        file. If a process was killed, an answer may be missing, but its cost is always recorded.
         """
         names = ["question", "time", "asked", "queries", "deviation", "answered"]
         names += [self.price, "delta", "file"]
@@ -680,7 +692,7 @@ class Budget:
 
     @property
     def price(self) -> str:
-        """Name of the currency in the ledger, "epsilon" or "rho"."""
+        """Name of the cost column in the ledger, "epsilon" or "rho"."""
         return ledger.price_of(ledger.budget_record(self.limit))
 
 

@@ -1,18 +1,18 @@
-"""Plans of what to ask, and marginals chosen by the data, for a price.
+"""Plans that share a budget among questions, and the private choice of marginals from the data.
 
-A round scores every set of attributes that is still open: Σ |count − expected| over its cells, where
-`expected` is what the bank would recall, less what the noise of asking it would add up to. Counts,
-expectations and noise are integers. A set whose attributes earlier choices join already is closed, so
-that choices of pairs are a spanning tree. Each round is paid for by its part of the price, and uses
-earlier choices, which are public: prices of sequential rounds add up.
+The choice works in rounds. Each round computes a score for every open set of attributes: Σ |count −
+expected| over its cells, minus the expected total noise of asking these cells. `expected` is the count that
+the bank would recall. All numbers are integers. A set is closed once earlier choices connect its
+attributes, so chosen pairs form a spanning tree. Each round costs its share of the price. Rounds may use
+earlier choices, which are public, so their costs add up.
 
-A unit moves the counts of a set by its l1 at most, all together, and expectations and noise not at all: by
-the triangle inequality it moves a score by its l1 at most.
+Sensitivity. A unit changes the counts of a set by at most l1 in total, and does not change expectations and
+noise. By the triangle inequality, it changes a score by at most l1.
 Source     McKenna, Miklau & Sheldon, Journal of Privacy and Confidentiality 2021, section 3 (the tree);
            McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, section 4 (the score).
-Differs    nothing is measured between choices: expectations follow the bank. Who asks what one round
-           chose, and plans again, has the rounds of AIM. Sets are not weighed by what they hold of the
-           workload.
+Differs    Nothing is measured between choices, so expectations come from the bank as it is. If you ask the
+           marginal that one round chose, and plan again, you get the rounds of AIM. Scores are not weighted
+           by a set's importance for the workload.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ _SHOWN = 4  # tables that a ledger names
 
 
 def asked_in_words(queries: Recipe, domain: Domain) -> str:
-    """Return what a workload asks, for whoever reads a ledger: tables by their attributes, or how many queries.
+    """Describe a workload for the ledger: complete tables by their attributes, and others by the number of
+    queries.
 
     >>> from workbench import Marginals
     >>> asked_in_words(Marginals(2), Domain(("Gender", "Age"), (2, 6)))
@@ -72,7 +73,7 @@ def asked_in_words(queries: Recipe, domain: Domain) -> str:
 
 
 def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Release:
-    """Return the workload's answers, by least squares from those to the strategy's queries."""
+    """Return the workload's answers, computed by least squares from the answers to the strategy's queries."""
     answers = release.estimate
     queries = linear_queries(workload, answers.domain)
     if strategy.line is not None and len(answers) > answers.domain.shape[strategy.line]:
@@ -84,14 +85,14 @@ def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Rel
 
 
 def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strategy:
-    """Return the better set of questions, for Gaussian noise if a ρ is spent, else for Laplace's."""
+    """Return a better set of questions: for Gaussian noise if a ρ is spent, and otherwise for Laplace noise."""
     return optimised_strategy(workload, domain, L1 if rho is None else L2)
 
 
 def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
-    """Return how to share a budget among questions so that their squared errors add up to the least.
+    """Return the shares of a budget that minimise the sum of the questions' squared errors.
 
-    An error falls as c/ε² or as c/ρ, so that shares are as ∛c or as √c.
+    A squared error is c/ε² or c/ρ, so the best shares are proportional to ∛c or √c.
     """
     is_zcdp = isinstance(budget, ZCDP)
     whole = budget.rho if isinstance(budget, ZCDP) else budget.epsilon
@@ -121,7 +122,7 @@ def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) 
 
 
 def place_of(session: Session) -> tuple[Domain, Any]:
-    """Return the domain and a table without records: of the bank, or of the table that will be asked."""
+    """Return the domain of the bank or of the table to be asked, and a table without records over it."""
     if session.bank.domain is not None:
         return session.bank.domain, session.bank.empty_table
     if session.table is None:
@@ -146,7 +147,7 @@ def chosen_by_data(
     price: DP | ZCDP,
     rounds: int | None = None,
 ) -> list[NamedMarginals]:
-    """Return the marginals that the table chooses, in the order of the rounds; the price is booked first."""
+    """Return the marginals that the table chooses, in the order of the rounds. The price is booked first."""
     table = session.table
     if table is None:
         raise ValueError(
@@ -191,9 +192,9 @@ def scores_of(
     expected: Sequence[np.ndarray],
     drowned: Sequence[int],
 ) -> Int[np.ndarray, " sets"]:
-    """Return, for each set, people in wrong cells minus the expected noise.
+    """Return the score of each set: the total difference from the expected counts, minus the expected noise.
 
-    It is private, for the mechanism only.
+    Scores are private. Only the exponential mechanism may use them.
     """
     scores = []
     for names, counts, lost in zip(sets, expected, drowned, strict=True):
@@ -204,7 +205,9 @@ def scores_of(
 def open_sets(
     sets: Sequence[tuple[str, ...]], chosen: Sequence[int]
 ) -> Bool[np.ndarray, " sets"]:
-    """Return which sets join attributes that those chosen do not; or are single attributes, not chosen."""
+    """Return the open sets: those that connect attributes which the chosen sets do not connect, and single
+    attributes not yet chosen.
+    """
     group: dict[str, str] = {name: name for names in sets for name in names}
     for i in chosen:
         joined = {group[name] for name in sets[i]}
@@ -217,7 +220,7 @@ def open_sets(
 
 
 def candidate_sets(questions: Iterable[Recipe], domain: Domain) -> list[tuple[str, ...]]:
-    """Return the sets of attributes that questions are about, of few enough cells."""
+    """Return the sets of attributes of the questions, except those with too many cells."""
     sets: dict[tuple[str, ...], None] = {}
     for question in questions:
         queries = linear_queries(question, domain)

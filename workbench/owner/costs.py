@@ -1,4 +1,4 @@
-"""Cost of a mechanism, found without private data before anything is booked."""
+"""Cost of a mechanism, computed without private data before anything is booked."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from workbench.privacy.enclosures import round_up
 
 
 def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
-    """Raise a ValueError for what no budget of this relation pays for, at no cost: no private data is used.
+    """Raise a ValueError if a budget cannot pay for a mechanism. The check costs nothing, because it uses
+    no private data.
 
-    If data are given, the mechanism is run, up to its first draw, on others of the same kind, domain
-    and bound without a record: what it refuses by then is refused before anything is booked. Where the
-    number of units is public, as between neighbours that replace one, there are no such data.
+    If you pass data, the mechanism is also run, up to its first draw, on data of the same kind, domain and
+    bound without any record. Errors that this raises occur before anything is booked. If the number of
+    units is public, for example under replacement of one unit, such data do not exist, and this step is
+    skipped.
     """
     name = type(mechanism).__name__
     budget = getattr(mechanism, "budget", None)
@@ -49,15 +51,15 @@ def refuse_unpayable(mechanism: Any, data: Any, relation: str) -> None:
 
 
 def in_rho_for_less(mechanism: Any, budget: DP | ZCDP) -> bool:
-    """Return whether a budget of zCDP may pay less for it than the ρ that its ε implies."""
+    """Return whether a budget in zCDP may pay less for a mechanism than the ρ that its ε implies."""
     is_fixed = getattr(mechanism, "fixed_price", False)
     return is_fixed and isinstance(budget, ZCDP) and isinstance(mechanism.budget, DP)
 
 
 def rho_of_receipts(mechanism: Any, data: Any) -> ZCDP:
-    """Return what its receipts say of any data of this domain and bound: those without a record are released.
+    """Return the ρ of a mechanism's receipts, which are the same for all data with this domain and bound.
 
-    From a seed, and thrown away.
+    The function makes a seeded release of data without records, and discards it.
     """
     rho, delta = exact_rho(mechanism(_without_records(data), np.random.default_rng(0)).ledger)
     return ZCDP(round_up(rho), round_up(delta))
@@ -102,7 +104,7 @@ def _without_records(data: Any) -> Any:
 
 
 def description(mechanism: Any, spent_from: DP | ZCDP) -> str:
-    """Return a mechanism as the ledger names it: its own budget is left out if columns hold the same."""
+    """Describe a mechanism for the ledger. Its budget is left out if the columns of the ledger contain it."""
     if not isinstance(mechanism.budget, type(spent_from)):
         return repr(mechanism)
     budget = f"budget={mechanism.budget!r}"

@@ -1,12 +1,12 @@
-"""The file of a session (SQLite), and the counter outside it that detects an older copy.
+"""SQLite file of a budget and its bank, and the counter outside the file that detects an older copy.
 
-Counter.
-An older copy of a session has forgotten what was spent since. The counter has not: it names the session
-and holds the number of its latest spend with that row's checksum, so that a copy that lacks the row, or
-has another one in its place, is refused. Where both are put back together, nobody can tell.
+Counter. An older copy of the file lacks later spends. The counter contains the id of the file, the number
+of its latest spend, and the checksum of that row. A copy that lacks this row, or has another row in its
+place, raises an error. If somebody restores an older copy of both, this cannot be detected.
 
-File: Each row of the ledger carries a checksum of itself and of all rows before it, and, once its answers or
-its release are there, a seal: a checksum of these. A row with a flipped bit is refused.
+File. Each row of the ledger contains a checksum of itself and all rows before it. Once the answers or the
+release of a row exist, the row also gets a *seal*, which is a checksum of them. A row that was changed,
+even in one bit, raises an error.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class _Counted(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Counter:
-    """The counter at `path` of the session `id`, whose file is `session`."""
+    """Counter at `path` for the session `id` in the file `session`."""
 
     path: Path
     session: Path
     id: str
 
     def read(self) -> tuple[int, bytes]:
-        """Return the number of the latest spend that it has seen, and its checksum."""
+        """Return the number and the checksum of the latest recorded spend."""
         named = _named_session(self.path)
         if named is None:
             raise FileNotFoundError(
@@ -71,7 +71,7 @@ class Counter:
         return named.spent or 0, bytes.fromhex(named.checksum)
 
     def draft(self) -> Draft:
-        """Return a draft that takes its disk space, for `write`."""
+        """Return a draft for `write` that reserves disk space."""
         with self._named():
             draft = Draft(self.path)
             try:
@@ -82,13 +82,13 @@ class Counter:
             return draft
 
     def write(self, draft: Draft, spent: int, checksum: bytes) -> None:
-        """Write the number down, whole or not at all."""
+        """Write the number and checksum, completely or not at all."""
         with self._named():
             _write(draft.path, self._text(spent, checksum))
             draft.replace(self.path)
 
     def begin_again(self) -> None:
-        """Write the first number in place of what is there."""
+        """Replace the counter by a new one."""
         with closing(self.draft()) as draft:
             self.write(draft, 0, b"")
 
@@ -102,7 +102,7 @@ class Counter:
             raise OSError(text) from None
 
     def begin(self) -> None:
-        """Write the first one, or raise a FileExistsError if there is one."""
+        """Write a new counter. Raise a FileExistsError if there is one."""
         open(self.path, "xb").close()
         _write(self.path, self._text(0, b""))
 
@@ -121,9 +121,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def new_counter(path: Path, session: Path, id: str) -> Counter:
-    """Return the counter of a budget that begins, or raise a ValueError if another one spent from this
-    place.
-    """
+    """Return the counter of a new budget. Raise a ValueError if there is already a counter of another budget."""
     counter = Counter(path, session, id)
     named = _named_session(path)
     if named is not None and named.spent != 0:
@@ -139,9 +137,11 @@ def new_counter(path: Path, session: Path, id: str) -> Counter:
 
 
 def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
-    """Return the counter of a budget that was begun before; a new one if it is said to be lost, and is gone.
+    """Return the counter of an existing budget. If the caller states that it is lost, and it does not
+    exist, return a new one.
 
-    The session's file says where it is, and may be a stranger's: nothing that is there is overwritten.
+    The path of the counter comes from the session file, which may be untrusted. Therefore an existing file
+    is never overwritten.
     """
     counter = Counter(path, session, id)
     if lost and not path.exists():
@@ -151,8 +151,8 @@ def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
 
 
 def data_counter(data: Path, session: Path, id: str, lost: bool) -> Counter:
-    """Return the counter beside the data, which names the session, or raise a ValueError if another is
-    named there.
+    """Return the counter next to the data, which names the session. Raise a ValueError if it names another
+    session.
     """
     if not data.exists():
         raise FileNotFoundError(f"{data}: no such data")
@@ -254,7 +254,7 @@ _COLUMNS = (
 
 
 class SessionFile:
-    """The file at `path`, and what this process has seen in it: its id and its latest question."""
+    """Session file at `path`, with the id and the latest question that this process has seen in it."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -266,11 +266,13 @@ class SessionFile:
     def transaction(
         self, new: bool = False, write: bool = True
     ) -> Iterator[sqlite3.Connection]:
-        """Write everything to disk when the block ends, or nothing. Nobody else writes meanwhile.
+        """Open a transaction that is written to disk completely when the block ends, or not at all. Other
+        processes cannot write meanwhile.
 
-        A connection each time: forks and threads share none. A rollback journal: a write-ahead log
-        would hold spends in a second file. EXTRA: a journal that came back after a power cut would undo
-        a spend.
+        Each transaction opens a new connection, because forks and threads must not share one. The database
+        uses a rollback journal, because a write-ahead log would keep spends in a second file. It uses the
+        setting synchronous=EXTRA, because otherwise a journal that reappears after a power failure could
+        undo a spend.
         """
         if not new and not self.path.exists():
             raise FileNotFoundError(f"{self.path}: the session is gone; nothing was asked")
@@ -299,7 +301,7 @@ class SessionFile:
                 db.close()  # what is not committed is rolled back
 
     def settle(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
-        """Return what the file belongs to, which `stated` must agree with; if it is new, it is written."""
+        """Return the identity in the file, which must agree with `stated`. For a new file, write it."""
         if not is_begun(db):
             _create(db, stated)
         texts = _about(db, self.path)
@@ -324,7 +326,7 @@ class SessionFile:
         return stored
 
     def begin_bank(self, db: sqlite3.Connection, stated: dict[str, Any]) -> dict[str, Any]:
-        """Record the identity of the bank, if there is none. A ValueError if it differs."""
+        """Record the identity of the bank, if there is none. Raise a ValueError if it differs."""
         is_begun = _about(db, self.path)["domain"] != "null"
         stored = self.settle(db, stated)
         if not is_begun:
@@ -332,21 +334,21 @@ class SessionFile:
         return stored
 
     def watch(self, db: sqlite3.Connection, counter: Counter) -> None:
-        """Hold the ledger against a counter, from now on."""
+        """Compare the ledger with a counter from now on."""
         self._counters.append(counter)
         self._check_same(db)
 
     @contextmanager
     def spending(self, what: str) -> Iterator[sqlite3.Connection]:
-        """Run a transaction that spends, after which the counters hold the state of the ledger.
+        """Run a transaction that spends. Afterwards, the counters agree with the ledger.
 
-        The counters take their disk space first, so that a full disk refuses the spend. They are written
-        after the spend is on disk: a counter ahead of its ledger would refuse a sound file. Of two
-        processes that take turns here, the later one writes the later number.
+        The counters first reserve their disk space, so that a full disk prevents the spend. They are
+        written after the spend is on disk, because a counter ahead of its ledger would reject a valid file.
+        If two processes spend in turn, the later one writes the later number.
 
         Parameters
         ----------
-        what : says what was spent, for the case that a counter cannot be written after all.
+        what : Description of the spend, for the error if a counter cannot be written.
         """
         with ExitStack() as stack:
             drafts = [
@@ -379,14 +381,14 @@ class SessionFile:
 
 
 def budget_record(budget: DP | ZCDP) -> list[float] | dict[str, float]:
-    """Return a budget as a file holds it: ε and δ in a list, ρ and δ by name."""
+    """Return the form in which files store a budget: a list of ε and δ, or a mapping with ρ and δ."""
     if isinstance(budget, ZCDP):
         return {"rho": float(budget.rho), "delta": float(budget.delta)}
     return [float(budget.epsilon), float(budget.delta)]
 
 
 def budget_of(record: Any) -> DP | ZCDP:
-    """Return the budget of a record, or raise a ValueError for one that promises nothing."""
+    """Return the budget of a record. Raise a ValueError for one that promises nothing."""
     if isinstance(record, dict):
         return ZCDP(**record)
     budget = DP(*record)
@@ -396,13 +398,13 @@ def budget_of(record: Any) -> DP | ZCDP:
 
 
 def price_of(record: Any) -> str:
-    """Return what a budget of this record counts: "rho" or "epsilon"."""
+    """Return the kind of cost that a budget with this record counts: "rho" or "epsilon"."""
     return "rho" if isinstance(record, dict) else "epsilon"
 
 
 @contextmanager
 def refused_if_strange(path: Path) -> Iterator[None]:
-    """Raise a ValueError where what is in the file is not what a session of ours would hold."""
+    """Raise a ValueError if the file contains something that the workbench cannot have written."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as e:
@@ -412,7 +414,7 @@ def refused_if_strange(path: Path) -> Iterator[None]:
 
 
 def is_begun(db: sqlite3.Connection) -> bool:
-    """Return whether a session is in the file."""
+    """Return whether the file contains a session."""
     return bool(db.execute("PRAGMA application_id").fetchone()[0])
 
 
@@ -423,13 +425,13 @@ def _columns(db: sqlite3.Connection) -> tuple[str, ...]:
 
 
 def latest_spend(db: sqlite3.Connection) -> tuple[int, bytes]:
-    """Return the number of the ledger's last row, and its checksum."""
+    """Return the number and the checksum of the ledger's last row."""
     select = "SELECT question, checksum FROM ledger ORDER BY question DESC LIMIT 1"
     return db.execute(select).fetchone() or _NOTHING
 
 
 def spend(db: sqlite3.Connection, **row: Any) -> int:
-    """Add a row to the ledger, of which nothing has come yet; its number."""
+    """Add a row without a result to the ledger, and return its number."""
     latest, before = latest_spend(db)
     columns = _columns(db)
     values = [latest + 1, *(row.get(name) for name in columns[1:])]
@@ -444,15 +446,13 @@ def spend(db: sqlite3.Connection, **row: Any) -> int:
 
 
 def seal(db: sqlite3.Connection, question: int, answers: Sequence[Sequence[Any]] = ()) -> None:
-    """Say that what a row paid for is there: the answers, as the bank holds them, or a release."""
+    """Record that the result of a row exists: its answers in the bank, or a release."""
     seal = _seal(db, question, answers)
     db.execute("UPDATE ledger SET seal = ? WHERE question = ?", (seal, question))
 
 
 def read_sealed(db: sqlite3.Connection, path: Path, question: int) -> list[tuple[Any, ...]]:
-    """Return the query, variance and value of each answer to a question, or raise a ValueError if one was
-    changed.
-    """
+    """Return the query, variance and value of each answer to a question. A changed one raises a ValueError."""
     select = "SELECT query, variance, value FROM bank WHERE question = ? ORDER BY place"
     answers = db.execute(select, (question,)).fetchall()
     select = "SELECT seal FROM ledger WHERE question = ?"
@@ -575,8 +575,8 @@ def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
 
 
 def same_unit(one: str, other: str) -> bool:
-    """Return whether two texts name one unit: "a user", "User" and "each user" do, "user (years)" is
-    another.
+    """Return whether two texts name the same unit. For example, "a user", "User" and "each user" do, but
+    "user (years)" is another unit.
     """
     return _unit_words(one) == _unit_words(other)
 

@@ -1,4 +1,4 @@
-"""Sessions: questions to a private table for a price, whose answers a bank keeps."""
+"""Sessions: paid questions to a private table, with a bank that keeps the answers."""
 
 from __future__ import annotations
 
@@ -33,26 +33,27 @@ _NEED_PRICE_OF_CHOICE = (
 
 
 class Session:
-    """A private table that answers questions, the budget that pays, and the bank that keeps the answers.
+    """Session with a private table that answers questions, a budget that pays, and a bank that keeps the
+    answers.
 
-    Noise comes from the operating system. There is no `rng`, so that a bank never holds simulated answers.
+    Noise comes from the operating system. There is no `rng`, so a bank never contains simulated answers.
 
     Parameters
     ----------
     budget : Budget or path
-        What pays for the answers.
+        Budget that pays for the answers.
     bank : Bank, optional
-        The bank, in the file of the same budget.
+        Bank in the file of the same budget.
     table : SparseTable or WideTable, optional
-        The private table. Without it the bank still answers.
+        Private table. Without it, you can still recall answers from the bank.
     unit : str, optional
-        Whom the table's bound is about, if the bound only says "a user".
+        Unit of the table's bound, if the bound names only "a user".
 
     Raises
     ------
     ValueError
-        If the bank belongs to another budget, domain, bound or dataset, or the budget protects another
-        unit than the table's bound names.
+        If the bank belongs to another budget, domain, bound or dataset, or if the budget and the table's
+        bound name different units.
     """
 
     table: SparseTable | WideTable | None
@@ -90,23 +91,24 @@ class Session:
         lost: bool = False,
         unit: str | None = None,
     ) -> Self:
-        """Open the budget, the bank and the table of one file, or begin such a file.
+        """Open the budget and the bank of a file for a table, or begin such a file.
 
         Parameters
         ----------
         path : path
-            The file. It is created if `table` and `budget` are given and no file exists. It then belongs
-            to this budget, domain, bound and dataset.
+            Path of the file. If it does not exist, and you give `table` and `budget`, it is created. It
+            then belongs to this budget, domain, bound and dataset.
         table : SparseTable or WideTable, optional
-            The private table. Without it the bank still answers.
+            Private table. Without it, you can still recall answers from the bank.
         budget : DP or ZCDP, optional
-            What all questions and releases together may cost a unit: a finite ε > 0, and δ < 1.
+            Limit on the total cost of all questions and releases for a unit: a finite ε > 0 or ρ > 0, and δ
+            < 1.
         total, dataset, prior
-            As for `Bank`.
+            The same as for `Bank`.
         data, lost
-            As for `Budget`.
+            The same as for `Budget`.
         unit : str, optional
-            As for the class.
+            The same as for the class.
 
         Returns
         -------
@@ -115,9 +117,10 @@ class Session:
         Raises
         ------
         FileNotFoundError
-            If there is no such file, and none can begin.
+            If the file does not exist and cannot be created.
         ValueError
-            If the file holds no budget, or belongs to something else than what is stated.
+            If the file contains no budget, or belongs to another budget, domain, bound or dataset than you
+            state.
         TimeoutError
             If another process holds the file.
         """
@@ -137,37 +140,38 @@ class Session:
         rho: float | None = None,
         strategy: str | None = None,
     ) -> Release:
-        """Spend ε and answer the workload with Laplace noise. The bank keeps the answers as well.
+        """Spend ε and answer a workload with Laplace noise. The bank keeps the answers.
 
-        From a budget of zCDP, spend ρ and answer with Gaussian noise. Or spend the ρ that Laplace noise
-        of some ε costs on these queries, which is less than ε·tanh(ε/2) where a unit is in many of them.
+        With a budget in zCDP, you can spend ρ for Gaussian noise. If you give `epsilon` instead, the noise
+        is Laplace noise, and the session spends its ρ on these queries. This is less than ε·tanh(ε/2) if a
+        unit is in many of them.
 
-        Decimals decide whether the budget suffices: ten times 0.1 fit in a budget of 1. The last of them is
-        drawn for the 0.09999999999999995 that remain, so that the exact sum stays within the budget.
+        The check of the budget uses decimals, so ten times 0.1 fit into a budget of 1. The noise of the
+        tenth is drawn for the 0.09999999999999995 that remain, so the exact sum stays within the budget.
 
         Parameters
         ----------
         workload : Workload, or queries by label
-            Queries that are sums of cells with weights, such as `Ranges` or `Marginals`; by label as
-            `Release.answer` takes them.
+            Queries, each a weighted sum of cells, for example `Ranges` or `Marginals`, or queries by label
+            in the form that `Release.answer` takes.
         epsilon : float, optional
-            What the answers cost a unit.
+            Cost of all answers together.
         rho : float, optional
-            The same in zCDP; one of the two.
+            Cost in zCDP. Give either this or `epsilon`.
         strategy : "optimised", optional
-            Ask a better set of queries in its place, which the bank keeps, and compute the answers from
-            theirs. `plan` shows the expected error.
+            Ask a better set of queries instead, and compute the answers from theirs. The bank keeps the
+            answers to these queries. `plan` shows the expected error.
 
         Returns
         -------
         Release
-            Its estimate holds the answers to the workload, in counts.
+            Release whose estimate contains the answers, in counts.
 
         Raises
         ------
         ValueError
-            If there is no table, the workload does not fit it, or less remains than is asked for. Then
-            nothing is spent.
+            If there is no table, the workload does not fit it, or the remaining budget is too small.
+            Nothing is spent then.
         """
         if self.table is None:
             raise ValueError("this session has no table to ask: open it with one, or recall")
@@ -225,39 +229,40 @@ class Session:
         epsilon: float | None = None,
         rounds: int | None = None,
     ) -> pd.DataFrame:
-        """Share a budget among questions, and show the error expected of each and how to ask it.
+        """Share a budget among questions, and show the expected error of each.
 
-        Free: it uses questions, domain, bound and budget, and nothing else. With `by="data"` the table
-        chooses some of the questions' marginals first, those that the bank knows least, by the
-        exponential mechanism (`session.choosing`), for a price of its own, which is booked before
+        A plan is free, because it uses only the questions, domain, bound and budget. With `by="data"`, the
+        exponential mechanism first chooses some of the questions' marginals from the table: those that the
+        bank predicts worst (see `owner.choosing`). This choice has a separate price, which is booked before
         anything is drawn.
 
         Parameters
         ----------
         questions : Workload or query by label, or several
-            What is wanted.
+            Questions to plan.
         budget : DP, ZCDP or float
-            What all of it may cost; a float is an ε.
+            Total cost of all questions. A float is an ε.
         rho : float, optional
-            The budget as a ρ; with `by="data"` and a budget, what the choice costs.
+            Total cost as a ρ. With `by="data"` and `budget`, it is the cost of the choice instead.
         by : "data", optional
-            See above.
+            Whether the table chooses the marginals, as described above.
         epsilon : float, optional
-            What the choice costs.
+            Cost of the choice.
         rounds : int, optional
-            How many marginals the table chooses; by default as many as join all attributes.
+            Number of marginals that the table chooses. Default: as many as are needed to connect all
+            attributes.
 
         Returns
         -------
         pandas.DataFrame
-            A row a question: its price, the `error` expected with `strategy="optimised"`, that of the
-            `plain` questions, and the share of the singular-value bound that is reached. Its
-            `attrs["questions"]` are the workloads, to be asked.
+            One row per question: its price, the expected `error` with `strategy="optimised"`, the expected
+            error of the `plain` questions, and the ratio of the singular-value bound to the error.
+            `attrs["questions"]` contains the workloads, which you can pass to `ask`.
 
         Raises
         ------
         ValueError
-            For another `by`, no table where it is needed, or a price that the budget does not pay.
+            If `by` has another value, a table is needed but missing, or the budget cannot pay the price.
         """
         one = hasattr(questions, "on") or isinstance(questions, Mapping | str)
         several: Any = [questions] if one else questions
@@ -278,7 +283,7 @@ class Session:
         return free_plan(self, chosen, whole)
 
     def close(self) -> None:
-        """Let go of the table. The bank still answers."""
+        """Release the table from memory. The bank can still answer."""
         self.table = None
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
 """Advice: simulated errors of each mechanism from public beliefs, before any budget is spent.
 
 `Beliefs` simulates data from public numbers, and `advise` runs the candidate mechanisms on it. Only
-`choose_bound` uses a table, for a stated ε.
+`choose_bound` uses the private table, and it spends a stated ε.
 """
 
 from workbench.owner.advice.advice import Advice, advise

@@ -39,30 +39,30 @@ _LADDER = tuple(10 ** (k / 64) for k in range(-192, 129))  # of ε, from 0.001 t
 
 @dataclass(frozen=True, repr=False)
 class Advice:
-    """Candidate mechanisms with their simulated errors, the best first.
+    """Candidate mechanisms with their simulated errors, from best to worst.
 
     Parameters
     ----------
     beliefs : Beliefs
-        What was believed.
+        Beliefs from which the data were simulated.
     task : str
         One of `TASKS`.
     epsilon : float
-        The privacy loss of each release. If an error was asked for, the least that reaches it.
+        Privacy loss of each release. If you asked for an error, this is the smallest ε that reaches it.
     rows : sequence of Row
-        One per mechanism, the best first.
+        One row per mechanism, from best to worst.
     truths : dict
         Mean true answer for each kind of query.
     recommendation : str
-        One sentence.
+        Recommendation in one sentence.
     notes : sequence of str
         Sentences on mechanisms that were left out and on what was simulated.
     shows : bool
         Whether some number has a relative error of at most 50 %.
     coarser : Domain, optional
-        A coarser domain that would work, where single cells cannot be shown on this one.
+        Coarser domain that would work, if this domain has too many cells to show single ones.
     size : int, optional
-        About how many cells were to be released.
+        Approximate number of cells to release.
     """
 
     beliefs: Beliefs
@@ -82,7 +82,7 @@ class Advice:
         return self.rows[0].mechanism
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per mechanism, the best first, with errors in counts."""
+        """Return one row per mechanism, from best to worst, with errors in counts."""
         rows = [
             {"mechanism": row.name}
             | {kind: row.errors.get(kind, nan) for kind in self.truths}
@@ -93,7 +93,9 @@ class Advice:
         return pd.DataFrame(rows)
 
     def display_table(self) -> pd.DataFrame:
-        """Return the best setting of each mechanism in few digits, after a row of true answers."""
+        """Return a table of the best setting of each mechanism with rounded errors, after a row of true
+        answers.
+        """
         names = ["mechanism", *self.truths, "cells", "pure noise", "cost", "seconds"]
         rows = [
             ["(mean true answer)", *map(three_digits, self.truths.values()), "", "", "", ""],
@@ -130,11 +132,12 @@ def advise(
     progress: Callable[[str, float], Any] | None = None,
     seconds: float | None = None,
 ) -> Advice:
-    """Compare mechanisms on data that is simulated from public beliefs.
+    """Compare mechanisms on data that are simulated from public beliefs.
 
     No private data is read. The candidates are the mechanisms of the workbench and of plug-ins that take
-    this kind of data. Each is run on the simulated data, and its answers are compared with the simulated
-    truth at places where people are: the cells, ranges and marginals of records that are drawn at random.
+    this kind of data. Each one runs on the simulated data. Its answers are compared with the simulated
+    truth for cells, ranges and marginals that contain randomly drawn records, and not for empty parts of
+    the domain.
 
     Parameters
     ----------
@@ -143,28 +146,28 @@ def advise(
     epsilon : float, optional
         Privacy loss ε. Give either this or `error`.
     task : str
-        What you want to publish, one of `TASKS`. It decides which queries are asked. Default "all".
+        Kind of numbers that you want to publish, one of `TASKS`. It determines the queries. Default "all".
     error : float, optional
-        Mean absolute error, in counts, of the task's first kind of query. The advice is then the least
-        ε that reaches it.
+        Mean absolute error, in counts, of the task's first kind of query. The advice then gives the
+        smallest ε that reaches this error.
     size : int, optional
-        About how many cells to release. By default as many as are believed not to be empty.
+        Approximate number of cells to release. Default: the believed number of non-empty cells.
     delta : float
-        With δ > 0, mechanisms with Gaussian noise and stability histograms are compared as well.
+        With δ > 0, the comparison includes mechanisms with Gaussian noise and stability histograms.
     queries : sequence of int, optional
-        Sizes of ranges, in cells. By default, ranges that hold about 100 and 10,000 non-empty cells.
+        Sizes of ranges, in cells. Default: ranges that contain about 100 and 10,000 non-empty cells.
     shape : sequence of int, optional
-        Labels of each attribute that a box covers. By default a quarter of them.
+        Number of labels of each attribute that a box covers. Default: a quarter of the labels.
     order : int
-        Attributes of a marginal. Default 2.
+        Number of attributes of a marginal. Default 2.
     rows : int, optional
-        Records of microdata, if their number is public.
+        Number of records of microdata, if it is public.
     others : sequence of mechanisms
         Further mechanisms to compare, with their own settings.
     progress : callable, optional
-        Called with a text and the share that is done.
+        Function that is called with a text and the completed share.
     seconds : float, optional
-        About how long the simulation may take. Default 6.5.
+        Approximate time limit for the simulation. Default 6.5.
 
     Returns
     -------
@@ -173,7 +176,7 @@ def advise(
     Raises
     ------
     ValueError
-        If an argument is out of its range, the beliefs do not fit the task, or no mechanism can be run.
+        If an argument is out of range, the beliefs do not fit the task, or no mechanism can be run.
 
     Examples
     --------
@@ -418,7 +421,7 @@ def _coarser(simulation: Simulation, epsilon: float, clock: Clock) -> tuple[str,
 
 
 def three_digits(x: float) -> str:
-    """Return a number in at most three digits.
+    """Return a number as text with at most three significant digits.
 
     >>> three_digits(0.123), three_digits(12.34), three_digits(123_456), three_digits(1.5e12)
     ('0.12', '12', '123,000', '1.5·10¹²')

@@ -35,10 +35,11 @@ def _is_bound(x: Any) -> str | None:
 
 @value
 class Beliefs:
-    """Public beliefs about data, from which `load` simulates data of this kind.
+    """Public beliefs about data. `load` simulates data that agree with them.
 
-    They must come from public knowledge, and never from the private table. A table needs `records` and
-    `cells`, or `records` and `users` where each person has many records. Points and strings need `records`.
+    Beliefs must come from public knowledge, and never from the private table. For a table, give `records`
+    and `cells`, or `records` and `users` if people have many records. For points and strings, give
+    `records`.
 
     Examples
     --------
@@ -65,7 +66,7 @@ class Beliefs:
     truth_public: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse beliefs that contradict each other."""
+        """Raise a ValueError for beliefs that contradict each other."""
         if isinstance(self.domain, Domain):
             self.domain.refuse_wide()
         cells = self.cells
@@ -96,14 +97,15 @@ class Beliefs:
     def of_counts(
         cls, domain: Domain, density: float, mean: float, spread: float, **others: Any
     ) -> Beliefs:
-        """Beliefs about a table by the share of cells that are not empty, and their counts.
+        """Make beliefs about a table from the share of non-empty cells, and the mean and spread of their
+        counts.
 
         Parameters
         ----------
         domain : Domain
-            Which cells there can be.
+            All possible cells.
         density : float
-            Share of cells that are not empty, between 0 and 1.
+            Share of non-empty cells, between 0 and 1.
         mean, spread : float
             Mean and standard deviation of the counts of non-empty cells.
         **others
@@ -132,20 +134,20 @@ class Beliefs:
         return self.mean if self.spread is None else self.spread
 
     def simulated(self, order: int = 0, records: float = inf) -> tuple[Beliefs, float]:
-        """Beliefs about a part of the data that is small enough to simulate.
+        """Return beliefs about a part of the data that is small enough to simulate.
 
         Parameters
         ----------
         order : int
-            Attributes of marginals that are to have few enough cells. Default 0, for no marginals.
+            Number of attributes of marginals that must remain small enough. Default 0, for no marginals.
         records : float
-            Most records of a table. There is no limit by default.
+            Largest number of records of a table. Default: no limit.
 
         Returns
         -------
         Beliefs
         float
-            Which part of the data it is.
+            Share of the data that the part represents.
         """
         if self.cells is None:
             part = max(1.0, self.records / _RECORDS)
@@ -170,7 +172,7 @@ class Beliefs:
         return replace(self, domain=domain, cells=cells, records=records), part
 
     def load(self) -> Any:
-        """Simulated data, the same for the same beliefs.
+        """Simulate data. Equal beliefs give equal data.
 
         Returns
         -------
@@ -246,7 +248,7 @@ class Beliefs:
 
 
 def marginal_cells(shape: Sequence[int], order: int) -> int:
-    """Cells of all marginals of so many attributes."""
+    """Return the number of cells of all marginals with the given number of attributes."""
     return sum(prod(sizes) for sizes in combinations(shape, order))
 
 
@@ -257,7 +259,7 @@ def _loaded(beliefs: Beliefs) -> Any:
 
 
 def lognormal(mean: float, spread: float, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Lognormal numbers of a stated mean and standard deviation."""
+    """Draw lognormal numbers with a given mean and standard deviation."""
     width = log(1 + (spread / mean) ** 2)
     return rng.lognormal(log(mean) - width / 2, sqrt(width), n)
 
@@ -265,7 +267,9 @@ def lognormal(mean: float, spread: float, n: int, rng: np.random.Generator) -> n
 def zipf_labels(
     size: int, n: int, popularity: float | np.ndarray, rng: np.random.Generator
 ) -> Int[np.ndarray, " n"]:
-    """Codes whose frequencies follow Zipf's distribution, the most frequent first, or stated shares."""
+    """Draw codes with frequencies from Zipf's distribution (code 0 is the most frequent), or from stated
+    shares.
+    """
     if isinstance(popularity, np.ndarray):
         return rng.choice(size, n, p=popularity)
     if size > _DENSE:  # by the inverse of a continuous distribution
@@ -283,7 +287,9 @@ def labels_of_people(
     owner: Int[np.ndarray, " records"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " records"]:
-    """Return the label of each record: mostly the usual one of its owner, else any, by Zipf's distribution."""
+    """Draw the label of each record. Most records have the usual label of their person. The others have
+    labels from Zipf's distribution.
+    """
     usual = zipf_labels(size, people, popularity, rng)
     other = zipf_labels(size, len(owner), popularity, rng)
     return np.where(rng.random(len(owner)) < STAYS, usual[owner], other)
@@ -319,7 +325,7 @@ def _strings(tree: Prefixes, n: int, rng: np.random.Generator) -> list[str]:
 
 
 def strings_of(tree: Prefixes) -> list[str]:
-    """Strings of three symbols and more, where there are so many, the most frequent first."""
+    """Return strings of at least three symbols, if the alphabet allows, from most to least frequent."""
     rng = np.random.default_rng(1)
     symbols = np.array(list(tree.alphabet))
     lengths = np.minimum(rng.integers(3, 9, _WORDS), tree.depth)

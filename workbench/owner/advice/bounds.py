@@ -1,4 +1,4 @@
-"""Advice on a bound: how many records of each person to count, from public beliefs alone."""
+"""Advice on a bound: the number of records to count per person, from public beliefs alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CELLS = 2**22  # of a marginal
 
 
 class BoundError(NamedTuple):
-    """Cost of one bound: the share of records that it leaves out, and the two parts of the error."""
+    """Effects of one bound: the share of records that it drops, and the two parts of the error."""
 
     bound: int
     lost: float
@@ -36,22 +36,22 @@ class BoundError(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Root mean square error of a count, in records."""
+        """Root mean squared error of a count, in records."""
         return sqrt(self.truncation**2 + self.noise**2)
 
 
 @dataclass(frozen=True, repr=False)
 class BoundAdvice:
-    """Bounds with their errors.
+    """Compared bounds with their errors.
 
     Parameters
     ----------
     errors : sequence of BoundError
-        One per bound, in ascending order.
+        One entry per bound, in ascending order.
     mechanism : Mechanism
-        An example of a mechanism, with the stated ε.
+        Example of a mechanism with the stated ε.
     notes : sequence of str
-        The recommendation, and what it rests on.
+        Recommendation, and its assumptions.
     """
 
     errors: tuple[BoundError, ...]
@@ -60,7 +60,7 @@ class BoundAdvice:
 
     @property
     def bound(self) -> int:
-        """The recommended bound: the largest whose error is within 20 % of the least."""
+        """Recommended bound: the largest whose error is at most 20 % above the smallest error."""
         return recommended(self.errors)
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class BoundAdvice:
         return "\n".join([table, *self.notes])
 
     def display_table(self) -> pd.DataFrame:
-        """Return the bounds with the share of records that they leave out, and errors in records."""
+        """Return a table of the bounds with the share of records that they drop, and errors in records."""
         rows = [
             (
                 f"{each.bound}{' *' if each.bound == self.bound else ''}",
@@ -84,10 +84,10 @@ class BoundAdvice:
 
 
 def recommended(errors: Sequence[BoundError]) -> int:
-    """Return the largest bound within 20 % of the least error.
+    """Return the largest bound whose error is at most 20 % above the smallest error.
 
-    Error columns of a release cover noise and not truncation, so of two bounds that are as good the larger
-    one is more honest.
+    The error columns of a release cover noise, but not the effect of truncation. If two bounds have similar
+    errors, the larger one has more of its error in these columns, so the function prefers it.
     """
     least = min(each.error for each in errors)
     return max(each.bound for each in errors if each.error <= _NEAR * least)
@@ -106,11 +106,12 @@ def advise_bounds(
     popularity: float = 1.0,
     earlier: Release | None = None,
 ) -> BoundAdvice:
-    """Compare bounds on the records of each person, without a look at the table.
+    """Compare bounds on the number of records per person, without using the private table.
 
-    People are simulated with records of lognormal number. Labels of an attribute have Zipf's distribution,
-    and a person has a usual label, so that cells are unevenly full. Each bound truncates the people at
-    random, as a release does, and noise for the bound is added.
+    The simulated people have lognormal numbers of records. Labels of an attribute follow Zipf's
+    distribution, and each person has a usual label, so some cells are much fuller than others. For each
+    bound, the function truncates the people at random, as a release does, and adds the noise for this
+    bound.
 
     Parameters
     ----------
@@ -121,18 +122,21 @@ def advise_bounds(
     users : int
         Believed number of people.
     per_user, per_user_spread : float
-        Believed mean and standard deviation of the records of a person. The deviation is the mean by default.
+        Believed mean and standard deviation of the number of records per person. The standard deviation is
+        equal to the mean by default.
     per_user_most : int, optional
-        Most records that a person can have, if that is known, for example 16 in a log of 16 steps.
+        Largest possible number of records of a person, if it is known, for example 16 in a log of 16 steps.
     bounds : sequence of int
-        The bounds to compare. By default from 1 to the most records of a simulated person, at most 1,000.
+        Bounds to compare. Default: from 1 to the largest number of records of a simulated person, at most
+        1,000.
     order : int
-        Attributes of the marginals whose counts are read. Default 2.
+        Number of attributes of the marginals for which errors are computed. Default 2.
     popularity : float
-        Believed exponent of Zipf's distribution. 0 is even. Default 1.
+        Believed exponent of Zipf's distribution. Larger values make some labels more popular, and 0 makes
+        all equally popular. Default 1.
     earlier : Release, optional
-        An earlier release of such a table. Attributes with the same labels are as full as in it, and
-        `per_user` is its total divided by `users`, where it is not stated.
+        Earlier release of a similar table. Attributes with the same labels get the shares of labels from
+        this release. If you do not give `per_user`, it is the total of the release divided by `users`.
 
     Returns
     -------
@@ -141,7 +145,7 @@ def advise_bounds(
     Raises
     ------
     ValueError
-        If a belief is impossible or contradicts another, a bound is not an integer from 1, or marginals
+        If a belief is impossible or contradicts another one, a bound is not an integer >= 1, or marginals
         are too large.
     """
     if not 0 < epsilon < inf:

@@ -1,4 +1,4 @@
-"""Choice of a bound on the records of each person by the table itself, for a price."""
+"""Private choice of a bound on the number of records per person, from the table itself, at a cost of ε."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from workbench.value import Int
 def records_of_people(
     data: Any, domain: Domain, user: str, **how: Any
 ) -> Int[np.ndarray, " people"]:
-    """Return the number of records of each person in a table, which is private.
+    """Return the number of records of each person in a table. The result is private.
 
     Parameters
     ----------
     data : path, several, or a frame
-        Table, in the forms that `SparseTable.read` takes.
+        Table in any form that `SparseTable.read` takes.
     domain : Domain
         All possible cells.
     user : str
@@ -50,15 +50,16 @@ def choose_bound(
     epsilon: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[int, Receipt]:
-    """Choose a bound on the records of each person by the table itself, for a price.
+    """Choose a bound on the number of records per person privately from the table, at a cost of `epsilon`.
 
-    The best bound leaves as many people above it as the noise on all cells grows by per record. The
-    exponential mechanism chooses one near it, by `rank_scores`.
+    A larger bound drops fewer records but adds noise to all cells. At the best bound, the number of people
+    with more records is equal to `noise_per_record`, the growth of the total noise per additional record.
+    The exponential mechanism chooses a bound near the best one, by `rank_scores`.
 
     Parameters
     ----------
     records : int[people]
-        Number of records of each person, which `records_of_people` reads.
+        Number of records of each person, from `records_of_people`.
     bounds : sequence of int
         Bounds to choose from, stated without looking at the table.
     noise_per_record : float
@@ -71,14 +72,14 @@ def choose_bound(
     Returns
     -------
     int
-        One of the bounds.
+        Chosen bound.
     Receipt
         Cost of the choice.
 
     Raises
     ------
     ValueError
-        If a bound is not an integer from 1, or ε is not positive.
+        If a bound is not an integer >= 1, or ε is not positive.
     """
     refuse_bounds(bounds)
     scores = rank_scores(records, bounds, noise_per_record)[None]

@@ -44,23 +44,23 @@ class Row:
     name : str
         Name of the mechanism with its settings.
     mechanism : Mechanism
-        Ready to be called on the table.
+        Mechanism that you can call on the table.
     errors : dict
-        Mean absolute error in counts for each kind of query, at places where people are. NaN where the
+        Mean absolute error in counts for each kind of query, for queries that contain records. NaN if the
         release cannot answer.
     cells : float
-        Cells, nodes or answers that it releases.
+        Number of released cells, nodes or answers.
     noise_cells : float
-        Released cells that are empty in the table, whose counts are pure noise. NaN where a release holds
-        no cells.
+        Number of released cells that are empty in the table, so that their counts are pure noise. NaN if
+        the release has no cells.
     cost : str
-        The guarantee that the release spends.
+        Guarantee of the release.
     seconds : float
         Seconds per release of the simulated data.
     score : float
-        Geometric mean of the errors relative to the true answers. A release of nothing has 1.
+        Geometric mean of the errors divided by the true answers. An empty release has the score 1.
     key : tuple
-        What the candidate is called at any ε.
+        Identifier of the candidate that does not depend on ε.
     """
 
     name: str
@@ -75,30 +75,32 @@ class Row:
 
     @property
     def unanswered(self) -> int:
-        """Kinds of query that the release cannot answer: one release is to answer all."""
+        """Kinds of query that the release cannot answer."""
         return sum(map(isnan, self.errors.values()))
 
 
 @dataclass(frozen=True)
 class Clock:
-    """When a part of the simulation has to end, and a callable that shows its progress."""
+    """Time limit for a part of the simulation, with a callable that shows progress."""
 
     end: float
     show: Callable[[str, float], Any]
 
     @classmethod
     def of(cls, seconds: float, show: Callable[[str, float], Any]) -> Clock:
-        """Return a clock of so many seconds from now."""
+        """Return a clock that ends after the given number of seconds."""
         return cls(perf_counter() + seconds, show)
 
     def left(self) -> bool:
-        """Return whether there is time left."""
+        """Return whether time is left."""
         return perf_counter() < self.end
 
 
 @dataclass(frozen=True)
 class Question:
-    """The mean absolute error of one kind of query, as a metric of trials, which knows the true answers."""
+    """Metric for trials: the mean absolute error of one kind of query, with the true answers computed in
+    advance.
+    """
 
     kind: str
     workload: Any
@@ -106,7 +108,7 @@ class Question:
 
     @property
     def exact(self) -> float:
-        """The mean true answer."""
+        """Mean true answer."""
         return float(self.answers.mean())
 
     def __call__(self, truth: Any, estimate: Any) -> pd.DataFrame:
@@ -142,7 +144,7 @@ def questions(
     shape: Sequence[int] | None,
     order: int,
 ) -> list[Question]:
-    """Queries of each kind at places of records, the kind that matters most first."""
+    """Return queries of each kind that contain random records. The most important kind is first."""
     data = beliefs.load()
     rng = np.random.default_rng(1)
     if task == "users":
@@ -226,7 +228,9 @@ _LEFT_OUT = {"LaplaceHistogram"}  # geometric noise is as large, and exact
 
 
 def other_mechanisms() -> list[Any]:
-    """Mechanisms that are not ours: of the modules that `--with` names, and of installed packages."""
+    """Return mechanisms from outside the workbench: from modules named by `--with`, and from installed
+    packages.
+    """
     members = [x for module in stated_modules() for x in vars(module).values()]
     entries = [find("mechanisms", e.name) for e in entry_points(group="workbench.mechanisms")]
     classes = [x for x in (*members, *entries) if isinstance(x, type) and hasattr(x, "example")]
@@ -355,20 +359,20 @@ def _cut(budget: DP | ZCDP, beliefs: Beliefs, size: int, transform: Any) -> int:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Simulated data, the questions about them, and what is asked for besides ε.
+    """Simulated data, the questions about them, and the other requirements on a release except ε.
 
     Parameters
     ----------
     beliefs : Beliefs
-        About the whole data, whose mechanisms are advised.
+        Beliefs about the whole data, for which mechanisms are recommended.
     small : Beliefs
-        About the part of the data that is simulated.
+        Beliefs about the simulated part of the data.
     part : float
-        Which part that is.
+        Share of the data that this part represents.
     data : dataset
-        What is loaded.
+        Dataset with the simulated part.
     asked : sequence of Question
-        The kinds of query.
+        Kinds of query.
     """
 
     beliefs: Beliefs
@@ -387,12 +391,14 @@ class Simulation:
 
     @property
     def scale(self) -> float:
-        """The share of people that are simulated, with ε in proportion; 1 for tables, whose domain shrinks."""
+        """Share of people that are simulated. ε is scaled with it. It is 1 for tables, for which the domain
+        is reduced instead.
+        """
         return 1.0 if self.beliefs.cells else self.part
 
     @property
     def truths(self) -> dict[str, float]:
-        """The mean true answer of each kind."""
+        """Mean true answer for each kind of query."""
         return {each.kind: each.exact / self.scale for each in self.asked}
 
     def compare(
@@ -402,7 +408,9 @@ class Simulation:
         seeds: tuple[int, ...] = (1, 3),
         only: set[Any] | None = None,
     ) -> tuple[list[Row], list[str]]:
-        """Rows of the candidates that could be run, the best first, and what was left out."""
+        """Run the candidates. Return a row for each, from best to worst, and notes on those that were left
+        out.
+        """
         size = self.size and max(1, round(self.size * self.part))
         made = _candidates(self, self.beliefs, epsilon, self.size)
         trials = _candidates(self, self.small, epsilon / self.scale, size)
@@ -471,7 +479,7 @@ def _left_out(refused: dict[str, str]) -> list[str]:
 
 
 def ratio(error: float, truth: float) -> float:
-    """Return a relative error; 1, as of a release of nothing, where there is no answer."""
+    """Return a relative error. If there is no answer, return 1, the error of an empty release."""
     return 1.0 if isnan(error) else error / max(truth, 1e-9)
 
 

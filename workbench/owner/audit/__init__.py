@@ -1,7 +1,7 @@
-"""Audits measure privacy loss from outside: lower bounds on ε for any mechanism or callable.
+"""Audits: measurements of privacy loss from outside, as lower bounds on ε for any mechanism or callable.
 
-No table is asked for: two neighbours are made up, released again and again, and everything that comes
-out is searched for an event that one of them makes likelier than ε allows.
+An audit needs no table. It generates two neighbouring inputs, runs the mechanism on both many times, and
+searches all outputs for an event whose probabilities under the two inputs differ by more than ε allows.
 
 `audit`            one mechanism or callable on one pair of neighbours
 `pairs_for`        the pairs that are made up for a mechanism

@@ -1,13 +1,15 @@
-"""Values at which noise is cut into events, and how likely its parts are.
+"""Division of noise into events at cut values, and the probabilities of the parts.
 
-Each noisy value is only below, between or above the values that it has under the two neighbours (and a
-public threshold), and one value stands for each part. Where that are too many ways, values that neither
-neighbour moves have no noise at all. Gaussian values that a neighbour moves are told apart value by value,
-or, where those are too many, in as many ranges as can be run through.
+The enumeration distinguishes only whether a noisy value is below, between or above its exact values under
+the two neighbours (and a public threshold). One value represents each part. If this gives too many
+combinations, values that are equal under both neighbours get no noise. Gaussian noise on a value that
+differs is enumerated value by value, or, if there are too many values, in as many ranges as can be
+enumerated.
 
-An empty cell that survives has the law of its noise given that it passed, so that it is as likely as an
-occupied one to be released with a value of each part. How likely it is to survive is what the mechanism's
-own code says. Where values are sampled every value up to τ is a part, as each is kept by another chance.
+The value of an empty cell that survives follows the distribution of the noise given that it passed. For
+each part it is therefore as likely to be released as an occupied cell. The probability of survival comes
+from the mechanism's own code. If values are sampled, every value up to τ is a separate part, because each
+is kept with a different probability.
 """
 
 from __future__ import annotations
@@ -28,14 +30,18 @@ _REACH = 8  # standard deviations: beyond lies less than 10⁻¹⁴
 
 
 class NotEnumerable(Exception):
-    """Why a law cannot be computed by running through all draws."""
+    """Error of a distribution that cannot be computed by enumerating all draws. The message gives the
+    reason.
+    """
 
 
 # Cuts
 
 
 class Call(NamedTuple):
-    """One call of `Source.add`: exact values by cell or place, their noise, and the law of empty cells."""
+    """One call of `Source.add`: exact values by cell or position, their noise, and the distribution of
+    empty cells.
+    """
 
     exact: dict[int, int]
     law: Any
@@ -43,15 +49,15 @@ class Call(NamedTuple):
 
 
 class Cuts(NamedTuple):
-    """The lowest values of all parts but the first, of each value of each call.
+    """Cut values: the lowest value of each part except the first, for each value of each call.
 
     Parameters
     ----------
-    calls : by call and by cell or place.
-    others : of all other values.
-    constants : what stands for values without parts.
-    bits : which some count may set.
-    empty_cells : whether cells that are empty for both inputs may survive.
+    calls : Cut values by call, and by cell or position.
+    others : Cut values for all other values.
+    constants : Constants that represent values without parts.
+    bits : Bits that any count may set.
+    empty_cells : Whether cells that are empty for both inputs may survive.
     """
 
     calls: Sequence[dict[int, list[int]]] = ()
@@ -64,7 +70,9 @@ class Cuts(NamedTuple):
 def cuts_between(
     one: Sequence[Call], other: Sequence[Call], level: int, threshold: int | None
 ) -> tuple[list[dict[int, list[int]]], list[int]]:
-    """Return where the values of two inputs are told apart, by call, and all cuts of values that move."""
+    """Return the cut values that distinguish the exact values of two inputs, by call, and all cuts of
+    values that differ.
+    """
     calls = [*zip(one, other, strict=True)]
     moved = sum(
         x.exact.get(name) != y.exact.get(name)
@@ -95,7 +103,7 @@ def cuts_between(
 
 
 def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]:
-    """Between two counts, and at a public threshold; the finer, the higher the level."""
+    """Return cut values between two counts and at a public threshold. A higher level gives more cuts."""
     low, high = sorted((a, b))
     if low == high:
         return [low + 1] if level >= 1 else []
@@ -106,9 +114,10 @@ def element_cuts(a: int, b: int, threshold: int | None, level: int) -> list[int]
 
 
 def gaussian_cuts(a: int, b: int, law: DiscreteGaussian, parts: float) -> list[int]:
-    """Return each value on which much of either law lies, or as many ranges of them as there may be parts.
+    """Return cut values for Gaussian noise: one per likely value, or one per range if there would be too
+    many parts.
 
-    The fewer there are, the closer to the middle they tell most.
+    If there are few ranges, those near the middle distinguish the two inputs best.
     """
     low, high = sorted((a, b))
     reach = _reach(law, parts)
@@ -138,7 +147,7 @@ def _entering_cuts(empty: Any, law: Any, parts: float) -> list[int]:
 
 
 def kept(empty: Any, value: int) -> float:
-    """Return the chance that the filter of empty cells releases this noisy value."""
+    """Return the probability that an empty cell with this noisy value is released."""
     passing = value if empty.sides == 1 else abs(value)
     if passing < empty.theta:
         return 0.0
@@ -149,12 +158,12 @@ def kept(empty: Any, value: int) -> float:
 
 
 def is_gaussian(law: Any) -> bool:
-    """Return whether noise is Gaussian, and not two-sided geometric."""
+    """Return whether the noise is Gaussian. Otherwise it is two-sided geometric."""
     return isinstance(law, DiscreteGaussian)
 
 
 def chances_of_parts(law: Any, x: int, lowest: Sequence[int]) -> list[float]:
-    """Return the chances of noise on a value below, between and above cuts."""
+    """Return the probabilities that a noisy value is below, between and above the cuts."""
     rate = float(law.rate)
     if is_gaussian(law):
         return gaussian_parts(rate, tuple(a - x for a in lowest))
@@ -165,14 +174,14 @@ def chances_of_parts(law: Any, x: int, lowest: Sequence[int]) -> list[float]:
 
 
 def upper_tail(x: int, rate: float) -> float:
-    """Pr[X >= x] of two-sided geometric X, α = exp(−rate)."""
+    """Return Pr[X >= x] for two-sided geometric X with α = exp(−rate)."""
     if x > 0:
         return exp(-rate * x) / (1 + exp(-rate))
     return 1 - exp(-rate * (1 - x)) / (1 + exp(-rate))
 
 
 def between(low: int, high: int, rate: float) -> float:
-    """Pr[low <= X < high], in a form that does not cancel."""
+    """Return Pr[low <= X < high], in a form without cancellation."""
     if low > 0:
         return upper_tail(low, rate) * -expm1(-rate * (high - low))
     if high <= 0:
@@ -184,7 +193,9 @@ def between(low: int, high: int, rate: float) -> float:
 
 @lru_cache(4096)
 def gaussian_parts(rate: float, lowest: tuple[int, ...]) -> list[float]:
-    """Return the chances of noise below, between and above these integers, each summed by itself."""
+    """Return the probabilities of Gaussian noise below, between and above the given integers. Each is a
+    separate sum.
+    """
     reach = ceil(40 * sqrt(0.5 / rate))
     values = np.arange(-reach, reach + 1)
     chances = np.exp(-rate * values.astype(float) ** 2)

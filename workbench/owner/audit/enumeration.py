@@ -1,10 +1,11 @@
-"""The loss of a release, computed: the mechanism's own code runs once for every way its noise can fall.
+"""Exact privacy loss of a release, by running the mechanism's own code once for every possible outcome of
+its noise.
 
-`ways` lists the ways, and `cuts` says how finely noise is distinguished. All outcomes are functions of the
-exact noise, so if the noise pays for what it is charged, no loss exceeds ε. Where the output shows every
-noisy value, the computed loss is that of the release. Where later steps merge values, for example by least
-squares, it is the loss that is paid for, and runs show the one that is seen. Where Gaussian noise is
-grouped in ranges, it is a lower bound close to the loss.
+The module `ways` enumerates the outcomes, and `cuts` determines how finely noise is divided. If the output
+shows every noisy value, the computed loss is the loss of the release. If later steps combine values, for
+example by least squares, the loss of the output may be smaller. The computed loss is then that of the noisy
+values, and repeated runs measure that of the output. If Gaussian noise is grouped in ranges, the computed
+loss is a lower bound close to the true loss.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ class OutputLaws(NamedTuple):
     all_noise: bool
 
     def loss(self, epsilon: float, delta: float = 0.0) -> dict[str, Any]:
-        """Fields of an `Audit`: `exact` is the largest |ln P/P′| over all outputs.
+        """Return fields of an `Audit`. `exact` is the largest |ln P/P′| over all outputs.
 
-        Given a δ, `exact` is the smallest ε at which no more than δ is spent. `spent_delta` is the δ that
-        is spent at `epsilon`.
+        With a δ, `exact` is the smallest ε for which δ suffices. `spent_delta` is the δ that is needed at
+        `epsilon`.
         """
         shown = {**self.other, **self.one}
         p, q = (
@@ -79,12 +80,12 @@ class OutputLaws(NamedTuple):
 
 
 def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
-    """Return the probabilities of all outputs under both inputs, at the finest level that can be run through.
+    """Return the probabilities of all outputs under both inputs, at the finest level that can be enumerated.
 
     Parameters
     ----------
-    mechanism : called with data and a generator.
-    pair : the neighbours.
+    mechanism : Mechanism, which is called with data and a generator.
+    pair : Pair of neighbours.
 
     Returns
     -------
@@ -93,7 +94,7 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
     Raises
     ------
     NotEnumerable
-        If it draws by another law, or in too many ways.
+        If the mechanism draws from a distribution that cannot be enumerated, or has too many outcomes.
     """
     stated: Any = mechanism
     fields = [getattr(mechanism, name, None) for name in ("grouping", "strategy")]

@@ -1,12 +1,14 @@
-"""Events that distinguish neighbours, learnt from some of their outputs and judged on the others.
+"""Events that distinguish neighbours. They are chosen on some of the outputs and tested on the others.
 
 A lower bound on ε follows from one event A: ln((Pr[A | D] − δ) / Pr[A | D′]), with Clopper–Pearson bounds
-in place of the probabilities. An event cuts a score: a number of the output, its likelihood ratio, or a
-weighted sum. A quarter of the outputs teaches what is likely and another quarter where to cut, so that
-nothing learnt by heart is chosen. The other half judges.
+in place of the probabilities. An event is that a score of the output exceeds a cut. The score is a number
+of the output, a likelihood ratio, or a weighted sum of numbers. One quarter of the outputs is used to fit
+the scores, and another quarter to choose the score and the cut, which avoids overfitting. The other half
+gives the bound.
 
-Source  Clopper & Pearson, Biometrika 1934; bounds from events chosen on other data: Jagielski, Ullman &
-        Oprea, NeurIPS 2020; Bichsel, Gehr, Drachsler-Cohen, Tsankov & Vechev, CCS 2018.
+Source  Clopper & Pearson, Biometrika 1934; Bounds from events that were chosen on other data are from
+        Jagielski, Ullman & Oprea, NeurIPS 2020, and Bichsel, Gehr, Drachsler-Cohen, Tsankov & Vechev, CCS
+        2018.
 """
 
 from __future__ import annotations
@@ -31,16 +33,16 @@ Score = tuple[str, Float[np.ndarray, " outputs"]]  # in words, and of each outpu
 
 
 class Evidence(NamedTuple):
-    """The event that shows the largest ε, and how often it happened.
+    """Event that shows the largest ε, with its frequencies.
 
     Parameters
     ----------
     bound : float
-        ε is at least this, except with the false-alarm rate.
+        Lower bound on ε. It is wrong with at most the probability of a false alarm.
     event : str
-        The event.
+        Event in words.
     likelier, rarer : float
-        How often it happened under either input, of the runs it was judged on.
+        Frequency of the event under each input, in the runs on which it was tested.
     """
 
     bound: float = 0.0
@@ -56,9 +58,9 @@ def strongest_evidence(
 
     Parameters
     ----------
-    one, other : outputs of either input, in the order of drawing.
-    delta : the stated failure probability.
-    level : the false-alarm rate: the bound exceeds the true ε with this probability at most.
+    one, other : Outputs of the two inputs, in the order in which they were drawn.
+    delta : Stated failure probability δ.
+    level : Probability of a false alarm. The bound exceeds the true ε with at most this probability.
 
     Returns
     -------
@@ -95,7 +97,7 @@ def _hits(values: Any, cuts: Any, likelier: Any, chosen: Any) -> tuple[list[Any]
 
 
 def clopper_pearson(hits: Any, runs: int, level: float) -> tuple[Any, Any]:
-    """Bounds below and above a probability, each wrong with probability `level` at most.
+    """Return a lower and an upper bound on a probability. Each is wrong with probability at most `level`.
 
     >>> low, high = clopper_pearson(500, 1000, 0.025)
     >>> round(float(low), 3), round(float(high), 3)
@@ -109,7 +111,9 @@ def clopper_pearson(hits: Any, runs: int, level: float) -> tuple[Any, Any]:
 
 
 def bound_of_event(hits: Any, runs: Any, delta: float, level: float) -> Any:
-    """Return a lower bound on ε from an event's hits among the runs of both inputs, at least 0."""
+    """Return a lower bound on ε, at least 0, from the number of runs in which an event happened under each
+    input.
+    """
     low, _ = clopper_pearson(hits[0], runs[0], level / 2)
     _, high = clopper_pearson(hits[1], runs[1], level / 2)
     return np.log(np.maximum((low - delta) / high, 1))

@@ -1,4 +1,4 @@
-"""One audit on one pair of neighbours, and audits in a CSV file."""
+"""Audit of one mechanism on one pair of neighbours, and CSV files of audits."""
 
 from __future__ import annotations
 
@@ -36,43 +36,43 @@ _METHODS = ("both", "runs", "exact")
 
 @dataclass(frozen=True)
 class Audit:
-    """Measurements of an audit.
+    """Result of an audit.
 
     Parameters
     ----------
     name : str
-        The mechanism's text, or the callable's name.
+        Text of the mechanism, or name of the callable.
     pair : str
-        The neighbours, in words.
+        Pair of neighbours, in words.
     epsilon, delta : float
-        What is promised: the budget of the mechanism, or the privacy that its releases state if that
-        is less.
+        Stated guarantee: the budget of the mechanism, or the guarantee of its releases if that is smaller.
     bound : float or None
-        ε is at least this, but for the false-alarm rate: measured on `runs` outputs of either input.
+        Lower bound on ε, measured on `runs` outputs of each input. It is wrong with at most the probability
+        of a false alarm.
     event : str
-        The event that shows it, in words.
+        Event that shows the bound, in words.
     likelier, rarer : float
-        How often it happened under either input.
+        Frequency of the event under each input.
     runs : int
-        Outputs of each input, of which half chose the event.
+        Number of outputs of each input. Half of them were used to choose the event.
     exact : float or None
-        The largest loss over all outputs, computed where every draw could be enumerated.
+        Largest privacy loss over all outputs, if every draw could be enumerated.
     spent_delta : float
-        At the stated ε, the δ that the enumerated law spends (the hockey-stick divergence).
+        The δ that the enumerated distribution needs at the stated ε (the hockey-stick divergence).
     outputs : int
-        How many outputs were enumerated.
+        Number of enumerated outputs.
     all_noise : bool
-        Whether values that neither neighbour moves had noise too when they were.
+        Whether the enumeration also included noise on values that are equal under both neighbours.
     seconds : float
-        What the audit took.
+        Duration of the audit.
     note : str
-        Why something was not measured.
+        Reason why something was not measured.
     rho : float or None
-        The ρ that is promised, of which `epsilon` at `delta` follow, if it has no δ of its own.
+        Stated ρ, if any, from which `epsilon` and `delta` were computed.
     exact_rho : float
-        The ρ that the enumerated law spends, of orders 1 to 4.
+        The ρ that the enumerated distribution needs, for Rényi orders from 1 to 4.
     budget_epsilon : float or None
-        ε of the budget, if `epsilon` is the one that releases state.
+        ε of the budget, if `epsilon` is that of the releases.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Audit:
 
     @property
     def leaks(self) -> bool:
-        """Whether more was lost than is promised."""
+        """Whether the measured loss exceeds the stated guarantee."""
         if self.bound is not None and self.bound > self.epsilon:
             return True
         slack = 1e-10 * (1 + self.epsilon)  # beyond rounding
@@ -106,14 +106,18 @@ class Audit:
 
     @property
     def computed_part(self) -> float | None:
-        """The loss that was computed over what is promised: of ρ where that is, or else of ε."""
+        """Computed loss divided by the stated one. Both are in ρ if the guarantee is in ρ, and otherwise in
+        ε.
+        """
         if self.exact is None or not self.epsilon:
             return None
         return self.exact / self.epsilon if self.rho is None else self.exact_rho / self.rho
 
     @property
     def reached(self) -> float:
-        """The larger of bound and exact loss, over the stated ε, or of the computed ρ over the stated."""
+        """Larger of the measured bound and the exact loss, divided by the stated ε, or the computed ρ
+        divided by the stated ρ.
+        """
         part = self.computed_part or 0.0
         if self.rho is not None and part:
             return part
@@ -121,7 +125,7 @@ class Audit:
 
     @property
     def measured(self) -> str:
-        """Return what was computed and what runs showed, in words."""
+        """Return a sentence on the computed loss and the measured bound."""
         parts = []
         if self.exact is not None:
             parts.append(f"computed {self.exact:.4g} over {self.outputs} outputs")
@@ -164,33 +168,36 @@ def audit(
     false_alarms: float = FALSE_ALARMS,
     rng: np.random.Generator | None = None,
 ) -> Audit:
-    """Return a lower bound on the ε of a mechanism or of any callable, from what it gives on two neighbours.
+    """Measure a lower bound on the ε of a mechanism, or of any callable, from its outputs on two neighbours.
 
-    The loss is compared with what is stated here (or the budget) and with the privacy that the releases
-    state by their receipts.
+    The audit compares this bound with the stated guarantee (by default the budget), and with the guarantee
+    of the releases by their receipts.
 
     Parameters
     ----------
     mechanism : callable
-        Called with data; a mechanism with data and `rng`.
+        Function of the data, or a mechanism, which is called with data and `rng`.
     pair : Pair or (one, other), optional
-        The neighbours; the first that `pairs_for` makes up, if not given.
+        Neighbouring inputs. Default: the first pair from `pairs_for`.
     epsilon, delta : float, optional
-        What is promised; those of its budget, if not given.
+        Stated guarantee. Default: the mechanism's budget.
     runs : int
-        Calls with either input; half of them choose the event, the others judge it.
+        Number of calls per input. Half of them are used to choose the event, and half to test it.
     seconds : float
-        The limit of a single call; five times as long for the first, which may load and compile.
+        Time limit of a single call. The first call, which may load and compile code, may take five times as
+        long.
     most_seconds : float
-        Of processor time, or ten times as long on the clock: no more calls are made after it.
+        Limit on the total processor time. The limit on elapsed time is ten times as long. No further calls
+        are made after either.
     check_seconds : float
-        The same where the loss was computed.
+        The same limit if the loss was computed by enumeration.
     method : "both", "runs" or "exact"
-        Whether to run, and whether to enumerate where that is possible.
+        Method: repeated runs, exact enumeration if it is possible, or both.
     false_alarms : float
-        The bound exceeds the true ε with this probability at most.
+        Largest probability that the bound exceeds the true ε.
     rng : numpy Generator, optional
-        Replayable noise for a mechanism; that of the system, as it is published, if not given.
+        Seeded generator for noise that can be replayed. Default: noise from the operating system, as in a
+        real release.
 
     Returns
     -------
@@ -199,8 +206,8 @@ def audit(
     Raises
     ------
     ValueError
-        Without an ε, for a callable that needs more than data, that raises the same for both
-        neighbours, or that does not answer in time.
+        If there is no ε, or if the callable needs further arguments, raises the same error for both
+        neighbours, or does not return in time.
 
     Examples
     --------
@@ -277,7 +284,7 @@ def _call(name: str, release: Any, pair: Pair, which: int, seconds: float) -> li
 def sample(
     calls: Sequence[Callable[[], list[Output]]], runs: int, most_seconds: float
 ) -> tuple[list[Output], list[Output]]:
-    """At least so many outputs of both inputs, in turn, or as many as time allows."""
+    """Return the given number of outputs per input, drawn in turn, or as many as time allows."""
     clock = time.perf_counter() + 10 * most_seconds
     processor = time.process_time() + most_seconds
     drawn: tuple[list[Output], list[Output]] = ([], [])
@@ -318,7 +325,7 @@ def _refuse_useless(name: str, one: list[Output], other: list[Output]) -> None:
 
 
 class Promise(NamedTuple):
-    """Promise of a budget or a release: an ε at a δ, and the ρ that they follow from."""
+    """Guarantee of a budget or a release: an ε at a δ, and the ρ from which they follow, if any."""
 
     epsilon: float
     delta: float = 0.0
@@ -326,14 +333,14 @@ class Promise(NamedTuple):
 
     @classmethod
     def of(cls, privacy: DP | ZCDP) -> Promise:
-        """Return the promise of a budget or a release: a ρ also at a small δ."""
+        """Return the guarantee of a budget or a release. For a ρ, it includes the ε at a small δ."""
         if isinstance(privacy, DP):
             return cls(privacy.epsilon, privacy.delta)
         at = privacy.at(privacy.delta + _DELTA_OF_RHO)
         return cls(at.epsilon, at.delta, None if privacy.delta else privacy.rho)
 
     def implies(self, other: Promise) -> bool:
-        """Return whether data that keep this promise keep the other one too, except for rounding."""
+        """Return whether this guarantee implies the other one, except for rounding."""
         mine, others = ([inf if x is None else x for x in promise] for promise in (self, other))
         return all(x <= y * _ROUNDED for x, y in zip(mine, others, strict=True))
 
@@ -341,7 +348,7 @@ class Promise(NamedTuple):
 def promise_of(
     mechanism: Any, epsilon: float | None = None, delta: float | None = None
 ) -> Promise:
-    """Return what is stated here, or else by the mechanism's budget."""
+    """Return the guarantee that the caller states, or else that of the mechanism's budget."""
     budget = getattr(mechanism, "budget", None)
     promise = Promise(inf) if budget is None else Promise.of(budget)
     if epsilon is not None:
@@ -377,12 +384,13 @@ _SPENT = 0.95  # of ε: what spends less is shown
 
 
 def read_rows(path: Path) -> list[Audit]:
-    """Return what `add_row` wrote.
+    """Return the audits that `add_row` wrote.
 
     Parameters
     ----------
     path : Path
-        The file; none is as if it were empty. A last row that a kill cut off is removed from it.
+        Path of the file. A missing file counts as empty. If the last row is incomplete because a process
+        was killed, the function removes it from the file.
 
     Returns
     -------
@@ -391,7 +399,7 @@ def read_rows(path: Path) -> list[Audit]:
     Raises
     ------
     ValueError
-        If it holds something else.
+        If the file contains anything other than audits.
     """
     if not path.exists():
         return []
@@ -411,7 +419,7 @@ def read_rows(path: Path) -> list[Audit]:
 
 
 def add_row(audit: Audit, path: Path) -> None:
-    """Add one more row at the end of the file, which begins with names of columns."""
+    """Append an audit to the file. The first line of the file contains the names of columns."""
     row = asdict(audit) | {"reached": audit.reached, "leaks": audit.leaks}
     is_new = not path.exists() or not path.stat().st_size
     with open(path, "a", newline="", encoding="utf-8") as file:
@@ -422,17 +430,18 @@ def add_row(audit: Audit, path: Path) -> None:
 
 
 def budget_unused(audits: Iterable[Audit]) -> dict[str, float]:
-    """Return the part of ε that no pair spends, of mechanisms whose losses were computed; sharp ones left out.
+    """Return the unused share of ε of each mechanism whose loss was computed. Mechanisms that use all of ε
+    are left out.
 
     Parameters
     ----------
     audits : iterable of Audit
-        Of several pairs of each mechanism, of which the largest loss counts.
+        Audits. If there are several pairs for a mechanism, the largest loss counts.
 
     Returns
     -------
     dict
-        By the mechanism's text, from most to least.
+        Unused share by the mechanism's text, in descending order.
     """
     largest: dict[str, float] = {}
     for audit in audits:

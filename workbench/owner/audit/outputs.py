@@ -1,7 +1,7 @@
-"""Everything that a call lets out, as numbers and text that can be compared: the output of an audit.
+"""Output of a call, for comparison in an audit: everything that an observer can see, as numbers and text.
 
-That is not the estimate alone: keys, values and their order, how many there are, metadata, receipts,
-types, what is printed or warned, and exceptions with their text.
+This includes more than the estimate: keys, values, their order and number, metadata, receipts, types,
+printed text, warnings, and exceptions with their messages.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _MOST_CELLS = 4
 
 @dataclass(frozen=True)
 class Output:
-    """One output: its numbers by name, what is no number, and all of it as one hash.
+    """One output: its numbers by name, its other parts, and a hash of everything.
 
     Parameters
     ----------
     numbers : dict[str, float]
-        Values, presence and sizes, by name.
+        Values, presence of values and sizes, by name.
     form : tuple of str
-        Types, text, order: whatever is no number.
+        Parts that are not numbers, for example types, text and order.
     whole : int
-        Equal for equal outputs.
+        Hash that is equal for equal outputs.
     """
 
     numbers: dict[str, float]
@@ -51,16 +51,17 @@ class Output:
 
 
 class NoAnswer(Exception):
-    """A call that took longer than its limit."""
+    """Error of a call that took longer than its limit."""
 
 
 def observe(call: Callable[[], Any], seconds: float = inf) -> Output:
-    """Return what one call lets out, exceptions among it.
+    """Run a call and return its output. An exception is part of the output.
 
     Parameters
     ----------
-    call : without arguments.
-    seconds : the limit of the call, held where signals are (the main thread, not on Windows).
+    call : Function without arguments.
+    seconds : Time limit of the call. It is enforced only where signals are available (in the main thread,
+        and not on Windows).
 
     Returns
     -------
@@ -69,7 +70,7 @@ def observe(call: Callable[[], Any], seconds: float = inf) -> Output:
     Raises
     ------
     NoAnswer
-        After the limit.
+        If the call takes longer than the limit.
     """
     walk = _Walk()
     printed = io.StringIO()

@@ -1,12 +1,13 @@
-"""Neighbouring inputs for audits, and many copies of one pair in a large input.
+"""Neighbouring inputs for audits, and large inputs that contain many copies of one pair.
 
-Pairs: None of them is anybody's data. Each kind of input has its own list; sizes follow the mechanism's public
-fields, such as a threshold that a count should stand at.
+Pairs. All pairs are synthetic. Each kind of input has a separate list of pairs. Their sizes depend on the
+mechanism's public fields. For example, one pair has a count at the mechanism's threshold.
 
-Tiles: That is the same as so many runs where the release is a product: every cell has noise of its own, and
-whether it is released depends on that cell and on public numbers alone. It does not where a transform or a
-tree joins cells, where a threshold or a sample is chosen from all of them, or where reports are mixed.
-What is released beside the cells is one for all copies, and is left to plain runs.
+Tiles. A tile is one copy of a pair in a large input. A release of many tiles is equivalent to many runs if
+the release is a product. This means that every cell has independent noise, and that its release depends
+only on this cell and on public numbers. The release is not a product if a transform or a tree combines
+cells, if a threshold or a sample depends on all cells, or if reports are mixed. Parts of a release other
+than cells are common to all tiles, so only separate runs can audit them.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ _WIDE = Bound(2, 2, 3)  # a unit moves one cell by 2 and another by 1
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two inputs that differ by one unit, and what is hard about them.
+    """Two inputs that differ by one unit, and a description of what makes them hard to protect.
 
     Parameters
     ----------
     name : str
-        What is hard, in words.
+        Description of the difficulty.
     one, other : data
-        What the callable is given.
+        Inputs of the callable.
     """
 
     name: str
@@ -62,17 +63,17 @@ def pairs_for(mechanism: Any) -> list[Pair]:
     Parameters
     ----------
     mechanism : Mechanism
-        What it takes, the relation that it promises and its public thresholds decide.
+        Mechanism. Its input class, its neighbouring relation and its public thresholds determine the pairs.
 
     Returns
     -------
     list of Pair
-        Hard ones first.
+        Pairs, with the hardest first.
 
     Raises
     ------
     ValueError
-        If nobody knows how to make up what it takes.
+        If the workbench cannot generate inputs for the mechanism.
 
     Examples
     --------
@@ -113,7 +114,7 @@ def pairs_for(mechanism: Any) -> list[Pair]:
 
 
 def public_threshold(mechanism: Any) -> int | None:
-    """Return the count at which a mechanism decides, from its public fields, or None if there is none."""
+    """Return the threshold on counts from a mechanism's public fields, or None if it has none."""
     mechanism = getattr(mechanism, "mechanism", mechanism)
     names = ("theta", "threshold", "tau")
     fields = [getattr(mechanism, name, None) for name in names]
@@ -208,12 +209,12 @@ _JOINING = ("transform", "consistent", "size", "total")  # fields that must be o
 
 
 def is_product(mechanism: Any) -> bool:
-    """Return whether a release of tiles consists of as many independent releases.
+    """Return whether a release of tiles is equivalent to independent releases of each tile.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Of ours; of no other it is known.
+        Mechanism of the workbench. For others the result is always False.
 
     Returns
     -------
@@ -235,20 +236,23 @@ def is_product(mechanism: Any) -> bool:
 
 
 def is_ours(cls: type) -> bool:
-    """Return whether its laws are tested here; what others draw past `rng` is looked for."""
+    """Return whether a mechanism is part of the workbench, so that its laws are tested here. For others,
+    audits also search for draws that bypass `rng`.
+    """
     return cls.__module__.startswith("workbench.")
 
 
 def tiles(
     mechanism: Any, pair: Pair, rng: np.random.Generator | None = None
 ) -> list[Callable[[], list[Output]]]:
-    """Return, for each input, a call that releases tiles of it and gives what each tile shows.
+    """Return one function per input that releases tiles of it, and returns the output of each tile.
 
     Parameters
     ----------
-    mechanism : one that `is_product`.
-    pair : of tables or interactions.
-    rng : as for a release.
+    mechanism : Mechanism
+        for which `is_product` is true.
+    pair : Pair of tables or interactions.
+    rng : The same as for a release.
 
     Returns
     -------

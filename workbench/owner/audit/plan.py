@@ -1,4 +1,4 @@
-"""The audits to make: every mechanism on the pair that shows it best, or on all pairs."""
+"""Plan of audits: every mechanism on the pair that shows its loss best, or on all pairs."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ _SHARP: dict[str, tuple[Any, ...]] = {
 
 
 class Job(NamedTuple):
-    """One audit to make: a mechanism, and one of the pairs made up for it.
+    """One planned audit: a mechanism, and one of its pairs of neighbours.
 
     Parameters
     ----------
     mechanism : Mechanism or callable
-        Its budget is what it promises.
+        Mechanism or callable to audit. The budget of a mechanism is its stated guarantee.
     pair : Pair
-        The neighbours.
+        Neighbouring inputs.
     epsilon : float, optional
-        What it promises: of a callable that has no budget, or of a ρ at δ.
+        Stated ε, for a callable without a budget, or for a ρ at δ.
     share : float
-        Of the time of an audit, where several are made of one thing.
+        Share of the time of one audit, if several audits are made of one mechanism.
     """
 
     mechanism: Any
@@ -74,7 +74,7 @@ class Job(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """Identity of the audit: mechanism, pair and ε."""
+        """Key that identifies the audit: mechanism, pair and ε."""
         promise = promise_of(self.mechanism, self.epsilon)
         return name_of(self.mechanism), self.pair.name, float(promise.epsilon)
 
@@ -84,24 +84,26 @@ def default_jobs(
     epsilons: Sequence[float] = EPSILONS,
     thorough: bool = False,
 ) -> list[Job]:
-    """Return one pair of each class of ours at each ε, that at which it shows most; of others, all pairs.
+    """Return the audits to make. For the workbench's classes, there is one per ε, on the pair that shows
+    most. For others, there is one per pair.
 
-    What takes a ρ is audited at that which each ε pays for, beside the ε if it takes both.
+    A class that takes a ρ is audited with the ρ that corresponds to each ε. If it takes both kinds of
+    budget, it is audited with each.
 
     Parameters
     ----------
     audited : sequence, optional
-        Classes of mechanisms, mechanisms (at their own ε) or functions of data. All of
-        `workbench.mechanisms`, if not given.
+        Classes of mechanisms, mechanisms (at their own ε) or functions of data. Default: all of
+        `workbench.mechanisms`.
     epsilons : sequence of float
         Privacy losses.
     thorough : bool
-        All pairs of each class too, at its example's fields and at each other choice of each field.
+        Whether to audit each class on all pairs, and with every alternative choice of each field.
 
     Returns
     -------
     list of Job
-        None twice.
+        Audits without repetition.
     """
     things: Sequence[Any] = mechanisms.ALL if audited is None else audited
     jobs = []
@@ -158,7 +160,7 @@ def _variants(mechanism: Any) -> Iterator[Any]:
 
 
 def run_job(job: Job, **options: Any) -> Audit:
-    """Return one audit; what cannot be audited says why, and does not stop the others."""
+    """Run one audit. If it is not possible, the result contains the reason, and other audits can continue."""
     limits = dict(most_seconds=MOST_SECONDS, check_seconds=_CHECK_SECONDS, runs=RUNS) | options
     limits["most_seconds"] *= job.share
     if is_ours(type(job.mechanism)):
@@ -172,12 +174,12 @@ def run_job(job: Job, **options: Any) -> Audit:
 
 
 def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterator[Audit]:
-    """Run audits here or in several processes, and yield each one when it ends.
+    """Run audits in this process or in several processes, and yield each result when it is ready.
 
     Parameters
     ----------
     jobs : iterable of Job
-        From `default_jobs`.
+        Planned audits, for example from `default_jobs`.
     workers : int
         Number of worker processes.
     **options
@@ -187,7 +189,7 @@ def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterato
     Yields
     ------
     Audit
-        In the order in which they end.
+        Results in the order in which the audits end.
     """
     from joblib import Parallel, delayed
 
@@ -201,7 +203,7 @@ def run_audits(jobs: Iterable[Job], workers: int = 1, **options: Any) -> Iterato
 
 
 def end_with(parent: int) -> None:
-    """Let this worker end when its parent does, which cannot end it after a `kill -9`."""
+    """Make this worker process end when its parent ends, even after a `kill -9` of the parent."""
 
     def look() -> None:
         while os.getppid() == parent:

@@ -1,8 +1,9 @@
-"""A source whose draws are choices: run by run it takes every way in which noise can fall.
+"""Source of noise for exact audits. In successive runs, it goes through every possible combination of outcomes.
 
-What is made of the noise is the mechanism's own code. Draws by other laws than those of `Source` cannot be
-enumerated, nor records that are truncated at random. Hash functions and other words that do not depend on data
-are fixed. A release holds them, or nothing is claimed to follow from their secrecy.
+The mechanism's own code runs on the enumerated noise. The source cannot enumerate draws from distributions
+other than those of `Source`, or the random truncation of users. Hash functions and other random words that
+do not depend on data are fixed. This is valid because they are either part of the release, or the guarantee
+does not rely on their secrecy.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ _FAR = 12  # parts above a threshold that are told apart
 
 
 class Enumeration(Source):
-    """A source whose draws are choices: each run takes the next way that they can fall.
+    """Source of noise that enumerates outcomes: each run takes the next combination.
 
     Parameters
     ----------
-    alike : whether nothing depends on which records of a user are kept.
-    cuts : at which values noise is told apart; None to record exact values, without noise.
+    alike : Whether the choice of a user's kept records makes no difference.
+    cuts : Cut values of the noise. None to record the exact values without noise.
     """
 
     def __init__(self, alike: bool, cuts: Cuts | None = None) -> None:
@@ -59,14 +60,14 @@ class Enumeration(Source):
         self.begin()
 
     def begin(self) -> None:
-        """Start the run, once more if it was made."""
+        """Start a run, or restart the current one."""
         self.depth = 0
         self.probability = 1.0
         self.call = -1
         self.public_calls = 0
 
     def ways(self) -> Iterator[None]:
-        """Begin a run for each way that the draws can fall."""
+        """Begin one run for each combination of outcomes."""
         while True:
             self.begin()
             yield
@@ -79,7 +80,7 @@ class Enumeration(Source):
             self.taken[-1] += 1
 
     def one_of(self, weights: Sequence[float]) -> int:
-        """Return one of some ways, of which each has a probability."""
+        """Choose one of several outcomes with given probabilities."""
         if len(weights) == 1 or self.is_recording:
             return 0
         if self.depth == len(self.taken):
@@ -93,7 +94,7 @@ class Enumeration(Source):
         return chosen
 
     def measurement(self) -> Source:
-        """Return the source itself, because draws are numbered through."""
+        """Return the source itself, because draws are numbered across measurements."""
         return self
 
     def step(self, number: int) -> Source:
@@ -104,12 +105,14 @@ class Enumeration(Source):
 
     @property
     def words(self) -> Any:
-        """Refused: whoever asks for them draws by a law that is not enumerated."""
+        """Raise NotEnumerable, because a mechanism that needs random words uses a distribution that cannot
+        be enumerated.
+        """
         raise NotEnumerable("it draws by a law that is not enumerated")
 
     @property
     def floats(self) -> Any:
-        """Refused as well."""
+        """Raise NotEnumerable, because draws in floating point cannot be enumerated."""
         raise NotEnumerable("it draws with floating point, which is not enumerated")
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -118,27 +121,29 @@ class Enumeration(Source):
         raise AttributeError(name)
 
     def bytes(self, length: int) -> bytes:
-        """Return a key that truncates users, which is not enumerated unless all that it picks from is the
-        same.
+        """Return the key by which users are truncated. Raise NotEnumerable unless all records of a user are
+        equal.
         """
         if self.alike:
             return bytes(length)
         raise NotEnumerable("it cuts records at random")
 
     def public_words(self, count: int, names: Any = None) -> Any:
-        """Fixed words."""
+        """Return fixed words."""
         self.public_calls += 1
         rng = np.random.default_rng([count, self.public_calls])
         return rng.integers(0, 2**64, count, dtype=np.uint64)
 
     def places(self, values: Any, names: Any, tau: float = 0.0, above: float = np.inf) -> Any:
-        """Any words: all that pass are released, whatever their priorities."""
+        """Return fixed words. In an enumerable release, all cells that pass are released, whatever their
+        priorities.
+        """
         return lambda n: np.full(n, 2**62, np.uint64)
 
     # verbs
 
     def add(self, law: Any, values: Any, *, moved: Any, names: Any = None) -> None:
-        """Choose one of the parts that the cuts make of each value's noise."""
+        """Choose, for each value, one of the parts into which the cuts divide its noise."""
         if getattr(law, "idealised", False):
             raise NotEnumerable("it draws with floating point, which is not enumerated")
         is_named = isinstance(names, np.ndarray) and names.ndim == 1
@@ -162,8 +167,8 @@ class Enumeration(Source):
             values[i] = lowest[chosen - 1] if chosen else lowest[0] - 1
 
     def survive(self, law: Any, empty: int, names: Any = None) -> tuple[Any, Any]:
-        """Return which of the empty cells survive: those that are empty under one neighbour alone, and one
-        other.
+        """Choose which empty cells survive. Only cells that are empty under one neighbour only, and one
+        other cell, are considered.
         """
         if isinstance(law, GaussianCell):
             if law.above is not None:
@@ -216,12 +221,12 @@ class Enumeration(Source):
         return np.array(survive, np.int64)
 
     def toss(self, chance: Any, exact: Any, names: Any = None) -> Any:
-        """Heads or tails of each coin."""
+        """Choose heads or tails for each coin."""
         odds = [float(exact(i, 192)) for i in range(len(chance))]
         return np.array([p >= 1 or (p > 0 and self.one_of([1 - p, p])) for p in odds], bool)
 
     def choose(self, draw: Any, *arguments: Any, reads: Any, idealised: bool = False) -> Any:
-        """Return one of the outcomes, if it is known how likely each is."""
+        """Choose one of the outcomes, if their probabilities are known."""
         outcomes = getattr(self, f"_{draw.__name__}", None)
         if outcomes is None:
             raise NotEnumerable(f"it chooses by {draw.__name__}, which is not enumerated")

@@ -1,4 +1,4 @@
-"""Publications: a release as a folder for the public, with a data sheet, a statement and metadata."""
+"""Publications: folders that present a release to the public, with a data sheet, a statement and metadata."""
 
 from workbench.owner.publication.about import About as About
 from workbench.owner.publication.about import Earlier as Earlier

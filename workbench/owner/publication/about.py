@@ -1,4 +1,4 @@
-"""Statements of a publisher about a table: `publication.json`."""
+"""Information from the publisher of a table, stored in `publication.json`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     Parameters
     ----------
     title : str
-        Its title.
+        Title of the earlier publication.
     epsilon : float
-        Its privacy loss ε.
+        Privacy loss ε of the earlier publication.
     """
 
     title: str
@@ -31,7 +31,7 @@ class Earlier(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """Choices of `workbench release` for each edition of a publication.
+    """Options of `workbench release` for every edition of a publication.
 
     Parameters
     ----------
@@ -40,13 +40,14 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     domain : str
         Path of the domain file, relative to the folder of publication.json.
     budget : str
-        Path of the budget file that pays for all editions, from the same folder. Empty for none.
+        Path of the budget file that pays for all editions, relative to the same folder. Empty if there is
+        none.
     options : mapping of str to str or number
-        Other options of the command without their dashes, for example
-        {"user": "rider", "bound": "10,1", "epsilon": 1}. An option that describes one run only, for
-        example "seed", is given on the command line.
+        Other options of the command without their dashes, for example {"user": "rider", "bound": "10,1",
+        "epsilon": 1}. Options for a single run, for example "seed", are not allowed here. Give them on the
+        command line.
     page : mapping of str to str or number
-        What the page of `workbench publish` keeps besides: the table's path, the folder, and beliefs.
+        Other values of the page of `workbench publish`: the table's path, the folder, and beliefs.
     """
 
     mechanism: str
@@ -56,7 +57,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     page: dict[str, str | int | float] = {}
 
     def words(self, home: Path) -> list[str]:
-        """Return the words of `workbench release` for this recipe.
+        """Return the command-line arguments of `workbench release` for this recipe.
 
         Parameters
         ----------
@@ -66,12 +67,12 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
         Returns
         -------
         list of str
-            The mechanism and its options, without a table and without an output.
+            Mechanism and options, without a table and an output.
 
         Raises
         ------
         ValueError
-            If an option describes one run.
+            If an option is for a single run.
         """
         for name in self.options:
             if name in _ABOUT_ONE_RUN or name.startswith("-"):
@@ -89,38 +90,38 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
 class About(
     msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, omit_defaults=True
 ):
-    """Facts about a publication that its publisher states, and that no mechanism knows.
+    """Facts about a publication that only its publisher can state.
 
     Parameters
     ----------
     title : str
         Title of the table, for example "Medical appointments by district, 2016".
     publisher, contact, licence : str
-        Who publishes it, an address for questions, and the terms of use, for example "CC BY 4.0".
+        Name of the publisher, an address for questions, and the terms of use, for example "CC BY 4.0".
     source, period : str
-        Where the rows come from, and the time that they cover.
+        Source of the rows, and the time that they cover.
     date : str
-        Day of publication as 2026-11-24. Today by default.
+        Day of publication, for example 2026-11-24. Default: today.
     edition : int
-        Number of the edition, from 1.
+        Number of the edition, starting at 1.
     person, people : str
-        What the protected unit is called, for example "patient" and "patients".
+        Name of the protected unit, singular and plural, for example "patient" and "patients".
     row, rows : str
-        What is counted, for example "appointment" and "appointments".
+        Name of the counted things, singular and plural, for example "appointment" and "appointments".
     one_count : str
-        A sentence that says what one count is.
+        Sentence that explains what one count means.
     columns : mapping of str to str
-        What each column means.
+        Meaning of each column.
     beliefs : sequence of str
-        Sentences that the publisher believes without having looked at the table, for example about the
+        Beliefs of the publisher as sentences. They must not come from the private table. An example is the
         share of rows that truncation left out.
     earlier : sequence of Earlier
-        Publications about the same people, whose losses add up.
+        Earlier publications about the same people. Their privacy losses add up.
     rounded : bool
-        Whether the published count is an integer that is never negative. The unbiased count is then
-        a column of its own, which is right for sums.
+        Whether to round published counts to integers >= 0. A separate column then contains the unbiased
+        count, which you must use for sums.
     release : Recipe, optional
-        How `workbench publish` releases each edition.
+        Recipe by which `workbench publish` releases each edition.
     """
 
     title: str
@@ -144,32 +145,32 @@ class About(
 
     @property
     def persons(self) -> str:
-        """Several protected units."""
+        """Name of the protected unit in the plural."""
         return self.people or f"{self.person}s"
 
     @property
     def unit(self) -> str:
-        """The protected unit with its article, for example "a patient"."""
+        """Name of the protected unit with its article, for example "a patient"."""
         return f"{'an' if self.person[:1].lower() in 'aeio' else 'a'} {self.person}"
 
     @property
     def several(self) -> str:
-        """Several rows."""
+        """Name of the counted things in the plural."""
         return self.rows or f"{self.row}s"
 
 
 def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
-    """Return what a publisher says, from a file, a mapping or an `About`.
+    """Read the information of a publisher from a file, a mapping or an `About`.
 
     Parameters
     ----------
     about : About, mapping or path
-        A path names a JSON file, for example publication.json.
+        Information, or the path of a JSON file, for example publication.json.
 
     Returns
     -------
     About
-        With the day of publication.
+        Information, with the day of publication.
 
     Raises
     ------
@@ -200,15 +201,15 @@ def read_about(about: About | Mapping[str, Any] | str | Path) -> About:
 
 
 def record_edition(path: Path, folder: Path) -> None:
-    """Note a published edition in publication.json, which then describes the next edition.
+    """Record a published edition in publication.json, and prepare the file for the next edition.
 
     Parameters
     ----------
     path : Path
-        The file publication.json. It is replaced whole.
+        File publication.json. It is replaced completely or not at all.
     folder : Path
-        The folder that was published. Title, edition, date and ε are read from its metadata.json. A
-        simulated edition is not noted.
+        Published folder. Title, edition, date and ε are read from its metadata.json. A simulated edition is
+        not recorded.
     """
     told = msgspec.json.decode(path.read_bytes(), type=About)
     made = json.loads((folder / "metadata.json").read_bytes())

@@ -1,4 +1,4 @@
-"""The folder of a publication: table, data sheet, statement, metadata, notebook and commands."""
+"""Folder of a publication, with table, data sheet, statement, metadata, notebook and commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ _MEANINGS = {
 
 
 def refuse_folder(folder: str | Path) -> Path:
-    """Raise a FileExistsError if a publication cannot be written to a folder, before anything is spent."""
+    """Raise a FileExistsError if a publication cannot be written to a folder. Call this before anything is
+    spent.
+    """
     target = Path(folder)
     for path in (target, target.with_name(f"{target.name}.zip")):
         if path.exists():
@@ -53,12 +55,12 @@ def refuse_folder(folder: str | Path) -> Path:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Hold a folder, so that one publication at a time is made from its publication.json.
+    """Lock a folder, so that only one publication at a time is made from its publication.json.
 
     Raises
     ------
     BlockingIOError
-        If another process holds it.
+        If another process has locked it.
     """
     if fcntl is None:
         yield
@@ -83,20 +85,20 @@ def publish(
     command: str = "",
     simulated: bool = False,
 ) -> Path:
-    """Write a release for the public: a folder, and a zip file of the same name.
+    """Write a folder that presents a release to the public, and a zip file of the same name.
 
     Parameters
     ----------
     release : Release
-        What is published. The files follow from it and from `about` alone.
+        Release to publish. The files depend only on it and on `about`.
     folder : path
-        A new folder.
+        New folder.
     about : About, mapping or path
-        What the publisher says: title, publisher, contact, licence and more.
+        Information from the publisher: title, publisher, contact, licence and more.
     command : str
-        What made the release, without paths of private files.
+        Command that made the release, without paths of private files.
     simulated : bool
-        Write a release from seeded noise, which the data sheet then says.
+        Whether to publish a release from seeded noise. The data sheet then marks it as simulated.
 
     Returns
     -------
@@ -108,7 +110,7 @@ def publish(
     FileExistsError
         If the folder or the zip file exists.
     ValueError
-        If `about` lacks something, or the release is not fit to be published.
+        If `about` lacks a field, or the release may not be published.
     """
     target = refuse_folder(folder)
     told = read_about(about)
@@ -141,20 +143,20 @@ def publish(
 
 
 def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
-    """Return the tables of a publication by their files: one, or one for each marginal.
+    """Return the tables of a publication by file name: one table, or one per marginal.
 
     Parameters
     ----------
     release : Release
-        Whose rows are written.
+        Release whose rows are written.
     about : About
-        Says whether counts are rounded.
+        Information from the publisher, which determines whether counts are rounded.
 
     Returns
     -------
     dict of str to DataFrame
-        A row per released cell: its labels, `count`, and its errors. If counts are rounded,
-        `count_for_sums` has the unbiased count.
+        One row per released cell: its labels, `count`, and its errors. If counts are rounded,
+        `count_for_sums` contains the unbiased count.
     """
     frame = release.to_frame()
     attributes = list(getattr(release.estimate.domain, "attributes", ()))
@@ -233,7 +235,7 @@ def metadata(sheet: Sheet) -> dict[str, Any]:
     Parameters
     ----------
     sheet : Sheet
-        The data sheet.
+        Data sheet.
     """
     about, release = sheet.about, sheet.release
     bound = release.bound

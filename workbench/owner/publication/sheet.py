@@ -1,4 +1,4 @@
-"""The data sheet of a publication: readers' questions, with answers from the release and its publisher."""
+"""Data sheet of a publication: questions of readers, with answers from the release and its publisher."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _LABELS = 4
 
 @dataclass(frozen=True)
 class Answer:
-    """A reader's question, with paragraphs, points and a table that answer it.
+    """Question of a reader, with an answer of paragraphs, list items and a table.
 
     Parameters
     ----------
     question : str
-        The heading.
+        Question, used as the heading.
     texts : sequence of str
         Paragraphs.
     points : sequence of str
         Items of a list after the paragraphs.
     head, rows : sequences of str
-        A table after the list.
+        Column names and rows of a table after the list.
     """
 
     question: str
@@ -50,16 +50,16 @@ class Answer:
 
 
 class Sheet:
-    """The sentences of a data sheet.
+    """Content of a data sheet.
 
     Parameters
     ----------
     release : Release
-        What is published.
+        Published release.
     about : About
-        What its publisher says.
+        Information from the publisher.
     tables : mapping of str to DataFrame
-        The published tables by their files.
+        Published tables by file name.
     """
 
     def __init__(self, release: Release, about: About, tables: Mapping[str, pd.DataFrame]):
@@ -88,17 +88,17 @@ class Sheet:
 
     @property
     def are_counts(self) -> bool:
-        """Whether rows of the table are counts, and not reports, a sketch or synthetic records."""
+        """Whether the rows of the table are counts, and not reports, a sketch or synthetic records."""
         return self.release.estimate.rows_are_counts and "sd" in self.table.columns
 
     @property
     def is_selection(self) -> bool:
-        """Whether rows are values that nobody had listed."""
+        """Whether the rows are values that were selected without a public list."""
         return bool(self.release.estimate.kind == "values")
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Return who publishes what, one line each."""
+        """Return the basic facts of the publication, such as publisher and source, one line each."""
         about = self.about
         facts = [
             ("Publisher", about.publisher),
@@ -113,7 +113,7 @@ class Sheet:
 
     @property
     def statement(self) -> str:
-        """Three sentences for the public, without a formula."""
+        """Statement for the public in three sentences, without formulas."""
         about = self.about
         what, before, epsilon = next(odds for odds in self._odds if odds[1] == 0.5)
         counts = f"counts {self.counted}"
@@ -167,12 +167,12 @@ class Sheet:
 
     @property
     def head(self) -> list[str]:
-        """The names of the columns of the table."""
+        """Names of the table's columns."""
         return [str(name) for name in self.table.columns]
 
     @property
     def first_rows(self) -> list[list[str]]:
-        """The first rows of the table, as text."""
+        """First rows of the table, as text."""
         rows = self.table.head(_SHOWN).itertuples(index=False)
         return [[cell(x) for x in row] for row in rows]
 

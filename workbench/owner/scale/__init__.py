@@ -1,4 +1,4 @@
-"""Rows beyond memory, beyond one core and beyond one machine: the same release, exactly."""
+"""Releases from tables larger than memory, on several cores or machines, with exactly the same distribution."""
 
 from workbench.owner.scale.release import release
 from workbench.owner.scale.rows import Rows

@@ -1,6 +1,7 @@
-"""Rows to cells, range by range: dealt out by user and cut, dealt out by key and counted.
+"""Counting of rows in two steps: rows are partitioned by user and truncated, then partitioned by key and
+counted.
 
-What tasks give back follows from their arguments and from files that do not change.
+Results of tasks depend only on their arguments, and on files that do not change.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ _MOST_RANGES = 2**10
 
 
 class Range(NamedTuple):
-    """Consecutive cells, 2^`bits` of them (fewer, if they are the last), and where their rows are."""
+    """Range of 2^`bits` consecutive cells (the last may have fewer), and the places of their rows in
+    scratch files.
+    """
 
     start: int
     bits: int
@@ -55,12 +58,12 @@ class Range(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """Number of rows of the range."""
         return sum(some.rows for some in self.segments)
 
 
 class DealtFile(NamedTuple):
-    """Rows that one task dealt out, the sum of their counts, and of which kind their users are."""
+    """Rows that one task partitioned, the sum of their counts, and the type of their users."""
 
     spilled: Spilled
     total: float
@@ -68,13 +71,13 @@ class DealtFile(NamedTuple):
 
 
 def range_bits(rows: int, each: int) -> int:
-    """Into how many ranges so many rows are dealt, as a power of two."""
+    """Return the number of ranges of cells for a number of rows, as an exponent of 2."""
     wanted = max(-(-rows // each), 1)
     return (min(wanted, _MOST_RANGES) - 1).bit_length()
 
 
 def user_bits(rows: int) -> int:
-    """Into how many ranges the users of so many rows are dealt, as a power of two."""
+    """Return the number of ranges of users for a number of rows, as an exponent of 2."""
     return range_bits(rows, USER_ROWS)
 
 
@@ -88,11 +91,12 @@ def _file_by_key(folder: Path, cells: int, bits: int) -> SpillFile:
 
 
 def deal_rows(rows: Rows, span: Span, folder: Path, bits: int, factor: int | None) -> DealtFile:
-    """Return the rows of some files by ranges of 2^`bits` cells or, with a factor, by 2^`bits` ranges of users.
+    """Partition the rows of files into ranges of 2^`bits` cells, or, with a factor, into 2^`bits` ranges of
+    users.
 
-    The range of a user is said by the upper bits of who they are times the factor, which is secret and odd:
-    whatever users there are, any two of them are in one range with a chance of at most 2/2^`bits`. Which
-    ranges users meet in changes nothing that is kept of them.
+    The range of a user is given by the upper bits of the user's number times a secret odd factor. Any two
+    users are in the same range with probability at most 2/2^`bits`. The range does not affect which records
+    of a user are kept.
     """
     cells = rows.domain.size
     users = None if factor is None else rows.people()
@@ -131,7 +135,9 @@ def _identities(users: UserNumbers, numbers: Any) -> dict[str, np.ndarray]:
 def read_users(
     rows: Rows, folder: Path, segments: Sequence[Segments]
 ) -> tuple[Users, Int[np.ndarray, " rows"], Int[np.ndarray, " rows"] | None]:
-    """Return the rows of a range of users, who have no others: whose they are, their keys, and their counts."""
+    """Return the rows of a range of users: the user, key and count of each. These are all rows of these
+    users.
+    """
     if not segments:
         none = np.zeros(0, np.int64)
         return Users(none), none, None
@@ -157,8 +163,8 @@ def _numbered(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.nda
 def cut_users(
     rows: Rows, folder: Path, segments: Sequence[Segments], bits: int, key: bytes
 ) -> tuple[Spilled, int]:
-    """Return what the bound leaves of a range of users, by ranges of keys, and how many of them lost
-    anything.
+    """Truncate the users of a range to the bound. Return the kept rows by ranges of keys, and the number of
+    truncated users.
     """
     bound = rows.enforced_bound
     left = bounded_contributions(*read_users(rows, folder, segments), bound, key)
@@ -168,7 +174,7 @@ def cut_users(
 
 
 def split(folder: Path, some: Range, finer: int) -> Spilled:
-    """Return the rows of a range by narrower ranges."""
+    """Partition the rows of a range into narrower ranges."""
     with _file_by_key(folder, 1 << some.bits, finer) as file:
         for records in read_batches(folder, some.segments):
             places, counts = _places(records, some.bits)
@@ -178,7 +184,7 @@ def split(folder: Path, some: Range, finer: int) -> Spilled:
 
 
 def ranges(start: int, cells: int, bits: int, spilled: Sequence[Spilled]) -> Iterator[Range]:
-    """Equal ranges of so many cells, ascending, of dealt rows."""
+    """Yield ranges of equal width, in ascending order, from partitioned rows."""
     for which in range(((cells - 1) >> bits) + 1):
         yield Range(start + (which << bits), bits, _segments(spilled, which))
 
@@ -191,7 +197,7 @@ def _segments(spilled: Sequence[Spilled], which: int) -> tuple[Segments, ...]:
 def cells_of_range(
     folder: Path, some: Range
 ) -> tuple[Int[np.ndarray, " cells"], Int[np.ndarray, " cells"]]:
-    """Return the keys of cells that are not empty, ascending, and their counts."""
+    """Return the keys of the non-empty cells of a range, in ascending order, and their counts."""
     if not some.segments:
         none = np.zeros(0, np.int64)
         return none, none
@@ -225,25 +231,25 @@ _MOST_CELLS = 2**62  # of sums that are added
 
 
 class Dealt:
-    """Rows that tasks deal out to scratch files when they are first needed.
+    """Rows that tasks partition into scratch files when they are first needed.
 
     Parameters
     ----------
     rows : Rows
         The rows.
     folder : Path
-        For scratch files.
+        Folder for scratch files.
     tasks : Tasks
-        What runs tasks.
+        Runner of tasks.
     each : int
-        Rows of a range, about.
+        Approximate number of rows per range.
     number : int, optional
-        Of ranges, about; by default what suits the size of the files.
+        Approximate number of ranges. Default: depends on the size of the files.
     progress : callable, optional
-        Called with "reading", "users" or "cells" and the share that is done: of bytes, of ranges
-        of users, and of the domain.
+        Function that is called with "reading", "users" or "cells" and the completed share of bytes, of
+        ranges of users, or of the domain.
     ready : callable, optional
-        Called once, when all rows were read and none was refused.
+        Function that is called once, after all rows were read without an error.
     """
 
     stands_for = SparseTable
@@ -269,7 +275,7 @@ class Dealt:
 
     @cached_property
     def ranges(self) -> list[Range]:
-        """Ranges of cells, ascending: those with too many rows are split."""
+        """Yield ranges of cells in ascending order. A range with too many rows is split."""
         cells = self.rows.domain.size
         fewer = range_bits(self._rows, self._each)
         if self._number is not None:
@@ -304,7 +310,7 @@ class Dealt:
 
     @cached_property
     def user_ranges(self) -> list[tuple[Segments, ...]]:
-        """Ranges of users, each with the rows of some users and of no others."""
+        """Ranges of users. Each contains all rows of its users, and no other rows."""
         bits = user_bits(self._rows)
         spilled = self._read(bits, int.from_bytes(system_key()[:8]) | 1)
         return [_segments(spilled, which) for which in range(1 << bits)]
@@ -331,7 +337,7 @@ class Dealt:
         return [own.spilled for own in dealt]
 
     def of_users(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """`function(rows, folder, segments, *arguments)` of each range of users."""
+        """Call `function(rows, folder, segments, *arguments)` for each range of users."""
         given = [(self.rows, self.folder, own, *arguments) for own in self.user_ranges]
         for i, result in enumerate(self.tasks.map(function, given)):
             yield result
@@ -347,7 +353,9 @@ class Dealt:
     def of_ranges(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """`function(keys, counts, *arguments)` of the cells of each range, which has its own arguments."""
+        """Call `function(keys, counts, *arguments)` for the cells of each range, with separate arguments
+        per range.
+        """
         size = self.rows.domain.size
         given = (
             (self.folder, some, function, own)
@@ -364,12 +372,12 @@ class Dealt:
 
     @property
     def domain(self) -> Domain:
-        """Which cells there can be."""
+        """All possible cells."""
         return self.rows.domain
 
     @property
     def bound(self) -> Any:
-        """How far one unit moves the counts."""
+        """Largest change of the counts by one unit."""
         return self.rows.enforced_bound
 
     def grid_units(self, workload: Linear, grid: float) -> Int[np.ndarray, " queries"]:
@@ -382,7 +390,9 @@ class Dealt:
         return units
 
     def measured(self, basis: Basis, blocks: Sequence[Any], *, rng: Any, **how: Any) -> Any:
-        """Noise on the nodes of each range, and on those above as a last part, as one measurement."""
+        """Draw noise on the nodes of each range, and on the nodes above all ranges as a last part, as one
+        measurement.
+        """
         nodes = [basis.within(some.start, some.bits) for some in self.ranges]
         above = _gaps(nodes, sum(block.size for block in blocks))
         if above:
@@ -408,7 +418,7 @@ class Dealt:
         return measurement.threshold_sample(draw)
 
     def stable_cells(self, *, rng: Any, **price: Any) -> Any:
-        """Noise on the cells of each range that are not empty."""
+        """Draw noise on the non-empty cells of each range."""
         theta, parts, receipt = stable_parts(
             self.bound, len(self.ranges), **price, rng=_key(rng)
         )
@@ -433,7 +443,7 @@ def _gaps(ranges: Sequence[Sequence[tuple[int, int]]], size: int) -> list[tuple[
 def of_cells(
     folder: Path, some: Range, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> Any:
-    """Return a function of the cells of a range."""
+    """Read the cells of a range, and call a function with them."""
     return function(*cells_of_range(folder, some), *arguments)
 
 
@@ -444,7 +454,7 @@ def units_of_cells(
     workload: Linear,
     grid: float,
 ) -> Int[np.ndarray, " queries"]:
-    """Return what some cells add to the answers."""
+    """Return the contribution of some cells to the answers."""
     return workload.grid_units(domain, keys, counts, grid)
 
 
@@ -457,6 +467,6 @@ def drawn_within(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
 ) -> tuple[Any, int]:
-    """Return what a part draws of the nodes of its own cells, and the sum of these."""
+    """Return the draws of a part for the nodes of its own cells, and the sum of its counts."""
     nodes, values = basis.forward_within(keys, counts, bits)
     return function(part, nodes, values, *arguments), int(counts.sum())

@@ -1,7 +1,7 @@
-"""A Dask cluster as an executor, checked before anything private is sent to it.
+"""Dask cluster as an executor. It is checked before anything private is sent to it.
 
-Tasks carry private rows and secret keys, and whoever reaches a scheduler may run anything on its workers:
-a cluster is trusted as the data is.
+Tasks contain private rows and secret keys, and anyone who can connect to a scheduler can run any code on
+its workers. Use only a cluster that you would trust with the data.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import workbench
 
 
 def scheduler_address(address: str | Path) -> str:
-    """Return the address itself, or that in a scheduler file."""
+    """Return the address unchanged, or read it from a scheduler file."""
     text = str(address)
     if not isinstance(address, Path) and not text.endswith(".json"):
         return text if "://" in text else f"tcp://{text}"
@@ -43,7 +43,7 @@ def scheduler_address(address: str | Path) -> str:
 
 
 def refuse_open(place: str, insecure: bool) -> None:
-    """Raise a ValueError for what is neither encrypted nor on this machine."""
+    """Raise a ValueError for an address that is neither encrypted nor on this machine."""
     kind, _, rest = place.partition("://")
     host = rest.rpartition(":")[0].strip("[]")
     try:
@@ -64,7 +64,7 @@ _LIBRARIES = "numpy scipy numba cryptography pyarrow polars dask distributed".sp
 
 @cache
 def fingerprint() -> dict[str, str]:
-    """Return the versions of what computes, and a hash of each source file."""
+    """Return the versions of all packages that affect results, and a hash of each source file."""
     home = Path(workbench.__file__).parent
     prints = {name: version(name) for name in _LIBRARIES}
     prints["python"] = ".".join(platform.python_version_tuple()[:2])
@@ -76,12 +76,12 @@ def fingerprint() -> dict[str, str]:
 
 @cache
 def digest() -> str:
-    """Return all of it as one word."""
+    """Return one hash of a fingerprint."""
     return hashlib.sha256(json.dumps(fingerprint()).encode()).hexdigest()
 
 
 def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
-    """Raise a ValueError that names what differs from what this process would run."""
+    """Raise a ValueError that names the versions and source files that differ from those of this process."""
     if isinstance(theirs, Exception):
         raise ValueError(f"{who} cannot run this package: {theirs}")
     ours = fingerprint()
@@ -93,7 +93,7 @@ def refuse_different(who: str, theirs: Mapping[str, str] | Exception) -> None:
 
 
 def run_alike(expected: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return a task of a caller with that digest; where it is another, an error."""
+    """Run a task if this worker has the same digest as the caller. Otherwise return an error."""
     if digest() != expected:
         raise RuntimeError("a worker that joined has other sources or libraries")
     return function(*arguments)
@@ -105,7 +105,7 @@ _LOST = "the cluster was lost, or its workers died again and again: nothing was 
 
 
 class Cluster(ClientExecutor):
-    """An executor of tasks on a Dask cluster; on leaving its `with`, the connection is closed."""
+    """Executor of tasks on a Dask cluster. The end of its `with` block closes the connection."""
 
     def __init__(self, client: Client):
         super().__init__(client, pure=False)
@@ -129,7 +129,7 @@ class Cluster(ClientExecutor):
             sleep(0.2)
 
     def share(self, data: Any) -> Any:
-        """Return what stands for the data among a task's arguments; it is sent once."""
+        """Send data to the cluster once. Return a reference that tasks take as an argument."""
         return self._client.scatter(data, hash=False)
 
     def shutdown(self, wait: bool = True, cancel_futures: bool = False) -> None:
@@ -139,7 +139,7 @@ class Cluster(ClientExecutor):
         self._client.close()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        """Close it; a cluster that was lost is said in words."""
+        """Close the connection. If the cluster was lost, raise an error with a clear message."""
         self.shutdown(wait=kind is None)
         if isinstance(error, KilledWorker | CancelledError | CommClosedError):
             raise ConnectionError(_LOST) from None
@@ -148,30 +148,32 @@ class Cluster(ClientExecutor):
 def connect(
     address: str | Path, *, insecure: bool = False, security: Any = None, timeout: float = 5.0
 ) -> Cluster:
-    """Return the executor of a cluster that runs already.
+    """Connect to a running cluster, and return its executor.
 
     Parameters
     ----------
     address : str or path
-        Of its scheduler, as tls://host:8786, or the scheduler file (JSON) that this has written.
+        Address of the scheduler, for example tls://host:8786, or the scheduler file (JSON) that it has
+        written.
     insecure : bool
-        Accept an unencrypted tcp:// beyond this machine.
+        Whether to accept an unencrypted tcp:// connection to another machine.
     security : distributed.Security, optional
-        For tls://; by default what Dask's own configuration says.
+        Security settings for tls://. Default: Dask's own configuration.
     timeout : float
-        Seconds that the scheduler has to answer.
+        Seconds to wait for an answer from the scheduler.
 
     Returns
     -------
     Cluster
-        An executor, for `scale.release` and `trials.run`.
+        Executor for `scale.release` and `trials.run`.
 
     Raises
     ------
     ValueError
-        An address that is none or not encrypted, no workers, or workers of other sources or libraries.
+        If the address is invalid or not encrypted, there are no workers, or workers have other source code
+        or packages.
     ConnectionError
-        No answer.
+        If the scheduler does not answer.
     """
     place = scheduler_address(address)
     refuse_open(place, insecure)

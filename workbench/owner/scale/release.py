@@ -1,4 +1,4 @@
-"""Releases of rows that need not fit in memory, by one core, several, or a cluster."""
+"""Releases from rows that do not fit in memory, on one core, several cores, or a cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from workbench.value import Int
 
 
 class EdgeCounts(NamedTuple):
-    """Counts of what stays of all users, who are bounded by now."""
+    """Counts of the kept records of all users, after truncation."""
 
     domain: Domain
     bound: Bound | Unbounded | Public
@@ -35,19 +35,19 @@ class EdgeCounts(NamedTuple):
     distinct: bool = False
 
     def edge_counts(self) -> Int[np.ndarray, "items contexts"]:
-        """Return the same as `Interactions.edge_counts`."""
+        """Return the counts of edges, as `Interactions.edge_counts`."""
         return self.edges
 
     def item_counts(self) -> Int[np.ndarray, " items"]:
-        """Return the same as `Interactions.item_counts`."""
+        """Return the counts of items, as `Interactions.item_counts`."""
         return self.edges.sum(axis=1)
 
 
 class RecordsByUser:
-    """Records in scratch files, by user, of which some of each user are counted.
+    """Records in scratch files, partitioned by user. Mechanisms count some records of each user.
 
-    Which stay of a user follows from a key and from that user's records alone, whoever is in the same
-    range, so that sampling in parts is sampling.
+    The kept records of a user depend only on a key and on that user's records, and not on other users in
+    the same range. Sampling range by range therefore gives the same result as sampling all users together.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class RecordsByUser:
         self._dealt = dealt
 
     def bounded(self, l: int, rng: np.random.Generator | None = None) -> EdgeCounts:  # noqa: E741
-        """Return the same as `Interactions.bounded`."""
+        """Return a random sample of each user's records, as `Interactions.bounded`."""
         return self._counted("bounded", l, cut_key(rng))
 
     def top_scored(
@@ -74,11 +74,11 @@ class RecordsByUser:
         *,
         random: int = 0,
     ) -> EdgeCounts:
-        """Return the same as `Interactions.top_scored`."""
+        """Return each user's records with the highest scores, as `Interactions.top_scored`."""
         return self._counted("top_scored", l, scores, cut_key(rng), random=random)
 
     def users_beyond(self, bound: Bound) -> int:
-        """Return the same as `Interactions.users_beyond`."""
+        """Return the number of users beyond a bound, as `Interactions.users_beyond`."""
         return sum(self._dealt.of_users(of_records, "users_beyond", (bound,), {}))
 
     def _counted(self, method: str, *arguments: Any, **options: Any) -> EdgeCounts:
@@ -96,9 +96,7 @@ def of_records(
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
-    """Return what a method of `Interactions` gives of the records of a range of users; those that stay are
-    counted.
-    """
+    """Apply a method of `Interactions` to the records of a range of users, and count the kept records."""
     users, keys, _ = read_users(rows, folder, segments)
     order = np.argsort(keys)  # in which a user's rows were read changes nothing
     items, contexts = np.divmod(keys[order], rows.domain.shape[1])
@@ -130,12 +128,12 @@ def release(
     progress: Progress | None = None,
     ready: Callable[[], Any] | None = None,
 ) -> Release:
-    """Release what `mechanism(table)` would, from rows that need not fit in memory.
+    """Make the same release as `mechanism(table)`, from rows that do not fit in memory.
 
-    Rows are dealt out to scratch files by user, if they are to be cut to a bound, and by ranges of keys;
-    each range is counted and drawn from on its own. The law is that of one measurement of the whole table,
-    and so is the price. Noise of a part follows from a key of that part, so that a task which is tried
-    again draws the same noise.
+    The function partitions the rows into scratch files: first by user, if users are truncated to a bound,
+    and then by ranges of keys. It counts each range and draws its noise separately. The distribution and
+    the price are those of one measurement of the whole table. The noise of each part is derived from a key
+    of that part, so a task that is repeated draws the same noise.
 
     Parameters
     ----------
@@ -143,37 +141,38 @@ def release(
         HighPassFilter, ThresholdSampling, PrioritySampling (on cells, `Dyadic()` or `Haar()`),
         StabilityHistogram, LaplaceQueries, GaussianQueries, SRA, HPA or LPA.
     rows : Rows
-        What is released.
+        Rows to release.
     executor : Executor, optional
-        Where tasks run: threads, processes, or a cluster; it sees private rows and keys, and `scratch` must
-        be a folder that all of its workers share.
+        Executor for tasks: threads, processes, or a cluster. It receives private rows and keys. All of its
+        workers must have access to the folder `scratch`.
     workers : int
-        Number of threads that run tasks, without an executor. Default 1.
+        Number of threads, used only without an executor. Default 1.
     ranges : int, optional
-        About so many ranges; by default what suits the size of the files.
+        Approximate number of ranges. Default: depends on the size of the files.
     scratch : path, optional
-        Where a private folder is made for scratch files, which is removed in any case; by default where the
-        system has its temporary files. It holds 4 to 32 bytes a row.
-    rng : a seeded generator for a release that can be replayed, or None to publish.
+        Folder in which a private folder for scratch files is created. It is removed at the end, also after
+        errors. Default: the system's folder for temporary files. Scratch files take 4 to 32 bytes per row.
+    rng : Seeded generator for a release that can be replayed. None to publish.
     report_cut : float, optional
-        ε of how many users lost anything to the bound, which is then released as well.
+        ε for the number of users truncated by the bound, which is then released as well.
     progress : callable, optional
-        Called with "reading", "users" or "cells" and the share that is done.
+        Function that is called with "reading", "users" or "cells" and the completed share.
     ready : callable, optional
-        Called once before the first draw, when all rows were read and none was refused: to spend a budget.
+        Function that is called once before the first draw, after all rows were read without an error. Use
+        it to spend a budget.
 
     Returns
     -------
     Release
-        As the mechanism makes it of a table.
+        The same kind of release as `mechanism(table)`.
 
     Raises
     ------
     ValueError
-        A mechanism that needs all cells at once, a row that is refused, with its file and line, or a file
-        that changed while it was read.
+        If the mechanism needs all cells at once, a row is invalid (the message names file and line), or a
+        file changed while it was read.
     OSError
-        Scratch files that cannot be written.
+        If scratch files cannot be written.
     """
     transform = getattr(mechanism, "transform", None)
     _refuse_unfit(mechanism, rows, report_cut)

@@ -1,4 +1,6 @@
-"""Rows of files that need not fit in memory: what they are, and that nobody changes them meanwhile."""
+"""Rows in files that may be larger than memory, with a check that the files do not change while they are
+used.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ _BYTES_A_ROW = 8  # of a text file, at least: it only steers the work
 
 
 class Pin(NamedTuple):
-    """A file as it was when the rows were named."""
+    """Size and modification time of a file when the rows were declared."""
 
     path: Path
     size: int
@@ -40,12 +42,12 @@ class Pin(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> Pin:
-        """Return the file as it is now."""
+        """Return the current size and modification time of a file."""
         stat = path.stat()
         return cls(path, stat.st_size, stat.st_mtime_ns)
 
     def refuse_changed(self) -> None:
-        """Raise a ValueError if the file is another by now."""
+        """Raise a ValueError if the file has changed since."""
         try:
             unchanged = Pin.of(self.path) == self
         except OSError:
@@ -55,7 +57,7 @@ class Pin(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Part that one task reads: a file, or some row groups of it."""
+    """Part of the files that one task reads: a whole file, or some row groups of it."""
 
     pin: Pin
     table: str | None
@@ -64,7 +66,7 @@ class Span(NamedTuple):
     rows: int  # about
 
     def source(self) -> Source:
-        """Return its rows."""
+        """Return a source of the rows of this part."""
         self.pin.refuse_changed()
         (source,) = open_sources(self.pin.path, self.table)
         if self.row_groups is not None:
@@ -75,25 +77,25 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of files, which `scale.release` reads; the files must not change before it has.
+    """Rows in files, for `scale.release`. The files must not change until the release is made.
 
     Parameters
     ----------
     files : tuple of Pin
-        The files, as they were when they were named.
+        Files, with their sizes and modification times.
     domain : Domain
-        Which cells there can be; public.
+        All possible cells. The domain is public.
     bound : Bound or UNBOUNDED
-        How far one unit moves the counts; with `user` each is cut to it.
+        Largest change of the counts by one unit. With `user`, each user is truncated to it.
     count, user : str, optional
-        The columns of counts and of users.
+        Names of the columns of counts and of users.
     table : str, optional
-        The table, where the file is a database.
+        Name of the table, if the file is a database.
     key : bytes, optional
-        What the choice of what stays of each user comes from, to repeat it; by default each release has
-        one of its own.
+        Key that determines which records of each user are kept. Pass it to repeat a choice. Default: a new
+        key per release.
     user_type : "text", optional
-        Users are read as text.
+        Whether to read users as text.
     """
 
     files: tuple[Pin, ...]
@@ -125,28 +127,30 @@ class Rows:
         rng: np.random.Generator | None = None,
         key: bytes | None = None,
     ) -> Rows:
-        """Rows of files: CSV, Parquet, or a table of a database. No row is read yet.
+        """Declare the rows of CSV files, Parquet files, or a table of a database. No row is read yet.
 
         Parameters
         ----------
         path : path, or several
-            Files, folders of files, and globs; the columns of the domain. Rows of the same cell add up.
+            Files, folders of files, or glob patterns. They must have the columns of the domain. Rows of the
+            same cell are added up.
         domain : Domain
-            Which cells there can be; public, and never learnt from the data.
+            All possible cells. The domain must be public and must not come from the data.
         bound : Bound or UNBOUNDED
-            How far one unit moves the counts. For mechanisms that sample each user's records themselves
-            (SRA, HPA, LPA), `UNBOUNDED`.
+            Largest change of the counts by one unit. Use `UNBOUNDED` for mechanisms that sample the records
+            of each user themselves (SRA, HPA, LPA).
         count : str, optional
-            The column of counts; without it each row counts one.
+            Name of the column of counts. Without it, each row counts as 1.
         user : str, optional
-            The column that says whose each row is: each user is cut to the bound, at random, as by
-            `SparseTable.read`. Without it the bound is believed as it is stated.
+            Name of the column that identifies the user of each row. Each user is then truncated to the
+            bound at random, as in `SparseTable.read`. Without it, the bound is assumed and not enforced.
         user_type : "text", optional
-            As in `SparseTable.from_frame`.
+            The same as for `SparseTable.from_frame`.
         table : str, optional
-            The name of a table, where the file is a DuckDB or SQLite database.
+            Name of the table, if the file is a DuckDB or SQLite database.
         rng, key : numpy Generator or 32 bytes, optional
-            What the choice comes from, to repeat it: with one key `SparseTable.read` cuts alike.
+            Generator or key for the choice of kept records. Pass it to repeat a choice. With the same key,
+            `SparseTable.read` keeps the same records.
 
         Returns
         -------
@@ -155,10 +159,10 @@ class Rows:
         Raises
         ------
         ValueError
-            No file, one that cannot be read, or files of different columns; a column that is missing or
-            there twice.
+            If there is no file, a file cannot be read, files have different columns, or a column is missing
+            or occurs twice.
         FileNotFoundError
-            No such file.
+            If a file does not exist.
         """
         if user is None:
             refuse_cut_of_nobody(rng, key)
@@ -175,24 +179,24 @@ class Rows:
         return f"<Rows of {names}: {self.domain.size:,} cells, {self.bound!r}>"
 
     def people(self) -> UserNumbers:
-        """Number the users of rows that name them."""
+        """Return a number for the user of each row."""
         return UserNumbers(str(self.user), self.user_type)
 
     @property
     def who(self) -> str:
-        """Whom the column of users names, in words."""
+        """Name of the unit that the user column identifies, in words."""
         return in_words("a user", str(self.user))
 
     @property
     def enforced_bound(self) -> Any:
-        """The bound, as what becomes of the rows has it."""
+        """Bound of the counted rows, which records whether it was enforced."""
         if self.user is None or not isinstance(self.bound, Bound):
             return self.bound
         return self.bound.enforced(self.who)
 
     def without_rows(self) -> Any:
-        """Return a table, or interactions, of the same domain and bound without a row: anything may be
-        tried.
+        """Return a table, or interactions, with the same domain and bound but without rows. You may test a
+        mechanism on it.
         """
         if not isinstance(self.bound, Unbounded):
             return SparseTable.from_keys(self.domain, [], [], self.enforced_bound)
@@ -200,12 +204,12 @@ class Rows:
         return Interactions.from_codes(self.domain, none, none, none, self.bound)
 
     def spans(self) -> list[Span]:
-        """List the parts of files that tasks read, in order."""
+        """Return the parts of files that tasks read, in order."""
         return [span for pin, source in zip(self.files, self._sources(), strict=True)
                 for span in _spans(pin, source, self.table)]  # fmt: skip
 
     def refuse_changed(self) -> None:
-        """Raise a ValueError if a file is another by now."""
+        """Raise a ValueError if a file has changed since."""
         for pin in self.files:
             pin.refuse_changed()
 

@@ -1,7 +1,7 @@
-"""Rows on disk, dealt out to ranges and read one range at a time.
+"""Scratch files of rows that are partitioned into ranges and read one range at a time.
 
-A file has a random name and is read only through the `Spilled` that its writer gave back. Rows that a second
-attempt at a task wrote are therefore never read beside those of the first.
+A file has a random name, and is read only through the `Spilled` that its writer returned. If a task is
+repeated, the rows of one attempt are therefore never mixed with those of another.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from workbench.value import Int
 
 @njit(cache=True, nogil=True)
 def tally(words, shift, sizes):
-    """Count each row in its range, which the upper bits of its word give."""
+    """Count the rows of each range. The upper bits of a row's word are its range."""
     for i in range(words.size):
         sizes[words[i] >> shift] += 1
 
 
 @njit(cache=True, nogil=True)
 def deal(words, shift, places, column, out):
-    """Write a column in the order of ranges. `places` holds the place of the next row of each, and is
-    advanced.
+    """Write a column in the order of ranges. `places` contains the position of the next row of each range,
+    and is updated.
     """
     for i in range(words.size):
         r = words[i] >> shift
@@ -45,7 +45,7 @@ def deal(words, shift, places, column, out):
 
 
 class Segments(NamedTuple):
-    """Places of a range's rows in a file: the first row in each batch, and the number of rows."""
+    """Positions of a range's rows in a file: the first row in each batch, and the number of rows."""
 
     name: str
     dtype: np.dtype
@@ -65,25 +65,25 @@ class Spilled(NamedTuple):
     starts: Int[np.ndarray, "batches ranges+1"]  # rows of the file
 
     def segments(self, which: int) -> Segments:
-        """Return where the rows of a range are."""
+        """Return the positions of the rows of a range."""
         starts = self.starts[:, which]
         rows = self.starts[:, which + 1] - starts
         return Segments(self.name, self.dtype, np.stack([starts, rows], axis=1)[rows > 0])
 
 
 class SpillFile:
-    """A new file of rows, dealt out by the upper bits of a word each.
+    """New scratch file of rows, partitioned by the upper bits of each row's word.
 
     Parameters
     ----------
     folder : Path
-        The scratch folder.
+        Scratch folder.
     ranges : int
-        To which rows are dealt out.
+        Number of ranges.
     shift : int
-        The lower bits of a word, which do not say the range.
+        Number of lower bits of a word, which do not belong to the range.
     key_type : str
-        Of the lower bits of keys that are written, as numpy names it.
+        numpy type in which the lower bits of keys are written.
     """
 
     def __init__(self, folder: Path, ranges: int, shift: int, key_type: str):
@@ -100,7 +100,9 @@ class SpillFile:
             self._file = FileIO(self._path, "xb", opener=private)
 
     def add(self, words: np.ndarray, key: np.ndarray, **columns: np.ndarray | None) -> None:
-        """Add some rows: the word of each, its key, and other columns, always the same ones or None."""
+        """Add rows: their words, their keys, and other columns. Each call must pass the same columns, or
+        None.
+        """
         if not len(words):
             return
         others = {name: column for name, column in columns.items() if column is not None}
@@ -129,12 +131,12 @@ class SpillFile:
             self._file.close()
 
     def spilled(self) -> Spilled:
-        """Return what was written."""
+        """Finish the file and return it for reading."""
         return Spilled(self._path.name, self._dtype, np.concatenate(self._starts))
 
 
 def read_rows(folder: Path, segments: Sequence[Segments]) -> np.ndarray:
-    """Return all rows of a range, as records."""
+    """Return all rows of a range as a record array."""
     records = np.empty(sum(some.rows for some in segments), segments[0].dtype)
     rest = records.view(np.uint8).data
     for some in segments:
@@ -149,7 +151,7 @@ def read_rows(folder: Path, segments: Sequence[Segments]) -> np.ndarray:
 
 
 def read_batches(folder: Path, segments: Sequence[Segments]) -> Iterator[np.ndarray]:
-    """Yield the same, what was written at once at a time."""
+    """Yield the rows of a range in the batches in which they were written."""
     for some in segments:
         for place in some.places:
             yield read_rows(folder, [some._replace(places=place[None])])
@@ -163,7 +165,7 @@ def _write(file: FileIO, content: memoryview) -> None:
 
 @contextmanager
 def scratch_errors(folder: Path) -> Iterator[None]:
-    """Name the scratch folder in errors of the disk, and say what to do."""
+    """Add the name of the scratch folder, and advice, to disk errors."""
     try:
         yield
     except OSError as e:

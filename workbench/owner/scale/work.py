@@ -1,8 +1,9 @@
-"""Tasks in this thread, in several threads or on any executor, and a scratch folder for them.
+"""Runner for tasks in this thread, in several threads or on any executor, with a scratch folder.
 
-A task is a function of a module and its arguments, all of which can be pickled. A task that is tried again
-does the same. Executors write the texts of errors to their logs, so a task that refuses data does not say
-why. The caller then runs the task itself and sees the reason.
+A task is a module-level function with its arguments, all of which can be pickled. A repeated task gives the
+same result. Executors write error messages to their logs, which must not contain private data. A task that
+rejects data therefore raises an error without the reason. The caller then runs the task in its own process
+to get the reason.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Tasks:
     def map(
         self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """Yield the results, in the order of the arguments; one map at a time."""
+        """Yield the results in the order of the arguments. Only one map may run at a time."""
         if self._executor is None:
             yield from (function(*own) for own in arguments)
             return
@@ -68,7 +69,7 @@ class Tasks:
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return a task on a worker, which takes one thread because there are as many workers as cores."""
+    """Run a task on a worker. It uses one thread, because there are as many workers as cores."""
     try:
         with limited_threads(1):
             return function(*arguments)
@@ -78,7 +79,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @contextmanager
 def tasks(executor: Executor | None, workers: int) -> Iterator[Tasks]:
-    """Tasks on an executor, in several threads, or in this thread."""
+    """Return a runner for tasks on an executor, in several threads, or in this thread."""
     with ExitStack() as stack:
         if executor is None and workers != 1:
             executor = stack.enter_context(ThreadPoolExecutor(workers))
@@ -92,7 +93,7 @@ def tasks(executor: Executor | None, workers: int) -> Iterator[Tasks]:
 
 @contextmanager
 def scratch_folder(parent: str | Path | None) -> Iterator[Path]:
-    """Make a private folder that is removed afterwards."""
+    """Create a private folder that is removed at the end of the `with` block."""
     parent = Path(parent or tempfile.gettempdir()).absolute()
     if not parent.is_dir():
         raise FileNotFoundError(f"scratch = {parent}: no such folder")
