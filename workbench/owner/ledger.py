@@ -121,7 +121,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def new_counter(path: Path, session: Path, id: str) -> Counter:
-    """Return the counter of a new budget. Raise a ValueError if there is already a counter of another budget."""
+    """Return the counter of a new budget. Raise a ValueError if another budget has a counter there."""
     counter = Counter(path, session, id)
     named = _named_session(path)
     if named is not None and named.spent != 0:

@@ -1,8 +1,8 @@
-"""Panels: a mechanism or a figure under sliders, in JupyterLab and as a dashboard.
+"""Panels: interactive views of a mechanism, a figure, advice or a bank, for JupyterLab and dashboards.
 
-There is one `Panel`. `panel` shows any mechanism, with a slider for each field, `figure` a figure of a
-paper under its own parameters, and `advice` what is known of a private table beforehand. `bank` asks a
-session's answers.
+`panel` shows any mechanism, with one slider per field. `figure` shows a figure of a paper, with controls
+for its parameters. `advice` shows the errors to expect of a release, before anyone uses the private table.
+`bank` answers questions from a session's bank.
 """
 
 from __future__ import annotations
@@ -24,34 +24,35 @@ _FILES = {"BankPage": "bank_page", "BankPanel": "bank_page", "Panel": "panels"}
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs matplotlib when its name is asked for."""
+    """Load a name that needs matplotlib when it is first used."""
     if name not in _FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
 
 
 def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
-    """Show any mechanism with a slider per field, alone or next to another one.
+    """Show a mechanism with one slider per field, alone or next to another mechanism.
 
     Parameters
     ----------
     mechanism
-        A class, which starts at its example, or a value of one; yours too.
+        Class of a mechanism, which starts at its example, or a mechanism. It may be your own.
     dataset : optional
-        A public dataset. By default a small synthetic one.
+        Public dataset. Default: a small synthetic one.
     **values
         Settings of controls by the names of fields, for example `epsilon=0.5`. `compare` is the name of
-        another mechanism on the same data, which is drawn beside this one on shared noise.
+        another mechanism. It is drawn next to this one, with the same data and noise.
 
     Returns
     -------
     Panel
-        To be shown in a notebook.
+        Panel to display in a notebook.
 
     Raises
     ------
     ValueError
-        If it is no mechanism, the dataset is private or of another kind, or a setting is refused.
+        If the argument is not a mechanism, the dataset is private or of a wrong kind, or a setting is
+        invalid.
     """
     from workbench.widgets.mechanism_subject import MechanismSubject
     from workbench.widgets.panels import Panel
@@ -60,24 +61,24 @@ def panel(mechanism: Any, dataset: Any = None, **values: Any) -> Panel:
 
 
 def figure(figure: str | Figure, /, **values: Any) -> Panel:
-    """Show a figure of a paper under its own parameters. It runs once a page shows it.
+    """Show a figure of a paper, with controls for its parameters. It runs when a page displays it.
 
     Parameters
     ----------
     figure : str or Figure
-        Its id, for example "cormode2012_fig5", or the figure itself.
+        Id of the figure, for example "cormode2012_fig5", or the figure itself.
     **values
-        Values of its parameters. By default the paper's, at the effort of a quick run.
+        Values of its parameters. Default: the paper's values, with the effort of a quick run.
 
     Returns
     -------
     Panel
-        To be shown in a notebook.
+        Panel to display in a notebook.
 
     Raises
     ------
     ValueError
-        If there is no such figure or parameter, or a value is out of its range.
+        If there is no such figure or parameter, or a value is out of range.
     """
     from workbench.figures import find_figure, results_folder
     from workbench.widgets.figure_subject import FigureSubject
@@ -93,7 +94,9 @@ def figure(figure: str | Figure, /, **values: Any) -> Panel:
 
 
 def figures() -> Panel:
-    """Return the figures of all papers, one at a time: choose one, and its picture and controls appear."""
+    """Return a panel with a list of the figures of all papers. It shows the picture and the controls of the
+    selected figure.
+    """
     from workbench.figures import results_folder
     from workbench.widgets.figure_subject import FigureSubject
     from workbench.widgets.panels import Panel
@@ -102,26 +105,26 @@ def figures() -> Panel:
 
 
 def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
-    """Show what to expect of releases of a table, by its domain and bound alone.
+    """Show the errors to expect of releases of a table, from its domain and bound alone.
 
     Parameters
     ----------
     data
-        A table, private or not, a dataset of one, or a domain; nothing else of it is read.
+        Table (private or public), dataset of a table, or domain. Only its domain and bound are read.
     bound : Bound, optional
-        How far one unit moves the table, where `data` does not say it.
+        Largest change of the table by one unit, if `data` has no bound.
     **values
-        Settings of its controls: epsilon, size, delta, density, mean, spread.
+        Settings of controls: epsilon, size, delta, density, mean, spread.
 
     Returns
     -------
     Panel
-        To be shown in a notebook.
+        Panel to display in a notebook.
 
     Raises
     ------
     ValueError
-        For records or interactions, and for a table that is PUBLIC.
+        If `data` are records or interactions, or a table that is PUBLIC.
     """
     from workbench.widgets.advice_subject import advice_subject
     from workbench.widgets.panels import Panel
@@ -130,25 +133,25 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
 
 
 def bank(session: Session | str | Path | None = None, /) -> BankPanel:
-    """Show what a session's bank can answer, how well, and what a better answer would cost.
+    """Show the answers of a session's bank, their errors, and the price of better answers.
 
-    Answers are free. Where the session has its table, a button with a price spends it.
+    Answers from the bank are free. If the session has its table, a button with a price spends budget.
 
     Parameters
     ----------
     session : Session or path, optional
-        A session, or the path of its file, which is opened without a table. By default one of synthetic
-        people, whose file is gone with this process.
+        Session, or the path of its file, which is opened without a table. Default: a session with synthetic
+        people, whose file is removed when this process ends.
 
     Returns
     -------
     BankPanel
-        To be shown in a notebook.
+        Panel to display in a notebook.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     """
     from workbench.owner import Session
     from workbench.widgets.bank_page import BankPanel, synthetic_session
@@ -159,31 +162,31 @@ def bank(session: Session | str | Path | None = None, /) -> BankPanel:
 
 
 def is_panel(name: str) -> bool:
-    """Return whether a mechanism has that name, built in or from another package."""
+    """Return whether a built-in mechanism, or one from another package, has this name."""
     from workbench import compiled, mechanisms
 
     return name in mechanisms.__all__ or compiled.find("mechanisms", name) is not None
 
 
 def from_settings(name: str, words: Sequence[str]) -> Panel:
-    """Return the panel of a mechanism by its name, at settings as they are typed.
+    """Return the panel of a mechanism, given its name and typed settings.
 
     Parameters
     ----------
     name : str
-        The name of a mechanism's class.
+        Name of the mechanism's class.
     words : sequence of str
-        `name=value` each; `seed` and `seeds` too.
+        Settings as `name=value`, including `seed` and `seeds`.
 
     Returns
     -------
     Panel
-        Drawn exactly.
+        Panel with an exact picture.
 
     Raises
     ------
     ValueError
-        If there is no such mechanism or control, or a setting is refused.
+        If there is no such mechanism or control, or a setting is invalid.
     """
     from workbench.widgets.mechanism_subject import MechanismSubject, find_mechanism
     from workbench.widgets.panels import Panel, parse_words

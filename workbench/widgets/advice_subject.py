@@ -1,4 +1,4 @@
-"""Advice: what to expect of a release where nobody may look at the table."""
+"""Panel of advice: the errors to expect of a release, without access to the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MODEL = "density", "mean", "spread"
 
 @value
 class AdviceSubject(Subject):
-    """Public description of a table: where its counts may lie, and how far one unit moves them."""
+    """Public description of a table: its domain and its bound."""
 
     domain: Domain
     bound: Bound
@@ -38,14 +38,14 @@ class AdviceSubject(Subject):
 
     @property
     def words(self) -> str:
-        """Why there is no more to see, and what the advice rests on."""
+        """Text that explains the basis of the advice, and why the panel shows no more."""
         return (
             "The errors are simulated on a table that follows from the domain, the bound and what "
             "you believe from public knowledge. Advice is free, and each release costs its ε again."
         )
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """Return the budget of a release, its size, and what is believed about the table."""
+        """Return controls for the budget and the size of a release, and for beliefs about the table."""
         m = self.domain.size
         sizes = decades(1, min(m, 10**7), whole=True)
         size = max(s for s in sizes if s <= max(1, m // 10))
@@ -69,7 +69,7 @@ class AdviceSubject(Subject):
         return tuple(Control(*c[:3], unit=c[3], doc=c[4]) for c in controls)
 
     def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
-        """Simulated errors of the best mechanisms, and what each of them releases."""
+        """Draw the simulated errors of the best mechanisms, and the size of their releases."""
         advice = self.advice(values, SECONDS if exact else ROUGH)
         best: dict[str, Row] = {}
         for row in advice.rows:
@@ -86,7 +86,7 @@ class AdviceSubject(Subject):
         return Drawn(pd.DataFrame(rows), facts, lead=advice.recommendation)
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
-        """Error by the size of a range."""
+        """Return one chart: error against the size of a range."""
         return [Panel("Error of ranges where people are", {"panel": "errors"}, "query_size")]
 
     def advice(self, values: Values, seconds: float | None = None) -> Advice:
@@ -95,7 +95,7 @@ class AdviceSubject(Subject):
         return advise(self._beliefs(values), **how, seconds=seconds or SECONDS)
 
     def check(self, values: Values) -> None:
-        """Raise ValueError for beliefs that contradict each other."""
+        """Raise a ValueError for beliefs that contradict each other."""
         self._beliefs(values)
 
     def _beliefs(self, values: Values) -> Beliefs:
@@ -113,14 +113,14 @@ class AdviceSubject(Subject):
         return {name: values[name] for name in names} | dict(task="ranges", queries=self._sizes)
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
-        """Return the lines that give the same advice."""
+        """Return lines of Python that give the same advice."""
         text = ", ".join(f"{name}={x!r}" for name, x in self._arguments(values).items())
         model = ", ".join(repr(values[name]) for name in MODEL)
         beliefs = f"Beliefs.of_counts({self.domain!r}, {model}, bound={self.bound!r})"
         return f"from workbench import *\nadvise({beliefs}, {text})"
 
     def more_commands(self, values: Values) -> list[str]:
-        """Return the command of the same advice."""
+        """Return the command that gives the same advice."""
         words = []
         for name, x in {**self._arguments(values), **{m: values[m] for m in MODEL}}.items():
             text = x if isinstance(x, str) else numbers_text(x if isinstance(x, tuple) else [x])
@@ -138,7 +138,7 @@ def _row_text(row: Row) -> str:
 
 
 def advice_subject(data: Any, bound: Bound | None = None) -> AdviceSubject:
-    """Return the subject of a table, a dataset of one, or a domain: nothing else of it is read."""
+    """Return the subject for a table, a dataset of a table, or a domain. Only domain and bound are read."""
     domain = data if isinstance(data, Domain) else getattr(data, "domain", None)
     if not isinstance(domain, Domain) or isinstance(data, Interactions):
         raise ValueError(

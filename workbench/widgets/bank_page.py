@@ -1,7 +1,8 @@
-"""A bank in a notebook, and the page of a bank for others: choose attributes and values, and ask.
+"""Panel of a bank for notebooks, and web page of a bank for other people. Both let you choose attributes
+and values, and ask.
 
-Both show the same parts. The page is made anew for each question, without a script, by a server of its
-own on this machine, below an address that has to be known. Several people may read it at once.
+A small server on this machine makes the page anew for each question. The page has no scripts, and its
+address contains a secret part. Several people may use it at the same time.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ _SCRIPT = Path(__file__).with_name("bank.js")
 
 
 class BankPanel(anywidget.AnyWidget):
-    """A session's bank in a notebook. A session with its table can also spend, by a button.
+    """Panel of a session's bank. If the session has its table, a button can also spend budget.
 
     Parameters
     ----------
     session : Session
-        With its table only if the panel may spend.
+        Session. Give it its table only if the panel may spend budget.
 
     Attributes
     ----------
     answered : Answered
-        What is said of the last question.
+        Result of the last question.
     """
 
     _esm = _SCRIPT
@@ -60,13 +61,13 @@ class BankPanel(anywidget.AnyWidget):
         return f"widgets.bank({str(self.session.budget.path)!r}) needs a kernel; workbench bank serves a page"
 
     def ask(self, fields: Fields) -> Answered:
-        """Say what the bank knows of the question of a form, at no cost.
+        """Answer the question of a form from the bank, at no cost.
 
         Parameters
         ----------
         fields : mapping
-            For attribute i of the domain `a{i}`: "*" for each value, or "=" and a label; `b{i}` the last
-            label of a range; `error` the error bar that would do, two standard errors.
+            For attribute i of the domain, `a{i}` is "*" for every value, or "=" and a label, and `b{i}` is
+            the last label of a range. `error` is the acceptable error bar, of two standard errors.
 
         Returns
         -------
@@ -76,14 +77,14 @@ class BankPanel(anywidget.AnyWidget):
         return self._show(self.view.ask(fields))
 
     def recall(self, question: str, error: str = "") -> Answered:
-        """Say what the bank knows of a typed question, at no cost.
+        """Answer a typed question from the bank, at no cost.
 
         Parameters
         ----------
         question : str
-            As `typed_question` reads it, for example "age by sex=F".
+            Question in the form of `typed_question`, for example "age by sex=F".
         error : str
-            The standard error that would do, in counts, whose price is wanted.
+            Acceptable standard error, in counts, for which a price is computed.
 
         Returns
         -------
@@ -93,7 +94,9 @@ class BankPanel(anywidget.AnyWidget):
         return self._show(self.view.answer(question, error))
 
     def spend(self, error: float) -> None:
-        """Ask the table the question on the screen at the price that is offered for an error, once."""
+        """Ask the table the displayed question, at the price that is offered for an error. A second call
+        does nothing.
+        """
         question, price = self.answered.question, self.answered.prices.get(error)
         if question is None or not price:
             return
@@ -122,7 +125,7 @@ class BankPanel(anywidget.AnyWidget):
 
 
 def synthetic_session() -> Session:
-    """Return a session of synthetic people, of whom little was asked; half its budget is left."""
+    """Return a session with synthetic people and a few answers. Half of its budget remains."""
     attributes = ("Gender", "Education", "Marital", "Workclass")
     people = Projected(IPUMSTwin(_PEOPLE), attributes)
     path = process_folder() / "synthetic-people.sqlite"
@@ -146,19 +149,19 @@ _HEADERS = {
 
 
 class BankPage:
-    """The page of one bank, and its server.
+    """Web page of one bank, with its server.
 
     Parameters
     ----------
     path : path
-        The session's file; its table is neither needed nor opened.
+        File of the session. The table is not needed and not opened.
     port : int
-        Where; 0 for any that is free.
+        Port of the server. 0 selects a free port.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such session.
+        If the session does not exist.
     """
 
     def __init__(self, path: str | Path, port: int = 0):
@@ -171,16 +174,16 @@ class BankPage:
 
     @property
     def address(self) -> str:
-        """Address to open. Nobody who does not know it sees anything."""
+        """Address of the page. Only people who know this address can see the page."""
         return f"http://127.0.0.1:{self.server.server_port}/{self.token}/"
 
     def html(self, fields: Fields) -> str:
-        """Return the page with what the bank says of the question of a form.
+        """Return the page with the bank's answer to the question of a form.
 
         Parameters
         ----------
         fields : mapping
-            As `BankPanel.ask` takes them; nothing is asked if it is empty.
+            The same as for `BankPanel.ask`. If it is empty, the page shows no answer.
 
         Returns
         -------
@@ -190,11 +193,11 @@ class BankPage:
         return html("page", STYLE, self.view.body(fields, answer))
 
     def serve(self) -> None:
-        """Answer until `close`, or Ctrl-C."""
+        """Serve the page until `close` or Ctrl-C."""
         self.server.serve_forever()
 
     def close(self) -> None:
-        """End the server."""
+        """Stop the server."""
         self.server.shutdown()
         self.server.server_close()
 

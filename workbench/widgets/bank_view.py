@@ -1,4 +1,6 @@
-"""Contents and answers of a bank, as parts of a page from `bank.html`. Only the bank is read."""
+"""Parts of a page that show the contents and answers of a bank, made from the template `bank.html`. Only
+the bank is read.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ Fields = Mapping[str, Sequence[str]]  # of a form, by the names of its controls
 
 
 class Answered(NamedTuple):
-    """Text about a question, the question, and the price of each error that was offered."""
+    """Answer to a question as text, with the question, and the price of each offered error."""
 
     html: str
     question: TypedQuestion | None = None
@@ -54,15 +56,15 @@ class Answered(NamedTuple):
 
 
 class BankView:
-    """A session's bank, as anyone who asks may see it: nothing here spends, or needs a table.
+    """View of a session's bank that you may show to others. It spends no budget and needs no table.
 
     Parameters
     ----------
     session : Session
-        Its file may be in use by others meanwhile.
+        Session. Other processes may use its file at the same time.
     owner : bool
-        Whether files and the text of a release may be named, and prices have a button. A page for
-        others has none of these.
+        Whether the view is for the owner. It then shows the names of files, the text of releases, and a
+        button for each price.
     """
 
     def __init__(self, session: Session, owner: bool = False):
@@ -73,7 +75,9 @@ class BankView:
         self._frame = ("", "", "", "")  # what was last read, for a file that is locked
 
     def body(self, fields: Fields, answer: str) -> str:
-        """Return the page without its head: whose data, the form, the answer, the map, what was bought."""
+        """Return the body of the page: the people, the form, the answer, the map of errors, and the paid
+        questions.
+        """
         try:
             self._frame = (self.summary(), self.form(fields), self.map(), self.contents())
         except (ValueError, OSError) as e:
@@ -81,7 +85,7 @@ class BankView:
         return html("body", *self._frame, answer)
 
     def form(self, fields: Fields) -> str:
-        """Return a list of labels for each attribute, and the error that would do."""
+        """Return the form, with a list of labels for each attribute, and a field for the acceptable error."""
         self._bought()
         domain = self.session.bank.domain
         if domain is None:
@@ -96,7 +100,7 @@ class BankView:
         return html("form", parts, _first(fields, "error")[:40])
 
     def question(self, fields: Fields) -> str:
-        """Return the question that a form asks, as `typed_question` reads it; empty if nothing is chosen."""
+        """Return the question of a form as text for `typed_question`. It is empty if nothing is chosen."""
         domain = self.session.bank.domain
         by = []
         conditions = []
@@ -112,7 +116,7 @@ class BankView:
         return " & ".join([*by, *conditions])
 
     def ask(self, fields: Fields, offer: bool = True) -> Answered:
-        """Return what the bank says of the question of a form, and, if it may `offer`, at which prices."""
+        """Answer the question of a form from the bank. With `offer`, include the prices of better answers."""
         text = self.question(fields)
         if not text:
             return refused("Choose a value, or each value, of at least one attribute.")
@@ -120,11 +124,11 @@ class BankView:
 
     @property
     def sign(self) -> str:
-        """Symbol of a price, ε or ρ."""
+        """Symbol of prices, ε or ρ."""
         return "ρ" if isinstance(self.session.budget.limit, ZCDP) else "ε"
 
     def summary(self) -> str:
-        """Whose data the bank is about, and what is left of its budget."""
+        """Sentence on the people of the bank, and on the rest of its budget."""
         budget, bank = self.session.budget, self.session.bank
         self._bought()
         named = {"people": budget.people, "data": bank.dataset, "protects": budget.unit}
@@ -138,7 +142,7 @@ class BankView:
         return html("summary", facts)
 
     def contents(self) -> str:
-        """Return what was asked, when, and what it cost."""
+        """Return the table of paid questions, with their times and costs."""
         ledger = self.session.budget.ledger
         bought = self._bought()
         price = "rho" if "rho" in ledger else "epsilon"
@@ -164,7 +168,7 @@ class BankView:
         return html("table", "What was bought, and for what", columns, rows, (1, 2, 3))
 
     def map(self) -> str:
-        """Return how far off each pair of attributes is expected to be; each pair is a link to its question."""
+        """Return a map of the expected errors for pairs of attributes. Each pair is a link to its question."""
         with self._lock:
             bought = self._bought()
             size = 0 if bought is None else len(bought)
@@ -198,23 +202,23 @@ class BankView:
     def answer(
         self, text: str, error: str = "", errors_per_bar: int = 1, offer: bool = True
     ) -> Answered:
-        """Return what the bank says of a question, and what a better answer would cost.
+        """Answer a question from the bank, and compute the price of a better answer.
 
         Parameters
         ----------
         text : str
-            As `typed_question` reads it.
+            Question in the form of `typed_question`.
         error : str
-            The error that would do, in counts, as it is typed, whose price is wanted.
+            Acceptable error, in counts, as typed text. The price is for this error.
         errors_per_bar : int
-            How many standard errors `error` spans.
+            Number of standard errors that `error` stands for.
         offer : bool
             Whether prices may have a button, for an owner with a table.
 
         Returns
         -------
         Answered
-            A sentence, where there is no answer.
+            Answer, or a sentence that explains why there is none.
         """
         try:
             with self._lock:
@@ -289,7 +293,7 @@ class BankView:
                 return None
 
     def without_paths(self, e: Exception) -> str:
-        """Return what may be shown of an error to whom the file is no business."""
+        """Return an error message without file paths, for people other than the owner."""
         if isinstance(e, TimeoutError):
             return _LOCKED
         path = self.session.budget.path
@@ -377,7 +381,7 @@ def _typed(label: Any) -> str:
 
 
 def html(part: str, *given: Any) -> str:
-    """Return a part of the page, whose texts are escaped."""
+    """Return HTML of a part of the page. Texts are escaped."""
     found: str = getattr(_parts(), part)(*given)
     return found
 
@@ -388,7 +392,7 @@ def _parts() -> Any:
 
 
 def template(name: str) -> Any:
-    """Return a template of this folder, which escapes."""
+    """Return a template from this folder. It escapes texts."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("workbench", "widgets")
@@ -397,5 +401,5 @@ def template(name: str) -> Any:
 
 
 def refused(text: str) -> Answered:
-    """Return a sentence in place of an answer."""
+    """Return an error as a sentence in place of an answer."""
     return Answered(html("refused", text))

@@ -1,4 +1,4 @@
-"""Rows as charts of a page, drawn by Vega."""
+"""Charts of rows for web pages, drawn by Vega."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCRIPT = (
 
 
 class Drawing(ipywidgets.Widget):
-    """The script in a page; one a kernel, so that no panel sends or saves a copy of its own."""
+    """Script of Vega in a page. There is one per kernel, so that panels do not send or save separate copies."""
 
     script = traitlets.Unicode().tag(sync=True)
 
@@ -34,7 +34,7 @@ _drawings: list[Drawing] = []
 
 
 def shared_drawing() -> Drawing:
-    """Return the one that panels refer to; another where somebody has closed it."""
+    """Return the shared `Drawing` of all panels. If it was closed, make a new one."""
     if not _drawings or _drawings[0].comm is None:
         _drawings[:] = [Drawing(script=packed_script())]
     return _drawings[0]
@@ -42,12 +42,12 @@ def shared_drawing() -> Drawing:
 
 @cache
 def packed_script() -> str:
-    """Vega's own script, packed."""
+    """Return the compressed script of Vega."""
     return packed((files("js_lib_vega_embed") / _SCRIPT).read_bytes())
 
 
 def packed(content: bytes) -> str:
-    """Compressed, as text without characters that HTML knows."""
+    """Compress a text. The result contains no special characters of HTML."""
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
 
@@ -57,7 +57,7 @@ _DIGITS = 6  # of a number on the screen
 
 
 def charts(rows: pd.DataFrame, panels: list[plots.Panel]) -> list[dict[str, Any]]:
-    """Return one a panel, in the panels' order; what `plots.grid` would draw."""
+    """Return one Vega chart per panel of a figure, with the content that `plots.grid` would draw."""
     limits = None  # of colours: the truth's, whose map comes first
     drawn = []
     for panel in panels:
@@ -164,7 +164,7 @@ def _map_colors() -> list[str]:
 
 @cache
 def marker_paths() -> dict[str, str]:
-    """Markers of the printed figures as SVG paths between -1 and 1."""
+    """Return the markers of printed figures as SVG paths, with coordinates from -1 to 1."""
     from matplotlib.markers import MarkerStyle
 
     paths = {}

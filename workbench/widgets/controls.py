@@ -1,4 +1,4 @@
-"""Controls of a panel, made from the fields that they set: ranges, units and words are declared there."""
+"""Controls of a panel. They are made from fields, which declare their ranges, units and labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Control:
-    """One thing that can be moved.
+    """One control of a panel, for example a slider.
 
     Parameters
     ----------
@@ -34,20 +34,20 @@ class Control:
     value
         The setting at the start.
     stops : tuple
-        The notches of a slider, or what can be chosen.
+        Positions of a slider, or values to choose from.
     kind : str
         "slider" (with a box that takes any number), "choice" (one of `stops`), "several" (some of them),
         "switch" or "text".
     label, unit, doc : str
-        Words beside it.
+        Label, unit and help text.
     optional : bool
-        Whether the setting may be None: the subject then chooses it.
+        Whether the setting may be None. The subject then chooses its value.
     shown : tuple of str
-        What a list calls its choices.
+        Displayed texts of the choices in a list.
     resets : bool
-        Whether a move of this control returns all others to their start.
+        Whether a change of this control resets all others.
     tool : bool
-        Whether it stands among the buttons.
+        Whether the control is displayed among the buttons.
     """
 
     name: str
@@ -63,7 +63,9 @@ class Control:
     tool: bool = False
 
     def to_dict(self, place: str) -> dict[str, Any]:
-        """Return the description for a page; a setting that is not a plain value is its text."""
+        """Return the description of the control for a page. A setting that is not a plain value becomes
+        text.
+        """
         return vars(self) | dict(
             label=self.label or label_of(self.name),
             value=page_value(self.value),
@@ -73,12 +75,12 @@ class Control:
         )
 
     def read(self, x: Any) -> Any:
-        """Return a setting from a page or from Python.
+        """Convert a setting from a page or from Python.
 
         Raises
         ------
         ValueError
-            If the control cannot have it. The message names the control.
+            If the setting is invalid. The message names the control.
         """
         if self.kind == "text":
             return x if isinstance(x, str) else parameter_text(x)
@@ -104,7 +106,7 @@ class Control:
         raise ValueError(f"{self.name} = {x!r} is not allowed: need one of {need}")
 
     def parse(self, text: str) -> Any:
-        """Return a setting as it is typed in a command or stands in a link."""
+        """Convert a setting from its text in a command or a link."""
         if self.kind == "slider":
             none = self.optional and text == AUTO
             return None if none else parse_number(self.name, text)
@@ -115,7 +117,7 @@ class Control:
         return text.split("|") if self.kind == "several" else text
 
     def text(self, x: Any) -> str:
-        """Return the setting as `parse` reads it."""
+        """Return the setting as text for `parse`."""
         if isinstance(x, bool):
             return "on" if x else "off"
         if self.kind == "several":
@@ -124,7 +126,9 @@ class Control:
 
 
 def in_places(controls: Sequence[Control]) -> list[dict[str, Any]]:
-    """Return the controls for a page: at most `PRIMARY` on top, those of `LEADING` and sliders first."""
+    """Return the controls in the order of the page. At most `PRIMARY` controls are at the top. Those in
+    `LEADING` and sliders come first.
+    """
     order = {name: i for i, name in enumerate(LEADING)}
     last = len(order)
     ranked = sorted(
@@ -137,19 +141,19 @@ def in_places(controls: Sequence[Control]) -> list[dict[str, Any]]:
 
 
 def page_value(x: Any) -> Any:
-    """Return a setting for a page: a plain value, or the text of another."""
+    """Return a setting for a page: a plain value, or text for any other value."""
     return x if x is None or isinstance(x, str | int | float | list) else repr(x)
 
 
 def label_of(name: str) -> str:
-    """Return the name of a field in words."""
+    """Return the label of a field, which is its name in words."""
     return SYMBOLS.get(name, name.replace("_", " ")) if name != "size" else name
 
 
 def decades(
     low: float, high: float, *, zero: bool = False, whole: bool = False
 ) -> tuple[Any, ...]:
-    """Round numbers from `low` to `high`, ten for each decade; `zero` puts 0 before them.
+    """Return round numbers from `low` to `high`, ten per decade. With `zero`, 0 comes first.
 
     >>> decades(1, 10, whole=True)
     (1, 2, 3, 4, 5, 6, 8, 10)
@@ -164,9 +168,9 @@ def decades(
 
 
 def control_of_field(f: Field[Any], value: Any) -> Control | None:
-    """Return the control of a field, from its declaration, or None if it holds no plain setting.
+    """Make the control of a field from its declaration. Return None if the field cannot have a control.
 
-    A number >= 0 gets round notches around `value`, inside its bounds.
+    The slider of a number >= 0 has round positions around `value`, within the bounds of the field.
     """
     declared = f.metadata
     described: dict[str, Any] = dict(
@@ -195,7 +199,8 @@ def control_of_field(f: Field[Any], value: Any) -> Control | None:
 def stops_around(
     at: float, low: float, high: float, *, strict: bool, whole: bool
 ) -> tuple[Any, ...]:
-    """Round settings around a number: shares by twentieths, others from a hundredth to a hundredfold.
+    """Return round settings around a number. Shares go in steps of 1/20, and other numbers from 1/100 to
+    100 times the number.
 
     >>> stops_around(0.5, 0, 1, strict=True, whole=False)[:3]
     (0.05, 0.1, 0.15)

@@ -1,4 +1,4 @@
-"""A figure of a paper under its own parameters, run again in a process of its own."""
+"""Panel of a figure of a paper, with controls for its parameters. A separate process runs the figure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TABLE_ROWS = 60
 
 @value
 class FigureSubject(Subject):
-    """A figure, or the choice of one, and the folder of results whose finished trials are used."""
+    """Figure, or a choice of figures, with a folder of results whose finished trials are reused."""
 
     id: str
     results: Path
@@ -37,17 +37,17 @@ class FigureSubject(Subject):
 
     @property
     def name(self) -> str:
-        """The figure's id."""
+        """Id of the figure."""
         return self.id or "figures"
 
     @property
     def title(self) -> str:
-        """The figure's title."""
+        """Title of the figure."""
         return figures.find_figure(self.id).title if self.id else "Figures of the papers"
 
     @property
     def words(self) -> str:
-        """Text on what a move does."""
+        """Text that explains the effect of the controls."""
         return (
             "A move runs the figure again, roughly at once and then with the effort that its controls "
             "state. Finished trials are kept and are not run again."
@@ -58,7 +58,7 @@ class FigureSubject(Subject):
         return figures.find_figure(chosen) if chosen else None
 
     def at(self, values: Values) -> Figure:
-        """Return the figure at these settings, or raise a ValueError if one is out of its range."""
+        """Return the figure with these settings. Raise a ValueError if one is out of range."""
         cls = self._class(values)
         assert cls is not None
         given = {}
@@ -68,7 +68,7 @@ class FigureSubject(Subject):
         return cls.at("quick", **given)
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """Return the parameters of the figure; effort comes last."""
+        """Return the controls for the parameters of the figure. The effort is last."""
         controls = []
         if not self.id:
             titles = listed_figures()
@@ -85,7 +85,7 @@ class FigureSubject(Subject):
         return tuple(controls)
 
     def settings(self, figure: Figure) -> dict[str, Any]:
-        """Return the settings of the controls at which the figure is this one."""
+        """Return the settings of the controls that correspond to this figure."""
         settings: dict[str, Any] = {}
         for control in self.controls({}):
             x = getattr(figure, control.name)
@@ -95,12 +95,12 @@ class FigureSubject(Subject):
         return settings
 
     def check(self, values: Values) -> None:
-        """Raise the figure's own ValueError."""
+        """Raise the figure's ValueError if a setting is invalid."""
         if self._class(values) is not None:
             self.at(values)
 
     def saved(self, values: Values) -> Drawn:
-        """Return the picture that a batch has left; without it or a figure an empty one."""
+        """Return the saved picture of an earlier run, or an empty one if there is none."""
         if self._class(values) is None:
             return Drawn(pd.DataFrame(), lead="Choose a figure to see it.")
         figure = self.at(values)
@@ -113,7 +113,7 @@ class FigureSubject(Subject):
         return Drawn(pd.DataFrame())
 
     def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
-        """Run the figure, in the process that works, and draw it."""
+        """Run the figure and draw it. Called in the worker process."""
         from workbench.figures import plots
         from workbench.trials import watched
 
@@ -140,14 +140,14 @@ class FigureSubject(Subject):
         return Drawn(rows, facts, image=file.getvalue())
 
     def save(self, values: Values) -> str:
-        """Write the folder that a batch would write, in the process that works."""
+        """Write the same folder as `workbench reproduce`. Called in the worker process."""
         figure = self.at(values)
         run = FigureRun(figure, "quick", self.results)
         rows, verdicts = figure.run(run.store)
         return os.fspath(run.save(figure.draw(rows, verdicts), rows, verdicts))
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
-        """Return the lines that open it at these settings."""
+        """Return lines of Python that open the panel with these settings."""
         if self._class(values) is None:
             return ""
         figure = self.at(values)
@@ -155,7 +155,7 @@ class FigureSubject(Subject):
         return f"from workbench import widgets\nwidgets.figure({figure.id!r}{arguments})"
 
     def command(self, values: Values, words: Sequence[str]) -> str:
-        """`workbench reproduce`, which makes its files."""
+        """Return the `workbench reproduce` command that makes the files of the figure."""
         return self.at(values).command("quick") if self._class(values) is not None else ""
 
 
@@ -177,7 +177,7 @@ def _table(rows: pd.DataFrame) -> str:
 
 
 def rough_figure(figure: Figure) -> Figure:
-    """Return the figure with as little effort as a first picture needs."""
+    """Return the figure with the small effort of a first picture."""
     effort = {}
     for name, x in figure.rough.items():
         own: Any = getattr(figure, name, None)
@@ -188,7 +188,7 @@ def rough_figure(figure: Figure) -> Figure:
 
 @lru_cache(1)
 def listed_figures() -> dict[str, str]:
-    """Return the figures of papers by id, each with its paper and the title of its notebook."""
+    """Return the figures of all papers by id, with the paper and the title of the notebook."""
     listed = {}
     notebooks = figures.find_notebooks(figures.project_folder() / "notebooks")
     for id, path in notebooks.items():

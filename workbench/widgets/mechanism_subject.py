@@ -1,4 +1,6 @@
-"""A mechanism under sliders that are made of its fields, beside another one on shared noise."""
+"""Panel of a mechanism, with one control per field, optionally next to another mechanism with the same
+noise.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ HOMES = Towns(20_000)
 
 @value
 class MechanismSubject(Subject):
-    """A mechanism as it starts, and the public data that it is tried on."""
+    """Mechanism with its initial fields, and public data on which it runs."""
 
     mechanism: Any
     dataset: Any
@@ -62,7 +64,9 @@ class MechanismSubject(Subject):
 
     @classmethod
     def of(cls, mechanism: Any, dataset: Any = None) -> MechanismSubject:
-        """Return a class by its example, or an instance, on small synthetic data that it takes."""
+        """Make the subject of a mechanism, or of the example of a class, on small synthetic data that it
+        takes.
+        """
         if isinstance(mechanism, type) and hasattr(mechanism, "example"):
             mechanism = _example(mechanism)
         _refuse_no_mechanism(mechanism)
@@ -81,17 +85,19 @@ class MechanismSubject(Subject):
 
     @property
     def name(self) -> str:
-        """The name of the class."""
+        """Name of the class."""
         return type(self.mechanism).__name__
 
     @property
     def words(self) -> str:
-        """The first paragraph of the class's docstring."""
+        """First paragraph of the class's docstring."""
         doc = (getdoc(type(self.mechanism)) or "").split("\n\n")[0].replace("\n", " ")
         return "" if doc.startswith(f"{self.name}(") else doc  # which dataclass writes
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """Return the budget, the fields, another mechanism, and what only that one's fields have."""
+        """Return controls for the budget, the fields, the choice of another mechanism, and the additional
+        fields of that mechanism.
+        """
         controls = {c.name: c for c in _budget_controls(self.mechanism, values)}
         rivals = ("", *_rivals(self.mechanism))
         doc = "another mechanism on the same data, with the same noise and the same settings"
@@ -114,16 +120,18 @@ class MechanismSubject(Subject):
         return [_example(find_mechanism(name), values.get("privacy") == RHO)] if name else []
 
     def at(self, values: Values) -> list[Any]:
-        """Return the mechanisms with their fields as they are set, or raise a ValueError if that cannot be."""
+        """Return the mechanisms with fields from the settings. Raise a ValueError if a setting is invalid."""
         beside = [_as_far_as_possible(m, values) for m in self._beside(values)]
         return [_with_fields(self.mechanism, values), *beside]
 
     def check(self, values: Values) -> None:
-        """Raise the mechanism's own ValueError."""
+        """Raise the mechanism's ValueError if a setting is invalid."""
         self.at(values)
 
     def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
-        """Release with noise that `seed` replays, and measure all that the estimates can be asked."""
+        """Make releases with seeded noise, and measure the errors of all queries that the estimates can
+        answer.
+        """
         data = loaded(self.dataset)
         made = self.at(values)
         names = [series_name(m) for m in made]
@@ -161,7 +169,7 @@ class MechanismSubject(Subject):
             yield from mechanism.decision_facts(data.hierarchy, sensitivity(data)).items()
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
-        """Return a chart for each kind of question that was answered."""
+        """Return one chart per kind of query that was answered."""
         panels = []
         for name in rows.panel.unique():
             chart = CHARTS[name]
@@ -179,21 +187,21 @@ class MechanismSubject(Subject):
         return panels
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
-        """Return the lines that make the releases on the screen, noise and all."""
+        """Return lines of Python that make the displayed releases again, with the same noise."""
         lines = [f"from workbench{part} import *" for part in ("", ".datasets", ".mechanisms")]
         for name, mechanism in zip(("release", "other"), self.at(values), strict=False):
             lines.append(f"{name} = {mechanism!r}({self.dataset!r}.load(), Aligned({seed}))")
         return "\n".join(lines)
 
     def command(self, values: Values, words: Sequence[str]) -> str:
-        """`workbench export`, where the class says all."""
+        """Return the `workbench export` command, if the name of the class and the settings suffice."""
         cls: Any = type(self.mechanism)
         if cls not in mechanisms.ALL or self != _by_name(cls):
             return ""
         return " ".join(["workbench export", self.name, *map(quote, words)])
 
     def more_commands(self, values: Values) -> list[str]:
-        """Return how to release a table of one's own like that."""
+        """Return the command that releases your own table with these settings."""
         options = [release_options(mechanism) for mechanism in self.at(values)]
         return [f"workbench release YOUR.csv … {option}" for option in options if option]
 
@@ -205,7 +213,7 @@ def _by_name(cls: type) -> MechanismSubject:
 
 
 def find_mechanism(name: str) -> type:
-    """Return a mechanism's class by its name, ours or another package's."""
+    """Return the class of a mechanism by its name, from the workbench or another package."""
     ours = getattr(mechanisms, name, None) if name in mechanisms.__all__ else None
     found = ours or compiled.find("mechanisms", name)
     if found is None:
@@ -259,7 +267,7 @@ def _refuse_no_mechanism(mechanism: Any) -> None:
 
 
 def suitable_dataset(mechanism: Any) -> Any:
-    """Return the first small public dataset that a mechanism takes and can be run on."""
+    """Return the first small public dataset on which a mechanism can run."""
     tables = [TINY, PEOPLE]
     if getattr(mechanism, "relation", None) == LOCAL:  # one tuple for each unit
         tables = [PEOPLE]

@@ -1,7 +1,8 @@
-"""The panel: controls above a picture, which is drawn roughly during a move and exactly after it.
+"""Panel: controls above a picture. While you move a slider, the picture is a rough preview. Afterwards it
+is drawn exactly.
 
-A process of its own does what takes long, and Stop ends it. The last move wins: the answer to an earlier
-one is dropped.
+A separate process runs tasks that take long, and the Stop button ends it. If you change a control again,
+the result of the earlier change is dropped.
 """
 
 from __future__ import annotations
@@ -49,23 +50,23 @@ SCRIPT = "".join((HERE / name).read_text() for name in ("charts.js", "panel.js")
 
 
 class Panel(anywidget.AnyWidget):
-    """A mechanism, a figure or advice under sliders, for JupyterLab and Voila.
+    """Interactive view of a mechanism, a figure or advice, for JupyterLab and Voila.
 
     Parameters
     ----------
     subject : Subject
-        What can be moved, and what is drawn.
+        Subject, which defines the controls and the picture.
     **values
-        Settings of its controls by their names. Others are at their start.
+        Settings of controls by name. Other controls have their initial settings.
 
     Attributes
     ----------
     values : dict
-        The setting of every control.
+        Settings of all controls.
     rows : pandas.DataFrame
-        The numbers on the screen, one in each row.
+        Displayed numbers, one per row.
     release : Release or None
-        The first release behind them, made with simulated noise.
+        First release from which the numbers come. Its noise is simulated.
     """
 
     _esm = SCRIPT
@@ -98,21 +99,22 @@ class Panel(anywidget.AnyWidget):
         return f"the panel {self.subject.name} needs a kernel. {self._command()}".strip()
 
     def set(self, *, seed: int | None = None, seeds: int | None = None, **values: Any) -> None:
-        """Move sliders and draw exactly; a figure is drawn in a process of its own, while you wait.
+        """Change settings and draw exactly. For a figure, the call waits until a separate process has drawn it.
 
         Parameters
         ----------
         seed : int, optional
-            Seed of the noise. By default it stays.
+            Seed of the noise. Default: unchanged.
         seeds : int, optional
-            Number of releases, by `seed`, `seed` + 1, …; two and more make a band.
+            Number of releases, with the seeds `seed`, `seed` + 1, …. With two or more, the chart shows a
+            band.
         **values
-            Settings of controls by their names. Others stay.
+            Settings of controls by name. Others do not change.
 
         Raises
         ------
         ValueError
-            The mechanism's own, or one that names a control and what it takes.
+            If a setting is invalid. The message names the control and its allowed values.
         """
         with self._lock:
             stopped = self._move_on()
@@ -390,7 +392,7 @@ class Panel(anywidget.AnyWidget):
     # files
 
     def figure(self) -> Any:
-        """Return the picture on the screen as a matplotlib figure, as a batch draws it."""
+        """Return the displayed picture as a matplotlib figure, in the style of saved figures."""
         panels = self.subject.panels(self.values, self.rows)
         return plots.grid(self.rows, panels, min(2, len(panels)), height=2.4)
 
@@ -402,25 +404,25 @@ class Panel(anywidget.AnyWidget):
         title: str = "",
         profile: str = "explorer",
     ) -> Path:
-        """Write the picture as PDF, SVG and PNG, with its rows and manifest.
+        """Write the picture as PDF, SVG and PNG, with its rows and a manifest.
 
-        A rough picture is drawn exactly first, so that the manifest's command makes it again.
+        A rough picture is first drawn exactly, so that the command in the manifest reproduces it.
 
         Parameters
         ----------
         results : path, optional
-            The folder of all figures. By default the project's.
+            Folder of all figures. Default: that of the project.
         stem : str
-            The figure's name. By default it follows from the settings.
+            Name of the figure. Default: derived from the settings.
         title : str
-            The figure's title. By default the subject's.
+            Title of the figure. Default: the title of the subject.
         profile : str
-            The folder in `results`.
+            Name of the folder in `results`.
 
         Returns
         -------
         Path
-            The folder that was written.
+            Written folder.
         """
         with self._lock:
             if self.subject.slow:
@@ -449,7 +451,7 @@ class Panel(anywidget.AnyWidget):
         return spec, self.rows.assign(simulated=self.release.simulated)
 
     def to_export(self) -> Export:
-        """Return what `workbench export` writes of it."""
+        """Return the content that `workbench export` writes."""
         spec, rows = self._described()
         cite = getattr(self.release and self.release.mechanism, "cite", None)
         return Export(
@@ -473,12 +475,12 @@ def _with_seeds(subject: Subject, values: Mapping[str, Any]) -> Sequence[Control
 
 
 def parse_words(subject: Subject, words: Sequence[str]) -> dict[str, Any]:
-    """Settings as they are typed, `name=value` each.
+    """Parse typed settings, `name=value` each.
 
     Raises
     ------
     ValueError
-        For a word that is none, or a name that is no control.
+        If a word is not of this form, or there is no control with this name.
     """
     texts: dict[str, Any] = {}
     for word in words:

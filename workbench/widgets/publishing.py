@@ -1,8 +1,8 @@
-"""The six steps of `workbench publish`, from a table to a publication, without their page.
+"""Logic of the six steps of `workbench publish`, from a table to a publication. `publishing_page` shows them.
 
-Every choice is in publication.json and in the domain file that it names, both of which are read before and
-written after each step. A closed browser therefore loses nothing, and two tabs show the same. Nothing of the
-private table is shown before a release has been paid for.
+All choices are stored in publication.json and in the domain file that it names. Both are read before each
+step and written after it, so nothing is lost if you close the browser, and two tabs show the same state.
+The page shows nothing from the private table before a release has been paid for.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ MARK = "Not for publication: this is your own look at the table."
 
 
 class State:
-    """The content of publication.json and of its domain file, kept on disk.
+    """Content of publication.json and of its domain file, stored on disk.
 
     Parameters
     ----------
     source : path
-        The file publication.json. It need not exist.
+        File publication.json. It may not exist yet.
     home : path
-        Folder whose tables are offered.
+        Folder whose tables can be chosen.
     tables : sequence of str
-        Tables named when the page was started.
+        Additional tables, named when the page was started.
     """
 
     def __init__(self, source: str | Path, home: str | Path, tables: Sequence[str] = ()):
@@ -100,7 +100,7 @@ class State:
             self.set_page(table=self.named[0])
 
     def read(self) -> None:
-        """Take what is on disk, perhaps from another tab or an earlier edition."""
+        """Read the current state from disk. Another tab or an earlier edition may have written it."""
         if self.source.exists():
             try:
                 self.about = msgspec.json.decode(self.source.read_bytes(), type=About)
@@ -118,40 +118,40 @@ class State:
         return self.source.parent / name
 
     def write(self) -> None:
-        """Keep all choices."""
+        """Write all choices to disk."""
         write_json(self.source, msgspec.to_builtins(self.about))
         if self.columns:
             write_json(self.domain_file, self.columns)
 
     @property
     def recipe(self) -> Recipe:
-        """What each edition is released by."""
+        """Recipe for the release of each edition."""
         assert self.about.release is not None
         return self.about.release
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the command."""
+        """Options of `workbench release`."""
         return self.recipe.options
 
     @property
     def page(self) -> dict[str, Any]:
-        """What only the page needs."""
+        """Values that only the page needs."""
         return self.recipe.page
 
     @property
     def domain_file(self) -> Path:
-        """The file of columns and their rules."""
+        """Path of the domain file, with columns and their rules."""
         return self.beside(self.recipe.domain)
 
     @property
     def domain(self) -> Domain:
-        """Which cells there can be."""
+        """Domain: all possible cells."""
         return Domain.from_dict(dict(self.columns), self.source.parent)
 
     @property
     def user(self) -> str:
-        """The column that names the person; empty if each row is one."""
+        """Name of the user column. It is empty if each row is one person."""
         return str(self.options.get("user", ""))
 
     @property
@@ -161,22 +161,22 @@ class State:
 
     @property
     def limit(self) -> int:
-        """Records, or cells, that one person adds at most."""
+        """Largest number of records, or cells, of one person."""
         return int(str(self.options.get("bound", "1")).split(",")[0])
 
     @property
     def bound(self) -> Bound:
-        """How far one person moves the table."""
+        """Bound on the change of the table by one person."""
         return Bound(*(int(x) for x in str(self.options.get("bound", "1,1")).split(",")))
 
     @property
     def beliefs(self) -> dict[str, Any]:
-        """What is believed about people: how many there are, and their records."""
+        """Beliefs about people: their number, and their numbers of records."""
         return {name: self.page.get(name, x) for name, x in BELIEFS.items()}
 
     @property
     def believed(self) -> Beliefs:
-        """Beliefs about the table, whose records are the people's."""
+        """Beliefs about the table, derived from the beliefs about people."""
         records = max(
             2.0, self.beliefs["users"] * (self.beliefs["per_user"] if self.user else 1)
         )
@@ -185,18 +185,18 @@ class State:
 
     @property
     def counts_people(self) -> bool:
-        """Whether one count is a person, who counts once in a cell."""
+        """Whether a count is a number of people, so that a person counts at most once per cell."""
         words = str(self.options.get("bound", "1,1")).split(",")
         return not self.user or words[1:] == ["1"]
 
     @property
     def folder(self) -> Path | None:
-        """Where the publication goes."""
+        """Folder of the publication."""
         return self.beside(self.page["folder"]) if self.page.get("folder") else None
 
     @property
     def is_running(self) -> bool:
-        """Whether a process publishes from this folder."""
+        """Whether a process is publishing from this folder."""
         if self.process is not None and self.process.poll() is None:
             return True  # which may not hold the folder yet
         try:
@@ -207,35 +207,37 @@ class State:
 
     @property
     def is_published(self) -> bool:
-        """Whether the folder is there, which is written whole."""
+        """Whether the folder of the publication exists. It is written completely or not at all."""
         return self.folder is not None and (self.folder / "README.html").exists()
 
     def set(self, **fields: Any) -> None:
-        """Replace fields of what the publisher says."""
+        """Replace fields of the publisher's information."""
         self.about = msgspec.structs.replace(self.about, **fields)
 
     def set_recipe(self, **fields: Any) -> None:
-        """Replace fields of how each edition is released."""
+        """Replace fields of the recipe."""
         self.set(release=msgspec.structs.replace(self.recipe, **fields))
 
     def set_options(self, **options: Any) -> None:
-        """Replace options of the command; an empty one is left out."""
+        """Replace options of `workbench release`. An empty value removes the option."""
         kept = {name: x for name, x in (self.options | options).items() if x not in ("", None)}
         self.set_recipe(options=kept)
 
     def set_page(self, **kept: Any) -> None:
-        """Replace what only the page needs."""
+        """Replace values that only the page needs."""
         self.set_recipe(page=self.page | kept)
 
     def tables(self) -> list[str]:
-        """Paths of tables in the folder, and of those named at the start."""
+        """Paths of the tables in the folder, and of those named at the start."""
         found = [
             p.name for p in self.home.iterdir() if p.name.endswith(_TABLES) and p.is_file()
         ]
         return [*self.named, *sorted(found)]
 
     def draft(self) -> dict[str, Any]:
-        """Attributes of the chosen table by names and declared types of its columns; no value is read."""
+        """Draft attributes for the chosen table, from the names and declared types of its columns. No value
+        is read.
+        """
         table = self.page.get("table")
         if not table:
             return {}
@@ -246,7 +248,7 @@ class State:
 
 
 def choose_table(state: State, fields: Mapping[str, str]) -> None:
-    """Step 1: take a table from the list."""
+    """Step 1: choose a table from the list."""
     table = fields.get("table", "")
     if table not in state.tables():
         raise ValueError(f"{table} is not in the list. Choose a table of {state.home}")
@@ -257,7 +259,7 @@ def choose_table(state: State, fields: Mapping[str, str]) -> None:
 
 
 def choose_people(state: State, fields: Mapping[str, str]) -> None:
-    """Step 2: say who is protected, and in which words."""
+    """Step 2: choose the protected unit, and the words for it."""
     user = fields.get("user", "")
     words = {name: fields.get(name, "").strip() for name in _WORDS}
     words |= {"person": words["person"] or "person", "row": words["row"] or "record"}
@@ -273,7 +275,7 @@ def choose_people(state: State, fields: Mapping[str, str]) -> None:
 
 
 def choose_columns(state: State, fields: Mapping[str, str]) -> None:
-    """Step 3: a rule for each column that is counted."""
+    """Step 3: choose a rule for each counted column."""
     columns = {name: x for name, x in state.columns.items() if name == "missing_user"}
     for i, (name, drafted) in enumerate(state.draft().items()):
         if fields.get(f"on{i}") and name != state.user:
@@ -291,7 +293,7 @@ def choose_columns(state: State, fields: Mapping[str, str]) -> None:
 
 
 def rule_of(kind: str, text: str) -> dict[str, Any]:
-    """Return a rule as the domain file states it, from its kind and what was typed.
+    """Return a rule in the form of the domain file, from its kind and its typed text.
 
     >>> rule_of("edges", "0, 18, 65"), rule_of("map", "Bern=BE, Thun=BE")
     ({'edges': [0.0, 18.0, 65.0]}, {'map': {'Bern': 'BE', 'Thun': 'BE'}})
@@ -323,7 +325,7 @@ def rule_of(kind: str, text: str) -> dict[str, Any]:
 
 
 def words_of(rule: Any) -> tuple[str, str]:
-    """Return the kind of a rule, and what is typed for it; "kept" for one that the page cannot edit."""
+    """Return the kind and the typed text of a rule. The kind is "kept" if the page cannot edit the rule."""
     stated = rule
     if isinstance(rule, dict):
         stated = {n: x for n, x in rule.items() if n not in ("other", "missing", "column")}
@@ -349,7 +351,7 @@ def words_of(rule: Any) -> tuple[str, str]:
 
 
 def choose_bound(state: State, fields: Mapping[str, str]) -> None:
-    """Step 4: what one count is, what is believed, and how much one person may add."""
+    """Step 4: choose the meaning of a count, the beliefs, and the limit per person."""
     beliefs = tuple(text for text in state.about.beliefs if not text.startswith(_LEFT_OUT))
     if not state.user:
         state.set_page(**_numbers(fields, "users"))
@@ -366,7 +368,7 @@ def choose_bound(state: State, fields: Mapping[str, str]) -> None:
 
 
 def choose_privacy(state: State, fields: Mapping[str, str]) -> None:
-    """Step 5: ε, the ledger and the mechanism."""
+    """Step 5: choose ε, the ledger and the mechanism."""
     epsilon = _numbers(fields, "epsilon")["epsilon"]
     state.set_options(epsilon=epsilon)
     state.set_recipe(budget=fields.get("budget", "").strip())
@@ -392,7 +394,7 @@ def new_ledger(state: State, fields: Mapping[str, str]) -> None:
 
 
 def choose_words(state: State, fields: Mapping[str, str]) -> None:
-    """Step 6: what readers need to know, and the folder."""
+    """Step 6: write the information for readers, and choose the folder."""
     state.set(**{name: fields[name].strip() for name in _TEXTS if name in fields})
     name = fields.get("folder", state.page.get("folder", "")).strip()
     if name != state.page.get("folder", ""):
@@ -431,7 +433,7 @@ def _numbers(fields: Mapping[str, str], *names: str) -> dict[str, float]:
 
 
 def bounds(state: State, *limits: int) -> BoundAdvice:
-    """Errors over the bound, from beliefs alone; by default over a grid of bounds."""
+    """Return the errors for different bounds, from beliefs alone. Default: a grid of bounds."""
     users, *each = state.beliefs.values()
     how: dict[str, Any] = dict(order=2 if state.domain.size <= 2**22 else 1)
     if limits:
@@ -443,7 +445,7 @@ _bounds = lru_cache(8)(advise_bounds)
 
 
 def mechanisms(state: State) -> list[Any]:
-    """Rows of advice whose mechanism the page can release."""
+    """Return the rows of advice with mechanisms that the page can release."""
     found: dict[str, Any] = {}
     for row in simulation(state).result().rows:
         if row.mechanism.takes is not Interactions and mechanism_options(row.mechanism):
@@ -452,7 +454,7 @@ def mechanisms(state: State) -> list[Any]:
 
 
 def row_of(state: State, name: str) -> Any:
-    """Return the row of a mechanism, or the first."""
+    """Return the row of a mechanism, or the first row if there is none."""
     rows = mechanisms(state)
     return next((row for row in rows if type(row.mechanism).__name__ == name), rows[0])
 
@@ -462,7 +464,7 @@ progress = [0.0]  # share of the simulation that is done
 
 
 def simulation(state: State) -> Future[Advice]:
-    """Return the advice of step 5, which is simulated while the page shows its progress."""
+    """Return the advice of step 5. The simulation runs while the page shows its progress."""
     return _advice(state.believed, state.epsilon)
 
 
@@ -478,12 +480,12 @@ def _note(text: str, share: float) -> None:
 
 
 def warm() -> None:
-    """Compile what step 5 simulates, while the reader is at the steps before it."""
+    """Compile the code for the simulation of step 5 in the background, during the earlier steps."""
     _advice(Beliefs(Domain(("x",), (100,)), records=1000, cells=50), 1.0)
 
 
 def ledger(state: State) -> str:
-    """Return what the ledger has left, and since when it is used up."""
+    """Return the rest of the ledger's budget, and the date since which it is used up, if it is."""
     name = state.recipe.budget
     if not name:
         return "No ledger: nothing limits the sum of what you publish about these people."
@@ -501,7 +503,7 @@ def ledger(state: State) -> str:
 
 
 def missing(state: State) -> list[str]:
-    """Return what is to be done before the button of step 6 works."""
+    """Return a list of what is missing before the button of step 6 is enabled."""
     chosen = {
         "Choose a table (step 1)": state.page.get("table"),
         "Say who is protected (step 2)": state.options.get("unit"),
@@ -533,7 +535,7 @@ def _refuse_unknown(state: State) -> None:
 
 
 def start(state: State) -> None:
-    """Publish in a process of its own, once, however often this is asked."""
+    """Publish in a separate process. Further calls while it runs have no effect."""
     if state.is_published or state.is_running:
         return
     todo = missing(state)
@@ -554,12 +556,12 @@ def start(state: State) -> None:
 
 
 def log_file(state: State) -> Path:
-    """Return what the process that publishes says, for its owner alone."""
+    """Return the log file of the publishing process. It is for the owner only."""
     return Path(f"{state.folder}.log")
 
 
 def look(state: State) -> str:
-    """Return what `domain check --look` says of the table, for its owner alone."""
+    """Return the output of `domain check --look` for the table. It is private, for the owner only."""
     given = {n: str(x) for n, x in state.options.items() if n in ("user", "user-type", "table")}
     words = [word for name, text in given.items() for word in (f"--{name}", text)]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The page of `workbench publish` in a browser: what each of its six steps shows."""
+"""Web page of `workbench publish`, with its six steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.widgets.publishing import State
 
 
 def preview(state: State, name: str, text: str) -> str:
-    """Return what a rule makes of a typed example; no table is read."""
+    """Return the result of a rule for a typed example. No table is read."""
     domain = Domain.from_dict({name: state.columns[name]}, state.source.parent)
     frame = pd.DataFrame({column: [text] for column in domain.columns})
     table = SparseTable.read(frame, domain, PUBLIC)
@@ -47,7 +47,8 @@ def simulated(state: State) -> list[tuple[str, float, float]]:
 
 
 def chances(epsilon: float) -> tuple[str, str]:
-    """Return what 50 % becomes at most: for being in the table, and for either of two values.
+    """Return upper limits on an attacker's certainty that starts at 50 %: that a person is in the table,
+    and which of two values the person has.
 
     >>> chances(1.0)
     ('73 %', '88 %')
@@ -93,7 +94,7 @@ class PublishingPage(anywidget.AnyWidget):
             self.seq = message["seq"]  # the page shows the answer to its last message
 
     def handle(self, message: Mapping[str, Any]) -> None:
-        """Take the fields of the step that is shown, do what a button asks, and show the page."""
+        """Read the fields of the current step, run the action of a button, and return the page."""
         state, fields, action = self.state, message.get("fields", {}), message.get("do", "")
         error = "" if fields or action else self.error  # which stays while the page looks again
         try:
@@ -127,7 +128,7 @@ class PublishingPage(anywidget.AnyWidget):
         self.show(error)
 
     def show(self, error: str = "") -> None:
-        """Draw the step."""
+        """Return the page of the current step."""
         try:
             shown = self._shown()
         except Exception as e:
@@ -226,7 +227,7 @@ _WIDE, _HIGH = 600, 260
 
 
 def curve(found: BoundAdvice, limit: int) -> dict[str, Any]:
-    """Places of the curve of errors over the bound, on logarithmic axes."""
+    """Return the coordinates of the curve of errors over bounds, on logarithmic axes."""
     errors = found.errors
     least = min(each.error for each in errors)
     low, high = log(least / 4), log(max(each.error for each in errors) * 1.3)

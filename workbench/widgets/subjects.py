@@ -1,4 +1,6 @@
-"""Subjects of a panel: each has controls, draws at their settings, and says how to draw again."""
+"""Subjects of a panel. Each defines controls, draws a picture for their settings, and gives the code to
+reproduce it.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +22,22 @@ Values = Mapping[str, Any]  # the setting of every control, by its name
 
 @dataclass(frozen=True)
 class Drawn:
-    """One picture and what is said of it.
+    """One picture with its facts and texts.
 
     Parameters
     ----------
     rows : DataFrame
-        The numbers, for the charts of `Subject.panels`.
+        Numbers for the charts of `Subject.panels`.
     facts : sequence of (str, str)
-        Names and texts.
+        Facts, each with a name and a text.
     releases : tuple of Release
-        The releases behind it, made with simulated noise.
+        Releases from which the numbers come. Their noise is simulated.
     lead : str
-        The sentence above the picture.
+        Sentence above the picture.
     image : bytes
-        A PNG in place of charts.
+        PNG picture, in place of charts.
     table : str
-        HTML of a table in place of a picture.
+        HTML table, in place of a picture.
     """
 
     rows: pd.DataFrame
@@ -47,16 +49,17 @@ class Drawn:
 
 
 class Subject:
-    """A mechanism, a figure or advice, as a frozen value that a process can be sent.
+    """Protocol of the subjects of a panel. A subject is a frozen value that can be sent to another process.
 
     Attributes
     ----------
     name, title, words : str
-        Name in commands and links, heading, and a sentence that says what there is to see.
+        Name in commands and links, heading, and a sentence that explains the picture.
     noise_note : str
-        What stays when a slider moves. Without noise it is empty.
+        Sentence on the part of the noise that does not change when a slider moves. It is empty if there is
+        no noise.
     slow : bool
-        Whether every picture is drawn in a process of its own, and only after a slider rests.
+        Whether every picture is drawn in a separate process, and only after a slider stops moving.
     """
 
     noise_note: ClassVar[str] = ""
@@ -64,58 +67,58 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The name in commands and links."""
+        """Name in commands and links."""
         raise NotImplementedError
 
     @property
     def title(self) -> str:
-        """The heading."""
+        """Heading of the panel."""
         return self.name
 
     @property
     def words(self) -> str:
-        """Text on what there is to see."""
+        """Text that explains the picture."""
         return ""
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """Return what can be moved, at settings of some controls."""
+        """Return the controls, given the settings of some of them."""
         raise NotImplementedError
 
     def check(self, values: Values) -> None:
         """Raise a ValueError if nothing can be drawn at these settings."""
 
     def draw(self, values: Values, seed: int, exact: bool, progress: Path | None) -> Drawn:
-        """Draw roughly while a slider moves, exactly when it rests."""
+        """Draw a picture: a rough one while a slider moves, and an exact one afterwards."""
         raise NotImplementedError
 
     def saved(self, values: Values) -> Drawn:
-        """Return the picture before anything is drawn, of a slow subject."""
+        """Return a saved picture of a slow subject, to show before the first drawing."""
         raise NotImplementedError
 
     def save(self, values: Values) -> str:
-        """Write the folder of a slow subject, and return it."""
+        """Write the files of a slow subject to a folder, and return the folder."""
         raise NotImplementedError
 
     def panels(self, values: Values, rows: pd.DataFrame) -> list[Panel]:
-        """Return how the rows are drawn."""
+        """Return the charts in which the rows are drawn."""
         return []
 
     def code(self, values: Values, seed: int, exact: bool) -> str:
-        """Return the lines of Python that make it again."""
+        """Return lines of Python that make the picture again."""
         raise NotImplementedError
 
     def command(self, values: Values, words: Sequence[str]) -> str:
-        """Return the command line that makes its files; empty if there is none."""
+        """Return the command that makes the files of the picture, or "" if there is none."""
         return ""
 
     def more_commands(self, values: Values) -> list[str]:
-        """Command lines to go on with."""
+        """Return further commands that may be useful next."""
         return []
 
 
 @lru_cache(8)
 def loaded(dataset: Any) -> Any:
-    """Return a dataset's table, or raise a ValueError unless both state that their truth is public."""
+    """Return a dataset's table. Raise a ValueError unless dataset and table are marked as public."""
     declared = getattr(dataset, "truth_public", False) is True
     if not declared and getattr(dataset, "bound", None) is not PUBLIC:
         raise ValueError(

@@ -1,4 +1,6 @@
-"""Views of an estimate: each gives rows of truth and estimate, or nothing."""
+"""Views of an estimate. Each compares truth and estimate for one kind of query, if the estimate can answer
+it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ LEVELS, PLACES, HELD, MAP = "levels", "places", "held", "map"
 
 
 class Chart(NamedTuple):
-    """A title, the column along x, the axes that are logarithmic, and whether it is a map."""
+    """Description of a chart: title, column on the x-axis, logarithmic axes, and whether it is a map."""
 
     title: str
     x: str = ""
@@ -68,7 +70,7 @@ COUNTS = {WHOLE, SORTED, BOUGHT, ITEMS, PLACES, MAP}  # of one release, not of t
 
 
 def range_sizes(m: int) -> tuple[int, ...]:
-    """1, 10, 100, … up to a tenth of the domain.
+    """Return the sizes 1, 10, 100, … up to a tenth of the domain.
 
     >>> range_sizes(10_000)
     (1, 10, 100, 1000)
@@ -77,7 +79,7 @@ def range_sizes(m: int) -> tuple[int, ...]:
 
 
 def rows_of_views(truth: Any, estimate: Any, series: str, exact: bool) -> pd.DataFrame:
-    """Return the rows of all views, or raise a ValueError if there are none."""
+    """Return the rows of all views. Raise a ValueError if there are none."""
     frames = []
     for view in VIEWS:
         with suppress(ValueError):  # what it cannot be asked

@@ -1,4 +1,4 @@
-"""The process that draws what takes long: one task at a time, which Stop ends."""
+"""Worker process for long tasks. It runs one task at a time, and Stop ends it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 
 class Ended(Exception):
-    """The process was ended by Stop, or by the next move, before it was done."""
+    """Error of a task whose process was ended by Stop, or by the next change of a control."""
 
 
 class Worker:
-    """One process, which does one task at a time."""
+    """Process that runs one task at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,12 +26,12 @@ class Worker:
         atexit.register(self._end)
 
     def start(self) -> None:
-        """Have the process ready."""
+        """Start the process if it is not running."""
         with suppress(Ended, MemoryError):
             self.run(None, threading.Event(), _warm)
 
     def stop(self, client: Any, after: float = 0.0) -> None:
-        """End what it does for `client`, if that began more than `after` seconds ago."""
+        """End the task of `client` if it began more than `after` seconds ago."""
         with self._lock:
             ours = self._client is client and time.monotonic() - self._since >= after
         if ours:
@@ -47,14 +47,14 @@ class Worker:
     def run(
         self, client: Any, stopped: threading.Event, task: Callable[..., Any], *args: Any
     ) -> Any:
-        """Do `task(*args)` in the process, for `client`.
+        """Run `task(*args)` in the process for `client`, and return the result.
 
         Raises
         ------
         Ended
             If `stopped` is set first.
         MemoryError
-            If the process died and nobody had ended it.
+            If the process died without being stopped.
         """
         from concurrent.futures import BrokenExecutor, CancelledError
 
