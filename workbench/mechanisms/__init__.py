@@ -9,7 +9,7 @@ _FILES = {
     "contributions": "SRA HPA LPA",
     "direct_synthesis": "DirectSynthesis",
     "dirichlet": "DirichletSynthesis",
-    "hierarchical": "HierarchicalHistogram UnattributedHistogram",
+    "hierarchical": "HierarchicalHistogram UnattributedHistogram InfTDA",
     "histograms": "LaplaceHistogram GeometricHistogram GaussianHistogram Privelet",
     "local": "RetentionReplacement Flipping",
     "microdata": "MaximumEntropySynthesis",

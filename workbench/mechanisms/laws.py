@@ -130,11 +130,8 @@ class Subject:
         return table.ranked() if getattr(self.cls, "ranked", False) else self.given(table)
 
     def example(self, table: SparseTable, epsilon: float = 1.0) -> Mechanism:
-        """Return the class's example. If the number of units is public, it is set to that of the table."""
-        example = self.cls.example(self.budget(epsilon))
-        if self.relation == REPLACE:
-            example = replace(example, total=table.total)
-        return example
+        """Return the example, for as many records as the table has, where it states that number as public."""
+        return stated_total(self.cls.example(self.budget(epsilon)), table)
 
     def release(
         self,
@@ -153,6 +150,13 @@ class Subject:
         if "budget" not in {f.name for f in fields(self.cls)}:
             return self.cls(replace(example.mechanism, **changed))
         return replace(example, **changed)
+
+
+def stated_total(mechanism: Any, table: Any) -> Any:
+    """Return the mechanism with the table's own total if it states one, and unchanged if not."""
+    if getattr(mechanism, "relation", ADD_REMOVE) != REPLACE or mechanism.total is None:
+        return mechanism
+    return replace(mechanism, total=table.total)
 
 
 def answers(release: Release) -> np.ndarray:
@@ -499,9 +503,7 @@ def reads_what_it_pays_for(subject: Subject) -> None:
     table.
     """
     one, other = subject.large_pair()
-    example = subject.cls.example(subject.budget())
-    if subject.relation == REPLACE:
-        example = replace(example, total=one.total)
+    example = stated_total(subject.cls.example(subject.budget()), one)
     for pair in ((one, other), (other, one)):
         differences = differences_in_replay(example, *pair)
         demand(not differences, "; ".join(differences[:3]))

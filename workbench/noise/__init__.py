@@ -12,7 +12,8 @@ Noise on values
     `add_noise`, `variance`     either of them by name, and its variance
     `gaussian`                  discrete Gaussian noise, priced in ρ
     `gaussian_on_grid`          the same for numbers that are rounded to a grid
-    `PortionedGeometric`        noise on one vector that arrives in portions, with one receipt
+    `PortionedGeometric`        geometric noise on one vector that arrives in portions, with one receipt
+    `PortionedGaussian`         Gaussian noise on such a vector
     `alp_projection`            counts in unary at hashed places of a bit array, with flipped bits
     `randomised_response`       local noise on each tuple, which protects the tuple by itself
 
@@ -58,6 +59,7 @@ from workbench.noise.blanket import item_blanket
 from workbench.noise.correlated import CorrelatedNoise, correlated_gaussian, correlated_noise
 from workbench.noise.discrete_gaussian import (
     GaussianBlock,
+    PortionedGaussian,
     gaussian,
     gaussian_on_grid,
     l2_of_sum,

@@ -27,7 +27,7 @@ from workbench.noise.arguments import check_counts, check_grid, gaussian_rate, g
 from workbench.noise.law import GAUSSIAN, Law
 from workbench.noise.laws import Geometric, Inversion, accept
 from workbench.noise.source import Source
-from workbench.privacy import Receipt
+from workbench.privacy import ADD_REMOVE, Receipt
 from workbench.privacy.enclosures import Interval, exp_neg, root_above
 from workbench.randomness import Words, substream
 from workbench.value import Bool, Int, Num, sealed
@@ -333,6 +333,49 @@ class GaussianBlock(NamedTuple):
         return source.zcdp_receipt(name, self.rho)
 
 
+class PortionedGaussian:
+    """Discrete Gaussian noise on one vector that arrives in portions: one measurement with one receipt.
+
+    Each value is given once. `l2_squared` limits how far one unit moves all portions together.
+
+    Parameters
+    ----------
+    l2_squared : Fraction or number
+        Square of the largest change of the values in all portions together by one unit, in the l2 norm.
+    rho : number
+        Cost of all portions together.
+    relation : str
+        Neighbouring relation of that change. Default adding or removing one unit.
+    rng : Generator, optional
+        Seeded generator for noise that can be replayed. None to publish.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not a finite number > 0, or noise would not fit 64-bit counts.
+    """
+
+    def __init__(
+        self,
+        *,
+        l2_squared: Fraction | float,
+        rho: float,
+        relation: str = ADD_REMOVE,
+        rng: np.random.Generator | None = None,
+    ):
+        self._law = discrete_gaussian(gaussian_rate(l2_squared, rho))
+        self._source = Source.of(rng)
+        self._l2_squared = l2_squared
+        self.receipt = self._source.zcdp_receipt(GAUSSIAN, rho, relation=relation)
+
+    def __call__(self, portion: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """Return the noisy values of one portion."""
+        check_counts(portion)
+        noisy = np.array(portion, np.int64)
+        self._source.add(self._law, noisy, moved=self._l2_squared)
+        return sealed(noisy)
+
+
 def gaussian(
     values: Int[np.ndarray, " n"],
     *,
@@ -369,12 +412,8 @@ def gaussian(
         If the values are not integers, an argument is not a finite number > 0, or noise would not fit
         64-bit counts.
     """
-    check_counts(values)
-    rate = gaussian_rate(l2_squared, rho)
-    source = Source.of(rng)
-    noisy = np.array(values, np.int64)
-    source.add(discrete_gaussian(rate), noisy, moved=l2_squared)
-    return sealed(noisy), source.zcdp_receipt(GAUSSIAN, rho)
+    add_to = PortionedGaussian(l2_squared=l2_squared, rho=rho, rng=rng)
+    return add_to(values), add_to.receipt
 
 
 def gaussian_on_grid(

@@ -104,7 +104,7 @@ def pairs_for(mechanism: Any) -> list[Pair]:
     listed = _counts(mechanism, cells)
     if getattr(mechanism, "relation", ADD_REMOVE) != ADD_REMOVE:
         space = FEW
-        listed = _replaced_tuples(getattr(mechanism, "total", 2))
+        listed = _replaced_tuples(getattr(mechanism, "total", None) or 2)
 
     def data(counts: dict[int, int], bound: Bound) -> Any:
         keys, values = np.array([*counts.items()], np.int64).reshape(-1, 2).T
