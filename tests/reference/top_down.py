@@ -17,8 +17,11 @@ def steps(labels, lengths):
     return found
 
 
+END = "\0"  # of a label, so that none is a prefix of another
+
+
 def prefix(label, length):
-    return label if length is None else label[:length]
+    return (label + END)[:length]
 
 
 def tree(labels, lengths):
@@ -31,7 +34,8 @@ def tree(labels, lengths):
         children = {}
         for node in nodes:
             own = []
-            for label in sorted(labels[attribute]):
+            ordered = labels[attribute] if length is None else sorted(labels[attribute])
+            for label in ordered:
                 if prefix(label, length_of[attribute]) != node[attribute]:
                     continue
                 longer = list(node)
@@ -84,7 +88,9 @@ def release(table, labels, lengths, total, noise):
         if children is None:
             longer = {}
             for node, c in released.items():
-                label = next(x for x in labels[attribute] if x.startswith(node[attribute]))
+                label = next(
+                    x for x in labels[attribute] if (x + END).startswith(node[attribute])
+                )
                 child = (*node[:attribute], prefix(label, length), *node[attribute + 1 :])
                 longer[child] = c
             released = longer
@@ -97,7 +103,7 @@ def release(table, labels, lengths, total, noise):
                 if y > 0:
                     below[child] = y
         released = below
-    return released
+    return {tuple(x.removesuffix(END) for x in node): y for node, y in released.items()}
 
 
 def count(table, node):
@@ -105,12 +111,12 @@ def count(table, node):
     return sum(
         trips
         for cell, trips in table.items()
-        if all(label.startswith(own) for label, own in zip(cell, node, strict=True))
+        if all((label + END).startswith(own) for label, own in zip(cell, node, strict=True))
     )
 
 
 def law(table, labels, lengths, total, pmfs):
-    """{released table: probability}. `pmfs[level]` is {integer: probability} of a level's noise, from 1."""
+    """{released nodes: probability}. `pmfs[level]` is {integer: probability} of a level's noise, from 1."""
     start = {tuple("" for _ in labels): total} if total > 0 else {}
     paths = {tuple(sorted(start.items())): 1.0}
     at = 0

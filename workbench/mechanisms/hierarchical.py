@@ -400,7 +400,8 @@ def public_levels(
         for axis, (text, order) in enumerate(zip(texts, orders, strict=True)):
             before, after = groups[axis], np.arange(len(text))
             if length is not None:
-                _, after = np.unique(text[order].astype(f"U{length}"), return_inverse=True)
+                prefix = text[order].astype(f"U{length}")
+                after = np.cumsum(np.append(False, prefix[1:] != prefix[:-1]))
             if after[-1] == before[-1]:
                 continue
             groups[axis] = after
