@@ -21,12 +21,12 @@ DOCS = Path(__file__).parents[1]
 SECTION = re.compile(r"^(Guarantee|Assumes|Source|Differs|Cost)  +(.*(?:\n(?: +.*)?)*)", re.M)
 NEIGHBOURS = {
     ADD_REMOVE: "Neighbouring inputs differ by all records of one unit, added or removed.",
-    REPLACE: "Neighbouring inputs differ by one record that is replaced; their number is public.",
+    REPLACE: "Neighbouring inputs differ by one unit that is replaced by another.",
     LOCAL: "The guarantee is local: it holds for the report of each tuple by itself.",
 }
 GIVEN = {SparseTable: "table", Records: "records", Interactions: "interactions"}
 FAMILIES = {  # the modules of each
-    "Summaries of sparse tables": ("summaries",),
+    "Summaries of sparse tables": ("summaries", "sparse"),
     "Histograms and trees": ("histograms", "hierarchical"),
     "Chosen queries": ("queries",),
     "Users with many records": ("contributions", "smoothing"),

@@ -1,0 +1,40 @@
+"""InfTDA, 2025: what the authors' package prints wrongly. Nothing is drawn."""
+
+from fractions import Fraction
+from math import sqrt
+
+import pytest
+
+from tests.reference import top_down
+from workbench import ZCDP, Bound, Domain, SparseTable
+from workbench.mechanisms import InfTDA
+from workbench.noise.replay import Replay
+
+PLACES = ("a1", "a2", "a3", "b1", "b2", "b3")
+TRIPS = 3  # of a user, all distinct
+
+
+def printed(m, distinct, code):
+    """The README's, or the code's, for one user who is substituted."""
+    return sqrt(2) * m if distinct is code else sqrt(2 * m)
+
+
+def test_levels_of_a_tree():
+    one = {("a1", work): 1 for work in ("a1", "a2", "a3")}
+    other = {("b1", work): 1 for work in ("b1", "b2", "b3")}
+    moved = [sqrt(x) for x in top_down.level_changes(one, other, (PLACES, PLACES), (1,))]
+    assert moved == pytest.approx([3 * sqrt(2), 3 * sqrt(2), 3 * sqrt(2), sqrt(6)])
+    assert max(moved) > printed(TRIPS, distinct=True, code=False) == pytest.approx(sqrt(6))
+    assert max(moved) == pytest.approx(printed(TRIPS, distinct=True, code=True))
+    assert (max(moved) / sqrt(6)) ** 2 == pytest.approx(3)  # of ρ, where noise is for √6
+    same, elsewhere = {("a1", "a1"): TRIPS}, {("b1", "b1"): TRIPS}
+    moved = [sqrt(x) for x in top_down.level_changes(same, elsewhere, (PLACES, PLACES), (1,))]
+    assert moved == pytest.approx([3 * sqrt(2)] * 4)
+    assert min(moved) > printed(TRIPS, distinct=False, code=True)
+    assert min(moved) == pytest.approx(printed(TRIPS, distinct=False, code=False))
+    domain = Domain(("home", "work"), (6, 6), (PLACES, PLACES))
+    for bound, squared in ((Bound(3, 1), [18, 18, 18, 6]), (Bound(3, 3, 3), [18] * 4)):
+        table = SparseTable.from_keys(domain, [0, 1, 2], [1, 1, 1], bound)
+        InfTDA(ZCDP(1.0), prefixes=1, total=TRIPS)(table, replay := Replay())
+        ours = [run.added[0].moved for run in replay._run]
+        assert ours == [Fraction(x) for x in squared]
