@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from docs.pages import mechanisms as mechanism_pages
 from docs.pages import text
 from workbench import mechanisms
 from workbench.cli import app
@@ -41,9 +42,13 @@ def page(package: ModuleType) -> str:
     members = public(package)
     if package is mechanisms:
         parts.append(
-            "Each has [a page of its own](/mechanisms.md), but for those composed of others or of values."
+            "Each has [a page of its own](/mechanisms.md), except those composed of others."
         )
-        members = ((cls.__name__, cls) for cls in mechanisms.COMPOSED)
+        members = (
+            (cls.__name__, cls)
+            for cls in mechanisms.COMPOSED
+            if cls not in mechanism_pages.PAGES
+        )
     directives = [f".. currentmodule:: {package.__name__}"]
     for name, member in members:
         kind = "class" if inspect.isclass(member) else "function"

@@ -12,6 +12,7 @@ import workbench
 from docs.pages import pictures
 from docs.pages.text import capitalised, cell, markdown
 from workbench import Interactions, Records, SparseTable, mechanisms
+from workbench.data import UnlistedValues
 from workbench.mechanisms.laws import Subject
 from workbench.mechanisms.options import option_need, release_options
 from workbench.mechanisms.protocol import Mechanism, promises_of
@@ -24,16 +25,28 @@ NEIGHBOURS = {
     REPLACE: "Neighbouring inputs differ by one unit that is replaced by another.",
     LOCAL: "The guarantee is local: it holds for the report of each tuple by itself.",
 }
-GIVEN = {SparseTable: "table", Records: "records", Interactions: "interactions"}
+GIVEN = {
+    SparseTable: "table",
+    Records: "records",
+    Interactions: "interactions",
+    UnlistedValues: "values",
+}
+MADE = {  # lines that make the data, where nobody would guess them
+    UnlistedValues: """
+words = ["hut"] * 600 + ["axe"] * 500 + ["yurt"]  # one row a user, private
+values = UnlistedValues.from_values("word", words, Bound(), users=range(len(words)))"""
+}
 FAMILIES = {  # the modules of each
     "Summaries of sparse tables": ("summaries", "sparse"),
     "Histograms and trees": ("histograms", "hierarchical"),
     "Chosen queries": ("queries",),
     "Users with many records": ("contributions", "smoothing"),
     "Synthetic records": ("adaptive", "direct_synthesis"),
+    "Values that nobody has listed": ("selection",),
     "Local reports": ("local",),
     "For comparison": ("sketches", "dirichlet", "straw_men"),
 }
+PAGES = (*mechanisms.ALL, *(cls for cls in mechanisms.COMPOSED if cls.takes is UnlistedValues))
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 IDEALISED = (
     " Its noise is *idealised*: drawn with floating point, which the proof does not cover, so that its "
@@ -45,7 +58,7 @@ def write(folder: Path) -> None:
     """Write `<class>.md` and its picture for each mechanism, and the table of all."""
     when = when_to_use()
     proofs = proof_sketches()
-    for cls in mechanisms.ALL:
+    for cls in PAGES:
         name = cls.__name__
         pictures.draw(cls, folder)
         (folder / f"{name}.md").write_text(page(cls, when[name], proofs[name]), "utf-8")
@@ -66,7 +79,7 @@ def table() -> str:
     """All mechanisms by family, a line each."""
     families = {module: family for family, modules in FAMILIES.items() for module in modules}
     parts = {family: ["| mechanism | what it does |", "|---|---|"] for family in FAMILIES}
-    for cls in mechanisms.ALL:
+    for cls in PAGES:
         link = f"[{capitalised(cls.title)}](/mechanisms/{cls.__name__}.md)"
         line = f"| {link}<br>`{cls.__name__}` | {cell(markdown(summary(cls)))} |"
         parts[families[cls.__module__.rpartition(".")[2]]].append(line)
@@ -143,13 +156,17 @@ def default(f: Field) -> str:
 def example(cls: type) -> str:
     """Its example, as Python and as a command."""
     mechanism = cls.example(Subject(cls).budget(0.5))
-    names = set(re.findall(r"\b([A-Z]\w+)\(", repr(mechanism)))
-    imports = {room: names & set(room.__all__) for room in (workbench, mechanisms)}
-    lines = [
-        f"from {room.__name__} import {', '.join(sorted(own))}" for room, own in imports.items()
-    ]
-    data = GIVEN[cls.takes]
-    code = "\n".join([*lines, "", f"mechanism = {mechanism!r}", f"release = mechanism({data})"])
+    made, given = MADE.get(cls.takes, ""), GIVEN[cls.takes]
+    names = set(re.findall(r"\b([A-Z]\w+)[(.]", f"{mechanism!r}{made}"))
+    rooms = {
+        "workbench": workbench.__all__,
+        "workbench.data": [UnlistedValues.__name__],
+        "workbench.mechanisms": mechanisms.__all__,
+    }
+    imports = [(room, ", ".join(sorted(names & set(own)))) for room, own in rooms.items()]
+    lines = [f"from {room} import {own}" for room, own in imports if own]
+    lines += [made, f"mechanism = {mechanism!r}", f"release = mechanism({given})"]
+    code = "\n".join(lines)
     options = release_options(mechanism)
     command = (
         "On the command line:\n\n```sh\nworkbench release table.csv --domain domain.json "

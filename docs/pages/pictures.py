@@ -21,6 +21,7 @@ from workbench import (
     Records,
     SparseTable,
 )
+from workbench.data import UnlistedValues
 from workbench.figures.plots.style import with_style
 from workbench.mechanisms.laws import Subject
 from workbench.privacy import REPLACE
@@ -41,6 +42,7 @@ PEAKS = {
     48: 8,
     59: 5,
 }
+USERS = (900, 700, 540, 410, 320, 240, 180, 140, 100, 70, 50, 35, 20, 10, 3, 1)  # of values
 SMALL: dict[str, dict[str, Any]] = {  # fields fit for so little data; others are the example's
     "ALP": {"total": sum(PEAKS.values())},
     "BasicAdaptiveHistogram": {"threshold": 10},
@@ -99,6 +101,12 @@ def shown(cls: type) -> Shown:
         return Shown(
             mechanism, truth, release.answer(EACH), "Counts of the 64 leaves of a tree"
         )
+    if cls.takes is UnlistedValues:
+        counts = release.to_frame().set_index("value")["count"]
+        noisy = counts.reindex(data.labels).to_numpy()  # NaN where a value was not released
+        return Shown(
+            mechanism, data.counts, noisy, "Users of sixteen values that nobody listed"
+        )
     if cls.__name__ in ("GaussianQueries", "LaplaceQueries"):
         noisy = np.asarray(release.estimate.values)
         return Shown(mechanism, table().answer(EACH), noisy, "Answers to 64 queries")
@@ -120,6 +128,9 @@ def pictured(cls: type) -> tuple[Any, Any]:
     if cls.takes is Records:
         keys = table().keys.astype(np.uint64)
         return mechanism, Records(Quadtree(2, 3), keys, table().counts, Bound())
+    if cls.takes is UnlistedValues:
+        words = np.repeat([f"value {i:2}" for i in range(len(USERS))], USERS)
+        return mechanism, UnlistedValues.from_values("value", words, Bound())
     return mechanism, table()
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import workbench.mechanisms
 from docs.pages import api, audit, guarantee, mechanisms, text, tutorials
+from docs.pages.mechanisms import PAGES
 from workbench.cli import app
 from workbench.mechanisms import ALL
 
@@ -46,18 +48,31 @@ def will_be_written(path: Path) -> bool:
         "api": [*(f"{package}.md" for package in api.PACKAGES), "command_line.md"],
         "audit": ["table.inc"],
         "guarantee": ["odds.inc", "rho.inc"],
-        "mechanisms": [f"{cls.__name__}.md" for cls in ALL] + ["table.inc"],
+        "mechanisms": [f"{cls.__name__}.md" for cls in PAGES] + ["table.inc"],
         "tutorials": [f"{tour}.ipynb" for tour in tutorials.TOURS],
     }
     return name in names.get(folder, ())
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_every_mechanism_has_what_its_page_needs(cls):
+@pytest.mark.parametrize("cls", PAGES)
+def test_every_mechanism_has_a_page(cls):
     assert list(mechanisms.sections(cls)) == "Guarantee Assumes Source Differs Cost".split()
-    assert mechanisms.summary(cls) and mechanisms.parameters(cls) and mechanisms.example(cls)
-    assert mechanisms.when_to_use()[cls.__name__].endswith(".")
-    assert mechanisms.proof_sketches()[cls.__name__].endswith(".")
+    when, proof = mechanisms.when_to_use(), mechanisms.proof_sketches()
+    page = mechanisms.page(cls, when[cls.__name__], proof[cls.__name__])
+    assert mechanisms.summary(cls) in mechanisms.table().replace("<br>", "")
+    for heading in ("When to use it", "Why it holds", "Parameters", "Example", "Class"):
+        assert re.search(rf"^##+ {heading}\n\n\S", page, re.M), heading
+    assert when[cls.__name__].endswith(".") and proof[cls.__name__].endswith(".")
+
+
+@pytest.mark.parametrize("name", ["GeometricSelection", "WeightedSelection"])
+def test_the_example_of_values_runs_as_it_stands(name):
+    cls = getattr(workbench.mechanisms, name)
+    code = re.search(r"```python\n(.*?)```", mechanisms.example(cls), re.S)[1]
+    names: dict = {}
+    exec(compile(code, name, "exec"), names)
+    assert names["release"].to_frame()["word"].tolist() == ["axe", "hut"]
+    assert f"--mechanism {name}" in mechanisms.example(cls)
 
 
 def test_every_package_of_the_reference_is_in_its_contents():
@@ -66,7 +81,7 @@ def test_every_package_of_the_reference_is_in_its_contents():
 
 
 def test_nothing_is_said_of_mechanisms_that_are_none():
-    names = {cls.__name__ for cls in ALL}
+    names = {cls.__name__ for cls in PAGES}
     assert set(mechanisms.when_to_use()) == set(mechanisms.proof_sketches()) == names
 
 

@@ -332,6 +332,16 @@ def test_data_of_your_choice_must_be_public():
         widgets.panel(PrioritySampling, dataset=datasets.Towns(1000))
 
 
+def test_values_that_nobody_listed_have_no_panel():
+    for name in ("GeometricSelection", "WeightedSelection"):
+        cls = getattr(mechanisms, name)
+        for mechanism in (cls, cls(DP(1.0, 1e-6))):
+            with pytest.raises(
+                ValueError, match=f"{name} has no panel, because .* --help` lists"
+            ):
+                widgets.panel(mechanism)
+
+
 def test_a_projection_is_the_marginal_of_a_dataset():
     adults = datasets.IPUMSTwin(500)
     some = datasets.Projected(adults, ("Race", "Gender"))

@@ -249,12 +249,11 @@ def parameter_help(f: Field[Any]) -> str:
 
 
 def release_options(mechanism: Any) -> str:
-    """Return the options with which `workbench release` uses this mechanism, or "" if it cannot release a
-    table.
-    """
-    from workbench.data import SparseTable
+    """Return the options that ask `workbench release` for a mechanism of a table or of values, or none."""
+    from workbench.data import SparseTable, UnlistedValues
 
-    return mechanism_options(mechanism) if mechanism.takes is SparseTable else ""
+    is_read = mechanism.takes in (SparseTable, UnlistedValues)  # from a domain file alone
+    return mechanism_options(mechanism) if is_read else ""
 
 
 def mechanism_options(mechanism: Any) -> str:

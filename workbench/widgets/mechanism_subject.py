@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench import compiled, mechanisms
 from workbench.compiled import pd
-from workbench.data import Interactions, Records, SparseTable
+from workbench.data import Interactions, Records, SparseTable, UnlistedValues
 from workbench.datasets import (
     GaussianSparse,
     InteractionsTwin,
@@ -70,6 +70,12 @@ class MechanismSubject(Subject):
         if isinstance(mechanism, type) and hasattr(mechanism, "example"):
             mechanism = _example(mechanism)
         _refuse_no_mechanism(mechanism)
+        if mechanism.takes is UnlistedValues:
+            raise ValueError(
+                f"{type(mechanism).__name__} has no panel, because it releases values that nobody has "
+                "listed, and a panel draws the counts of listed cells. "
+                f"`workbench release {type(mechanism).__name__} --help` lists its options"
+            )
         if dataset is not None and not hasattr(dataset, "load"):
             raise ValueError(
                 f"dataset = {dataset!r} is not allowed: need a dataset, whose text anybody can run, "
