@@ -168,11 +168,12 @@ def test_choices_by_rank_are_replayed_and_cost_what_they_say():
         assert eval(repr(choice)) == choice and "rule" not in repr(CHOICES[0])
 
 
-def test_the_choice_by_rank_follows_the_exponential_mechanism():
+@pytest.mark.parametrize("epsilon", [0.4, 3.0])  # a factor of 2 shows at the second
+def test_the_choice_by_rank_follows_the_exponential_mechanism(epsilon):
     """Its frequencies over 600 seeds, within 5 standard deviations."""
-    choice = ChosenContributions(SRA(DP(4.0), 1), (1, 3, 10), 0.4, "rank")
+    choice = ChosenContributions(SRA(DP(4.0), 1), (1, 3, 10), epsilon, "rank")
     data = interactions([12, 1, 2, 2, 4])
-    law = np.array(exponential.probabilities(choice.scores(data).tolist(), 0.4, 1))
+    law = np.array(exponential.probabilities(choice.scores(data).tolist(), epsilon, 1))
     drawn = [choice(data, seeded(s)).mechanism.l for s in range(600)]
     shares = np.array([drawn.count(count) / 600 for count in choice.candidates])
     assert len(set(law)) > 1 and np.abs(shares - law).max() < 5 * np.sqrt(0.25 / 600)

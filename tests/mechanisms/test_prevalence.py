@@ -75,18 +75,22 @@ def test_the_laws_hold(subject, law):
     law(subject)
 
 
-def test_one_more_unit_is_replayed_under_wide_bounds():
+@pytest.mark.parametrize(
+    "counts, unit",
+    [
+        (np.random.default_rng(1).geometric(0.1, 300), {0: 3, 1: 3, 350: 2, 399: 1}),
+        (np.full(300, 10), {0: 3, 1: 2, 2: 2, 3: 2}),  # moves φ(11) and φ(12) by 4
+    ],
+    ids=["many counts", "equal counts"],
+)
+def test_one_more_unit_is_replayed_under_wide_bounds(counts, unit):
     bound = Bound(4, 3, 9)
     domain = Domain(("x",), (400,))
-    counts = np.random.default_rng(1).geometric(0.1, 300)
     cells = np.arange(300)
-    unit = [(0, 3), (1, 3), (350, 2), (399, 1)]
     one = SparseTable.from_keys(domain, cells, counts, bound)
+    keys, added = np.array([*unit.items()]).T
     more = SparseTable.from_keys(
-        domain,
-        np.append(cells, [cell for cell, _ in unit]),
-        np.append(counts, [n for _, n in unit]),
-        bound,
+        domain, np.append(cells, keys), np.append(counts, added), bound
     )
     for budget in (DP(1.0), ZCDP(0.1)):
         mechanism = UnattributedHistogram(budget, "prevalence", largest=60)

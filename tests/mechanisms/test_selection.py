@@ -205,6 +205,36 @@ def test_coins_have_the_chance_of_their_count(n):
     assert abs(len(kept) - many * float(chance(n, 200))) <= 1
 
 
+MANY = 40_000
+
+
+@pytest.mark.parametrize("per_unit", [1, 5])
+@pytest.mark.parametrize("n", [1, 2, 7, 12])
+def test_values_are_released_as_often_as_a_user_of_several_allows(n, per_unit):
+    """Seeded; sees a probability that is off by 0.02."""
+    labels = np.arange(MANY).astype(str)
+    kept, receipt = selection.select_values(
+        labels, np.full(MANY, n), per_unit=per_unit, epsilon=2.0, delta=0.2, rng=seeded(n)
+    )
+    expected = literal.closed_probability(2.0, 0.2, per_unit, n)
+    assert len(kept) / MANY == pytest.approx(expected, abs=0.02)
+    assert receipt.cost == DP(2.0, 0.2)
+
+
+@pytest.mark.parametrize("values", [1, 4])
+def test_values_of_one_user_are_heavy_as_seldom_as_half_of_delta(values):
+    """Seeded; sees a probability that is off by a tenth: all new values of one user together."""
+    delta, users = 0.4, MANY // values
+    labels = np.arange(users * values).astype(str)
+    weights = np.full(len(labels), selection.weight_of(values))
+    kept, receipt = selection.heavy_values(
+        labels, weights, per_unit=values, epsilon=1.0, delta=delta, rng=seeded(values)
+    )
+    shown = np.unique(kept.astype(int) // values)
+    assert 0.9 * delta / 2 < len(shown) / users < 1.1 * delta / 2
+    assert (receipt.cost.epsilon, receipt.cost.delta) == (1.0, delta)
+
+
 # Laws
 
 
