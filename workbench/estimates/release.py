@@ -727,14 +727,17 @@ def _html_table(caption: str, frame: pd.DataFrame, header: bool) -> str:
     return table.replace(">", f"><caption>{escape(caption)}</caption>", 1)
 
 
+_MODELS = {"model": "Model", "tree-model": "TreeModel"}
+
+
 def _class_of(kind: str) -> Any:
     """Return the class of an estimate; that of a model stands in a package above, and is loaded by name."""
-    if kind == "model":
-        return import_module("workbench.inference.model").Model
+    if kind in _MODELS:
+        return getattr(import_module("workbench.inference.model"), _MODELS[kind])
     classes = {cls.kind: cls for cls in estimates.ALL}
     if kind not in classes:
         raise ValueError(
-            f"$.kind: need one of {', '.join([*classes, 'model'])}; got {shown(kind)}"
+            f"$.kind: need one of {', '.join([*classes, *_MODELS])}; got {shown(kind)}"
         )
     return classes[kind]
 

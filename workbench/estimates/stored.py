@@ -145,6 +145,7 @@ _SCHEMAS: dict[str, type[_Stored]] = {
     "leaves": _Leaves,
     "microdata": _Microdata,
     "model": _Model,
+    "tree-model": _Model,
     "sketch": _Sketch,
     "projection": _Projection,
     "reports": _Reports,

@@ -32,7 +32,7 @@ from workbench.inference.cross_validation import HeldOut
 from workbench.inference.eigenqueries import Eigenqueries, prior_vectors
 from workbench.inference.kernel_pca import Posterior
 from workbench.inference.marginals import BankMarginals, is_held, largest_sets, used_attributes
-from workbench.inference.markov_network import NetworkFit, NetworkProblem
+from workbench.inference.markov_network import STRENGTH, NetworkFit, NetworkProblem
 from workbench.queries import Linear, Products, Recipe, linear_queries
 from workbench.queries.inner import means, squared_norms
 from workbench.queries.sensitivity import term_ends
@@ -42,7 +42,6 @@ KERNEL = "kernel PCA"
 TREE = "junction tree"
 METHODS = (KERNEL, TREE)
 
-_STRENGTH = 100.0  # tuples that a tree's prior weighs; from 30 to 300 errors differ by 7 %
 _NEAR_IN_TRIALS = 0.1  # deviations of the noise
 _TREE_CELLS = 2**17
 _ALPHAS = 16
@@ -275,7 +274,7 @@ class AnswerBank:
         """Network on a junction tree that agrees with the paid answers as closely as their noise requires."""
         self.choose(TREE)  # which says why there is none
         assert self.network is not None
-        return self.network.fit(_STRENGTH)
+        return self.network.fit(STRENGTH)
 
     def _trial(
         self,
@@ -285,7 +284,7 @@ class AnswerBank:
         """Fit a tree to other answers, or to fewer, for the bars."""
         network = self.tree.problem
         rows = None if used is None else used[network.rows]
-        fitted = network.fit(_STRENGTH, self.tree.weights, values, rows, _NEAR_IN_TRIALS)
+        fitted = network.fit(STRENGTH, self.tree.weights, values, rows, _NEAR_IN_TRIALS)
         self._stopped += fitted.residual > _NEAR_IN_TRIALS
         return fitted
 
@@ -303,7 +302,7 @@ class AnswerBank:
             return None
         assert self.marginals.total is not None
         more = self.tree.problem.at(self.marginals.total + self.marginals.error)
-        return more.fit(_STRENGTH, self.tree.weights)
+        return more.fit(STRENGTH, self.tree.weights)
 
     # Error bars
 

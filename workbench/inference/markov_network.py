@@ -37,8 +37,11 @@ from workbench.estimates import NoisyAnswers
 from workbench.inference.dual_problem import DualProblem
 from workbench.inference.eigenqueries import prior_vectors
 from workbench.inference.junction_tree import CalibratedTree, JunctionTree, cliques_of
+from workbench.inference.marginals import BankMarginals
 from workbench.inference.model import TreeModel
 from workbench.inference.query_terms import MergedCodes
+from workbench.queries import NamedMarginals
+from workbench.spaces import Domain
 from workbench.value import Float, Int, sealed
 
 # Network descent
@@ -381,3 +384,62 @@ def _sets_that_fit(
         if cliques_of(trial, shape, limit) is not None:
             chosen.add(axes)
     return chosen
+
+
+# Measured marginals
+
+STRENGTH = 100.0  # tuples that the prior of a tree weighs; from 30 to 300 errors differ by 7 %
+
+
+class MeasuredMarginals:
+    """Complete noisy marginals that arrive one by one, and a model that is fitted again to all of them.
+
+    A marginal that is measured again becomes the mean of its measurements, weighted by inverse variance. The
+    total and the prior are those of `BankMarginals`. A fit starts from the weights of the last one.
+
+    Parameters
+    ----------
+    domain : Domain
+        Domain of the model.
+    cells : int
+        Largest number of cells of its cliques, which hold every marginal.
+    """
+
+    def __init__(self, domain: Domain, cells: int):
+        self.domain = domain
+        self.cells = cells
+        self.sets: dict[tuple[int, ...], tuple[Float[np.ndarray, " cells"], float]] = {}
+        self._weights = np.empty(0)
+
+    def add(
+        self, axes: tuple[int, ...], values: Float[np.ndarray, " cells"], variance: float
+    ) -> None:
+        """Keep a measurement."""
+        if axes in self.sets:
+            before, spread = self.sets[axes]
+            share = spread / (spread + variance)
+            values = before + share * (values - before)
+            variance = share * variance
+        self.sets[axes] = values, variance
+
+    def admits(self, axes: tuple[int, ...], cells: Any) -> bool:
+        """Return whether the model has at most so many cells with another marginal, or holds it already."""
+        if any(set(axes) <= set(held) for held in self.sets):
+            return True
+        return cliques_of([*self.sets, axes], self.domain.shape, cells) is not None
+
+    def fit(self, near: float = NEAR) -> TreeModel:
+        """Return the model whose residuals are at most `near` standard deviations of the noise."""
+        names = tuple(tuple(self.domain.attributes[k] for k in axes) for axes in self.sets)
+        values, variances = zip(*self.sets.values(), strict=True)
+        each = np.repeat(variances, [len(table) for table in values])
+        answers = NoisyAnswers(
+            self.domain, NamedMarginals(names).on(self.domain), np.concatenate(values), each
+        )
+        found = BankMarginals(answers)
+        problem = NetworkProblem.of(answers, found.total or 1.0, found.prior(), self.cells)
+        start = np.zeros(len(answers))
+        start[: len(self._weights)] = self._weights
+        fitted = problem.fit(STRENGTH, start, near=near)
+        self._weights = fitted.weights
+        return fitted.model

@@ -300,6 +300,8 @@ def outer_product(vectors: Sequence[np.ndarray]) -> np.ndarray:
 class TreeModel(Model):
     """A `Model` over a junction tree. Every margin with few cells is exact, and tuples are independent."""
 
+    kind: ClassVar[str] = "tree-model"
+
     @cached_property
     def tree(self) -> CalibratedTree:
         """Tree with the margins of its cliques."""

@@ -12,7 +12,7 @@ _FILES = {
     "hierarchical": "HierarchicalHistogram UnattributedHistogram InfTDA",
     "histograms": "LaplaceHistogram GeometricHistogram GaussianHistogram Privelet",
     "local": "RetentionReplacement Flipping",
-    "microdata": "MaximumEntropySynthesis",
+    "microdata": "AIM MaximumEntropySynthesis",
     "selection": "GeometricSelection WeightedSelection",
     "queries": "LaplaceQueries GaussianQueries",
     "sketches": "CountSketch ALP",

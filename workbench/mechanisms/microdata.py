@@ -1,22 +1,39 @@
-"""Maximum-entropy synthesis: microdata that match noisy marginals approximately."""
+"""Models of noisy marginals: microdata of maximum entropy, and AIM, which chooses its marginals."""
 
 import warnings
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Self
+from itertools import combinations
+from math import nextafter, pi, prod, sqrt
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from workbench import noise
-from workbench.data import SparseTable
+from workbench.data import SparseTable, WideTable
 from workbench.estimates import NoisyAnswers
 from workbench.estimates.release import Release
 from workbench.inference import MaximumEntropy, NotConverged
-from workbench.inference.model import Model
-from workbench.mechanisms.protocol import Mechanism, private_bound, pure_budget, split_epsilon
-from workbench.mechanisms.queries import LaplaceQueries
-from workbench.privacy import DP
-from workbench.queries import Marginals, Recipe
-from workbench.value import parameter, value
+from workbench.inference.junction_tree import cliques_of
+from workbench.inference.marginal_strategies import MOST_SETS, closure_of
+from workbench.inference.markov_network import MeasuredMarginals
+from workbench.inference.model import Model, TreeModel
+from workbench.mechanisms.protocol import (
+    Mechanism,
+    gaussian_budget,
+    private_bound,
+    pure_budget,
+    split_epsilon,
+)
+from workbench.mechanisms.queries import GaussianQueries, LaplaceQueries
+from workbench.noise.additive import choice_rho
+from workbench.privacy import DP, ZCDP, Receipt, exact_rho
+from workbench.privacy.enclosures import round_down
+from workbench.queries import Marginals, NamedMarginals, Recipe
+from workbench.spaces import Domain
+from workbench.value import Int, counted, not_allowed, parameter, value
+
+# Maximum-entropy synthesis
 
 _MOST_ROWS = 2**28
 _EXACT_CELLS = 2**14
@@ -116,3 +133,207 @@ class MaximumEntropySynthesis(Mechanism):
     def example(cls, budget: DP) -> Self:
         """Return an example with all marginals of two attributes."""
         return cls(budget, Marginals(2))
+
+
+# AIM
+
+_NEAR_IN_ROUNDS = 0.3  # standard deviations of the noise: residuals of the fits between rounds
+_LARGEST_CELLS = 2**22  # of a marginal that can be asked
+_NAMED = 4  # marginals in a message
+
+Axes = tuple[int, ...]
+
+
+def _check_sets(marginals: Any) -> str | None:
+    good = isinstance(marginals, Marginals | NamedMarginals)
+    return None if good else "need Marginals(k) or NamedMarginals(…)"
+
+
+def axes_of(marginals: Marginals | NamedMarginals, domain: Domain) -> list[Axes]:
+    """Return the attributes of each marginal by their numbers, in ascending order."""
+    if isinstance(marginals, Marginals):
+        return [*combinations(range(len(domain.shape)), marginals.k)]
+    return [tuple(sorted(map(domain.axis, names))) for names in marginals.sets]
+
+
+def names_of(axes: Axes, domain: Domain) -> tuple[str, ...]:
+    """Return the names of some attributes."""
+    return tuple(domain.attributes[k] for k in axes)
+
+
+def marginal_counts(
+    table: SparseTable | WideTable, names: tuple[str, ...]
+) -> Int[np.ndarray, " cells"]:
+    """Return all cells of a marginal, exactly."""
+    margin = table.project(names)
+    counts = np.zeros(margin.domain.size, np.int64)
+    counts[margin.keys] = margin.counts
+    return counts
+
+
+class AIMPlan(NamedTuple):
+    """Candidates with their weights, the marginals that are measured first, and the number of rounds."""
+
+    weights: dict[Axes, int]
+    first: list[Axes]
+    rounds: int
+
+
+@value
+class AIM(Mechanism):
+    """Model of marginals that the data choose, round by round, for a workload of marginals (AIM).
+
+    A round chooses the marginal that the model fits worst, measures it, and fits the model again. The
+    release is the model, which answers any linear query. `Bank` answers from what *you* choose to ask.
+
+    Guarantee  ρ-zCDP per unit, for all choices and measurements together. Each has a receipt. The last round
+               spends what the others left, so the receipts always add up to ρ.
+    Assumes    the table's bound. All fields are stated without looking at the data.
+    Source     McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, Algorithms 1 and 2, as in the authors' code
+               (`mbi`). Cesar & Rogers, ALT 2021, for the ρ of a choice. Feldman & Zrnic, NeurIPS 2021, for
+               prices that depend on earlier answers.
+    Differs    Each of the initial marginals is charged, and marginals that cost more than ρ are refused: the
+               authors' code charges for those of one attribute whichever it measures (docs/errata.md).
+               Noise is discrete, and scores are integers. The model holds 131,072 cells by default, where
+               the authors take 80 MB. It is the network of the answer bank: its prior weighs 100 tuples, and
+               between rounds it fits to 0.3 standard deviations of the noise. A marginal of the workload
+               that could never be measured is refused, where the authors leave it out.
+    Cost       a fit per round, at most `rounds` of them: seconds to minutes at the default `cells`. Memory for
+               all cells of all subsets of the workload's marginals.
+    """
+
+    budget: ZCDP = gaussian_budget()
+    workload: Marginals | NamedMarginals = parameter(
+        check=_check_sets, doc="marginals that answers are wanted for"
+    )
+    initial: NamedMarginals | None = parameter(
+        None,
+        check=lambda x: None if x is None else _check_sets(x),
+        doc="marginals that are measured first; by default those of one attribute",
+    )
+    rounds: int | None = parameter(
+        None,
+        1,
+        2**20,
+        integer=True,
+        unit="rounds",
+        doc="number of rounds that share the budget at first; by default 16 per attribute",
+    )
+    cells: int = parameter(
+        2**17, 1, _LARGEST_CELLS, integer=True, unit="cells", doc="largest size of the model"
+    )
+    cite = "mckenna2022aim"
+    title = "AIM"
+    series = "AIM"
+    takes_wide = True
+    accepts_zcdp = True
+    accepts_dp = False
+    converges = False  # a fit stops near its optimum, and what no marginal says is not learnt
+
+    def plan(self, domain: Domain) -> AIMPlan:
+        """Return what would be done on a domain. A ValueError says what the budget or memory does not cover."""
+        workload = axes_of(self.workload, domain)
+        candidates = [axes for axes in closure_of(workload) if axes]
+        if not 0 < len(candidates) <= MOST_SETS:
+            why = f"need marginals of 1 to {MOST_SETS} sets of attributes, with their subsets"
+            raise not_allowed(self, "workload", why)
+        weights = {r: sum(len({*r} & {*s}) for s in workload) for r in candidates}
+        first = [r for r in candidates if len(r) == 1]
+        if self.initial is not None:
+            first = axes_of(self.initial, domain)
+        if not {*first} <= {*candidates}:
+            raise not_allowed(self, "initial", "need subsets of the workload's marginals")
+        rounds = self.rounds or 16 * len(domain.shape)
+        if 9 * len(first) >= 10 * rounds:  # each costs nine tenths of a round
+            why = f"{counted(len(first), 'initial marginal')} cost the whole budget or more: need at most "
+            why += f"{(10 * rounds - 1) // 9}, or rounds >= {9 * len(first) // 10 + 1}"
+            raise not_allowed(self, "rounds" if self.initial is None else "initial", why)
+        self._refuse_large(domain, workload, first)
+        return AIMPlan(weights, first, rounds)
+
+    def _refuse_large(self, domain: Domain, workload: list[Axes], first: list[Axes]) -> None:
+        """Raise a ValueError if the initial model and a marginal of the workload have too many cells."""
+        needed = {}
+        for r in workload:
+            cliques = cliques_of([*first, r], domain.shape) or []
+            needed[r] = sum(prod(domain.shape[k] for k in clique) for clique in cliques)
+        worst = max(needed, key=needed.__getitem__)
+        if needed[worst] <= self.cells:
+            return
+        fits = [" × ".join(names_of(r, domain)) for r in workload if needed[r] <= self.cells]
+        why = f"a model with the marginal of {' × '.join(names_of(worst, domain))} needs {needed[worst]:,} "
+        why += f"cells. {len(fits)} of {counted(len(workload), 'marginal')} fit"
+        why += f", for example {', '.join(fits[:_NAMED])}" if fits else ""
+        raise not_allowed(self, "cells", why)
+
+    def __call__(
+        self, table: SparseTable | WideTable, rng: np.random.Generator | None = None
+    ) -> Release:
+        """Release the model."""
+        bound = private_bound(table)
+        domain = table.domain
+        weights, first, rounds = self.plan(domain)
+        exact = {r: marginal_counts(table, names_of(r, domain)) for r in weights}
+        whole = Fraction(self.budget.rho)
+        cost = whole / rounds  # of a round: nine tenths measure, and one tenth chooses
+        measured = MeasuredMarginals(domain, self.cells)
+        ledger: list[Receipt] = []
+
+        def measure(r: Axes, rho: Fraction) -> None:
+            asked = NamedMarginals((names_of(r, domain),))
+            release = GaussianQueries(ZCDP(round_down(rho)), asked)(table, rng)
+            ledger.extend(release.ledger)
+            measured.add(r, release.estimate.values, float(release.estimate.variances[0]))
+
+        for r in first:
+            measure(r, cost * 9 / 10)
+        model = measured.fit(_NEAR_IN_ROUNDS)
+        is_last = False
+        while not is_last:
+            spent = exact_rho(ledger)[0]
+            is_last = whole - spent < 2 * cost
+            if is_last:
+                cost = whole - spent
+            deviation = bound.l1 / sqrt(9 / 5 * cost)
+            room = self.cells * (spent + cost) / whole
+            margins = {r: margin_of(model, r) for r in weights if measured.admits(r, room)}
+            expected = {r: margin for r, margin in margins.items() if margin is not None}
+            drowned = {r: sqrt(2 / pi) * deviation * len(exact[r]) for r in expected}
+            scores = [
+                weights[r] * int(np.abs(exact[r] - counts).sum() - round(drowned[r]))
+                for r, counts in expected.items()
+            ]
+            (place,), receipt = noise.exponential_mechanism(
+                np.array([scores]),
+                sensitivity=bound.l1 * max(weights[r] for r in expected),
+                epsilon=choice_epsilon(cost / 10),
+                rng=rng,
+            )
+            ledger.append(receipt)
+            chosen = [*expected][place]
+            measure(chosen, whole - exact_rho(ledger)[0] if is_last else cost * 9 / 10)
+            before = model.margin(chosen) * model.total
+            model = measured.fit(_NEAR_IN_ROUNDS)
+            moved = np.abs(model.margin(chosen) * model.total - before).sum()
+            if moved <= drowned[chosen]:
+                cost *= 4  # half the noise, and twice the ε of a choice
+        return Release(measured.fit(), tuple(ledger), self, bound)
+
+    @classmethod
+    def example(cls, budget: ZCDP) -> Self:
+        """Make an instance for all pairs of attributes, in a few rounds."""
+        return cls(budget, Marginals(2), rounds=4)
+
+
+def margin_of(model: TreeModel, r: Axes) -> Int[np.ndarray, " cells"] | None:
+    """Return the counts that a model expects in a marginal, in integers, or None if they take too many cells."""
+    margin = model.margin(r)
+    return None if margin is None else np.rint(margin.ravel() * model.total).astype(np.int64)
+
+
+def choice_epsilon(rho: Fraction) -> float:
+    """Return an ε for a choice that costs at most a ρ, and hardly less."""
+    epsilon = sqrt(8 * rho)
+    while choice_rho(epsilon) > rho:
+        epsilon = nextafter(epsilon, 0)
+    return epsilon

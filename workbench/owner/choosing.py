@@ -31,6 +31,7 @@ from workbench.inference import KernelPCA
 from workbench.inference.marginal_strategies import L1, L2, Strategy, marginals_of
 from workbench.inference.marginals import used_attributes
 from workbench.inference.strategies import answers_by_cells, optimised_strategy
+from workbench.mechanisms.microdata import marginal_counts
 from workbench.mechanisms.protocol import private_bound, sensitivity
 from workbench.noise.additive import choice_rho
 from workbench.owner.bank import empty_table, noise_variance
@@ -198,7 +199,7 @@ def scores_of(
     """
     scores = []
     for names, counts, lost in zip(sets, expected, drowned, strict=True):
-        scores.append(int(np.abs(_counts(table, names) - counts).sum()) - lost)
+        scores.append(int(np.abs(marginal_counts(table, names) - counts).sum()) - lost)
     return np.array(scores, np.int64)
 
 
@@ -261,16 +262,6 @@ def _booked(session: Session, price: DP | ZCDP, each: float, rounds: int) -> DP 
     if isinstance(price, DP) and isinstance(session.budget.limit, ZCDP):
         return ZCDP(choice_rho(each) * rounds * (1 + 1e-12))
     return price
-
-
-def _counts(
-    table: SparseTable | WideTable, names: tuple[str, ...]
-) -> Int[np.ndarray, " cells"]:
-    """Return all cells of a marginal, exactly."""
-    margin = table.project(names)
-    counts = np.zeros(margin.domain.size, np.int64)
-    counts[margin.keys] = margin.counts
-    return counts
 
 
 def _expected_counts(
