@@ -41,7 +41,7 @@ FAMILIES = {  # the modules of each
     "Histograms and trees": ("histograms", "hierarchical"),
     "Chosen queries": ("queries",),
     "Users with many records": ("contributions", "smoothing"),
-    "Synthetic records": ("adaptive", "direct_synthesis"),
+    "Synthetic records": ("adaptive", "direct_synthesis", "microdata"),
     "Values that nobody has listed": ("selection",),
     "Local reports": ("local",),
     "For comparison": ("sketches", "dirichlet", "straw_men"),

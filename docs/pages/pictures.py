@@ -44,6 +44,7 @@ PEAKS = {
 }
 USERS = (900, 700, 540, 410, 320, 240, 180, 140, 100, 70, 50, 35, 20, 10, 3, 1)  # of values
 SMALL: dict[str, dict[str, Any]] = {  # fields fit for so little data; others are the example's
+    "AIM": {"workload": Marginals(1)},
     "ALP": {"total": sum(PEAKS.values())},
     "BasicAdaptiveHistogram": {"threshold": 10},
     "CountSketch": {"width": 32, "depth": 1},

@@ -29,6 +29,7 @@ _QUERIES = {
     "--workload": "FILE, of queries by label, one a line",
     "--marginals": "ORDER|FILE, all marginals on so many attributes, or a file of one a line",
 }  # that are stated in one of two ways
+_MARGINALS = {"--initial": "--marginals"}  # stated in the same way
 _ONLY = {
     "Interactions": "item context",
     "Records": "box levels strings length alphabet taxonomy code",
@@ -75,7 +76,7 @@ def own_parameters(cls: type) -> list[Parameter]:
         note = typer.Option(
             option,
             metavar="VALUE",
-            help=_QUERIES.get(option) or f"{what}: {option_need(f)}.",
+            help=_QUERIES.get(_MARGINALS.get(option, option)) or f"{what}: {option_need(f)}.",
             show_default=False if f.default in (MISSING, None) else str(f.default),
             rich_help_panel=f"Of {cls.__name__}",
         )
@@ -209,8 +210,9 @@ def stated_mechanism(cls: Any, request: Request, own: Mapping[str, str | None]) 
     values: dict[str, Any] = {}
     for option, text in typed.items():
         f = declared[option]
-        if option in _QUERIES:
-            values[f.name] = request.workload(option, text)
+        stated_as = _MARGINALS.get(option, option)
+        if stated_as in _QUERIES:
+            values[f.name] = request.workload(stated_as, text)
         else:
             values[f.name] = parse_option(f"{name}.{f.name}", f, text)
     for option, f in declared.items():

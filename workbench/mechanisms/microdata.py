@@ -206,7 +206,7 @@ class AIM(Mechanism):
     workload: Marginals | NamedMarginals = parameter(
         check=_check_sets, doc="marginals that answers are wanted for"
     )
-    initial: NamedMarginals | None = parameter(
+    initial: Marginals | NamedMarginals | None = parameter(
         None,
         check=lambda x: None if x is None else _check_sets(x),
         doc="marginals that are measured first; by default those of one attribute",
@@ -288,8 +288,7 @@ class AIM(Mechanism):
         for r in first:
             measure(r, cost * 9 / 10)
         model = measured.fit(_NEAR_IN_ROUNDS)
-        is_last = False
-        while not is_last:
+        while True:
             spent = exact_rho(ledger)[0]
             is_last = whole - spent < 2 * cost
             if is_last:
@@ -312,6 +311,8 @@ class AIM(Mechanism):
             ledger.append(receipt)
             chosen = [*expected][place]
             measure(chosen, whole - exact_rho(ledger)[0] if is_last else cost * 9 / 10)
+            if is_last:
+                break
             before = model.margin(chosen) * model.total
             model = measured.fit(_NEAR_IN_ROUNDS)
             moved = np.abs(model.margin(chosen) * model.total - before).sum()

@@ -68,10 +68,14 @@ class Cuts(NamedTuple):
 
 
 def cuts_between(
-    one: Sequence[Call], other: Sequence[Call], level: int, threshold: int | None
+    one: Sequence[Call],
+    other: Sequence[Call],
+    level: int,
+    threshold: int | None,
+    choices: int = 1,
 ) -> tuple[list[dict[int, list[int]]], list[int]]:
     """Return the cut values that distinguish the exact values of two inputs, by call, and all cuts of
-    values that differ.
+    values that differ. `choices` is the number of ways in which candidates may be chosen.
     """
     calls = [*zip(one, other, strict=True)]
     moved = sum(
@@ -80,7 +84,7 @@ def cuts_between(
         for name in {**x.exact, **y.exact}
         if is_gaussian(x.law)
     )
-    parts = MOST_RUNS ** (1 / max(1, moved))
+    parts = (MOST_RUNS / choices) ** (1 / max(1, moved))
     table = []
     everywhere: set[int] = set()
     for x, y in calls:

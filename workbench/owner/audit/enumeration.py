@@ -127,7 +127,7 @@ def output_laws(mechanism: Callable[..., Any], pair: Pair) -> OutputLaws:
         raise NotEnumerable("how often it draws depends on data")
     adaptive = getattr(mechanism, "takes", None) is Records
     for level in range(_FINEST, -1, -1):
-        calls, others = cuts_between(one.calls, other.calls, level, threshold)
+        calls, others = cuts_between(one.calls, other.calls, level, threshold, one.choices)
         if adaptive:  # which nodes a call is about depends on the noise before
             calls = []
         all_noise = adaptive or level > 0

@@ -15,6 +15,7 @@ from workbench.compiled import limited_threads
 from workbench.owner.audit.measure import Audit, audit, name_of, promise_of
 from workbench.owner.audit.pairs import Pair, is_ours, pairs_for
 from workbench.privacy import DP, ZCDP
+from workbench.queries import Marginals, NamedMarginals
 
 EPSILONS = (0.3, 1.0, 3.0)
 DELTA = 1e-6
@@ -23,8 +24,11 @@ MOST_SECONDS = 60.0
 _CHECK_SECONDS = 3.0  # of runs where the loss is computed
 
 
+_FIRST = NamedMarginals((("home",),))
+
 # Fields, beside the example's, at which a mechanism shows most, and the pair at which it does.
 _SHARP: dict[str, tuple[Any, ...]] = {
+    "AIM": (lambda b: dict(workload=Marginals(1), initial=_FIRST, rounds=1), 0),
     "ALP": (lambda b: dict(largest=1, total=4, alpha=b.epsilon / 4), 0),
     "BasicAdaptiveHistogram": (lambda b: dict(depth=2), 1),
     "CorrelatedGaussianSparseHistogram": (lambda b: dict(nonempty=2), 0, 2),

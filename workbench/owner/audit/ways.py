@@ -54,6 +54,7 @@ class Enumeration(Source):
         self.calls: list[Call] = []  # without noise
         self.followed: list[Call] = []  # of the other input, whose values the path follows
         self.empty: list[int] = []
+        self.choices = 1
         self.bits: set[int] = set()
         self.options: list[int] = []
         self.taken: list[int] = []
@@ -288,6 +289,7 @@ class Enumeration(Source):
         chosen = np.empty(len(scores), np.int64)
         for row in range(len(scores)):
             among = np.flatnonzero(available[row])
+            self.choices *= len(among) if self.is_recording else 1
             behind = float(decay) * (scores[row][among] - scores[row][among].max())
             weights = np.exp(behind.astype(float))
             chosen[row] = among[self.one_of((weights / weights.sum()).tolist())]
