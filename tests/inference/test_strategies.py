@@ -1,12 +1,16 @@
 """A strategy errs as it says: its error by literal least squares, its sensitivity by laying it out."""
 
+from math import prod
+
 import numpy as np
 import pytest
 
+from tests.reference import residual_planner
 from workbench import ZCDP, Bound, SparseTable
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
 from workbench.inference.marginal_strategies import L1, L2
+from workbench.inference.marginals import used_attributes
 from workbench.inference.query_terms import rows_of_cells
 from workbench.inference.strategies import answers_by_cells, of_line, optimised_strategy
 from workbench.mechanisms import GaussianQueries
@@ -145,3 +149,44 @@ def test_ranges_err_less_than_by_the_consistent_tree_and_by_privelet():
     strategy = optimised_strategy(every, line, L1)
     assert 2.5 * strategy.squared_error < min(errors)
     assert optimised_strategy(every, line, L2).share > 0.7
+
+
+SIZES = Domain(("a", "b", "c"), (2, 3, 4))
+RESIDUALS = {  # sigma^2 by set, and the loss, as the note on rivals has them
+    ((0, 1), (0, 2), (1, 2)): (
+        [11.644790, 6.601975, 4.753965, 3.905781, 2.911197, 2.521171, 2.058527],
+        50.850421,
+    ),
+    ((0, 1),): ([6, 3, 2, 1], 6),
+}
+
+
+@pytest.mark.parametrize("sets", RESIDUALS)
+def test_the_closed_form_for_gaussian_noise_is_residual_planner(sets):
+    """The same noise on each residual marginal, the same loss, and the same variance of each cell."""
+    shape = SIZES.shape
+    noise, loss = residual_planner.variances(sets, shape, dict.fromkeys(sets, 1.0))
+    assert [*noise.values()] == pytest.approx(RESIDUALS[sets][0], rel=1e-6)
+    assert loss == pytest.approx(RESIDUALS[sets][1], rel=1e-7)
+    workload = NamedMarginals(tuple(tuple(SIZES.attributes[k] for k in axes) for axes in sets))
+    strategy = optimised_strategy(workload, SIZES, L2)
+    w, a = (
+        rows_of_cells(linear_queries(x, SIZES), SIZES, (0, 1, 2))
+        for x in (workload, strategy.queries)
+    )
+    assert strategy.squared_error * len(w) == pytest.approx(loss)
+    assert (a**2).sum(axis=0) == pytest.approx(np.ones(SIZES.size))  # any record moves it by 1
+    used = used_attributes(strategy.queries, SIZES)
+    asked = {}
+    for row, own in zip(a, used, strict=True):
+        outside = prod(n for n, inside in zip(shape, own, strict=True) if not inside)
+        asked.setdefault(tuple(np.flatnonzero(own).tolist()), []).append(outside / (row @ row))
+    assert asked.keys() == noise.keys()
+    for axes, found in asked.items():
+        assert found == pytest.approx([noise[axes]] * prod(shape[k] - 1 for k in axes))
+    cells = np.diag(w @ np.linalg.pinv(a.T @ a) @ w.T)
+    wanted = [
+        [residual_planner.variance_of_cell(axes, noise, shape)] * prod(shape[k] for k in axes)
+        for axes in sets
+    ]
+    assert cells == pytest.approx(np.concatenate(wanted))

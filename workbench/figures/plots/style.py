@@ -387,6 +387,7 @@ PUBLISHED = {  # from noisy marginals, or tuple by tuple
     "noisy marginals": ("#999999", "."),
     "everyone alike": ("#999999", "X"),
     "kernel PCA": ("#009E73", "P"),
+    "AIM": ("#CC79A7", "D"),
 }
 
 SERIES_STYLES = SUMMARIES | HISTOGRAMS | SYNTHESES | SAMPLINGS | PRIORS | PUBLISHED
