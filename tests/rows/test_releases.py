@@ -62,7 +62,9 @@ def test_an_old_file_loads_and_answers_the_same(name, recorded):
     for what, workload in workloads(release):
         for error in (False, True):
             expected = recorded[f"{name}/{what}-{error}"]
-            np.testing.assert_array_equal(answered(release, workload, error), expected)
+            found = answered(release, workload, error)
+            is_model = release.estimate.kind == "tree-model"  # whose sums are of exponentials
+            np.testing.assert_allclose(found, expected, rtol=1e-9 if is_model else 0)
     if f"{name}/own" in recorded:
         answers = release.answer(release.estimate.workload, error=True)
         np.testing.assert_array_equal(np.stack(answers), recorded[f"{name}/own"])

@@ -1,4 +1,4 @@
-"""InfTDA, 2025: what the authors' package prints wrongly. Nothing is drawn."""
+"""Public code of rivals: what it computes wrongly. Formulas alone, since the code is not ours."""
 
 from fractions import Fraction
 from math import sqrt
@@ -6,8 +6,8 @@ from math import sqrt
 import pytest
 
 from tests.reference import top_down
-from workbench import ZCDP, Bound, Domain, SparseTable
-from workbench.mechanisms import InfTDA
+from workbench import ZCDP, Bound, Domain, Marginals, SparseTable
+from workbench.mechanisms import AIM, InfTDA
 from workbench.noise.replay import Replay
 
 PLACES = ("a1", "a2", "a3", "b1", "b2", "b3")
@@ -38,3 +38,21 @@ def test_levels_of_a_tree():
         InfTDA(ZCDP(1.0), prefixes=1, total=TRIPS)(table, replay := Replay())
         ours = [run.added[0].moved for run in replay._run]
         assert ours == [Fraction(x) for x in squared]
+
+
+def test_initial_marginals_of_aim():
+    """The rest of the budget is spent on rounds, whatever was charged for the initial marginals."""
+    rho, attributes, pairs = 1.0, 14, 91
+    rounds = 16 * attributes
+    sigma_squared = rounds / (2 * 0.9 * rho)
+    charged = attributes * 0.5 / sigma_squared
+    cost = pairs * 0.5 / sigma_squared
+    assert cost - charged + rho == pytest.approx(1.309, abs=1e-3)
+    domain = Domain(tuple("abcd"), (2,) * 4)
+    table = SparseTable.from_keys(domain, [0, 5], [9, 3], Bound())
+    release = AIM(ZCDP(rho), Marginals(2), initial=Marginals(2), rounds=12)(table)
+    first, later = release.ledger[:6], release.ledger[6:]
+    assert [r.cost.rho for r in first] == pytest.approx([0.9 / 12] * 6)  # not four of them
+    assert later and release.privacy == ZCDP(rho)
+    with pytest.raises(ValueError, match="initial marginals cost the whole budget"):
+        AIM(ZCDP(rho), Marginals(2), initial=Marginals(2), rounds=5)(table)
