@@ -7,6 +7,7 @@ import inspect
 import io
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from math import inf
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from workbench.estimates.files import Draft
 from workbench.owner.audit.cuts import NotEnumerable
 from workbench.owner.audit.enumeration import output_laws
 from workbench.owner.audit.events import strongest_evidence
@@ -419,14 +421,30 @@ def read_rows(path: Path) -> list[Audit]:
 
 
 def add_row(audit: Audit, path: Path) -> None:
-    """Append an audit to the file. The first line of the file contains the names of columns."""
+    """Add one more row at the end of the file, under the names of its columns."""
     row = asdict(audit) | {"reached": audit.reached, "leaks": audit.leaks}
-    is_new = not path.exists() or not path.stat().st_size
+    columns = _with_columns(path, row)
     with open(path, "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, row, lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerow(row)
+        csv.DictWriter(file, columns, lineterminator="\n").writerow(row)
+
+
+def _with_columns(path: Path, names: Iterable[str]) -> list[str]:
+    """Return the columns of the file in order, after it was given those that another version left out."""
+    found: list[str] = []
+    rows: list[dict[str, str]] = []
+    if path.exists():
+        with open(path, newline="", encoding="utf-8") as file:
+            found, *lines = [*csv.reader(file)] or [[]]
+            rows = [dict(zip(found, line, strict=False)) for line in lines]
+    columns = [*found, *(name for name in names if name not in found)]
+    if columns != found:
+        with closing(Draft(path)) as draft:
+            with open(draft.path, "w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, columns, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+            draft.replace(path)
+    return columns
 
 
 def budget_unused(audits: Iterable[Audit]) -> dict[str, float]:
