@@ -151,6 +151,11 @@ def test_the_larger_of_two_bounds_that_are_as_good_is_advised():
     assert f"at most {best} records" in advice.notes[0]
 
 
+def test_the_largest_of_stated_bounds_is_not_called_the_best():
+    note = advise_bounds(SPACE, 1.0, 100_000, 9, 9, bounds=[1, 2]).notes[0]
+    assert "at most 2 records" in note and "Try larger bounds too" in note
+
+
 def test_advice_is_the_same_each_time():
     asked = (SPACE, 0.5, 10_000, 4.0, 9.0)
     assert advise_bounds(*asked).errors == advise_bounds(*asked).errors

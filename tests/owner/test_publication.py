@@ -136,6 +136,20 @@ def test_a_bound_of_one_in_a_cell_counts_people(bound, one, most, others):
     assert (sheet.table.low <= sheet.table.high).all() and (sheet.table.high == 0).any()
 
 
+def test_the_column_that_is_too_low_is_the_unbiased_one():
+    """Without rounding there is one column; where nobody is truncated, nothing is too low."""
+    release = released(GeometricHistogram(DP(1)))
+    assert any(
+        "in the column count_for_sums" in x for x in said(sheet_of(release), "missing").texts
+    )
+    exact = said(sheet_of(release, rounded=False), "missing").texts
+    assert any("too low" in x for x in exact) and not any("column count" in x for x in exact)
+    stated = SparseTable.from_frame(rows(), SPACE, Bound(l0=2, linf=1, unit="a patient"))
+    whole = GeometricHistogram(DP(1))(stated, np.random.default_rng(1))
+    texts = said(sheet_of(whole), "missing").texts
+    assert texts[1:] == ("No appointments were left out to limit one patient.",)
+
+
 def test_losses_of_earlier_publications_add_up():
     earlier = [{"title": "By month", "epsilon": 0.5}]
     texts = said(sheet_of(released(GeometricHistogram(DP(1))), earlier=earlier), "Who").texts

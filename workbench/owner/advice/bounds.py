@@ -210,6 +210,8 @@ def _notes(errors: Sequence[BoundError], best: int, order: int) -> tuple[str, ..
     least = min(errors, key=lambda each: each.error).bound
     what = "counts of one attribute" if order == 1 else f"counts of {order} attributes together"
     why = "It has the least error."
+    if found is errors[-1] and found.lost:
+        why = "It has the least error of these. Try larger bounds too."
     if least != best:
         why = (
             f"The error is least at {least}, and within 20 % of that at {best}. The larger of the two is "

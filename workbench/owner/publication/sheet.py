@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.data import ENFORCED
+from workbench.data import ENFORCED, STATED
 from workbench.privacy import LOCAL, REPLACE, ZCDP
 from workbench.spaces import Domain
 from workbench.value import cell, counted, format_number, number, stated_at_most
@@ -208,7 +208,7 @@ class Sheet:
             "The strength of the protection is called ε (epsilon). A smaller ε protects more.",
             self.said["Guarantee"],
             self.said.get("At δ", ""),
-            f"Two {about.persons} together, for example a couple, have ε = "
+            f"Two {about.persons} together have ε = "
             f"{stated_at_most(2 * self.price.epsilon)}. The table shows facts about whole groups, and such "
             "facts are not hidden.",
         ]
@@ -244,11 +244,19 @@ class Sheet:
     def _missing(self) -> Answer:
         about = self.about
         texts = [self.said[name] for name in ("Protected", "Truncated") if name in self.said]
+        bound = self.release.bound
         if self.bound:
+            numbers = f"numbers of {self.counted}"
+            if (
+                "count_for_sums" in self.table.columns
+            ):  # counts that are never negative are too high
+                numbers += " in the column count_for_sums"
             texts.append(
-                f"On average the published numbers of {self.counted} are therefore too low. By how much "
-                "exactly is private. Groups in which many people have many rows lose more than others."
+                f"On average the published {numbers} are therefore too low. By how much exactly is private. "
+                f"Groups whose {about.persons} have many rows lose more than others."
             )
+        elif bound and bound.status == STATED and "Truncated" not in self.said:
+            texts.append(f"No {about.several} were left out to limit one {about.person}.")
         domain = self.domain
         if domain and self.bound and domain.missing_user == "drop":
             texts.append(f"Left out: {about.several} that name no {about.person}.")
