@@ -21,9 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from experiments.adaptive2009._commutes import CHILDREN, REAL, TWIN
-from experiments.adaptive2009._strings import LOG, LONGEST, NAMES, SYMBOLS, Thinned
-from experiments.adaptive2009._unprinted import SETTINGS, improved
+from experiments.adaptive2009.shared import (
+    CHILDREN,
+    LOG,
+    LONGEST,
+    NAMES,
+    REAL,
+    SETTINGS,
+    SYMBOLS,
+    TWIN,
+    Thinned,
+    improved,
+)
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.data import Records

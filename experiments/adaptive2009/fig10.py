@@ -20,8 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.adaptive2009._strings import LOG, SYMBOLS, Strings, of_log
-from experiments.adaptive2009._unprinted import IMPROVED, basic, improved
+from experiments.adaptive2009.shared import (
+    IMPROVED,
+    LOG,
+    SYMBOLS,
+    Strings,
+    basic,
+    improved,
+    of_log,
+)
 from workbench import DP, Sweep, noise
 from workbench.compiled import pd
 from workbench.data import Records

@@ -30,18 +30,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.adaptive2009._commutes import CHILDREN, REAL, Commutes, decisive
-from experiments.adaptive2009._unprinted import (
+from experiments.adaptive2009.shared import (
     BASIC,
+    CHILDREN,
     DIRECT,
     IMPROVED,
+    REAL,
     RESAMPLE,
     SECOND,
     SETTINGS,
     TOTAL,
+    Commutes,
     Resample,
     SecondRelease,
     checked_over,
+    decisive,
     over,
 )
 from workbench import Sweep

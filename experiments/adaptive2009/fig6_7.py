@@ -21,16 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from experiments.adaptive2009._commutes import (
+from experiments.adaptive2009.shared import (
+    IMPROVED,
     MILE,
     POPULOUS,
     REAL,
     SPARSE,
     Commutes,
+    Source,
     decisive,
     origins,
 )
-from experiments.adaptive2009._unprinted import IMPROVED, Source
 from workbench import Sweep
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure

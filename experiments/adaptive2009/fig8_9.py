@@ -28,16 +28,19 @@ from typing import Any
 
 import numpy as np
 
-from experiments.adaptive2009._strings import LOG, SYMBOLS, Strings, of_log
-from experiments.adaptive2009._unprinted import (
+from experiments.adaptive2009.shared import (
     BASIC,
     DIRECT,
     IMPROVED,
+    LOG,
+    SYMBOLS,
     TREE,
     Source,
+    Strings,
     basic,
     direct,
     improved,
+    of_log,
     whose_epsilon,
 )
 from workbench import DP, Sweep

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from experiments.adaptive2009._commutes import MILE, origins
+from experiments.adaptive2009.shared import MILE, origins
 from workbench.compiled import pd
 from workbench.figures.plots import project
 from workbench.trials.metrics import CommuteDistances
@@ -30,15 +30,18 @@ if TYPE_CHECKING:
 from functools import partial
 from itertools import pairwise
 
-from experiments.adaptive2009._commutes import CHILDREN, REAL, Commutes, decisive
-from experiments.adaptive2009._unprinted import (
+from experiments.adaptive2009.shared import (
+    CHILDREN,
     DIRECT,
     IMPROVED,
+    REAL,
     RESAMPLE,
     SOURCE,
     TOTAL,
+    Commutes,
     Resample,
     Source,
+    decisive,
     direct,
     improved,
 )

@@ -14,6 +14,7 @@ import tracemalloc
 from collections.abc import Callable, Collection
 from functools import cache, partial
 from importlib.metadata import version
+from math import exp
 from pathlib import Path
 from statistics import median
 from time import perf_counter, perf_counter_ns
@@ -110,6 +111,13 @@ def sparse_table(n: int, m: int, mean: int = 100) -> SparseTable:
     return SparseTable(Domain(("cell",), (m,)), keys, counts, Bound(), truth_public=True)
 
 
+def numpy_geometric(values: np.ndarray, epsilon: float) -> np.ndarray:
+    """Two-sided geometric noise the usual way: the difference of two of numpy's geometric vectors."""
+    rng = np.random.default_rng()
+    p = 1 - exp(-epsilon)
+    return values + (rng.geometric(p, values.shape) - rng.geometric(p, values.shape))
+
+
 def format_seconds(seconds: float, per: float = 1) -> str:
     """A time in words; `per` how many things, if each of them has its part of it."""
     seconds = seconds / per
@@ -134,15 +142,6 @@ def at_least(ratio: float, limit: float) -> dict[str, Any]:
     return dict(ratio=ratio, limit=f"≥ {limit:.3g}×", met=ratio >= limit)
 
 
-def timed(
-    what: str, call: Callable, sorts: float | None = None, repeat: int = 3
-) -> dict[str, Any]:
-    """A row of the time of a call, and its limit."""
-    (seconds,) = median_seconds(call, repeat=repeat)
-    limit = {} if sorts is None else at_most_sorts(seconds, sorts)
-    return row(what, format_seconds(seconds), **limit)
-
-
 def compared(
     what: str,
     ours: float,
@@ -158,14 +157,6 @@ def compared(
         limit = at_least(ratio, least)
     text = f"{name} {format_seconds(peer, per)}"
     return row(what, format_seconds(ours, per), text, **({"ratio": ratio} | limit))
-
-
-def beside(
-    what: str, ours: Callable, peer: Callable, name: str, repeat: int = 3, **how: Any
-) -> dict[str, Any]:
-    """The row of two calls that take turns. A `cold` peer runs without a warm-up."""
-    cold = [peer] if how.pop("cold", False) else []
-    return compared(what, *median_seconds(ours, peer, repeat=repeat, cold=cold), name, **how)
 
 
 def print_results(rows: list[dict]) -> None:

@@ -30,8 +30,8 @@ from experiments.chen2012.approaches import (
     Approaches,
     ErrorsOfUnion,
     ErrorsOverAlpha,
+    finite,
 )
-from experiments.chen2012.best_alpha import finite
 from experiments.chen2012.data import (
     CENSUS,
     PAST,

@@ -21,8 +21,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.chen2012.approaches import expected_squares
-from experiments.chen2012.best_alpha import against, exact_if_one
+from experiments.chen2012.approaches import against, exact_if_one, expected_squares
 from experiments.chen2012.data import (
     RECIPES,
     TWIN,

@@ -21,7 +21,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.benchmarks.noise import numpy_geometric
+from experiments.benchmarks._timing import numpy_geometric
 from experiments.cormode2012.shared import format_size, span, throughput_over, throughput_rows
 from workbench import DP, Trial
 from workbench.compiled import pd

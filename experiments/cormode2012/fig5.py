@@ -24,41 +24,39 @@ from math import exp
 
 import numpy as np
 
-from experiments.benchmarks.noise import numpy_geometric
+from experiments.benchmarks._timing import numpy_geometric
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     CELLS,
+    CROSSING,
     CUT,
     DYADIC,
     FACTOR,
     FACTORS,
     FILTER,
     FULL,
+    GREATEST,
+    NODES,
     PRIORITY,
+    THEORY,
+    VARIANCE,
     BelowZerosDropped,
     Counts,
     both,
     consistency_ratios,
     consistency_summaries,
     error_cut,
+    full_tables,
+    greatest_variances,
     if_timed,
     largest_factor,
     metric_panel,
     name_factors,
+    nodes_per_count,
     span,
     summaries,
     thetas,
     throughput_rows,
-)
-from experiments.cormode2012.trees import (
-    CROSSING,
-    GREATEST,
-    NODES,
-    THEORY,
-    VARIANCE,
-    full_tables,
-    greatest_variances,
-    nodes_per_count,
 )
 from workbench import DP, Dyadic, Haar, RandomRanges, Sweep
 from workbench.compiled import pd

@@ -23,14 +23,17 @@ from experiments.cormode2012.data import (
 from experiments.cormode2012.shared import (
     ABSOLUTE,
     CELLS,
+    CROSSING,
     FACTOR,
     FILTER,
     FULL,
+    THEORY,
+    VARIANCE,
+    full_tables,
     name_factors,
     summaries,
     thetas,
 )
-from experiments.cormode2012.trees import CROSSING, THEORY, VARIANCE, full_tables
 from workbench.compiled import pd
 from workbench.figures import UNPRINTED, Figure
 from workbench.figures.fields import epsilon, number, queries, seeds, whole

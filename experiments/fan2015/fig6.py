@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.fan2015._counts import (
+from experiments.fan2015.counts import (
     DRAWN,
     IN_TITLES,
     OURS,
@@ -29,6 +29,7 @@ from experiments.fan2015._counts import (
     SQUARED,
     five_methods,
     mechanism_of_trials,
+    swept,
 )
 from experiments.fan2015.data import (
     CALIBRATED,
@@ -44,7 +45,6 @@ from experiments.fan2015.data import (
     rows_of,
     users_of_netflix,
 )
-from experiments.fan2015.judged import swept
 from experiments.fan2015.unreleased import AllRecords
 from workbench import DP, Sweep, run
 from workbench.compiled import pd

@@ -12,16 +12,23 @@ Open    as in Figure 7, with which it shares its runs: edges are the other half 
 
 from __future__ import annotations
 
-from experiments.fan2015._counts import OURS, PRECISION, READINGS, TEN, Counts
-from experiments.fan2015.data import AS_BUILT, FILE, one_law, rows_of
-from experiments.fan2015.groups import COMMON, OWN, GroupPrecision, GroupTaste
-from experiments.fan2015.judged import (
+from experiments.fan2015.counts import (
     ABOVE_ONE,
     ABOVE_ZERO,
+    COMMON,
+    OURS,
+    OWN,
+    PRECISION,
+    READINGS,
+    TEN,
+    Counts,
+    GroupPrecision,
+    GroupTaste,
     differences,
     mean_differences,
     swept,
 )
+from experiments.fan2015.data import AS_BUILT, FILE, one_law, rows_of
 from experiments.fan2015.unreleased import AllRecords
 from workbench import Sweep, run
 from workbench.compiled import pd

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.fan2015._counts import (
+from experiments.fan2015.counts import (
+    ABOVE_ZERO,
     DRAWN,
     IN_TITLES,
     OTHERS,
@@ -26,10 +27,11 @@ from experiments.fan2015._counts import (
     TOPS,
     FiveMethods,
     count_metrics,
+    differences,
     drawn_rows,
+    mean_differences,
 )
 from experiments.fan2015.data import one_law, paper_first
-from experiments.fan2015.judged import ABOVE_ZERO, differences, mean_differences
 from workbench.compiled import pd
 from workbench.figures.fields import whole
 from workbench.figures.plots import Panel

@@ -18,19 +18,19 @@ from __future__ import annotations
 from math import nextafter
 from typing import Any
 
-from experiments.fan2015._counts import (
+from experiments.fan2015.counts import (
     IN_TITLES,
     METHODS,
     OURS,
     PRECISION,
     READINGS,
     TEN,
+    GroupFilms,
     five_methods,
     mechanism_of_trials,
     next_methods,
 )
 from experiments.fan2015.data import Case, FanFigure, cases, rows_of
-from experiments.fan2015.groups import GroupFilms
 from experiments.fan2015.unreleased import AllRecords
 from workbench import DP, Sweep
 from workbench.compiled import pd

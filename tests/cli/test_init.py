@@ -56,7 +56,7 @@ def test_a_wheel_reproduces_lists_and_measures_outside_the_checkout(tmp_path):
     assert done.returncode == 0, done.stderr
     assert (mine / "experiments" / "results" / "quick" / "report.html").is_file()
     measured = subprocess.run(
-        [sys.executable, "-m", "experiments.benchmarks", "accounting"],
+        [sys.executable, "-m", "experiments.benchmarks", "core"],
         cwd=mine, env=environment, capture_output=True, text=True,
     )  # fmt: skip
     assert measured.returncode == 0 and "sorts of" in measured.stdout, measured.stderr

@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.adaptive2009 import _commutes as commutes
-from experiments.adaptive2009 import _unprinted
 from experiments.adaptive2009 import fig5 as adaptive2009_fig5
 from experiments.adaptive2009 import fig6_7 as adaptive2009_fig6_7
+from experiments.adaptive2009 import shared as commutes
 from experiments.adaptive2009 import table1 as adaptive2009_table1
 from experiments.adaptive2009 import thm3 as adaptive2009_thm3
-from experiments.adaptive2009._unprinted import SETTINGS, basic, direct, improved
+from experiments.adaptive2009.shared import SETTINGS, basic, direct, improved
 from experiments.adaptive2009.thm3 import worst_by_splits
 from tests.figures.worlds import World, changed, figure_of, noisy, outcomes_of
 from tests.reference import adaptive as reference

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.adaptive2009 import _strings as strings
 from experiments.adaptive2009 import fig8_9, fig10
 from experiments.adaptive2009 import fig8_9 as checks
 from experiments.adaptive2009 import fig10 as list_checks
-from experiments.adaptive2009._unprinted import (
+from experiments.adaptive2009 import shared as strings
+from experiments.adaptive2009.fig10 import in_parts
+from experiments.adaptive2009.shared import (
     BASIC,
     DIRECT,
     IMPROVED,
@@ -20,7 +21,6 @@ from experiments.adaptive2009._unprinted import (
     basic,
     improved,
 )
-from experiments.adaptive2009.fig10 import in_parts
 from tests.figures.worlds import World, figure_of, noisy, outcomes_of
 from workbench import Bound, Trial
 from workbench.data import Records

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.cormode2012 import data, fig4, fig5, fig6a, fig6b, fig6c, shared, trees
+from experiments.cormode2012 import data, fig4, fig5, fig6a, fig6b, fig6c, shared
 from experiments.cormode2012.fig5 import DENSE_SUMS, NUMPY, OUR_SUMS, REGIONS, of_regions
 from experiments.cormode2012.shared import CELLS, DYADIC, FACTORS, FILTER, FULL, PRIORITY, both
 from tests.figures.worlds import World, changed, figure_of, made, noisy
@@ -77,8 +77,8 @@ def of_fig5():
         for basis, error in {"Haar()": 850, "Dyadic()": 900}.items()
         for r in RANGES
     ]
-    theory = trees.full_tables(10**6, RANGES, 0.1)
-    theory.loc[theory.metric == trees.NODES, "value"] = 40.0
+    theory = shared.full_tables(10**6, RANGES, 0.1)
+    theory.loc[theory.metric == shared.NODES, "value"] = 40.0
     seconds = dict.fromkeys((FILTER, PRIORITY, *HYBRIDS), 0.1) | {FULL: 0.3, NUMPY: 1.0}
     seconds |= {OUR_SUMS: 0.05, DENSE_SUMS: 0.25}
     times = pd.DataFrame(
@@ -89,7 +89,7 @@ def of_fig5():
         for density in (0.1, 0.01, 0.001)
     )
     rows = noisy(rows, spread=SPREAD)
-    return pd.concat([rows, theory, trees.greatest_variances(0.1), times], ignore_index=True)
+    return pd.concat([rows, theory, shared.greatest_variances(0.1), times], ignore_index=True)
 
 
 def of_fig6a(seeds=10):
@@ -113,8 +113,8 @@ def of_fig6a(seeds=10):
 
 def of_fig6b():
     """Theory is right but for where dyadic ranges begin to be better."""
-    paper = trees.full_tables(4001**2, (160_080,), 0.1)
-    paper.loc[paper.metric == trees.CROSSING, "value"] = 0.01 * 4001**2
+    paper = shared.full_tables(4001**2, (160_080,), 0.1)
+    paper.loc[paper.metric == shared.CROSSING, "value"] = 0.01 * 4001**2
     errors = {FULL: 1500, FILTER: 1000, CELLS: 2e5}
     rows = [
         {"panel": data.JUDGED, "dataset": "OnTheMapTwin()", "series": series, "share": share}
@@ -122,7 +122,7 @@ def of_fig6b():
         for series, error in errors.items()
         for share in SHARES
     ]
-    other = trees.full_tables(10**6, (), 0.1)
+    other = shared.full_tables(10**6, (), 0.1)
     return pd.concat([noisy(rows, spread=SPREAD), paper, other], ignore_index=True)
 
 
@@ -151,10 +151,10 @@ FALSE = {
     "c-4-2.2": (dict(density=0.01), 0.5),
     "c-5a-1.1": (dict(panel="a", series=PRIORITY), 0.1),
     "c-5a-1.2": (dict(panel="a", series=FILTER), 3),
-    "c-5a-1.3": (dict(metric=trees.VARIANCE, series=FULL), 100),
+    "c-5a-1.3": (dict(metric=shared.VARIANCE, series=FULL), 100),
     "c-5a-1.4": (dict(panel="a", series=FULL, query_size=500_000), 3),
-    "c-5a-1.5": (dict(metric=trees.NODES, query_size=(50_000, 100_000, 200_000, 500_000)), 2),
-    "c-5a-1.6": (dict(metric=trees.NODES), 0.4),
+    "c-5a-1.5": (dict(metric=shared.NODES, query_size=(50_000, 100_000, 200_000, 500_000)), 2),
+    "c-5a-1.6": (dict(metric=shared.NODES), 0.4),
     "c-5a-2.1": (dict(panel="throughput", series=FILTER), 0.05),
     "c-5a-2.2": (dict(series=NUMPY), 3, "seconds"),
     "c-5b-1.1": (dict(panel=EVERY["b"], series=FILTER), 3),
@@ -164,7 +164,7 @@ FALSE = {
     "c-5c-1.4": (dict(panel="uniform", series=CUT_HYBRIDS), 0.5),
     "c-5c-2.1": (dict(panel=EVERY["zeros"], consistent=True), 0.8),
     "c-w-1.1": (dict(panel="bases", transform="Haar()"), 2),
-    "c-w-1.2": (dict(metric=trees.GREATEST, m=2**20), 3),
+    "c-w-1.2": (dict(metric=shared.GREATEST, m=2**20), 3),
     "c-6a-1.1": (dict(mechanism="HighPassFilter"), 0.01),
     "c-6a-1.2": (dict(mechanism="HighPassFilter"), 0.01),
     "c-6a-1.3": (SAMPLE, 10),
@@ -173,8 +173,8 @@ FALSE = {
     "c-6a-1.8": (SAMPLE, 10),
     "c-6a-1.9": (HYBRID, 10),
     "c-6a-1.10": (dict(metric="MedianRelativeError", share=0.5), 100),
-    "c-6b-1.1": (dict(metric=trees.VARIANCE, series=FULL), 100),
-    "c-6b-1.2": (dict(metric=trees.CROSSING), 10),
+    "c-6b-1.1": (dict(metric=shared.VARIANCE, series=FULL), 100),
+    "c-6b-1.2": (dict(metric=shared.CROSSING), 10),
     "c-6b-1.3": (dict(metric="MeanAbsoluteError", series=FILTER), 3),
     "c-6c-1.1": (dict(series=CUT_FILTER), 1.3),
     "c-6c-1.2": (dict(series=CUT_HYBRIDS), 1.3),
@@ -281,9 +281,9 @@ def covers(basis, m, cells=None):
 @pytest.mark.parametrize("cells", [1, 2, 3, 7, 8, 100, 128, 200, 255])
 def test_the_mean_number_of_nodes_is_over_all_places(cells):
     nodes, _ = covers(DYADIC, 256, cells)
-    assert trees.mean_nodes(cells, 256) == pytest.approx(nodes.mean(), rel=1e-12)
+    assert shared.mean_nodes(cells, 256) == pytest.approx(nodes.mean(), rel=1e-12)
     nodes, _ = covers(DYADIC, 300, min(cells, 100))
-    assert trees.mean_nodes(min(cells, 100), 300) == pytest.approx(nodes.mean(), rel=0.02)
+    assert shared.mean_nodes(min(cells, 100), 300) == pytest.approx(nodes.mean(), rel=0.02)
 
 
 @pytest.mark.parametrize("height", [2, 3, 5, 6])
@@ -291,13 +291,13 @@ def test_greatest_variances_are_those_of_the_worst_range(height):
     nodes, _ = covers(DYADIC, 2**height)
     assert nodes.max() == 2 * (height - 1)
     _, squares = covers(Haar(), 2**height)
-    assert trees.greatest_haar_weight(height) == pytest.approx(squares.max())
+    assert shared.greatest_haar_weight(height) == pytest.approx(squares.max())
 
 
 def test_nodes_are_better_from_the_crossing_on():
-    start = trees.crossing(10**6, 0.1)
-    rows = trees.full_tables(10**6, (start - 1, start), 0.1)
-    variance = rows[rows.metric == trees.VARIANCE].set_index(["series", "query_size"]).value
+    start = shared.cells_where_nodes_win(10**6, 0.1)
+    rows = shared.full_tables(10**6, (start - 1, start), 0.1)
+    variance = rows[rows.metric == shared.VARIANCE].set_index(["series", "query_size"]).value
     assert list(variance[FULL] < variance[CELLS]) == [False, True]
 
 

@@ -11,7 +11,7 @@ from experiments.fan2015 import fig6 as fan2015_fig6
 from experiments.fan2015 import fig10 as fan2015_fig10
 from experiments.fan2015 import fig11 as fan2015_fig11
 from experiments.fan2015 import table4 as fan2015_table4
-from experiments.fan2015._counts import DRAWN
+from experiments.fan2015.counts import DRAWN
 from experiments.fan2015.data import cases
 from tests.figures.worlds import figure_of
 from tests.reference import sampling

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.fan2015 import counts as checks
 from experiments.fan2015 import fig6, fig7, fig8, fig9, groups
-from experiments.fan2015 import judged as checks
-from experiments.fan2015._counts import (
+from experiments.fan2015.counts import (
     DIVERGENCE,
     JUDGED,
     METHODS,

@@ -1,8 +1,8 @@
-"""What adaptive2009 does not print, and its figures sweep: whose ε a setting is, and the threshold b."""
+"""What figures of adaptive2009 share: unprinted settings (whose ε, which b), commutes, and strings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -12,16 +12,18 @@ from typing import Any, ClassVar
 from workbench import DP
 from workbench.compiled import pd
 from workbench.data import PUBLIC, Records
+from workbench.datasets import CommuteTwin, OnTheMap, QueryLogTwin, Surnames
 from workbench.estimates.release import Release
-from workbench.figures import EFFORT
-from workbench.figures.fields import choice
+from workbench.figures import EFFORT, UNPRINTED
+from workbench.figures.fields import choice, epsilons, number, seeds, whole
 from workbench.mechanisms import (
     BasicAdaptiveHistogram,
     DirectSynthesis,
     ImprovedAdaptiveHistogram,
 )
-from workbench.trials import claims
-from workbench.trials.claims import Finding
+from workbench.mechanisms.protocol import Mechanism
+from workbench.trials import claims, first_available
+from workbench.trials.claims import Finding, MissingPoints
 from workbench.value import value
 
 SOURCE = "source"
@@ -213,3 +215,172 @@ def checked_over(
         return Finding(None, "no rows") if own.empty else check(own, level)
 
     return claims.over(name, list(checks), at, level)
+
+
+REAL = "Rhode Island"
+TWIN = "twin of the country"
+JOBS = 406_052  # in Rhode Island, as its publisher tells
+CHILDREN = 16  # of a node: home and work, two coordinates each
+MILE = 1.609344  # km
+POPULOUS = "populous"
+SPARSE = "sparse"
+
+
+@value
+class Commutes:
+    """The parameters of all figures of commutes."""
+
+    quick = {"people": 200_000, "settings": ("total 3 ln k", "total k"), "seeds": 3}
+
+    epsilons: tuple[float, ...] = epsilons((0.1, 1.0, 10.0), "ε")
+    settings: tuple[str, ...] = settings_field()
+    data: tuple[str, ...] = choice(
+        (REAL,), (REAL, TWIN), "commutes; the twin where files are missing", kind=EFFORT
+    )
+    people: int = whole(4_000_000, "people of the twin", 1000, 10**8, kind=EFFORT)
+    depth: int = whole(
+        10, "depth of basic and direct in Rhode Island", 1, 16, unit="levels", kind=UNPRINTED
+    )
+    twin_depth: int = whole(
+        13, "depth of basic and direct in the twin", 1, 16, unit="levels", kind=UNPRINTED
+    )
+    seeds: int = seeds(20)
+
+    def datasets(self) -> dict[str, Any]:
+        """Those of `data` that are at hand, by the names of their panels."""
+        real = first_available(OnTheMap().points(), None) if REAL in self.data else None
+        there = {} if real is None else {REAL: real}
+        if TWIN in self.data or real is None:
+            there[TWIN] = CommuteTwin(self.people)
+        return there
+
+    def depth_of(self, name: str) -> int:
+        """How deep direct synthesis goes, and sums of distances."""
+        return self.depth if name == REAL else self.twin_depth
+
+    def records_of(self, name: str) -> int:
+        """How many there are, which is public."""
+        return JOBS if name == REAL else self.people
+
+    def drawn(self) -> str:
+        """The setting of the histograms that are drawn."""
+        return drawn_of(self.settings)
+
+    def techniques(
+        self, name: str, of: Iterable[str], scale: float = 1.0
+    ) -> dict[str, list[Mechanism]]:
+        """Techniques by name, dataset, setting and ε, all `of` the wanted series; `scale` times ε."""
+        depth = self.depth_of(name)
+        made = {}
+        for epsilon in self.epsilons:
+            paid = scale * epsilon
+            for whose in dict.fromkeys(map(whose_epsilon, self.settings)):
+                if DIRECT in of:
+                    one = direct(paid, whose, depth, self.records_of(name))
+                    made[f"{name}|{whose}|{epsilon}"] = [one]
+            for setting in self.settings:
+                own = []
+                if IMPROVED in of:
+                    own.append(improved(paid, setting, CHILDREN))
+                if BASIC in of:
+                    own.append(basic(paid, setting, CHILDREN, depth))
+                if own:
+                    made[f"{name}|{setting}|{epsilon}"] = own
+        return made
+
+    def rows(self, store) -> pd.DataFrame:
+        """Of all sweeps, under the names of their datasets."""
+        return unpacked(super().rows(store))
+
+
+def decisive(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of Rhode Island, the real data, which alone decides."""
+    own = rows[rows.panel == REAL]
+    if own.empty:
+        raise MissingPoints(f"{REAL} decides, whose files are not at hand")
+    return own
+
+
+def origins(dataset: Any, count: int) -> pd.DataFrame:
+    """The most and the least populous places, by public numbers: `place`, `kind`, and where."""
+    places = dataset.places().dropna(subset="population")
+    populous = places.head(count).assign(kind=POPULOUS)
+    sparse = places.tail(count)[::-1].assign(kind=SPARSE)
+    both = pd.concat([populous, sparse])
+    short = both.place.str.replace(r" (city|town) \(.*", "", regex=True)
+    return both.assign(place=short).reset_index(drop=True)
+
+
+NAMES = "surnames"
+LOG = "query log twin"
+LONGEST = 20  # symbols, of the tree of surnames, none of which is left out
+SYMBOLS = 38  # of the paper: children of a node that can be split further
+
+
+@value
+class Thinned:
+    """A dataset of strings with one record in `every`: their counts, divided, rounded down."""
+
+    dataset: Any
+    every: int
+
+    @property
+    def truth_public(self) -> bool:
+        """As the whole."""
+        return self.dataset.truth_public
+
+    def files(self) -> tuple:
+        """As the whole."""
+        return self.dataset.files()
+
+    def load(self) -> Records:
+        """What is left."""
+        whole = self.dataset.load()
+        counts = whole.counts // self.every
+        bound = (whole.bound, whole.truth_public)
+        return Records.from_keys(whole.hierarchy, whole.keys, counts, *bound)
+
+
+@value
+class Strings:
+    """The parameters of both figures, but for ε, searches and seeds."""
+
+    data: tuple[str, ...] = choice(
+        (NAMES, LOG), (NAMES, LOG), "corpora; the twin where files are missing", kind=EFFORT
+    )
+    people: float = number(
+        1.0, "share of the people of the list of surnames", 0, 1, kind=EFFORT, strict=True
+    )
+    depth: int = whole(20, "longest string of basic and direct", 1, 24, unit="symbols")
+    settings: tuple[str, ...] = settings_field()
+
+    def corpora(self) -> dict[str, Any]:
+        """Those of `data` that are at hand, by name: people by their surname, and the twin."""
+        names = first_available(Surnames(2010).strings(max(LONGEST, self.depth)), None)
+        every = round(1 / self.people)
+        there = {}
+        if NAMES in self.data and names is not None:
+            there[NAMES] = Thinned(names, every) if every > 1 else names
+        if LOG in self.data or not there:
+            there[LOG] = QueryLogTwin(self.searches)
+        return there
+
+    def settings_of(self, name: str) -> tuple[str, ...]:
+        """All for the twin, which decides; beside it what is drawn."""
+        return self.settings if name == LOG else (self.drawn(),)
+
+    def drawn(self) -> str:
+        """The setting of the histograms that are drawn."""
+        return drawn_of(self.settings)
+
+    def rows(self, store) -> pd.DataFrame:
+        """Of all sweeps, under the names of their corpora."""
+        return unpacked(super().rows(store))
+
+
+def of_log(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the log's twin, which decides what counts against noise do."""
+    own = rows[rows.panel == LOG]
+    if own.empty:
+        raise MissingPoints(f"the {LOG} decides, which was not run")
+    return own
