@@ -105,9 +105,7 @@ class Modern(Figure):
     columns = 3
 
     data: tuple[str, ...] = data_parameter()
-    epsilons: tuple[float, ...] = number(
-        (0.03, 0.1, 0.3, 1.0), "ε", 1e-6, 1000, kind=UNPRINTED
-    )
+    epsilons: tuple[float, ...] = number((0.03, 0.1, 0.3, 1.0), "ε", 1e-6, 1000, kind=UNPRINTED)
     delta: float = number(1e-9, "δ", 0, 0.1, strict=True, kind=UNPRINTED)
     count: int = whole(5, "attributes, those with the fewest values", 3, 9, kind=UNPRINTED)
     people: int = whole(500_000, "people of the twin", kind=EFFORT)

@@ -1,4 +1,4 @@
-"""AIM: round by round what the formulas say, receipts that add up to ρ, and refusals before anything is spent."""
+"""AIM: each round follows the formulas, receipts add up to ρ, and what cannot be paid is refused first."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -126,7 +126,7 @@ def test_a_unit_of_several_records_has_as_many_times_the_noise():
 
 
 def test_numbers_of_the_note():
-    """§10: ρ = 0.030557 and 14 attributes give σ = 63.8164 and ε = 0.010447, and 5.625 % for one-way marginals."""
+    """ρ = 0.030557 and 14 attributes give σ = 63.8164 and ε = 0.010447; one-way marginals cost 5.625 %."""
     domain = Domain(tuple("abcdefghijklmn"), (2,) * 14)
     private = SparseTable.from_keys(domain, [0], [1], Bound())
     release = AIM(ZCDP(0.030557), Marginals(1))(private, seeded())
@@ -170,9 +170,13 @@ def test_a_wide_table_is_taken():
 
 REFUSED = {
     "rounds = 2 .*: 3 initial marginals cost .* need at most 2, or rounds >= 3": dict(rounds=2),
-    "initial = .*: 3 initial marginals cost .* need at most 2": dict(rounds=2, initial=Marginals(2)),
+    "initial = .*: 3 initial marginals cost .* need at most 2": dict(
+        rounds=2, initial=Marginals(2)
+    ),
     "initial = .* subsets of the workload's": dict(workload=PAIRS, initial=Marginals(2)),
-    "cells = 12 .* marginal of a × c needs 14 cells. 2 of 3 marginals fit, .* a × b, b × c": dict(cells=12),
+    "cells = 12 .* marginal of a × c needs 14 cells. 2 of 3 marginals fit, .* a × b, b × c": dict(
+        cells=12
+    ),
     "cells = 1 .* needs 14 cells. 0 of 3 marginals fit$": dict(cells=1),
     "need marginals of 1 to 4096 sets": dict(workload=Marginals(0)),
     "'z' is not in": dict(workload=NamedMarginals((("z",),))),

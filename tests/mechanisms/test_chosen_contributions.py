@@ -127,7 +127,7 @@ def test_ranks_are_those_of_the_reference():
 
 
 def test_the_best_rank_has_the_least_error():
-    """20,000 users as in rivals.md 7, and tables of ties, where the note's score does not tell."""
+    """20,000 users, and tables of ties, where the score |c(T) − d/ε| is the same for all T above the counts."""
     lognormal = np.rint(np.random.default_rng(0).lognormal(1.5, 1, 20_000)).astype(int).tolist()
     for records, cells in ((lognormal, 100), ([5] * 300, 100), ([1] * 40 + [30] * 40, 20)):
         found = rank_scores(np.array(records), range(1, 101), cells / 1.0)

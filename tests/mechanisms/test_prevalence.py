@@ -19,7 +19,7 @@ SUBJECTS = [Subject(OURS), Subject(OURS, zcdp=True)]
 
 
 def test_prevalences_and_back_are_those_of_the_reference():
-    assert prevalences(np.array([1, 1, 3]), 3).tolist() == [3, 1, 1]  # rivals.md 6
+    assert prevalences(np.array([1, 1, 3]), 3).tolist() == [3, 1, 1]
     rng = np.random.default_rng(0)
     for _ in range(500):
         counts = np.sort(rng.integers(0, 6, rng.integers(1, 8)))

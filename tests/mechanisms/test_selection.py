@@ -42,7 +42,7 @@ def rows(values_of_users, bound):
 
 
 def test_chances_are_those_of_the_source():
-    """rivals.md 3a: the printed numbers, by the recurrence, by its closed form, and by ours."""
+    """Desfontaines et al., 2020: the same numbers by the recurrence, by its closed form, and by ours."""
     for epsilon, delta, last, certain, printed in (
         (1.0, 1e-5, 11, 23, {2: 3.71828183e-5, 12: 0.7603109970}),
         (0.5, 1e-6, 25, 51, {12: 6.20341604e-4}),
@@ -77,7 +77,7 @@ def test_extreme_budgets_have_chances():
 
 
 def test_thresholds_are_those_of_the_source_rounded_up():
-    """rivals.md 3b: sigma and T of the authors, and ours, at most two steps of 1/1024 above."""
+    """Gopi et al., 2020: sigma and T of the authors, and ours, at most two steps of 1/1024 above."""
     shift = literal.largest_shift(1.0, 5e-6)
     assert literal.largest_shift(1.0, 1e-5) == pytest.approx(0.26805112, abs=1e-8)
     assert 1 / shift == pytest.approx(3.8841408, abs=1e-7)

@@ -1,4 +1,4 @@
-"""AIM, written from its formulas (shared note on rivals, section 10) before the mechanism, on tables laid out in full.
+"""AIM, written from its formulas before the mechanism, on tables laid out in full.
 
 A marginal is a sorted tuple of axes. The caller draws: `noise(sigma, r, cells)` returns the noise of a
 measurement, `choose(chances)` one of the candidates by their probabilities, and `fit(measured)` the table

@@ -1,4 +1,4 @@
-"""The number of records per user that is chosen by rank (rivals.md 7). `records` has one number per user."""
+"""The number of records per user that is chosen by rank. `records` has one number per user."""
 
 
 def error(records, bound, cells, epsilon):

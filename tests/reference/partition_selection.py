@@ -1,4 +1,4 @@
-"""Values that nobody has listed: which of them are released (rivals.md 3a and 3b).
+"""Values that nobody has listed: which of them are released.
 
 Floats and plain loops. A user is a set of values. Noise is continuous, as in the sources.
 """

@@ -1,4 +1,4 @@
-"""Sorted counts by way of prevalences (rivals.md 6): phi(r) is the number of counts of at least r."""
+"""Sorted counts by way of prevalences: phi(r) is the number of counts of at least r."""
 
 from . import isotonic
 

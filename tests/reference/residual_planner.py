@@ -1,4 +1,4 @@
-"""ResidualPlanner for a weighted sum of variances, from its formulas (shared note on rivals, section 11)."""
+"""ResidualPlanner for a weighted sum of variances, from its formulas."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Rivals for sparse counts, written from their formulas (shared note on rivals, sections 1, 2, 4 and 9).
+"""Rivals for sparse counts, written from their formulas.
 
 Counts are lists over a small domain. `alpha` = exp(-epsilon) is the ratio of two-sided geometric noise
 Z with Pr[Z = z] = (1-alpha)/(1+alpha) * alpha^|z|. Everything is enumerated or summed term by term.

@@ -1,4 +1,4 @@
-"""InfTDA, written out from the formulas (shared note on rivals, section 5).
+"""InfTDA, written out from the formulas.
 
 A table is {cell: count}, a cell a tuple of texts, one for each attribute. A node is a tuple of prefixes, one
 for each attribute. Each level makes the prefix of one attribute longer. All is enumerated, and nothing is fast.

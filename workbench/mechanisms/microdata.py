@@ -1,7 +1,6 @@
 """Models of noisy marginals: microdata of maximum entropy, and AIM, which chooses its marginals."""
 
 import warnings
-from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import nextafter, pi, prod, sqrt
@@ -31,7 +30,7 @@ from workbench.privacy import DP, ZCDP, Receipt, exact_rho
 from workbench.privacy.enclosures import round_down
 from workbench.queries import Marginals, NamedMarginals, Recipe
 from workbench.spaces import Domain
-from workbench.value import Int, counted, not_allowed, parameter, value
+from workbench.value import Float, Int, counted, not_allowed, parameter, value
 
 # Maximum-entropy synthesis
 
@@ -238,7 +237,7 @@ class AIM(Mechanism):
             why = f"need marginals of 1 to {MOST_SETS} sets of attributes, with their subsets"
             raise not_allowed(self, "workload", why)
         weights = {r: sum(len({*r} & {*s}) for s in workload) for r in candidates}
-        first = [r for r in candidates if len(r) == 1]
+        first: list[Axes] = [r for r in candidates if len(r) == 1]
         if self.initial is not None:
             first = axes_of(self.initial, domain)
         if not {*first} <= {*candidates}:
@@ -295,11 +294,14 @@ class AIM(Mechanism):
                 cost = whole - spent
             deviation = bound.l1 / sqrt(9 / 5 * cost)
             room = self.cells * (spent + cost) / whole
-            margins = {r: margin_of(model, r) for r in weights if measured.admits(r, room)}
-            expected = {r: margin for r, margin in margins.items() if margin is not None}
+            expected = {
+                r: margin
+                for r in weights
+                if measured.admits(r, room) and (margin := margin_of(model, r)) is not None
+            }
             drowned = {r: sqrt(2 / pi) * deviation * len(exact[r]) for r in expected}
             scores = [
-                weights[r] * int(np.abs(exact[r] - counts).sum() - round(drowned[r]))
+                weights[r] * int(np.abs(exact[r] - np.rint(counts)).sum() - round(drowned[r]))
                 for r, counts in expected.items()
             ]
             (place,), receipt = noise.exponential_mechanism(
@@ -313,10 +315,10 @@ class AIM(Mechanism):
             measure(chosen, whole - exact_rho(ledger)[0] if is_last else cost * 9 / 10)
             if is_last:
                 break
-            before = model.margin(chosen) * model.total
             model = measured.fit(_NEAR_IN_ROUNDS)
-            moved = np.abs(model.margin(chosen) * model.total - before).sum()
-            if moved <= drowned[chosen]:
+            after = margin_of(model, chosen)
+            assert after is not None  # it is measured
+            if np.abs(after - expected[chosen]).sum() <= drowned[chosen]:
                 cost *= 4  # half the noise, and twice the ε of a choice
         return Release(measured.fit(), tuple(ledger), self, bound)
 
@@ -326,10 +328,10 @@ class AIM(Mechanism):
         return cls(budget, Marginals(2), rounds=4)
 
 
-def margin_of(model: TreeModel, r: Axes) -> Int[np.ndarray, " cells"] | None:
-    """Return the counts that a model expects in a marginal, in integers, or None if they take too many cells."""
+def margin_of(model: TreeModel, r: Axes) -> Float[np.ndarray, " cells"] | None:
+    """Return the expected counts of a marginal, or None if they take too many cells."""
     margin = model.margin(r)
-    return None if margin is None else np.rint(margin.ravel() * model.total).astype(np.int64)
+    return None if margin is None else margin.ravel() * model.total
 
 
 def choice_epsilon(rho: Fraction) -> float:
