@@ -136,7 +136,7 @@ class RandomisedReports(Estimate):
         weights : "unbiased" or "raw"
             Both give the same result, because nothing is sampled.
         error : bool
-            Whether standard errors are wanted too.
+            Whether to return standard errors as well.
         clipped : bool
             Whether to answer from joint counts in which negative cells are set to 0, and the rest is scaled
             to the number of reports. These answers are biased but closer to the truth. They are not

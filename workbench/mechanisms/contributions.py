@@ -372,9 +372,9 @@ class HPA(SampledContributions):
 
     Guarantee  ε-DP per user, or ρ-zCDP, for all their records together. The share `popularity_share` pays
                for the noisy popularity of all items, estimated from d random records per user. `split`
-               divides the rest between items and edges. Once the popularity is released, it is public, so
-               the records of each user are picked independently of other users. The three measurements
-               compose adaptively.
+               divides the rest between items and edges. The released popularity is public. Given it, the
+               records of each user are picked independently of other users. The three measurements compose
+               adaptively.
     Assumes    nothing about the users, because l and d are enforced. Your own `score` must be public.
     Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. The mixture of random and picked
                records is their future work (section 7).

@@ -26,8 +26,8 @@ class RetentionReplacement(Mechanism):
                report with probabilities within a factor of e^ε, so users need not trust the collector.
                Attributes with two or more codes share ε equally.
     Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
-    Source     Agrawal, Srikant & Thomas, SIGMOD 2005; compared with by Chen, Zhou & Bhowmick, EDBT 2012,
-               section 5.2, after Evfimievski, Gehrke & Srikant, PODS 2003.
+    Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick, EDBT 2012, section 5.2,
+               compare with it, after Evfimievski, Gehrke & Srikant, PODS 2003.
     Differs    The budget is for a whole record. Chen et al. use γ = e, most likely for each attribute,
                which for nine attributes is ε = 9. Reports are published without their order.
     Cost       one random coin per record and attribute, and one sort.
@@ -73,7 +73,7 @@ class Flipping(Mechanism):
     Guarantee  ε-DP for each record separately (local privacy), because two records differ in at most two
                bits per attribute. Attributes with two or more codes share ε equally.
     Assumes    one record per unit (a bound of l1 = 1). The number of records is published.
-    Source     Mishra & Sandler, PODS 2006; compared with by Chen, Zhou & Bhowmick, EDBT 2012, section 5.2.
+    Source     Mishra & Sandler, PODS 2006. Chen, Zhou & Bhowmick, EDBT 2012, section 5.2, compare with it.
     Differs    The budget is for a whole record. The paper's γ = e for each of nine attributes is ε = 9 for
                a record. The paper writes only "bit-vector". Here each code has one bit. The bits themselves
                are published, and not sketches of them. Reports are published without their order.

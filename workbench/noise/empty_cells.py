@@ -19,8 +19,8 @@ become candidates, the sampler draws every cell instead.
 Priority sampling lowers its threshold and then draws again the cells that did not survive the larger
 threshold. Given this, such a cell is a candidate with probability c/(1 − p), where c is the hat's mass and
 p the probability to survive the larger threshold. Only the mass q >= p of the hat at the larger threshold
-is known exactly. A coin with probability (1 − q)/(1 − p) corrects for this. It draws whether a cell that
-did not survive had also not been a candidate.
+is known exactly. A coin with probability (1 − q)/(1 − p) corrects for this. It decides, for a cell that did
+not survive, whether it also was not a candidate.
 """
 
 from __future__ import annotations

@@ -494,7 +494,8 @@ class Budget:
         Parameters
         ----------
         mechanism, data, unit, rho
-            The same as for `release`. Without mechanism or data, only the other conditions are checked.
+            The same as for `release`. You may leave out the mechanism or the data. The check then covers
+            only the conditions that do not need them.
 
         Returns
         -------

@@ -66,7 +66,7 @@ class HaarBasis:
 
     @property
     def noise_blocks(self) -> tuple[NodeBlock, ...]:
-        """One block with all coefficients. A record changes the total and one difference at each level.
+        """The coefficients form a single block. A record changes the total and one difference at each level.
 
         A difference changes most if all changed cells are in one half, which has at most 2^(height − depth
         − 1) cells.

@@ -88,7 +88,8 @@ Estimator = Callable[[Any], Any]  # public in, better public out
 def first_available(*datasets: Dataset | None) -> Dataset | None:
     """Return the first dataset whose files are all available, or None.
 
-    A dataset without a method `files` is always available. None may be the last argument.
+    A dataset without a method `files` is always available. The last argument may be None, which is returned
+    if no dataset is available.
     """
     for dataset in datasets:
         try:

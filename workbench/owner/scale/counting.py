@@ -381,7 +381,7 @@ class Dealt:
         return self.rows.enforced_bound
 
     def grid_units(self, workload: Linear, grid: float) -> Int[np.ndarray, " queries"]:
-        """Return the same as `SparseTable.grid_units`."""
+        """Return the answers to linear queries in grid steps, as `SparseTable.grid_units`."""
         units: Any = 0
         arguments = [(self.domain, workload, grid)] * len(self.ranges)
         for own in self.of_ranges(units_of_cells, arguments):

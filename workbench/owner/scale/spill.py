@@ -72,7 +72,8 @@ class Spilled(NamedTuple):
 
 
 class SpillFile:
-    """New scratch file of rows, partitioned by the upper bits of each row's word.
+    """New scratch file of rows. Each row has a 64-bit word, and its upper bits select the range to which
+    the row belongs.
 
     Parameters
     ----------
