@@ -85,7 +85,7 @@ def test_what_selects_nothing_is_refused(run, words, why):
 
 
 def test_answer_says_which_files_are_no_releases(run):
-    assert "no such release" in run("answer nowhere.csv hour=7", code=2)
+    assert "does not exist" in run("answer nowhere.csv hour=7", code=2)
     assert "not a release by itself" in run("answer t.csv hour=7", code=2)
 
 

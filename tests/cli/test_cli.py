@@ -283,12 +283,12 @@ NAMED = {
     "release nowhere.csv": "no mechanism 'nowhere.csv'",
     "release HighPassFilter t.csv --mechanism SRA": "HighPassFilter and --mechanism SRA: need one",
     "release SRA HPA t.csv": "SRA and HPA: need one mechanism",
-    "release t.csv --mechanism SRA --mechanism SRA": "--mechanism is given twice",
+    "release t.csv --mechanism SRA --mechanism SRA": "--mechanism SRA: need one mechanism",
     "release HighPassFilter t.csv --theta 1 --theta 2": "--theta is given twice",
     "release HighPassFilter t.csv --l 3": "has no option --l; it has --theta",
     "release HighPassFilter t.csv --alpha 3": "HighPassFilter has no option --alpha",
     "release HighPassFilter t.csv --thta 3": "No such option: --thta; did you mean --theta",
-    f"release LaplaceQueries t.csv {RELEASE} --marginals 1 --workload q.txt": "are both given",
+    f"release LaplaceQueries t.csv {RELEASE} --marginals 1 --workload q.txt": "--workload or --marginals: need",
 }
 
 
@@ -314,7 +314,7 @@ def test_show_says_what_a_release_promises(run):
 
 
 def test_show_refuses_what_is_no_release(run):
-    assert "no such release" in complaint(run("show nowhere.parquet", code=2))
+    assert "does not exist" in complaint(run("show nowhere.parquet", code=2))
     assert "not a release by itself" in complaint(run("show t.csv", code=2))
     Path("x.parquet").write_text(TABLE)
     assert "not a complete Parquet file" in complaint(run("show x.parquet", code=2))
@@ -453,7 +453,7 @@ def test_reproduce_runs_reports_and_says_what_failed(run, monkeypatch):
 
 
 def test_each_change_of_a_run_is_a_line(capsys):
-    from workbench.cli.reproduce import _announcer
+    from workbench.cli.figures import _announcer
 
     announce = _announcer({})
     for stem in ("fig1", "fig2", "fig3", "fig4"):
@@ -500,12 +500,12 @@ QUICK = {
     ): ("--domain is missing"),
     "release t.csv --mechanism X --epsilon 1 --out o.parquet": "no mechanism 'X'",
     f"release nowhere.csv {FILTER}": "nowhere.csv: no such file",
-    "show nowhere.parquet": "no such release file",
-    "bank nowhere.session": "no such session",
+    "show nowhere.parquet": "'nowhere.parquet' does not exist",
+    "bank nowhere.session": "'nowhere.session' does not exist",
     "laws Nowhere": "no mechanism 'Nowhere'",
     "audit Nowhere": "no mechanism 'Nowhere'",
     "export HighPassFilter luck=3": "it is called 'seed'",
-    "lab --notebooks nowhere": "no such folder",
+    "lab --notebooks nowhere": "'nowhere' does not exist",
 }
 
 
@@ -523,7 +523,7 @@ def test_jupyter_knows_the_command():
     process = started("jupyter", "workbench", "show", "nowhere.parquet")
     out, err = process.communicate(timeout=90)
     assert process.returncode == 2 and out == ""
-    assert err.splitlines() == ["Error: nowhere.parquet: no such release file"]
+    assert "'nowhere.parquet' does not exist" in err.splitlines()[0]
 
 
 @pytest.mark.slow
@@ -599,7 +599,7 @@ def test_a_server_ends_with_the_command_that_is_killed(tmp_path):
 
 
 def test_lab_says_which_folder_is_missing(run):
-    assert "nowhere: no such folder" in complaint(run("lab --notebooks nowhere", code=2))
+    assert "'nowhere' does not exist" in complaint(run("lab --notebooks nowhere", code=2))
 
 
 @pytest.mark.slow
@@ -702,7 +702,7 @@ def test_whereis_says_that_rows_differ(run, tmp_path):
 
 @pytest.mark.slow
 def test_explore_says_what_it_needs(run, tmp_path):
-    assert "nowhere: no such folder" in complaint(run("explore --notebooks nowhere", code=2))
+    assert "'nowhere' does not exist" in complaint(run("explore --notebooks nowhere", code=2))
     assert "no such notebook" in complaint(run(f"explore --notebooks {tmp_path}", code=2))
 
 

@@ -167,7 +167,7 @@ def test_items_and_contexts_may_be_several_columns_each(run):
 
 BAD = {
     f"--bound 2,1 {FILTER} {ASK} 1": "--user or --unit is missing",
-    f"--bound 2,1 --report-cut 1 --unit 'a trip' {FILTER} {ASK} 1": "without it nobody is cut",
+    f"--bound 2,1 --report-cut 1 --unit 'a trip' {FILTER} {ASK} 1": "--user does not take --report-cut",
     f"--user user_id --bound 2,1 --report-cut 0 {FILTER} {ASK} 1": "need a finite ε > 0",
     f"--user user_id --bound 2,1 --report-cut nan {FILTER} {ASK} 1": "need a finite ε > 0",
     f"--user nobody --bound 2,1 {FILTER} {ASK} 1": "no column nobody",
@@ -178,8 +178,8 @@ BAD = {
     f"--user user_id {FILTER} {ASK} 1": "--bound is missing",
     f"--user user_id --bound 2,1 --report-cut 1e-99 {FILTER} {ASK} 1": "too small",
     f"--user user_id --user-type int --bound 2,1 {FILTER} {ASK} 1": "'int' is not one of 'text'",
-    f"--user-type text --unit 'a trip' --bound 1,1 {FILTER} {ASK} 1": "needs --user COLUMN",
-    f"--user '' --bound 2,1 {FILTER} {ASK} 1": "--user is empty",
+    f"--user-type text --unit 'a trip' --bound 1,1 {FILTER} {ASK} 1": "--user does not take --user-type",
+    f"--user '' --bound 2,1 {FILTER} {ASK} 1": "has no column",
     f"--user user_id --unit {'x' * 400} --bound 1,1 {FILTER} {ASK} 1": "at most 300 characters",
     f"--unit '' --bound 1,1 {FILTER} {ASK} 1": "need words",
     f"--unit 'a\nb' --bound 1,1 {FILTER} {ASK} 1": "on one line",

@@ -10,10 +10,16 @@ from workbench.cli import publishing
 
 def test_it_is_booked_before_noise_is_drawn_and_drawn_before_it_is_saved(monkeypatch):
     steps = []
-    for step in ("book", "make", "save"):
+    for step in ("read", "book", "save"):
         monkeypatch.setattr(publishing, step, lambda *_, step=step: steps.append(step))
-    publishing.publish(SimpleNamespace(budget=None), None, None)
-    assert steps == ["book", "make", "save"]
+    room = SimpleNamespace(close=lambda: steps.append("close"))
+    monkeypatch.setattr(publishing, "reserve", lambda *_: steps.append("reserve") or room)
+    request = SimpleNamespace(
+        is_in_parts=False, budget="b", out=None, user=None, report_cut=None
+    )
+    request.rng, request.domain_from_data = (lambda _: None), False
+    publishing.publish(request, lambda *_: steps.append("draw"))
+    assert steps == ["read", "reserve", "book", "draw", "close", "save"]
 
 
 def test_what_costs_more_than_was_booked_is_not_saved():

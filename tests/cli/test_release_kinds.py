@@ -106,19 +106,22 @@ def test_the_data_choose_among_stated_candidates(run):
     run(f"release t.csv --mechanism HighPassFilter {table} {chosen_theta}")
     filtered = Release.load("o.parquet")
     assert filtered.privacy.epsilon == 1.5 and filtered.estimate.theta in (2, 9)
-    for wrong in ("HighPassFilter --transform dyadic", "PrioritySampling --size 3"):
+    for wrong, says in {
+        "HighPassFilter --transform dyadic": "without a transform",
+        "PrioritySampling --size 3": "--choose is for HighPassFilter, HPA, LPA, SRA",
+    }.items():
         line = f"release t.csv --mechanism {wrong} {table} {chosen_theta}"
-        assert "nobody has proven" in run(line, code=2).stderr.splitlines()[0]
+        assert says in run(line, code=2).stderr.splitlines()[0]
     for wrong, says in {
         f"SRA {chosen} --l 3": "--l is stated and to be chosen",
         "SRA --choose l=1,3": "--choose and --choose-epsilon need each other",
-        "SRA --choose 1,3 --choose-epsilon 1": "need an option and candidates",
+        "SRA --choose 1,3 --choose-epsilon 1": "need l of SRA and candidates",
         "SRA --choose l=1,x --choose-epsilon 1": "--choose = 'x' is not allowed",
         "SRA --choose l=1,1 --choose-epsilon 1": "two or more different",
         "SRA --choose l=1,3 --choose-epsilon 0": "epsilon = 0",
-        "SRA --choose theta=1,3 --choose-epsilon 1": "The data choose l of SRA",
-        "SRA --l 3 --choose bound=1,3 --choose-epsilon 1": "The data choose l of SRA",
-        "GS --choose bound=1,3 --choose-epsilon 1": "theta of HighPassFilter (without a transform)",
+        "SRA --choose theta=1,3 --choose-epsilon 1": "need l of SRA and candidates",
+        "SRA --l 3 --choose bound=1,3 --choose-epsilon 1": "need l of SRA and candidates",
+        "GS --choose bound=1,3 --choose-epsilon 1": "GS has no option --choose",
     }.items():
         line = f"release t.csv --mechanism {wrong} {people}"
         assert says in run(line, code=2).stderr.splitlines()[0]
@@ -154,13 +157,13 @@ BAD = {
     f"SRA --user user_id --domain domain.json {REST}": "SRA needs --l",
     f"SRA --user film --domain domain.json --l 5 {REST}": "cannot be the user and what the user has",
     f"SRA --user nobody --domain domain.json --l 5 {REST}": "has no column nobody",
-    f"SRA --user user_id --l 5 --domain domain.json --count x {REST}": "does not take --count",
-    f"LPA --user user_id --domain domain.json --bound 5,1 {REST}": "LPA takes one number",
+    f"SRA --user user_id --l 5 --domain domain.json --count x {REST}": "SRA has no option --count",
+    f"LPA --user user_id --domain domain.json --bound 5,1 {REST}": "LPA.bound = '5,1' is not allowed",
     f"LPA --user user_id --domain domain.json {REST}": "LPA.bound = None is not allowed",
     f"HighPassFilter --theta 3 --item film {TABLE} {REST}": "HighPassFilter has no option --item",
     f"HighPassFilter --theta 3 --strings word --bound 1,1 {REST}": "--strings is for BasicAdaptiveHistogram",
-    f"PrivTree --box x=0..10 {TABLE} {REST}": "--domain and a space of points",
-    f"PrivTree --box x=0..10 --strings word --bound 1,1 {REST}": "--box and --strings: need one",
+    f"PrivTree --box x=0..10 {TABLE} {REST}": "--domain or a space of points",
+    f"PrivTree --box x=0..10 --strings word --bound 1,1 {REST}": "--box or --strings: need one",
     f"PrivTree --box x=0:10 --bound 1,1 {REST}": "need COLUMN=LOW..HIGH",
     f"PrivTree --box x=0..1_0 --bound 1,1 {REST}": "--box = '1_0' is not allowed: need a number",
     f"PrivTree --box x=10..0 --bound 1,1 {REST}": "must lie below high",

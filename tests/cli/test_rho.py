@@ -45,8 +45,8 @@ def test_pure_releases_are_read_at_a_delta_too(run):
 @pytest.mark.parametrize(
     ("price", "mechanism", "why"),
     [
-        ("", "GaussianHistogram", "need --epsilon E, or --rho R"),
-        ("--rho 1 --epsilon 1", "GaussianHistogram", "one of the two"),
+        ("", "GaussianHistogram", "--epsilon or --rho: need one of them"),
+        ("--rho 1 --epsilon 1", "GaussianHistogram", "--epsilon or --rho: need one of them"),
         ("--rho 0", "GaussianHistogram", "ZCDP.rho = 0"),
         ("--rho nan", "GaussianHistogram", "ZCDP.rho = nan"),
         ("--rho inf", "GaussianHistogram", "ZCDP.rho = inf"),
@@ -99,4 +99,6 @@ def test_a_budget_of_epsilon_says_that_it_pays_no_rho(run):
     said = run(release("x.parquet", "--rho 0.2", rest="--budget b.sqlite"), 2)
     assert "is a budget of epsilon: begin one of rho" in said
     assert "needs no δ" in run("budget show b.sqlite --delta 1e-9", 2)
-    assert "one of the two" in run(["budget", "new", "c.sqlite", *PEOPLE], 2)
+    assert "--epsilon or --rho: need one of them" in run(
+        ["budget", "new", "c.sqlite", *PEOPLE], 2
+    )

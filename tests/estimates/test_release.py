@@ -16,7 +16,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from workbench import DP, Bound, Domain, Release, SparseTable, mechanisms, noise
-from workbench.cli.release_text import print_release
+from workbench.cli.release import print_release
 from workbench.estimates.release_files import read_record
 from workbench.mechanisms import (
     GeometricHistogram,

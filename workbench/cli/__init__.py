@@ -17,16 +17,15 @@ from workbench.cli import (
     audit,
     budget,
     data,
+    figures,
     release,
-    release_text,
-    reproduce,
     screen,
     serving,
-    whereis,
 )
 from workbench.compiled import WITH, stated_modules, use_current_folder
 
 _TRACEBACKS = "WORKBENCH_TRACEBACKS"  # whether they are shown
+_OF_A_PARSER = "Value error, "  # before what a function refuses
 _UsageError: Any = typer.BadParameter.__base__
 
 
@@ -71,13 +70,13 @@ def _one_line(ctx: Any) -> Iterator[None]:
         if not e.format_message() or type(e).__name__ == "NoArgsIsHelpError":
             raise  # which prints the help
         path = (e.ctx or ctx).command_path
-        screen.complain(f"{e.format_message()}\nSee: {path} --help")
+        words = e.format_message()
+        if _OF_A_PARSER in words:  # which names the option itself
+            words = words.partition(_OF_A_PARSER)[2]
+        screen.complain(f"{words}\nSee: {path} --help")
         raise typer.Exit(2) from None
-    except MemoryError:
-        screen.complain("there is not enough memory for this")
-        raise typer.Exit(2) from None
-    except (ValueError, OSError) as e:
-        screen.complain(str(e))
+    except (ValueError, OSError, MemoryError) as e:
+        screen.complain(str(e) or "there is not enough memory for this")
         raise typer.Exit(2) from None
     except Exception as e:  # its traceback would show values of private data
         if os.environ.get(_TRACEBACKS):
@@ -107,12 +106,12 @@ app = typer.Typer(
     "the mechanisms, datasets and figures of your own module.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(reproduce.reproduce)
+app.command()(figures.reproduce)
 app.command()(advise.advise)
 app.command()(release.publish)
 app.command()(release.synthesize)
-app.command()(release_text.show)
-app.command()(release_text.answer)
+app.command()(release.show)
+app.command()(release.answer)
 of_mechanisms = typer.Typer(
     cls=release.Mechanisms, help="Publish a table of counts, records or interactions."
 )
@@ -123,8 +122,8 @@ app.command()(serving.bank)
 app.add_typer(data.app, name="data")
 app.add_typer(data.domain_app, name="domain")
 app.command()(serving.explore)
-app.command()(whereis.export)
-app.command()(whereis.whereis)
+app.command()(figures.export)
+app.command()(figures.whereis)
 app.command()(serving.lab)
 app.command()(serving.init)
 app.command()(audit.laws)

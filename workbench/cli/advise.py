@@ -11,16 +11,20 @@ import typer
 from workbench import value
 from workbench.cli import screen
 from workbench.cli.budget import opened_for
-from workbench.cli.options import StatedSpace, option_of, refuse_unmeant
-from workbench.mechanisms.options import (
-    mechanism_options,
-    parse_bound,
-    parse_number,
-    parse_numbers,
+from workbench.cli.options import (
+    Numbers,
+    StatedSpace,
+    need_one,
+    option_of,
+    refuse_unmeant,
+    taken,
 )
+from workbench.mechanisms.options import mechanism_options, parse_bound, parse_number
 
-_OF_TABLES = "density mean spread records cells popularity"
-_OF_PEOPLE = "users per_user per_user_spread popularity"
+_OF_RELEASE = "domain box levels strings length alphabet bound user unit budget publish out"
+_KNOWN = ", from public knowledge. For example, --records 400000 --cells 350000, or --density 0.1 --mean 2"
+_OF_TABLES = "density mean spread records cells"
+_OF_PEOPLE = "users per_user per_user_spread"
 _USES = {
     "all": f"{_OF_TABLES} size queries order",
     "cells": f"{_OF_TABLES} size",
@@ -32,7 +36,7 @@ _USES = {
     "users": _OF_PEOPLE,
     "points": "records",
     "strings": "records",
-    "bounds": f"{_OF_PEOPLE} per_user_most bounds order from_release",
+    "bounds": f"{_OF_PEOPLE} bounds order from_release",
 }  # the options that only some tasks have
 
 
@@ -55,16 +59,14 @@ def advise(
     density: Annotated[float | None, typer.Option(min=0, max=1)] = None,
     mean: Annotated[float | None, typer.Option(min=1)] = None,
     spread: float | None = None,
-    popularity: float = 1.0,
     users: int | None = None,
     per_user: float | None = None,
     per_user_spread: float | None = None,
-    per_user_most: int | None = None,
-    queries: str | None = None,
-    shape: str | None = None,
+    queries: Numbers = None,
+    shape: Numbers = None,
     order: int = 2,
     rows: str = "paid",
-    bounds: str | None = None,
+    bounds: Numbers = None,
     from_release: Path | None = None,
     user: str | None = None,
     unit: str = "a row",
@@ -115,16 +117,12 @@ def advise(
         Mean count of these cells, in place of --records.
     spread
         Standard deviation of their counts. By default the mean.
-    popularity
-        Exponent of the Zipf distribution of the labels. With 0, all labels are equally frequent.
     users
         Number of people (users, bounds).
     per_user
         Mean number of records of a person (users, bounds).
     per_user_spread
         Standard deviation of the records of a person (users, bounds). By default the mean.
-    per_user_most
-        Most records that a person can have (bounds).
 
     A choice by the table, for a price
     ----------------------------------
@@ -151,34 +149,24 @@ def advise(
         1,000.
     from_release : FILE
         Earlier release of such a table (bounds). Its counts say how full the labels are, in place of
-        --popularity, and with --users how many records a person has, in place of --per-user.
+        Zipf's distribution, and with --users how many records a person has, in place of --per-user.
     """
     from workbench.estimates.release import Release
-    from workbench.mechanisms import GeometricHistogram
     from workbench.owner.advice import Beliefs, advise, advise_bounds
-    from workbench.privacy import DP
 
     task = "bounds" if bounds else task
-    if task not in _USES:
-        raise ValueError(f"no task {task!r}{value.did_you_mean(task.lower(), _USES)}")
-    typed = {name: x for name, x in context.params.items() if _is_typed(context, name)}
-    for name in typed:
-        users_of = [other for other, used in _USES.items() if name in used.split()]
-        if users_of and task not in users_of:
-            applies = ", ".join(users_of)
-            raise ValueError(f"{option_of(name)} does not apply to {task}. It is for {applies}")
+    typed = _typed(context, task)
     where = _where(task, domain, space)
-    if choose_from or choose_epsilon or choose_budget:
-        candidates = _numbers("--bounds", bounds)
+    is_of_people = task in ("users", "bounds")
+    known = typed | {"user": user} if user else typed
+    if typed.keys() & {"choose_from", "choose_epsilon", "choose_budget"}:
         whose = str(typed.get("unit", "a user"))
-        chosen = _choose_bound(
-            where, choose_from, user, epsilon, choose_epsilon, candidates, choose_budget, whose
+        mechanism, best = _chosen_bound(
+            where, choose_from, user, epsilon, choose_epsilon, bounds, choose_budget, whose
         )
-        released = GeometricHistogram(DP(epsilon or 0))
-        screen.say(_command(released, typed | {"bound": f"{chosen},{chosen},{chosen}"}, unit))
+        screen.say(_command(mechanism, known | {"bound": best}, unit))
         return
-    stated = parse_bound(bound)
-    if task in ("users", "bounds") and (users is None or (per_user or from_release) is None):
+    if is_of_people and (users is None or (per_user or from_release) is None):
         raise ValueError(
             "--users and --per-user are missing. Give the number of people and the mean number of records of a "
             "person that you believe, from public knowledge. For example, --users 60000 --per-user 1.8"
@@ -189,62 +177,60 @@ def advise(
             raise ValueError(
                 "--epsilon is missing. Bounds are compared at one ε. For example, --epsilon 1"
             )
-        found = advise_bounds(
-            where,
-            epsilon,
-            users or 0,
-            per_user,
-            per_user_spread,
-            per_user_most,
-            bounds=_numbers("--bounds", bounds),
-            order=order,
-            popularity=popularity,
-            earlier=None if from_release is None else Release.load(from_release),
-        )
+        how = taken(advise_bounds, context.params) | {"domain": where}
+        if from_release is not None:
+            how["earlier"] = Release.load(from_release)
+        found = advise_bounds(**how)
         title = f"Errors at ε = {value.stated(epsilon)}, in records"
-        notes = found.notes
-        bound = ",".join(3 * [str(found.bound)])
-        user = user or "COLUMN"
+        known = {"user": "COLUMN"} | known | {"bound": ",".join(3 * [str(found.bound)])}
     else:
-        if task == "users":
-            total = (users or 0) * (per_user or 0)
-            told = Beliefs(where, total, None, per_user_spread, popularity, users, stated)
-        elif task in ("points", "strings"):
+        stated = parse_bound("--bound", bound)
+        if task in ("points", "strings"):
             told = Beliefs(where, records or 10_000, bound=stated)
-            task = "records"
+        elif is_of_people:
+            total = (users or 0) * (per_user or 0)
+            told = Beliefs(where, total, None, per_user_spread, users=users, bound=stated)
         else:
-            cells, total = _counts(where.size, density, mean, records, cells)
-            told = Beliefs(where, total, cells, spread, popularity, bound=stated)
+            need_one({"--cells": cells, "--density": density}, _KNOWN)
+            need_one({"--records": records, "--mean": mean}, _KNOWN)
+            cells = max(1, round(density * where.size)) if density else cells or 0
+            total = mean * cells if mean else records or 0
+            told = Beliefs(where, total, cells, spread, bound=stated)
         with screen.stages_bar() as show:
-            found = advise(
-                told,
-                epsilon,
-                error=error,
-                task=task,
-                size=size,
-                delta=delta,
-                queries=_numbers("--queries", queries),
-                shape=_numbers("--shape", shape),
-                order=order,
-                rows=None if rows == "paid" else int(parse_number("--rows", rows)),
-                progress=show,
-            )
+            how = taken(advise, context.params) | {
+                "task": "records" if task in ("points", "strings") else task,
+                "rows": None if rows == "paid" else int(parse_number("--rows", rows)),
+            }
+            found = advise(told, **how, progress=show)
         title = (
             f"Simulated mean absolute errors at ε = {value.stated(found.epsilon)}, in counts"
         )
-        notes = (*found.notes, found.recommendation)
+        known = {"bound": bound} | known
     table = found.display_table()
     columns = list(table.columns)
     screen.table(title, columns, table.to_numpy(), right=columns[1:])
-    for note in notes:
+    for note in (*found.notes, getattr(found, "recommendation", "")):
         screen.paragraph(note)
-    if task != "bounds" and not found.shows:
-        return
-    typed |= {"user": user} if user else {}
-    screen.say(_command(found.mechanism, typed | {"bound": bound}, unit))
+    if getattr(found, "shows", True):
+        screen.say(_command(found.mechanism, known, unit))
 
 
-_OF_RELEASE = "domain box levels strings length alphabet bound user unit budget publish out"
+def _typed(context: typer.Context, task: str) -> dict[str, Any]:
+    """Return the options that are typed, or raise a ValueError for one that only other tasks have."""
+    if task not in _USES:
+        raise ValueError(f"no task {task!r}{value.did_you_mean(task.lower(), _USES)}")
+    typed = {}
+    for name, x in context.params.items():
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        typed[name] = x
+        tasks = [other for other, used in _USES.items() if name in used.split()]
+        if tasks and task not in tasks:
+            raise ValueError(
+                f"{option_of(name)} does not apply to {task}. It is for {', '.join(tasks)}"
+            )
+    return typed
 
 
 def _command(mechanism: Any, known: dict[str, Any], unit: str) -> str:
@@ -265,7 +251,7 @@ def _command(mechanism: Any, known: dict[str, Any], unit: str) -> str:
     return f"\nworkbench release YOUR.csv {' '.join(words)} {mechanism_options(mechanism)}"
 
 
-def _choose_bound(
+def _chosen_bound(
     domain: Any,
     table: Path | None,
     user: str | None,
@@ -274,8 +260,9 @@ def _choose_bound(
     bounds: Any,
     budget_file: Path | None,
     unit: str,
-) -> int:
-    """Return the bound that a table chooses. The table is read before anything is booked."""
+) -> tuple[Any, str]:
+    """Return a mechanism and the bound that a table chooses. The table is read before anything is booked."""
+    from workbench.mechanisms import GeometricHistogram
     from workbench.noise.additive import choice_rho
     from workbench.owner.advice import choose_bound, records_of_people, refuse_bounds
     from workbench.privacy import ADD_REMOVE, DP, ZCDP
@@ -286,59 +273,23 @@ def _choose_bound(
             "trips.csv --user rider --bounds 1,3,10,30 --epsilon 1 --choose-epsilon 0.1"
         )
     refuse_bounds(bounds)
-    DP(epsilon)  # the release, refused before anything is booked
-    cost = DP(price)
-    refuse_unmeant(cost, 0, False)
+    released = GeometricHistogram(DP(epsilon))
+    refuse_unmeant(DP(price), 0, False)
     budget = None if budget_file is None else opened_for(budget_file, unit, user)
     with screen.reading_bar() as progress:
         records = records_of_people(table, domain, user, progress=progress)
-    booking = None
     if budget is not None:
-        is_zcdp = isinstance(budget.limit, ZCDP)
-        paid = ZCDP(choice_rho(price)) if is_zcdp else cost
+        paid = ZCDP(choice_rho(price)) if isinstance(budget.limit, ZCDP) else DP(price)
         booking = budget.book(paid, "choice of a bound", relation=ADD_REMOVE)
     chosen, receipt = choose_bound(records, bounds, domain.size / epsilon, epsilon=price)
-    if booking is not None:
+    if budget is not None:
         booking.check([receipt])
         booking.confirm()
     screen.paragraph(
         f"Use at most {chosen} records of each person. The table chose this bound at a cost of "
         f"ε = {value.stated(price)}, in addition to the release."
     )
-    return chosen
-
-
-def _is_typed(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def _numbers(name: str, text: str | None) -> Any:
-    return parse_numbers(name, text) if text else None
-
-
-def _counts(
-    size: int,
-    density: float | None,
-    mean: float | None,
-    records: int | None,
-    cells: int | None,
-) -> tuple[int, float]:
-    """Return the believed non-empty cells and records of a table, or raise a ValueError if they are stated
-    twice or never.
-    """
-    for one, x, other, y in (
-        ("--cells", cells, "--density", density),
-        ("--records", records, "--mean", mean),
-    ):
-        if (x is None) == (y is None):
-            why = "both" if x is not None else "none"
-            raise ValueError(
-                f"{one} or {other}: {why} is given. Give one of them, from public knowledge. For example, "
-                "--records 400000 --cells 350000, or --density 0.1 --mean 2 --spread 3"
-            )
-    known = max(1, round(density * size)) if density else cells or 0
-    return known, (records or 0) if mean is None else mean * known
+    return released, f"{chosen},{chosen},{chosen}"
 
 
 def _where(task: str, domain: Path | None, space: StatedSpace) -> Any:

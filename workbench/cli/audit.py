@@ -12,7 +12,6 @@ import typer
 from workbench import compiled, mechanisms
 from workbench.cli import options, screen
 from workbench.compiled import thread_count
-from workbench.mechanisms.options import parse_numbers
 
 # Audit
 
@@ -20,7 +19,7 @@ from workbench.mechanisms.options import parse_numbers
 def audit(
     names: list[str] | None = None,
     *,
-    epsilon: str = "0.3,1,3",
+    epsilon: options.Numbers = "0.3,1,3",
     runs: Annotated[int | None, typer.Option(min=80)] = None,
     seconds: Annotated[float, typer.Option(min=0.01)] = 10.0,
     thorough: bool = False,
@@ -52,16 +51,15 @@ def audit(
         CSV file to which rows are also written as they come. Rows that it already holds are not
         measured again.
     """
-    epsilons = parse_numbers("--epsilon", epsilon)
-    if not epsilons or min(epsilons) <= 0:
-        raise ValueError(f"--epsilon {epsilon} is not allowed: need numbers > 0")
+    if min(epsilon) <= 0:
+        raise ValueError(f"--epsilon {min(epsilon)} is not allowed: need numbers > 0")
     audited = [_named(name) for name in names or ()]
 
     from workbench.owner.audit import default_jobs, run_audits
     from workbench.owner.audit.measure import add_row, budget_unused, read_rows
     from workbench.owner.audit.plan import MOST_SECONDS, RUNS
 
-    jobs = default_jobs(audited or None, epsilons, thorough)
+    jobs = default_jobs(audited or None, epsilon, thorough)
     most = float("inf") if runs else MOST_SECONDS
     audits = [] if out is None else read_rows(out)
     done = {

@@ -61,7 +61,7 @@ def new(
     """
     from workbench.owner import Budget
 
-    options.refuse_no_price(epsilon, rho)
+    options.need_one({"--epsilon": epsilon, "--rho": rho}, options.PRICE)
     cost: DP | ZCDP = ZCDP(rho or 0.0, delta) if epsilon is None else DP(epsilon, delta)
     options.refuse_unmeant(cost, 0.0, epsilon_is_meant)
     budget = Budget.create(

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, is_dataclass
+from functools import partial
 from inspect import Parameter, Signature, cleandoc, signature
 from math import inf
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from workbench.mechanisms.options import parse_box
+from workbench.mechanisms.options import parse_box, parse_numbers
 from workbench.privacy import DP, ZCDP
 from workbench.privacy.budgets import LARGE, LARGE_EPSILON, as_epsilon
 
@@ -106,6 +107,8 @@ def _parameter(p: Parameter, kind: Any, title: str = "", how: str = "", help: st
     note: Any = copy(notes[0]) if notes else make()
     if p.default is False:
         names = names or [option_of(p.name)]
+    if note.parser is not None:
+        note.parser = partial(note.parser, names[0] if names else option_of(p.name))
     note.param_decls = names or note.param_decls
     note.metavar = " ".join(word for word in words if word not in names) or note.metavar
     note.help = help or note.help
@@ -117,6 +120,9 @@ def _parameter(p: Parameter, kind: Any, title: str = "", how: str = "", help: st
 Port = Annotated[int, typer.Option(min=1, max=65535, help="First port to try.")]
 Positive = Annotated[int | None, typer.Option(min=1)]
 Seed = Annotated[int | None, typer.Option(min=0)]
+File = Annotated[Path, typer.Argument(exists=True, dir_okay=False)]
+Folder = Annotated[Path | None, typer.Option(exists=True, file_okay=False, resolve_path=True)]
+Numbers = Annotated[Any, typer.Option(parser=parse_numbers)]  # separated by commas
 
 
 def connected(scheduler: str, insecure: bool) -> Cluster:
@@ -159,9 +165,8 @@ class StatedSpace:
     code: str = "code"
 
     def __post_init__(self) -> None:
-        refuse_several(
-            {"--box": self.box, "--strings": self.strings, "--taxonomy": self.taxonomy}
-        )
+        stated = {"--box": self.box, "--strings": self.strings, "--taxonomy": self.taxonomy}
+        need_one(stated, least=0)
 
     @property
     def has_space(self) -> bool:
@@ -183,20 +188,19 @@ class StatedSpace:
         return Taxonomy.read(taxonomy, self.code)
 
 
-def refuse_several(given: Mapping[str, Any]) -> None:
-    """Raise a ValueError for more than one of some options."""
-    names = [name for name, x in given.items() if x not in (None, False)]
-    if len(names) > 1:
-        raise ValueError(f"{' and '.join(names)}: need one of them")
+def taken(run: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some options that are arguments of a function."""
+    return {name: x for name, x in given.items() if name in signature(run).parameters}
 
 
-def refuse_no_price(epsilon: float | None, rho: float | None) -> None:
-    """Raise a ValueError unless an ε or a ρ is stated."""
-    if (epsilon is None) == (rho is None):
-        raise ValueError(
-            "what it may cost: need --epsilon E, or --rho R for mechanisms with Gaussian noise, one of the "
-            "two"
-        )
+PRICE = ". --rho is for mechanisms with Gaussian noise"
+
+
+def need_one(given: Mapping[str, Any], hint: str = "", least: int = 1) -> None:
+    """Raise a ValueError unless one of some options is given, or at most one where `least` is 0."""
+    names = [name for name, x in given.items() if x is not None and x is not False]
+    if not least <= len(names) <= 1:
+        raise ValueError(f"{' or '.join(names or given)}: need one of them{hint}")
 
 
 def refuse_unmeant(cost: DP | ZCDP, beside: float, meant: bool) -> None:

@@ -1,21 +1,248 @@
-"""`workbench release` and `workbench synthesize`: private summaries and synthetic records.
+"""`workbench release`, `synthesize`, `publish`, `show` and `answer`: releases, made and read.
 
-What is asked is checked (`request`, `mechanism_options`), the data is read, the release made and saved
-(`publishing`), and what it promises is said (`release_text`).
+What is asked is checked (`request`, and here the options of a mechanism), the data is read, the release made
+and saved (`publishing`), and what it promises is said.
 """
 
 from __future__ import annotations
 
+import shlex
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import partial
+from inspect import Parameter
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from workbench.cli import mechanism_options, options, publishing, release_text, screen, serving
+from workbench import compiled, mechanisms
+from workbench.cli import options, screen, serving
+from workbench.cli.budget import amount
+from workbench.cli.options import need_one, option_of
 from workbench.cli.request import Request
-from workbench.mechanisms.options import parse_number
+from workbench.compiled import stated_modules
+from workbench.mechanisms import options as texts
+from workbench.privacy import LOCAL
+from workbench.value import did_you_mean, number
+
+if TYPE_CHECKING:
+    from workbench.estimates.release import Release
+    from workbench.owner import Budget
+
+# Options of a mechanism
+
+_QUERIES = {
+    "--workload": "FILE, of queries by label, one a line",
+    "--marginals": "ORDER|FILE, all marginals on so many attributes, or a file of one a line",
+}  # that are stated in one of two ways
+_FILES = _QUERIES | {"--initial": _QUERIES["--marginals"]}
+_ONLY = {
+    "bound": "SparseTable Records UnlistedValues",
+    "count domain_from_data": "SparseTable Records",
+    "item context": "Interactions",
+    "box levels strings length alphabet taxonomy code": "Records",
+    "workers scratch scheduler insecure": "SparseTable Interactions",
+}  # options of a request that only mechanisms of some data have
+_CHOSEN = {"SRA": "l", "HPA": "l", "LPA": "bound", "HighPassFilter": "theta"}  # by the data
+
+
+def left_out(cls: Any) -> str:
+    """Return the names of options that only other mechanisms have."""
+    names = [names for names, kinds in _ONLY.items() if cls.takes.__name__ not in kinds.split()]
+    if cls.__name__ not in _CHOSEN:
+        names.append("choose choose_epsilon")
+    if getattr(cls, "relation", None) == LOCAL:
+        names.append("report_cut")
+    return " ".join(names)
+
+
+def overview(command: str) -> str:
+    """Return every mechanism that can be saved, by family, one line each."""
+    lines = [
+        f"Usage: {command} MECHANISM TABLE... --out FILE [OPTIONS]",
+        "",
+        "Release a table of counts, records or interactions under differential privacy.",
+        "For the options of a mechanism, name it, for example:",
+        f"  {command} HighPassFilter --help",
+        "",
+    ]
+    families = dict(mechanisms.FAMILIES)
+    ours = [*each_mechanism()]
+    others = [cls.__name__ for cls in ours if cls.__name__ not in mechanisms.__all__]
+    if others:
+        families["of --with"] = others
+    by_name = {cls.__name__: cls for cls in ours if not getattr(cls, "idealised", False)}
+    for name in (name for names in families.values() for name in names if name in by_name):
+        lines.append(f" {name:26}{(by_name[name].__doc__ or '').splitlines()[0]}")
+    lines += [
+        "",
+        "Use --with MODULE to add the mechanisms of your own module.",
+        "Write ./NAME for a file that has the name of a mechanism.",
+    ]
+    return "\n".join(lines)
+
+
+def own_parameters(cls: type) -> list[Parameter]:
+    """Return the options that a mechanism adds, as the parser takes them."""
+    parameters = []
+    for option, f in declared_options(cls).items():
+        what = f"{f.metadata['doc'][:1].upper()}{f.metadata['doc'][1:]}"
+        is_query = option in _FILES
+        note = typer.Option(
+            option,
+            metavar="VALUE",
+            parser=str
+            if is_query
+            else partial(texts.parse_option, f"{cls.__name__}.{f.name}", f),
+            help=_FILES.get(option) or f"{what}: {texts.option_need(f)}.",
+            show_default=False if f.default in (MISSING, None) else str(f.default),
+            rich_help_panel=f"Of {cls.__name__}",
+        )
+        name = _python_name(option)
+        kind = Annotated[Any, note]
+        parameters.append(
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        )
+    return parameters
+
+
+def _python_name(option: str) -> str:
+    return "own_" + option.removeprefix("--").replace("-", "_")
+
+
+def refuse_options_of_others(cls: type, words: list[str], known: list[str]) -> None:
+    """Raise a ValueError for the first option that only other mechanisms have, or none."""
+    for word in words:
+        option = word.partition("=")[0]
+        if option.startswith("--") and option not in {*known, "--", "--help"}:
+            others = [c.__name__ for c in each_mechanism() if option in _all_options(c)]
+            if not others:
+                raise ValueError(f"No such option: {option}{did_you_mean(option, known)}")
+            own = ", ".join(declared_options(cls)) or "none of its own"
+            some = ", ".join(others[:8]) + (" and others" if others[8:] else "")
+            raise ValueError(
+                f"{cls.__name__} has no option {option}; it has {own}; {option} is for {some}"
+            )
+
+
+def _all_options(cls: Any) -> list[str]:
+    """Return the options of a mechanism that some others do not have."""
+    names = " ".join([*_ONLY, "choose choose_epsilon report_cut"]).split()
+    lacks = left_out(cls).split()
+    return [*declared_options(cls), *(option_of(name) for name in names if name not in lacks)]
+
+
+def find_mechanism(name: str) -> type | None:
+    """Return the mechanism of a name: ours, one of a module that --with names, or another package's."""
+    ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
+    cls = getattr(mechanisms, ours) if ours else None
+    return cls if _can_be_asked_for(cls) else compiled.find("mechanisms", name)
+
+
+def mechanism_class(name: str) -> type:
+    """Return the mechanism of a name, in any capitals, or raise a ValueError if none can be asked for by it."""
+    cls = find_mechanism(name)
+    if cls is None:
+        saved = [c.__name__ for c in each_mechanism() if not getattr(c, "idealised", False)]
+        raise ValueError(f"no mechanism {name!r}{did_you_mean(name, saved)}")
+    if not _can_be_asked_for(cls):
+        raise ValueError(
+            f"{name} cannot be asked for here: need a mechanism that takes a table of counts, records or "
+            "interactions, whose fields are each a parameter(…)"
+        )
+    if getattr(cls, "idealised", False):
+        raise ValueError(
+            f"{cls.__name__} is drawn with floating point: idealised, and never saved"
+        )
+    return cls
+
+
+def stated_mechanism(cls: Any, request: Request, own: Mapping[str, Any]) -> Any:
+    """Return the mechanism with the options of the command line and the budget of the request."""
+    name = cls.__name__
+    declared = declared_options(cls)
+    typed = {x: own.get(_python_name(x)) for x in declared}
+    if "--workload" in declared:
+        need_one({x: typed[x] for x in _QUERIES}, f" for {name}")
+    candidates = _stated_candidates(name, request, typed)
+    if candidates:
+        typed[f"--{_CHOSEN[name]}"] = candidates[0]
+    values: dict[str, Any] = {}
+    for option, x in typed.items():
+        f = declared[option]
+        if x is not None:
+            values[f.name] = request.workload(option, x) if option in _FILES else x
+    for option, f in declared.items():
+        if f.default is MISSING and f.name not in values:
+            raise ValueError(
+                f"{name} needs {option}: {f.metadata['doc']} ({texts.option_help(f)})"
+            )
+    mechanism = cls(request.budget_for(cls), **values)
+    if not candidates:
+        return mechanism
+    from workbench.mechanisms import ChosenContributions, ChosenThreshold
+
+    chosen: Any = ChosenThreshold if name == "HighPassFilter" else ChosenContributions
+    return chosen(mechanism, tuple(candidates), request.choose_epsilon)
+
+
+def _stated_candidates(name: str, request: Request, typed: Mapping[str, Any]) -> list[Any]:
+    """Return the candidates of which the data choose one, if the request states any."""
+    if request.choose is None and request.choose_epsilon is None:
+        return []
+    field = _CHOSEN[name]
+    if request.choose is None or request.choose_epsilon is None:
+        raise ValueError(
+            "--choose and --choose-epsilon need each other: candidates that you state, and what it may "
+            "cost to choose one by the data"
+        )
+    stated, _, numbers = request.choose.partition("=")
+    if stated.strip() != field or not numbers:
+        raise ValueError(
+            f"--choose {request.choose!r}: need {field} of {name} and candidates, as {field}=1,3,10,30"
+        )
+    if typed[f"--{field}"] is not None:
+        raise ValueError(f"--{field} is stated and to be chosen: need one of the two")
+    return texts.parse_numbers("--choose", numbers)
+
+
+def each_mechanism() -> Iterator[type]:
+    """Yield the mechanisms that can be asked for, those that are never saved included, as they load."""
+    for name in mechanisms.__all__:
+        if _can_be_asked_for(cls := getattr(mechanisms, name)):
+            yield cls
+    for module in stated_modules():
+        for x in vars(module).values():
+            if _can_be_asked_for(x) and not x.__module__.startswith("workbench.mechanisms."):
+                yield x
+
+
+def _can_be_asked_for(x: Any) -> bool:
+    """Return whether it is a class of mechanisms with plain parameters, whose data a command can read."""
+    from workbench.data import Interactions, Records, SparseTable, UnlistedValues
+
+    takes = getattr(x, "takes", None)
+    kinds = (SparseTable, Records, Interactions, UnlistedValues)
+    if not isinstance(x, type) or takes not in kinds:
+        return False
+    return is_dataclass(x) and all(
+        "doc" in f.metadata and f.name != "mechanism" for f in fields(x)
+    )
+
+
+def declared_options(cls: type) -> dict[str, Field[Any]]:
+    """Return the fields of a mechanism by their options; a workload may also be stated as marginals."""
+    declared = {texts.option_name(f): f for f in texts.mechanism_fields(cls)}
+    if "--workload" in declared:
+        declared["--marginals"] = declared["--workload"]
+    return declared
+
+
+# Commands
 
 ANY = "MECHANISM"  # the command that has the options of all
 _HELP = {"-h", "--help"}
@@ -32,15 +259,15 @@ class Mechanisms(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str, Any, list[str]]:
         """Return the command of the mechanism that is named first, and the other words."""
-        cls: Any = mechanism_options.mechanism_class(args[0])
-        own = mechanism_options.own_parameters(cls)
-        run = options.command(release, mechanism_options.left_out(cls), own, cls=cls)
+        cls: Any = mechanism_class(args[0])
+        own = own_parameters(cls)
+        run = options.command(release, left_out(cls), own, cls=cls)
         about = (cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
         app = typer.Typer(add_completion=False)
         app.command(cls=screen.Command, help=about)(run)
         command: Any = typer.main.get_command(app)
         known = [x for p in command.params for x in p.opts]
-        mechanism_options.refuse_options_of_others(cls, args[1:], known)
+        refuse_options_of_others(cls, args[1:], known)
         return cls.__name__, command, args[1:]
 
     def _named(self, ctx: Any, args: list[str]) -> tuple[str | None, list[str]]:
@@ -64,15 +291,12 @@ class Mechanisms(TyperGroup):
             rest.append(word)
             if word.startswith("-") and not equals and word not in flags:
                 rest += islice(words, 1)
-        find = mechanism_options.find_mechanism
         tables = [rest[place] for place in places]
-        known = [x for x in tables[:2] if not Path(x).exists() and find(x)]
-        if len(named) > 1:
-            raise ValueError("--mechanism is given twice: need it once")
-        if len(known) + len(named) > 1:
-            several = [*known, *(f"--mechanism {x}" for x in named)]
+        known = [x for x in tables[:2] if not Path(x).exists() and find_mechanism(x)]
+        several = [*known, *(f"--mechanism {x}" for x in named)]
+        if len(several) > 1:
             raise ValueError(f"{' and '.join(several)}: need one mechanism")
-        if not named and tables and (find(tables[0]) or not Path(tables[0]).exists()):
+        if not named and tables and (find_mechanism(tables[0]) or not Path(tables[0]).exists()):
             named.append(rest.pop(places[0]))
         if named or _HELP & {*args}:
             return next(iter(named), None), rest
@@ -83,25 +307,23 @@ class Mechanisms(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write which mechanisms there are."""
-        screen.say(mechanism_options.overview(ctx.command_path))
+        screen.say(overview(ctx.command_path))
 
 
-def release(request: Request, *, cls: type, **own: str | None) -> None:
+def release(request: Request, *, cls: type, **own: Any) -> None:
     """Release a table of counts, records or interactions under differential privacy.
 
     Nothing is written, and no noise is drawn, before everything that was asked for has been checked.
     """
+    from workbench.cli import publishing
+
     request.refuse_unfit(cls)
-    mechanism = mechanism_options.stated_mechanism(cls, request, own)
+    mechanism = stated_mechanism(cls, request, own)
     if request.budget is not None:  # which may refuse it before any data is read
         request.budget.check(mechanism)
-    if request.is_in_parts:
-        made = publishing.publish_in_parts(request, mechanism)
-    else:
-        private = publishing.read(request, cls)
-        made = publishing.publish(request, mechanism, private)
-    release_text.print_release(made, request.out, delta=request.reading_delta(cls))
-    screen.say(release_text.again(request.budget))
+    made = publishing.publish(request, mechanism)
+    print_release(made, request.out, delta=request.reading_delta(cls))
+    screen.say(again(request.budget))
 
 
 NOT_OF_RECORDS = (  # which options `synthesize` has not
@@ -125,7 +347,7 @@ def synthesize(request: Request, *, rows: str, marginals: str) -> None:
     """
     from workbench.mechanisms import MaximumEntropySynthesis
 
-    own_rows = None if rows == "paid" else str(parse_number("--rows", rows))
+    own_rows = None if rows == "paid" else texts.parse_number("--rows", rows)
     own = {"own_marginals": marginals, "own_rows": own_rows}
     release(request, cls=MaximumEntropySynthesis, **own)
 
@@ -205,3 +427,150 @@ def _publish_edition(
         with command.make_context("release", words, parent=ctx.parent) as asked:
             command.invoke(asked)
     publication.record_edition(source, folder)
+
+
+# Text of a release
+
+_AGAIN = "every release of the same data adds its ε or ρ, also one that replaces another"
+
+
+def print_release(
+    release: Release, file: Path, top: int = 10, delta: float | None = None
+) -> None:
+    """Print the description of a release and its largest cells.
+
+    If a δ is given, a price in ρ is also printed as an ε.
+    """
+    screen.say(f"{file}\n")
+    screen.rows(release.describe(delta))
+    columns, largest = release.largest_in_words(top)
+    if largest:
+        of_all = f"The {len(largest)} largest" if len(largest) > 1 else "The largest of the"
+        screen.table(f"{of_all} {release.estimate.contents}", columns, largest, columns[-2:])
+
+
+def again(budget: Budget | None = None) -> str:
+    """Return what remains of the budget or, without one, how releases of the same data add up."""
+    if budget is None:
+        return _AGAIN
+    left = amount(budget.limit, budget.remaining, budget.remaining_delta)
+    return f"{left} of {budget.limit} remain for {budget.people} ({budget.path.name})"
+
+
+# Show
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def show(
+    file: options.File,
+    *,
+    top: Annotated[int, typer.Option(min=0)] = 10,
+    picture: Path | None = None,
+    force: bool = False,
+    delta: float | None = None,
+) -> None:
+    """Show a release: its guarantee, receipts and largest cells.
+
+    All of it comes from the file alone.
+
+    Parameters
+    ----------
+    file
+        Release file.
+    top
+        Number of largest cells to show.
+    picture
+        Picture to write (.png, .svg or .pdf).
+    force
+        Overwrite the picture.
+    delta
+        Failure probability δ at which to show the cost as an ε.
+    """
+    if picture is not None:
+        _refuse_picture(picture, file, force)
+
+    from workbench.estimates.release import Release
+
+    release = Release.load(file)
+    print_release(release, file, top, delta)
+    if picture is not None:
+        _draw(release, file, picture)
+        screen.say(f"Picture    {picture}")
+
+
+def _refuse_picture(path: Path, file: Path, force: bool) -> None:
+    from workbench.estimates.files import sidecar
+    from workbench.estimates.release_files import refuse_existing, refuse_input
+
+    if path.suffix not in _PICTURES:
+        raise ValueError(f"--picture {path}: need a name that ends in {' or '.join(_PICTURES)}")
+    refuse_input(path, [file, sidecar(file)])
+    refuse_existing(path, force)
+
+
+def _draw(release: Release, file: Path, path: Path) -> None:
+    """Write the picture completely or not at all, with the release that it shows."""
+    from workbench.estimates import files
+    from workbench.figures import plots, versions
+    from workbench.figures.saved import release_record, save_picture
+
+    record = {
+        "command": shlex.join(["workbench", "show", file.name, "--picture", path.name]),
+        "release": release_record(file),
+        "noise": "simulated" if release.simulated else "system",
+        "versions": versions("numpy", "matplotlib"),
+        "commit": files.commit(),
+    }
+    fig = plots.release_picture(release)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the font does not have
+        save_picture(fig, path, path.suffix.removeprefix("."), record)
+    plots.close(fig)
+
+
+# Answer
+
+
+def answer(
+    file: options.File, queries: list[str], *, error: bool = False, belief: str | None = None
+) -> None:
+    """Answer queries from a release file, at no cost.
+
+    Nothing is spent because only the release is read.
+
+    Parameters
+    ----------
+    file
+        Release file.
+    queries : QUERY...
+        For example 'origin=Bern hour=7..9': labels, ranges with both ends included, sets such as
+        Bern|Genf; '*' is everything. Quotes around labels with spaces or any of = .. | ,
+    error
+        Show the error of each answer.
+    belief
+        With `empty`, treat cells that were not released as empty. Needs --error.
+    """
+    if belief is not None and not error:
+        raise ValueError("--belief narrows error bars: add --error")
+
+    from workbench.estimates.release import Release
+
+    release = Release.load(file)
+    answers = release.answer(queries, error=error, belief=belief)
+    told = answers.in_words() if error else [(number(x),) for x in answers]
+    columns = ["query", "count", "noise", "absent", "which hold"][: 5 if error else 2]
+    rows = [(query, *row) for query, row in zip(queries, told, strict=True)]
+    screen.table("Answers, in counts", columns, rows, right=columns[1:])
+    if error:
+        absent = release.estimate.contents if release.absent_at_most >= 0 else "cells"
+        screen.paragraph(
+            "noise: one standard deviation. In about 19 of 20 cases the noise is within two of them. "
+            f"absent: {absent} of the query that were not released. Together they hold no more than is "
+            "shown, so the true count may be higher by as much."
+        )
+    screen.paragraph(release.counts_what)
+    if error and release.estimate.why_unknown:
+        screen.paragraph(f"unknown: {release.estimate.why_unknown}")
+    if error and answers.belief:
+        screen.warn(f"absent: 0 {answers.belief}")

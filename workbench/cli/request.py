@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 
 from workbench.cli import options
-from workbench.cli.options import StatedSpace, option_of, refuse_no_price, refuse_several
+from workbench.cli.options import StatedSpace, need_one, option_of
 from workbench.mechanisms.options import parse_bound
-from workbench.privacy import DP, LOCAL, ZCDP
+from workbench.privacy import DP, ZCDP
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from workbench.data import Bound, UnlistedColumn
+    from workbench.data import Bound
     from workbench.mechanisms.protocol import Mechanism
     from workbench.owner import Budget
     from workbench.spaces import Domain
@@ -66,7 +68,7 @@ class Request(StatedSpace):
         Column of counts. By default each row counts one.
     domain_file : --domain FILE
         Domain file (JSON) with the possible cells. Required.
-    bound_text : --bound L0,LINF[,L1]
+    bound : L0,LINF[,L1]
         Largest change of the table by one unit: number of cells, per cell, in all. Required.
     delta
         Failure probability δ. By default 0.
@@ -128,7 +130,7 @@ class Request(StatedSpace):
     table_name: str | None = None
     count: str | None = None
     domain_file: Path | None = None
-    bound_text: str | None = None
+    bound: Annotated[Any, typer.Option(parser=parse_bound)] = None
     delta: float | None = None
     epsilon_is_meant: bool = False
     budget_file: Path | None = None
@@ -152,19 +154,18 @@ class Request(StatedSpace):
     def __post_init__(self) -> None:
         """Refuse what can be refused without libraries and without reading data."""
         super().__post_init__()
-        if self.out is None and self.folder is None:
-            raise ValueError(
-                "--out is missing. Name the file to write, for example --out release.parquet, or a folder for "
-                "the public with --publish FOLDER"
-            )
-        if self.out is None:
-            object.__setattr__(self, "out", Path(f"{self.folder}.parquet"))
         if self.folder is not None:
             from workbench.owner.publication import read_about, refuse_folder
 
             refuse_folder(self.folder)
             read_about(self.about_file)
-        refuse_no_price(self.epsilon, self.rho)
+            object.__setattr__(self, "out", self.out or Path(f"{self.folder}.parquet"))
+        if self.out is None:
+            raise ValueError(
+                "--out is missing. Name the file to write, for example --out release.parquet, or a folder for "
+                "the public with --publish FOLDER"
+            )
+        need_one({"--epsilon": self.epsilon, "--rho": self.rho}, options.PRICE)
         if self.seed is not None and not self.simulated:
             raise ValueError(
                 "--seed makes noise that can be replayed and taken off: leave it out to publish, or add "
@@ -173,17 +174,10 @@ class Request(StatedSpace):
         if self.budget_file is not None:
             why = "what promises nothing is not paid for"
             self._refuse_given("--budget", "seed simulated domain_from_data", why)
-        if not (self.domain_file or self.domain_from_data or self.has_space):
-            if self.bound_text is None and self.user is None:
-                raise ValueError(_BOUND)
-            raise ValueError(_DOMAIN)
-        refuse_several(
-            {
-                "--domain": self.domain_file,
-                "--domain-from-data": self.domain_from_data,
-                "a space of points, strings or codes": self.has_space,
-            }
-        )
+        cells = {"--domain": self.domain_file, "--domain-from-data": self.domain_from_data}
+        if not any(cells.values()) and not self.has_space:
+            raise ValueError(_DOMAIN if self.bound or self.user is not None else _BOUND)
+        need_one(cells | {"a space of points, strings or codes": self.has_space})
 
         from workbench.data import files_of
         from workbench.estimates.release_files import refuse_input, refuse_place
@@ -194,63 +188,32 @@ class Request(StatedSpace):
 
     def refuse_unfit(self, mechanism: type[Mechanism]) -> None:
         """Refuse what does not fit the data that a mechanism takes, before any is read."""
-        from workbench.data import Bound, Interactions, Records, UnlistedValues
+        from workbench.data import Bound, Interactions, UnlistedValues
+        from workbench.estimates.release import refuse_report_cut
 
-        name = mechanism.__name__
         if self.user is not None:
-            if not self.user:
-                raise ValueError("--user is empty: need the name of a column")
             _ = Bound().of(self.who)  # what a release will say of it
-        elif self.user_type is not None:
-            raise ValueError("--user-type needs --user COLUMN, whose values it is about")
-        if self.is_in_parts:
-            self._refuse_unfit_in_parts()
-        if mechanism.takes is Interactions:
-            self._refuse_unfit_for_users(name)
+        elif mechanism.takes is Interactions:
+            raise ValueError(
+                f"{mechanism.__name__} needs --user COLUMN, which says whose each row is: it counts a few "
+                "records of each user, and protects all of a user's records together"
+            )
+        elif self._protected is None:
+            raise ValueError(_BOUND if self.bound is None else _UNIT)
         else:
-            _ = self.bound
-            if self.user is None and self._protected is None:
-                raise ValueError(_UNIT)
+            why = "it is about the users of a column"
+            self._refuse_given("a table without --user", "user_type report_cut", why)
         if self.report_cut is not None:
-            self._refuse_unfit_report(mechanism)
-        if mechanism.takes is Records and not self.has_space and self.domain_file is None:
-            raise ValueError(f"for {name} {_DOMAIN}")
+            refuse_report_cut(self.report_cut)
+        if self.is_in_parts:
+            need_one({"--workers": self.workers, "--scheduler": self.scheduler}, least=0)
+            why = "cells of a stated domain are released in parts"
+            places = "domain_from_data box strings taxonomy"
+            self._refuse_given("--workers, --scratch and --scheduler", places, why)
         _ = self.budget_for(mechanism)
-        if mechanism.takes is UnlistedValues:
-            why = "it releases the values of one column, each once per user"
-            self._refuse_given(name, "count domain_from_data workers scratch scheduler", why)
-            _ = self.unlisted
-        else:
-            _ = self.domain
-
-    def _refuse_unfit_report(self, mechanism: type) -> None:
-        from workbench.noise import decay
-
-        if self.user is None:
-            raise ValueError("--report-cut needs --user COLUMN: without it nobody is cut")
-        share = self.report_cut or 0.0
-        if not 0 < share < inf:
-            raise ValueError(
-                f"--report-cut = {self.report_cut} is not allowed: need a finite ε > 0"
-            )
-        decay(1, share)
-        if getattr(mechanism, "relation", None) == LOCAL:
-            why = "it protects what each unit sends alone"
-            self._refuse_given(mechanism.__name__, "report_cut", why)
-
-    def _refuse_unfit_for_users(self, name: str) -> None:
-        if self.user is None:
-            raise ValueError(
-                f"{name} needs --user COLUMN, which says whose each row is: it counts a few records of "
-                "each user, and protects all of a user's records together"
-            )
-        if self.bound_text is not None and "," in self.bound_text:
-            raise ValueError(
-                f"--bound {self.bound_text!r}: {name} takes one number, how many records of each user "
-                "are counted at most"
-            )
-        why = "a row is one record of a user, and the domain public"
-        self._refuse_given(name, "count domain_from_data", why)
+        if mechanism.takes is not Interactions:
+            _ = self.bound_of_unit
+        _ = self.unlisted if mechanism.takes is UnlistedValues else self.domain
 
     def _refuse_given(self, name: str, fields: str, why: str) -> None:
         for one in fields.split():
@@ -260,31 +223,23 @@ class Request(StatedSpace):
     @property
     def is_in_parts(self) -> bool:
         """Whether rows are dealt out to scratch files."""
-        named = (self.workers, self.scratch, self.scheduler)
-        return any(x is not None for x in named)
-
-    def _refuse_unfit_in_parts(self) -> None:
-        refuse_several({"--workers": self.workers, "--scheduler": self.scheduler})
-        why = "cells of a stated domain are released in parts"
-        not_in_parts = "domain_from_data box strings taxonomy"
-        self._refuse_given("--workers, --scratch and --scheduler", not_in_parts, why)
-        if self.scratch is not None and not self.scratch.is_dir():
-            raise FileNotFoundError(f"--scratch {self.scratch}: no such folder")
+        return (self.workers, self.scratch, self.scheduler) != (None, None, None)
 
     @cached_property
-    def bound(self) -> Bound:
-        """Return the stated bound on how far a unit moves the data."""
-        if self.bound_text is None:
+    def bound_of_unit(self) -> Bound:
+        """The stated bound on how far a unit moves the data."""
+        if self.bound is None:
             raise ValueError(_BOUND)
-        bound = parse_bound(self.bound_text)
+        bound: Bound = self.bound
         unit = self._protected
-        if unit is not None:
-            bound = bound.of(unit)
-            if not unit.strip():
-                raise ValueError(f"--unit {unit!r} is not allowed: need words, as 'a trip'")
-            if self.unit is None:  # nobody has said that a row is one
-                bound = bound.believed(unit)
-        return bound
+        if unit is None:
+            return bound
+        if not unit.strip():
+            raise ValueError(f"--unit {unit!r} is not allowed: need words, as 'a trip'")
+        bound = bound.of(unit)
+        return (
+            bound.believed(unit) if self.unit is None else bound
+        )  # nobody said that a row is one
 
     @property
     def _protected(self) -> str | None:
@@ -314,8 +269,7 @@ class Request(StatedSpace):
         """Arguments for reading interactions: their domain, and which attributes are items and contexts."""
         domain = self.stated_domain
         names = domain.attributes
-        items = self._attributes(self.item)
-        contexts = self._attributes(self.context)
+        items, contexts = map(self._attributes, (self.item, self.context))
         items = items or tuple(name for name in names if name not in contexts)[:1]
         contexts = contexts or tuple(name for name in names if name not in items)[:1]
         if not items or not contexts:
@@ -334,14 +288,13 @@ class Request(StatedSpace):
         return (text,) if text in self.stated_domain.attributes else tuple(text.split(","))
 
     def workload(self, option: str, text: str) -> Any:
-        """Return the queries that `--workload` or `--marginals` states."""
+        """Return the queries that `--workload`, `--marginals` or `--initial` states."""
         from workbench.estimates.release_files import refuse_input
         from workbench.queries import stated
 
         refuse_input(self.out, [Path(text)])
-        if option == "--marginals":
-            return stated.read_marginals(text, self.stated_domain)
-        return stated.read_queries(text, self.stated_domain)
+        read = stated.read_queries if option == "--workload" else stated.read_marginals
+        return read(text, self.stated_domain)
 
     @cached_property
     def budget(self) -> Budget | None:
@@ -357,7 +310,7 @@ class Request(StatedSpace):
         """Return whom the data are about, if the command says so."""
         return "a user" if self.unit is None and self.user is not None else self.unit
 
-    def budget_for(self, mechanism: type) -> DP | ZCDP:
+    def budget_for(self, mechanism: type[Mechanism]) -> DP | ZCDP:
         """Return what a release by this class of mechanisms may cost.
 
         An ε and a δ of one that spends no δ, but may draw Gaussian noise, buy the ρ that is within them.
@@ -366,13 +319,12 @@ class Request(StatedSpace):
         delta = self.delta or 0.0
         if self.epsilon is None:
             rho: Any = self.rho  # one of the two is given
-            cost = ZCDP(rho, delta if _spends_delta(mechanism) else 0.0)
+            cost = ZCDP(rho, delta if mechanism.spends_delta else 0.0)
         else:
             cost = DP(self.epsilon, delta)
-            takes_rho = getattr(mechanism, "accepts_zcdp", False)
-            if delta and takes_rho and not _spends_delta(mechanism):
+            if delta and mechanism.accepts_zcdp and not mechanism.spends_delta:
                 cost = ZCDP.within(cost)
-            elif not getattr(mechanism, "accepts_dp", True):
+            elif not mechanism.accepts_dp:
                 raise ValueError(
                     f"--mechanism {mechanism.__name__} draws Gaussian noise, which ε alone does not pay "
                     "for: add --delta, or give --rho in place of --epsilon"
@@ -387,11 +339,10 @@ class Request(StatedSpace):
             return cost
         return self.budget.payable(cost, [DP(x) for x in beside])
 
-    def reading_delta(self, mechanism: type) -> float | None:
+    def reading_delta(self, mechanism: type[Mechanism]) -> float | None:
         """Return the δ at which the ρ of a release is also said as an ε, or None where none is named."""
-        if _spends_delta(mechanism) or (self.rho is None and not self.delta):
-            return None
-        return self.delta
+        is_read = (self.rho is not None or self.delta) and not mechanism.spends_delta
+        return self.delta if is_read else None
 
     @cached_property
     def domain(self) -> Domain | None:
@@ -405,11 +356,12 @@ class Request(StatedSpace):
         return Domain.read(self.domain_file)
 
     @cached_property
-    def unlisted(self) -> UnlistedColumn:
+    def unlisted(self) -> Any:
         """The column of values that nobody has listed, as the domain file states it."""
         from workbench.data import UnlistedColumn
 
-        assert self.domain_file is not None  # or it was refused
+        if self.domain_file is None:
+            raise ValueError(_DOMAIN)
         return UnlistedColumn.of(self.domain_file)
 
     @property
@@ -418,7 +370,3 @@ class Request(StatedSpace):
         if self.domain is None:
             raise ValueError(_DOMAIN)
         return self.domain
-
-
-def _spends_delta(mechanism: type) -> bool:
-    return getattr(mechanism, "spends_delta", False)

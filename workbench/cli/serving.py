@@ -84,7 +84,7 @@ FIRST = "01_explore.ipynb"
 
 
 def lab(
-    *, browser: bool = True, port: options.Port = 8888, notebooks: Path | None = None
+    *, browser: bool = True, port: options.Port = 8888, notebooks: options.Folder = None
 ) -> None:
     """Open JupyterLab with the notebooks.
 
@@ -97,9 +97,8 @@ def lab(
     notebooks
         Folder with the notebooks. By default notebooks.
     """
-    top = notebooks_folder(notebooks)
+    top = notebooks or project_folder() / "notebooks"
     page = f"/lab/tree/{FIRST}" if (top / FIRST).is_file() else "/lab"
-
     port = free_port(port)
     arguments = [
         "jupyterlab",
@@ -114,25 +113,14 @@ def lab(
         # a container's user is root
         *(["--allow-root"] if getattr(os, "geteuid", lambda: 1)() == 0 else []),
     ]
-
     serve("JupyterLab", port, arguments, page, top.parent, browser)
-
-
-def notebooks_folder(notebooks: Path | None) -> Path:
-    """Return where the notebooks are, or raise a FileNotFoundError if there is no such folder."""
-    if notebooks is None:
-        notebooks = project_folder() / "notebooks"
-    notebooks = notebooks.resolve()
-    if not notebooks.is_dir():
-        raise FileNotFoundError(f"{notebooks}: no such folder; name one with --notebooks")
-    return notebooks
 
 
 # Explore
 
 
 def explore(
-    *, browser: bool = True, port: options.Port = 8866, notebooks: Path | None = None
+    *, browser: bool = True, port: options.Port = 8866, notebooks: options.Folder = None
 ) -> None:
     """Open a page with sliders for every mechanism.
 
@@ -145,10 +133,9 @@ def explore(
     notebooks
         Folder with the notebooks. By default notebooks.
     """
-    notebook = notebooks_folder(notebooks) / FIRST
+    notebook = (notebooks or project_folder() / "notebooks") / FIRST
     if not notebook.is_file():
         raise FileNotFoundError(f"{notebook}: no such notebook; name its folder")
-
     _serve_voila("The explorer", notebook, port, notebook.parent.parent, browser)
 
 
@@ -196,7 +183,7 @@ def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bo
 # Bank
 
 
-def bank(file: Path, *, browser: bool = True, port: options.Port = 8876) -> None:
+def bank(file: options.File, *, browser: bool = True, port: options.Port = 8876) -> None:
     """Serve a page that answers questions from a bank of paid answers.
 
     Press Ctrl-C to stop it. Visitors choose attributes and values. The page cannot spend, and shows
@@ -209,9 +196,6 @@ def bank(file: Path, *, browser: bool = True, port: options.Port = 8876) -> None
     browser
         Open the page in a browser.
     """
-    if not file.is_file():
-        raise FileNotFoundError(f"{file}: no such session")  # said before a page is loaded
-
     from workbench.widgets import BankPage
 
     page = BankPage(file, free_port(port))

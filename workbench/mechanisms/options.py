@@ -60,13 +60,13 @@ def bound_text(bound: Bound) -> str:
     return numbers_text((bound.l0, bound.linf, bound.l1))
 
 
-def parse_bound(text: str) -> Bound:
+def parse_bound(name: str, text: str) -> Bound:
     """Parse a bound, typed as L0,LINF or L0,LINF,L1."""
     from workbench.data import Bound
 
     if text.count(",") not in (1, 2):
-        raise ValueError(f"--bound {text!r}: need L0,LINF or L0,LINF,L1")
-    numbers: list[Any] = parse_numbers("--bound", text)
+        raise ValueError(f"{name} {text!r}: need L0,LINF or L0,LINF,L1")
+    numbers: list[Any] = parse_numbers(name, text)
     return Bound(*numbers)
 
 
