@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from experiments.answer_bank import refusal
-from workbench import DP, Beliefs, Bound, Domain, Products, Ranges, Release, SparseTable, Sweep
+from workbench import DP, Beliefs, Bound, Domain, Ranges, Release, SparseTable, Sweep
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
 from workbench.estimates.files import process_folder
@@ -31,6 +31,7 @@ from workbench.mechanisms import PrioritySampling
 from workbench.mechanisms.options import release_options
 from workbench.mechanisms.protocol import series_name
 from workbench.owner.advice import Advice, Row, advise
+from workbench.queries import labelled_queries
 from workbench.spaces.domain import states_public_truth
 from workbench.trials.claims import Claim, Finding, all_of, check_lower, paired_ratios
 from workbench.trials.metrics import MeanAbsoluteError
@@ -41,9 +42,9 @@ HOURS = {"from": 0, "to": 23}
 DOMAIN = {"home": {"file": "zones.txt"}, "work": {"file": "zones.txt"}, "hour": HOURS}
 PEOPLE = "people"
 ASKED = (
-    "home=zone 048 & work=zone 045 & hour=8",
-    "home=zone 048 & work=zone 040..zone 049",
-    "home=zone 048",
+    'home="zone 048" & work="zone 045" & hour=8',
+    'home="zone 048" & work="zone 040".."zone 049"',
+    'home="zone 048"',
 )
 BELIEVED = "As believed"
 CROWDED = "The same counts, crowded together"
@@ -75,14 +76,9 @@ def example_domain() -> Domain:
     return Domain.from_dict({"home": ZONES, "work": ZONES, "hour": HOURS})
 
 
-def new_folder() -> Path:
-    """A new folder, which is gone when this process is."""
-    return process_folder()
-
-
 def example_files() -> Files:
     """A new folder with commutes.csv, a made-up table, and domain.json, the cells there can be."""
-    folder = new_folder()
+    folder = process_folder()
     rng = np.random.default_rng(0)
     places = np.arange(len(ZONES))
     hours = np.arange(24)
@@ -147,30 +143,10 @@ class BelievedTable:
         return SparseTable(table.domain, table.keys, table.counts, self.bound, True)
 
 
-def asked_query(domain: Domain, text: str) -> dict[str, tuple[int, int]]:
-    """A query as it is typed: attributes with a label, or labels from … to …
-
-    >>> asked_query(Domain.from_dict({"home": ["a", "b", "c"], "hour": 24}), "home=b..c & hour=8")
-    {'home': (1, 3), 'hour': (8, 9)}
-    """
-    intervals = {}
-    for part in text.split("&"):
-        attribute, _, labels = part.partition("=")
-        attribute = attribute.strip()
-        first, _, last = labels.strip().partition("..")
-        codes = domain.encode(attribute, [first, last or first]).tolist()
-        if min(codes) < 0 or codes[0] > codes[1]:
-            raise ValueError(
-                f"asked: {labels.strip()!r} is no value, nor values, of {attribute!r}"
-            )
-        intervals[attribute] = (codes[0], codes[1] + 1)
-    return intervals
-
-
 def usual_queries(domain: Domain) -> tuple[str, ...]:
     """A cell in the middle of the domain, and sums over its last attributes."""
     middle = domain.frame(domain.keys(np.array([domain.shape]) // 2))
-    parts = [f"{attribute}={middle[attribute][0]}" for attribute in domain.attributes]
+    parts = [f'"{attribute}"="{middle[attribute][0]}"' for attribute in domain.attributes]
     return tuple(" & ".join(parts[:k]) for k in range(len(parts), 0, -1))
 
 
@@ -286,7 +262,7 @@ class YourData(Figure):
         (1, 24, 240, 2_880, 28_800), "ranges that matter to you, those that fit", unit="cells"
     )
     asked: tuple[str, ...] | None = text_field(
-        "query: home=zone 048 & hour=8..10",
+        'query: home="zone 048" & hour=8..10',
         "what the release is asked; none: some queries",
         many=True,
     )
@@ -300,7 +276,7 @@ class YourData(Figure):
         if self.table is None:
             return example_files()
         table, domain = Path(self.table), Path(self.domain_file)
-        return Files(new_folder(), table.resolve(), domain.resolve(), self.count)
+        return Files(process_folder(), table.resolve(), domain.resolve(), self.count)
 
     def bound(self) -> Bound:
         """How far one unit moves the table."""
@@ -378,7 +354,7 @@ class YourData(Figure):
         """What a release answers, its standard errors, and what `advice` simulates for as many cells."""
         domain = release.estimate.domain
         asked = self.asked or (ASKED if self.table is None else usual_queries(domain))
-        queries = Products.of(domain, [asked_query(domain, text) for text in asked])
+        queries = labelled_queries(domain, asked)
         cells = queries.cells(domain).astype(int)
         answers, errors = release.answer(queries, error=True)
         columns = {"cells": cells, "answer": answers.round(), "±": errors.round()}

@@ -59,7 +59,6 @@ DEEPEST = "deepest leaf with a record"
 MEAN = "mean level over records"
 LEAVES = "leaves"
 WIDEST = "split nodes of the widest level"
-DEPTHS = (DEEPEST, MEAN)
 BREADTHS = (LEAVES, WIDEST)
 SHORT = {DEEPEST: "deepest", MEAN: "mean level", LEAVES: "leaves", WIDEST: "widest level"}
 JUDGED = ("uniform", "proportional", "progressive", "fractional")
@@ -225,9 +224,3 @@ class AppA(Figure):
             for name in rows.panel.unique()
             for metric in pair
         ]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Depths and breadths: a line a dataset, ε and way."""
-        means = rows.groupby(["panel", "epsilon", "series", "metric"], sort=False).value.mean()
-        table = means.unstack("metric")[[*DEPTHS, *BREADTHS]]
-        return table.map(claims.format_number).rename_axis(["dataset", "ε", "discounting"])

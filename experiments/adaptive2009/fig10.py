@@ -323,13 +323,3 @@ class Fig10(Strings, Figure):
         titles = {"value": "synthetic", "true": "in the data", "ended": "known to end"}
         table = strings.set_index("string")[[*titles]].rename(columns=titles)
         return table.astype({"synthetic": int, "in the data": int})
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """How many strings appear at least 500 times, and which part is real, or begins what is."""
-        frequent = rows[(rows.metric == REAL) & (rows["least"] == FREQUENT)]
-        place = ["panel", "series", "setting"]
-        own = frequent.groupby(place, sort=False)[["strings", "value", "begins"]].mean()
-        table = pd.DataFrame({"strings": own.strings.map("{:,.0f}".format)})
-        table["real"] = own.value.map("{:.2%}".format)
-        table["begin a real one"] = own.begins.map("{:.2%}".format)
-        return table.rename_axis(["dataset", "technique", "ε, b"])

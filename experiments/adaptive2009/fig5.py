@@ -37,7 +37,6 @@ from experiments.adaptive2009.shared import (
     IMPROVED,
     REAL,
     RESAMPLE,
-    SECOND,
     SETTINGS,
     TOTAL,
     Commutes,
@@ -205,7 +204,6 @@ POINT = ["epsilon", "node_level"]
 BALANCED = ", adding up"
 ALL, UP = "all techniques", "made to add up"
 NODE, THEORY = NodeError.__name__, ExpectedResampling.__name__
-ORDER = [DIRECT, IMPROVED, IMPROVED + BALANCED, BASIC, BASIC + BALANCED, RESAMPLE, SECOND]
 
 
 def _distances(rows) -> pd.DataFrame:
@@ -479,27 +477,6 @@ class Fig5(Commutes, Figure):
             frames.append(own[at & ~up].assign(shown=f"{ALL} at {epsilon:g}"))
             frames.append(own[at & (up | beside)].assign(shown=f"{UP} at {epsilon:g}"))
         return pd.concat(frames, ignore_index=True)
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Sums over all levels, over that of resampling as expected; and how many records there are."""
-        own = rows[rows.drawn & rows.metric.isin([DISTANCE, THEORY])]
-        last = own[own.down_to == own.groupby("panel").down_to.transform("max")]
-        lines = []
-        for name, all_of_it in last.groupby("panel", sort=False):
-            law = all_of_it[all_of_it.metric == THEORY].value.mean()
-            sums = all_of_it[all_of_it.metric == DISTANCE]
-            for epsilon in self.epsilons:
-                line = {"dataset": name, "ε": epsilon}
-                for series in ORDER:
-                    mine = sums[(sums.series == series) & sums.epsilon.isin([epsilon, np.inf])]
-                    line[series] = f"{format_number(mine.value.mean() / law)}×"
-                for series in (IMPROVED, BASIC):
-                    mine = sums[(sums.series == series) & (sums.epsilon == epsilon)]
-                    direct = sums[sums.series == DIRECT].records.mean()
-                    more = 100 * (mine.records.mean() / direct - 1)
-                    line[f"records, {series}"] = f"{more:+.2g} %"
-                lines.append(line)
-        return pd.DataFrame(lines).set_index(["dataset", "ε"])
 
     def _at_nodes(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The errors of direct synthesis at nodes that hold the scale of its noise."""

@@ -197,18 +197,3 @@ class Fig6_7(Commutes, Figure):  # noqa: N801
             own = curves[~private | (curves["product"] == way)]
             frames.append(own.assign(shown=way))
         return pd.concat(frames, ignore_index=True)
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Gaps in per cent: a line an origin and ε, with how many commute from there in the source."""
-        gaps = rows[(rows.metric == GAP) & (rows.series == IMPROVED)]
-        lines = []
-        for place in gaps.drop_duplicates(["panel", "origin"]).itertuples():
-            own = gaps[(gaps.panel == place.panel) & (gaps.origin == place.origin)]
-            for epsilon, at in own.groupby("epsilon"):
-                line = {"origin": place.origin, "ε": epsilon}
-                line |= {"population": place.population, "commuters": int(place.commuters)}
-                for way in (MATCHED, AS_PRINTED):
-                    means = at[at["product"] == way].groupby("setting").value.mean()
-                    line[f"gap, ε {way}"] = f"{100 * means.min():.0f}–{100 * means.max():.0f} %"
-                lines.append(line)
-        return pd.DataFrame(lines).set_index(["origin", "ε"])

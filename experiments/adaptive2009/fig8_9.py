@@ -34,7 +34,6 @@ from experiments.adaptive2009.shared import (
     IMPROVED,
     LOG,
     SYMBOLS,
-    TREE,
     Source,
     Strings,
     basic,
@@ -82,8 +81,6 @@ WORDS = {
     OF_EACH: "each frequency",
     FROM_RAREST: "rarest first",
 }
-NEAR = 0.95  # of the truth, in the table
-USUAL = 500  # times 1/ε, in the table: figure 10 takes 500 at ε = 1
 
 
 # Figures 8 and 9's metric, and what is read off its curves.
@@ -428,30 +425,3 @@ class Fig8_9(Strings, Figure):  # noqa: N801
     def _drawn(self, rows: pd.DataFrame) -> pd.DataFrame:
         drawn = [self.drawn(), whose_epsilon(self.drawn())]
         return rows[rows.setting.isin(drawn) | rows.setting.isna()]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """What is read off what is drawn, beginnings counted as printed; the paper prints no number."""
-        own = self._drawn(rows)
-        own = own[own.series.isin([*TECHNIQUES, TREE])]
-        usual = own[(own.adding == FREQUENT) & np.isclose(own.frequent * own.epsilon, USUAL)]
-        place = ["panel", "epsilon", "series"]
-        shares = usual.groupby([*place, "reading"], sort=False).value.mean().unstack("reading")
-        table = (
-            shares[[PRINTED, ENDED]]
-            .map(lambda x: "none so frequent" if np.isnan(x) else f"{x:.1%}")
-            .add_prefix("frequent, ")
-            .rename_axis(columns=None)
-        )
-        printed = own[(own.reading == PRINTED) & (own.metric != SHARE)]
-        corpora = {name: some for name, some in printed.groupby("panel", sort=False)}
-        points = {
-            "half is recovered from": break_points,
-            "on the truth down to": lambda some: departures(some, NEAR),
-        }
-        for title, read in points.items():
-            parts = {
-                name: read(some).groupby(place[1:]).value.mean()
-                for name, some in corpora.items()
-            }
-            table[title] = pd.concat(parts, names=["panel"]).map(frequency_text)
-        return table.rename_axis(["corpus", "ε", "technique"])

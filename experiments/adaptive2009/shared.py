@@ -32,7 +32,6 @@ SECOND = "second release"
 DIRECT = "direct synthesis"
 IMPROVED = "improved histogram"
 BASIC = "basic histogram"
-TREE = "PrivTree"
 TOTAL = "total"  # ε is that of the whole release
 EACH = "each"  # ε is that of one noisy count, as in the code of figures 11 to 13
 RULES = {"ln k": log, "3 ln k": lambda k: 3 * log(k), "k": float}  # b times ε of a decision

@@ -27,9 +27,8 @@ from workbench.mechanisms import PrivTree
 from workbench.mechanisms.adaptive import certified_discount, structural_loss
 from workbench.privacy import DP
 from workbench.spaces import Quadtree
-from workbench.trials import claims
-from workbench.trials.claims import Finding, Printed, check_between, exact
-from workbench.value import format_number, value
+from workbench.trials.claims import Finding, check_between, exact
+from workbench.value import value
 
 LAPLACE = "laplace"
 WHOLE = "geometric"
@@ -41,8 +40,6 @@ BASIC = "basic histogram"
 IMPROVED = "improved histogram"
 PATHS = "paths"  # of so many splits, at every ε and threshold
 ROUNDING = 1e-9
-
-PAPER = {"2": Printed("2ε", 0, 2, value=2)}
 
 
 # What decisions to split cost at most, in closed form (adaptive2009, Theorem 3).
@@ -262,13 +259,3 @@ class Thm3(Figure):
                 in_whole = certified_discount(self.epsilon, b, WHOLE) if b == ceil(b) else "–"
                 lines.append(line | {"certified, whole noise": in_whole})
         return pd.DataFrame(lines).set_index(["k", "b"])
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The printed cost, beside the exact one, by noise and way."""
-        lines = []
-        losses = rows[rows.panel == "ε"]
-        for (noise, way), loss in losses.groupby(["noise", "way"], sort=False).value:
-            measured = f"{format_number(loss.min())} … {format_number(loss.max())} ε"
-            finding = Finding(bool(loss.max() <= 2), measured)
-            lines.append((f"{noise} noise, a record {way}", PAPER["2"], finding))
-        return claims.compare_with_paper(*lines)

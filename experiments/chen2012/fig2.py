@@ -65,7 +65,7 @@ from workbench.trials.claims import (
     check_lower,
     paired_ratios,
 )
-from workbench.value import format_number, value
+from workbench.value import value
 
 CURVE = ["approach", "prior", "bought", "asked"]
 DATA = (TWIN, CENSUS)
@@ -318,17 +318,3 @@ class Fig2(OverAlpha, Figure):
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Without α = ∞, which no axis has."""
         return rows[~np.isinf(rows.relative_alpha)]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The best α, errors there, at both ends and bought: a row a curve."""
-        curves = rows[(rows.panel != UNION) & np.isfinite(rows.relative_alpha)]
-        lines = []
-        names = [*COLUMNS, "series"]
-        for (case, panel, asked, bought, series), own in curves.groupby(names, sort=False):
-            error = own.groupby("alpha").value.mean()
-            numbers = {"best α": error.idxmin(), "RMSE there": error.min()}
-            numbers |= {"at the least α": error.iloc[0], "at the largest": error.iloc[-1]}
-            numbers |= {"noise bought": own.deviation.mean(), "lacks": own.lacks.max()}
-            line = {"dataset": case, "panel": f"({panel}) {asked}, from {bought}", "": series}
-            lines.append(line | {name: format_number(x) for name, x in numbers.items()})
-        return pd.DataFrame(lines).set_index(["dataset", "panel", ""]).replace("unknown", "")

@@ -276,25 +276,3 @@ class Fig3(OverAlpha, Figure):
         kinds = rows.series.str.partition(", ")
         what = kinds[2].where(kinds[2] != "", "true error")
         return rows.assign(series=f"{KERNEL}, " + what, prior_known=kinds[0])
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The best α by either curve, and what a user is told and gets: means over seeds."""
-        lines = []
-        for name in rows.panel.unique():
-            for series in (WITHOUT, WITH):
-                curve = partial(mean_curve, rows, "alpha", panel=name)
-                true, estimated = (
-                    curve(series=each)["mean"] for each in (series, series + ESTIMATED)
-                )
-                best = true.idxmin()
-                chosen = estimated.idxmin()
-                numbers = {
-                    "best α": best,
-                    "chosen α": chosen,
-                    "true RMSE": true[best],
-                    "at the chosen": true[chosen],
-                    "estimated there": estimated[chosen],
-                }
-                line = {name: format_number(x) for name, x in numbers.items()}
-                lines.append({"panel": name, "": series} | line)
-        return pd.DataFrame(lines).set_index(["panel", ""])

@@ -185,16 +185,3 @@ class Fig4(OverAlpha, Figure):
         drawn = rows[~rows.series.str.contains("at the least true error")]
         points = [f"{row[row.panel]:,.0f}" for _, row in drawn.iterrows()]
         return drawn.assign(point=points)
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """RMSE of past and new queries, a row a point; what was bought has the noise."""
-        lines = []
-        for (case, panel), own in rows.groupby(["case", "panel"], sort=False):
-            for x, errors in own.groupby(panel):
-                line = {"data": case, "varied": TITLES[panel], "value": f"{x:g}"}
-                line["noise bought"] = format_number(float(errors.deviation.mean()))
-                line["lacks"] = format_number(errors.lacks.max())
-                means = errors.groupby(["kind", "series"], sort=False).value.mean()
-                line |= {": ".join(name): format_number(mean) for name, mean in means.items()}
-                lines.append(line)
-        return pd.DataFrame(lines).set_index(["data", "varied", "value"])

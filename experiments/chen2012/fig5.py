@@ -55,7 +55,7 @@ from workbench.trials.claims import (
     check_between,
     exact,
 )
-from workbench.value import format_number, power_of_ten, value
+from workbench.value import format_number, value
 
 BUYING = "buying the answers"
 CARRIED = "kernel PCA, carried on"
@@ -270,21 +270,6 @@ class Fig5(Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """Time over each of the four."""
         return [Panel(label, {"panel": panel}, along(panel)) for panel, label in OVER.items()]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Seconds: a line a point, a column a method."""
-        lines = []
-        for panel, label in OVER.items():
-            for x, times in times_over(rows, panel).iterrows():
-                line = {"over": label, "": f"{x:,.0f}" if x < 1e7 else power_of_ten(x, 2)}
-                lines.append(
-                    line
-                    | {
-                        name: f"{format_number(seconds)} s"
-                        for name, seconds in times.dropna().items()
-                    }
-                )
-        return pd.DataFrame(lines).set_index(["over", ""])
 
 
 if __name__ == "__main__":

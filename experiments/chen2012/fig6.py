@@ -56,8 +56,6 @@ from workbench.trials.metrics.answers import refuse_private
 from workbench.value import format_number, value
 
 MANY = 50  # values of an attribute
-SMALL = 50  # cells
-LARGE = 500
 POOR = 1.0  # where the paper cuts its errors
 REASONABLE = (0.25, 0.5, 1.0)
 DUE = (0.25, 0.5, 0.75)  # shares of an error
@@ -307,22 +305,3 @@ class Fig6(PublishedFigure):
         cut = rows.assign(value=rows.value.clip(upper=POOR))
         whole = cut.series.str.endswith("a tuple")  # which are at 1 on all triples
         return pd.concat([cut[~whole], squares(cut)])
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Mean errors of joints by their size: a row a dataset and method."""
-        pairs = rows[rows.k == 2]
-        groups = {
-            "pairs": pairs,
-            f"≤ {SMALL} cells": pairs[pairs.cells <= SMALL],
-            f"≥ {LARGE} cells": pairs[pairs.cells >= LARGE],
-            "triples": rows[rows.k == 3],
-        }
-        methods = rows.groupby(["case", "series"], sort=False).size().index
-        table = {}
-        for title, errors in groups.items():
-            means = errors.groupby(["case", "series"]).value.mean()
-            table[title] = means.reindex(methods).map(format_number)
-        means = pairs.groupby(["case", "joint", "series"]).value.mean().unstack()
-        wins = means.idxmin(axis=1).groupby("case").value_counts()
-        table["lowest on"] = wins.reindex(methods, fill_value=0).map("{} of 36".format)
-        return pd.DataFrame(table).replace("nan", "").rename_axis(["dataset", "method"])

@@ -28,7 +28,7 @@ from workbench.figures.plots import Panel
 from workbench.queries import RandomMarginalRanges, Workload
 from workbench.trials.metrics import rmse
 from workbench.trials.metrics.answers import refuse_private
-from workbench.value import format_number, value
+from workbench.value import value
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,3 @@ class Fig7(PublishedFigure):
         return pd.concat(
             named[~responses | (a_tuple == (of == OF[1]))].assign(of=of) for of in OF
         )
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """RMSE, a row a dataset and method, a column a k."""
-        methods = rows.groupby(["case", "series"], sort=False).size().index
-        means = rows.groupby(["case", "series", "dims"]).value.mean().unstack().reindex(methods)
-        means.columns = [f"k = {k}" for k in means.columns]
-        return means.map(format_number).rename_axis(["dataset", "method"])

@@ -46,10 +46,7 @@ def fewer_attributes(table: SparseTable, d: int) -> SparseTable:
     """The same people by their d largest attributes."""
     shape = table.domain.shape
     axes = sorted(np.argsort([-n for n in shape], kind="stable")[:d].tolist())
-    names = tuple(table.domain.attributes[axis] for axis in axes)
-    domain = Domain(names, tuple(shape[axis] for axis in axes))
-    codes = np.stack([table.domain.column(table.keys, name) for name in names], axis=1)
-    return _recoded(table, domain, codes)
+    return table.project([table.domain.attributes[axis] for axis in axes])
 
 
 def fewer_codes(table: SparseTable, codes: int) -> SparseTable:
@@ -57,11 +54,7 @@ def fewer_codes(table: SparseTable, codes: int) -> SparseTable:
     widths = [min(codes, n // 2) for n in table.domain.shape]
     shape = tuple(-(-n // w) for n, w in zip(table.domain.shape, widths, strict=True))
     domain = Domain(table.domain.attributes, shape)
-    return _recoded(table, domain, table.domain.codes(table.keys) // widths)
-
-
-def _recoded(table: SparseTable, domain: Domain, codes: np.ndarray) -> SparseTable:
-    keys = domain.keys(codes)
+    keys = domain.keys(table.domain.codes(table.keys) // widths)
     public = table.truth_public
     return SparseTable.from_keys(domain, keys, table.counts, table.bound, truth_public=public)
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from math import inf
 
 import numpy as np
 
@@ -34,9 +33,7 @@ from workbench.mechanisms import (
 )
 from workbench.trials.claims import (
     Finding,
-    Printed,
     check_lower,
-    compare_with_paper,
     ratios,
     select,
 )
@@ -44,10 +41,6 @@ from workbench.trials.metrics import MeanAbsoluteError, MeanSquaredError
 from workbench.value import format_number, value
 
 THEORY = "theory"
-PAPER = {
-    "depth": Printed("small values of d, such as d = 1", 1, 1, value=1, axis="x"),
-    "theory": Printed("O(‖M‖₂/wd + d/ε²)", 0, inf),
-}
 SQUARED = "MeanSquaredError"
 HELD = ("w·d", "w")
 WIDTHS = (100_000, 1_000_000, 10_000_000)
@@ -236,22 +229,3 @@ class C6(Counts, Figure):
             metric_panel("ranges, d = 1", "range", ABSOLUTE, "query_size"),
             *of_depth,
         ]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The best number of rows, beside the paper's; and the theory, beside what is measured."""
-        lines = []
-        for what, size in product(HELD, self.widths):
-            panel = held(what, size)
-            for estimate in ESTIMATES:
-                error = by_depth(rows, panel, estimate).groupby("depth").value.mean()
-                best = error.idxmin()
-                measured = f"d = {best:g}, at {format_number(error[best])} counts"
-                measured += f" (d = {error.index[-1]:g}: {format_number(error.iloc[-1])})"
-                finding = Finding(PAPER["depth"].covers(best), measured)
-                lines.append((f"{panel}, {estimate}: best d", PAPER["depth"], finding))
-            squared = rows[(rows.panel == panel) & (rows.metric == SQUARED)]
-            square = squared[squared.estimate == "mean"].groupby("depth").value.mean()
-            ratio = square / self.theory(what, size)(square.index.to_numpy(float))
-            finding = Finding(None, f"{ratio.min():.3f} … {ratio.max():.3f}")
-            lines.append((f"{panel}: squared error / theory", PAPER["theory"], finding))
-        return compare_with_paper(*lines)

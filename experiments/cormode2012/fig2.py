@@ -483,20 +483,6 @@ class Fig2(Counts, Figure):
         drawn = {self.length, *self.lengths[::2]}
         return rows[rows.panel.ne("c") | rows.query_size.isin(drawn)]
 
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The relative errors that the paper prints, beside ours."""
-        level = self.level()
-        lines = [("two-sided filter, θ up to 50", PAPER["a"], around_one_percent(rows, level))]
-        for size in sorted(errors(rows, "b", RELATIVE).target.unique()):
-            found = relative_of_samples(rows, level, size)
-            lines.append((f"threshold and priority, s = {size:,.0f}", PAPER["b"], found))
-        for length in sorted(errors(rows, "c", RELATIVE).query_size.unique()):
-            relative = in_percent(_both(rows, length, RELATIVE)).groupby("theta").value.mean()
-            measured = f"{format_number(relative.min())} … {format_number(relative.max())} %"
-            what = f"filter-priority, R = {length:,.0f}"
-            lines.append((what, PAPER["c"], Finding(None, measured)))
-        return claims.compare_with_paper(*lines)
-
 
 def name_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows whose series tell weights, rounding and lengths; `queries` are ranges or subsets."""

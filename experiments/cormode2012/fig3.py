@@ -32,7 +32,6 @@ from workbench.figures import UNPRINTED, Figure
 from workbench.figures.fields import epsilon, number, queries, seeds, whole
 from workbench.figures.plots import Panel
 from workbench.mechanisms import GeometricHistogram, HighPassFilter, PrioritySampling
-from workbench.trials import claims
 from workbench.trials.claims import (
     OFTEN,
     Finding,
@@ -59,7 +58,6 @@ BOTH = {panel: "filter-priority, θ = 40" for panel in ("a", "b", "ab")}
 BOTH |= {"c": "filter-priority, θ = 20", "d": "filter-priority, θ = 50"}
 TWICE = ", s = 2·10⁵"
 OWN_SIZE = "size s"
-FILTERS = (20, 30, 40, 50, 60, 70, OWN_SIZE)
 SHARE_HELD = "HeldCells"
 
 
@@ -293,16 +291,3 @@ class Fig3(Counts, Figure):
             filters &= rows.theta.ne(theta)
         drawn.append(rows[filters & rows.theta.eq(rows.panel.map(own))])
         return pd.concat(drawn)
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The numbers that the paper prints, beside ours."""
-        checks, level = self.checks(), self.level()
-        at_100 = {FILTER: "c-3a-1.1", BOTH["ab"]: "c-3a-1.2", TABLE: "c-3a-1.3"}
-        lines = [
-            (f"{series}, 100 cells", PAPER["a"], checks[id](rows, level))
-            for series, id in at_100.items()
-        ]
-        for theta in FILTERS:
-            what = f"σ = 40: sampling beats the filter, θ = {theta}"
-            lines.append((what, PAPER["c"], overtaken(rows, level, theta)))
-        return claims.compare_with_paper(*lines)

@@ -22,7 +22,7 @@ from functools import partial
 import numpy as np
 
 from experiments.benchmarks._timing import numpy_geometric
-from experiments.cormode2012.shared import format_size, span, throughput_over, throughput_rows
+from experiments.cormode2012.shared import format_size, span, throughput_rows
 from workbench import DP, Trial
 from workbench.compiled import pd
 from workbench.datasets import GaussianSparse
@@ -37,7 +37,7 @@ from workbench.mechanisms import (
     ThresholdSampling,
 )
 from workbench.trials.claims import ALIKE, OFTEN, Finding, check_between, exact, select
-from workbench.value import format_number, value
+from workbench.value import value
 
 USUAL = "geometric, numpy"
 OURS = "geometric"
@@ -190,9 +190,3 @@ class Fig4(Figure):
     def panels(self, rows: pd.DataFrame) -> list[Panel]:
         """One panel for each m."""
         return [Panel(name, {"panel": name}, "density") for name in rows.panel.unique()]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """How many times as fast as our geometric table; the paper prints no number."""
-        times = throughput_over(rows, "geometric", ["panel", "density"])
-        times.columns = [f"{panel}, ρ = {density:g}" for panel, density in times]
-        return times.rename_axis("times our geometric table's throughput").map(format_number)

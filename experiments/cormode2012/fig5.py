@@ -75,7 +75,6 @@ from workbench.trials.claims import (
     check_between,
     check_lower,
     check_similar,
-    compare_with_paper,
     exact,
     ratios,
     select,
@@ -409,27 +408,3 @@ class Fig5(Counts, Figure):
         """Of filter-priority the largest factor."""
         largest = largest_factor(rows)
         return largest.assign(series=largest.series.str.replace(r", [\d.]+ θ$", "", regex=True))
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The numbers that the paper prints, beside ours."""
-
-        def cut(panel, series):
-            left = cuts(rows, panel, series).at(0.95).estimate
-            low, high = (format_number(100 * (1 - x)) for x in (left.max(), left.min()))
-            return Finding(None, f"{low} … {high} %")
-
-        lines = [
-            ("full dyadic table beats cells", PAPER["a"], Finding(None, f"from {cross(rows)}"))
-        ]
-        for series in (FILTER, *map(both, FACTORS)):
-            for regions in REGIONS:
-                line = f"cut by consistency, {regions} regions: {series}"
-                lines.append((line, PAPER["c"], cut(of_regions("c", regions), series)))
-            line = f"cut by consistency, uniform: {series}"
-            lines.append((line, PAPER["uniform"], cut("uniform", series)))
-        for line, times in (
-            ("throughput over our full table", gains(rows, FULL)),
-            ("over numpy's, if all sum the dense tree", gains_with_same_sums(rows)),
-        ):
-            lines.append((line, GAIN, Finding(None, span(times))))
-        return compare_with_paper(*lines)

@@ -34,7 +34,6 @@ from workbench.trials.claims import (
     MissingPoints,
     Printed,
     check_between,
-    compare_with_paper,
     decide,
     means,
     select,
@@ -149,13 +148,3 @@ class Fig6a(CommutingTables, Figure):
         """Of filter-priority the θ that is drawn."""
         hybrid = rows.mechanism.eq("PrioritySampling") & rows.theta.gt(0)
         return rows[~hybrid | rows.theta.eq(self.theta)]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The relative error that the paper prints, beside ours on every dataset."""
-        relative = select(rows[rows.share >= 0.05], metric=RELATIVE)
-        lines = []
-        for (panel, series), own in relative.groupby(["panel", "series"], sort=False):
-            greatest = 100 * own.groupby("share").value.mean().max()
-            found = Finding(None, f"at most {format_number(greatest)} %")
-            lines.append((f"{panel}: {series}", PAPER["relative"], found))
-        return compare_with_paper(*lines)

@@ -41,9 +41,6 @@ from workbench.figures.plots import Panel
 from workbench.trials.claims import (
     Finding,
     Printed,
-    compare_with_paper,
-    crossing,
-    mean_curve,
     select,
 )
 from workbench.value import format_number, value
@@ -138,15 +135,3 @@ class Fig6b(CommutingTables, Figure):
         """Without what is theory."""
         named = rows.series.str.replace(r", [\d.]+ θ$", "", regex=True)
         return rows.assign(series=named)[rows.panel != THEORY]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Where dyadic ranges begin to pay off, beside what the paper prints, on every dataset."""
-        lines = []
-        for panel, own in rows[rows.panel != THEORY].groupby("panel", sort=False):
-            cells = mean_curve(own, "share", series=CELLS)
-            for series in own.series[own.series != CELLS].unique():
-                share = crossing(mean_curve(own, "share", series=series), cells)
-                found = f"from {100 * share:.2g} %" if share == share else "nowhere"
-                line = f"{panel}: {series} beats cells"
-                lines.append((line, PAPER["from"], Finding(None, found)))
-        return compare_with_paper(*lines)

@@ -25,9 +25,8 @@ from workbench.compiled import pd
 from workbench.figures import UNPRINTED
 from workbench.figures.fields import number
 from workbench.figures.plots import Panel
-from workbench.trials import claims
 from workbench.trials.claims import OFTEN, Finding, Printed, check_between, select
-from workbench.value import format_number, value
+from workbench.value import value
 
 PAPER = {"cut": Printed("about 10 %, or more", 0.05, 1.0)}
 
@@ -78,14 +77,3 @@ class Fig6c(Fig6b):
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Of filter-priority the largest factor."""
         return super().to_draw(largest_factor(rows))
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The cut that the paper prints, beside ours on every dataset."""
-        lines = []
-        cuts = select(rows, metric=CUT)
-        for (panel, series), own in cuts.groupby(["panel", "series"], sort=False):
-            by_share = 100 * own.groupby("share").value.mean()
-            low, high = (format_number(x) for x in (by_share.min(), by_share.max()))
-            found = Finding(None, f"{low} … {high} %")
-            lines.append((f"{panel}: {series}", PAPER["cut"], found))
-        return claims.compare_with_paper(*lines)

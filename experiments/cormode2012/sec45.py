@@ -59,7 +59,6 @@ from workbench.trials.claims import (
     Finding,
     Printed,
     check_between,
-    compare_with_paper,
     ratios,
     select,
 )
@@ -362,16 +361,3 @@ class Sec45(CommutingTables, Figure):
             wanted.append(("both replace one", {"panel": REPLACED}, "epsilon", {}))
         wanted.append((f"prior, {names[0]}", {"panel": "prior"}, "epsilon", {"log": "x"}))
         return [Panel(title, where, x, **how) for title, where, x, how in wanted]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """How many times the error of geometric, under its own relation and under the same."""
-        errors = rows[(rows.metric == ABSOLUTE) & (rows.epsilon == self.epsilon)]
-        lines = []
-        for name, own in errors.groupby("panel", sort=False):
-            for base in (GEOMETRIC, REPLACED):
-                means = error_ratio(own, base).groupby(["series", "share"]).value.mean()
-                for series, curve in means.groupby(level="series"):
-                    measured = f"{format_number(curve.min())} … {format_number(curve.max())}"
-                    finding = Finding(None, measured)
-                    lines.append((f"{name}: {series} / {base}", PAPER["ratio"], finding))
-        return compare_with_paper(*lines)

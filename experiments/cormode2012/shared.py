@@ -326,14 +326,6 @@ def throughput_rows(
     return pd.DataFrame(rows).assign(series=[row["mechanism_name"] for row in rows])
 
 
-def throughput_over(rows: pd.DataFrame, base: str, columns: str | list[str]) -> pd.DataFrame:
-    """Throughput in units of that of series `base`: a row a method, a column for each of `columns`."""
-    throughput = rows.pivot_table(
-        "value", "series", columns, sort=False, observed=True, aggfunc="first"
-    )
-    return throughput / throughput.loc[base]
-
-
 def span(times: pd.Series) -> str:
     """The least and the greatest of several factors."""
     low = format_number(times.min())

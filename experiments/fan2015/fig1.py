@@ -137,13 +137,3 @@ class Fig1(FanFigure, Figure):
             ylim = (0, MOST[1]) if name == panel_of(rows, "Netflix") else None
             grid.append(Panel(name, where, "rank", log="x", theory=dashes, ylim=ylim))
         return grid
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """A line a dataset: how unequal its users are."""
-        unequal = rows[rows.metric != "Records"]
-        table = unequal.pivot(index="panel", columns="metric", values="value")
-        table = table.loc[rows.panel.unique(), unequal.metric.unique()]
-        for name in table:
-            share = table[name].max() <= 1 and "most" not in name
-            table[name] = table[name].map(("{:.1%}" if share else "{:,.0f}").format)
-        return table

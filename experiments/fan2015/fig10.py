@@ -124,17 +124,3 @@ class Fig10(FanFigure, Figure):
         names = drawn.panel.str.replace(TWIN, "\n" + TWIN.strip(), regex=False)
         names = names.str.replace(CUT, "\nusers", regex=False)
         return drawn.assign(panel=names)
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """A line a dataset: what is kept, and at most."""
-        lines = []
-        for name in rows.panel.unique():
-            line = {"dataset": name}
-            line["records"] = f"{_value(rows, name, ORIGINAL, 'StoredRecords'):,.0f}"
-            for series in ("SRA", "HPA"):
-                line[series] = f"{_value(rows, name, series):.2%}"
-            line["l · users"] = f"{_value(rows, name, 'SRA', 'bound'):.2%}"
-            netflix = name == panel_of(rows, "Netflix")
-            line["the paper prints"] = PAPER["Netflix"].says if netflix else ""
-            lines.append(line)
-        return pd.DataFrame(lines).set_index("dataset")

@@ -33,7 +33,6 @@ from workbench.trials.claims import (
     Finding,
     check_between,
     check_lower,
-    mean_curve,
     means,
     paired_ratios,
 )
@@ -41,14 +40,6 @@ from workbench.value import value
 
 ORIGINAL = AllRecords.series
 OF = "Foursquare"
-
-
-def _signed(points: float) -> str:
-    return f"{points:+.2f}".replace("-", "−")
-
-
-def _week(rows, name: str, series: str) -> pd.DataFrame:
-    return mean_curve(rows, "day", panel=name, series=series, metric="ContextShare").loc[SHORT]
 
 
 def _shares(rows) -> tuple[pd.DataFrame, pd.Series]:
@@ -155,17 +146,3 @@ class Fig11(FanFigure, Figure):
         days = pd.Categorical(rows.day, [SHORT[-1], *SHORT[:-1]])
         order = days.codes.argsort(kind="stable")
         return rows.iloc[order]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """A line a dataset and sampling: percentage points that days gain, and the distance."""
-        lines = []
-        for name in rows.panel.unique():
-            week = _week(rows, name, ORIGINAL)["mean"]
-            for series in ("SRA", "HPA"):
-                gain = 100 * (_week(rows, name, series)["mean"] - week)
-                line = {"dataset": name, "sampling": series}
-                line |= {day: _signed(gain[day]) for day in SHORT}
-                where = dict(panel=name, series=series, metric="TotalVariation")
-                line["distance"] = f"{mean_curve(rows, 'metric', **where)['mean'].iloc[0]:.2%}"
-                lines.append(line)
-        return pd.DataFrame(lines).set_index(["dataset", "sampling"])

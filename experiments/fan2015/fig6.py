@@ -403,25 +403,6 @@ class Fig6(FanFigure, Figure):
         """Up to the printed l, which is linear as printed."""
         return one_law(rows[rows.l <= self.drawn_to])
 
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """A line a dataset, reading and table: where the least error lies, and SRA's against theory."""
-        lines = []
-        for name, reading, of in self.curves(rows):
-            line = {"dataset": name, "ε": reading, "counts": of}
-            foursquare = name == panel_of(rows, "Foursquare")
-            line["the paper prints"] = PAPER[of].says if foursquare else ""
-            errors = {s: error_curve(rows, s, name, of, reading)["mean"] for s in OURS}
-            for series, error in errors.items():
-                line[f"best l, {series}"] = f"{error.idxmin():,.0f}"
-                line[f"error there, {series}"] = format_number(error.min())
-            zeros = mean_curve(rows, "of", panel=name, of=of, metric="Zeros")["mean"]
-            line["error of all zeros"] = format_number(zeros.iloc[0])
-            law = error_curve(rows, "SRA", name, of, reading, "theory")["mean"]
-            ratio = errors["SRA"] / law
-            line["SRA, measured over expected"] = f"{ratio.min():.3f} … {ratio.max():.3f}"
-            lines.append(line)
-        return pd.DataFrame(lines).set_index(["dataset", "ε", "counts"])
-
     def best_sample_sizes(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The best l for items over the ε of a release of both: exactly, and by the two formulas."""
         factors = rows[(rows.metric == "BestFactor") & (rows.of == "items")]

@@ -54,7 +54,6 @@ from workbench.value import format_number, parameter, sealed, value
 EQUI_DEPTH = "equi-depth"
 QUANTILES = "equi-depth, quantiles"
 DELTA = 0.1
-ACCURACIES = (0.03, 0.01, 0.003, 0.001)
 CELLS = 1024
 OTHERS = (EQUI_DEPTH, QUANTILES)
 BOUND = "bound"
@@ -383,23 +382,6 @@ class AppE(Figure):
     def to_draw(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The consistent tree, which is not zeroed here, as it looks elsewhere."""
         return rows.assign(series=rows.series.replace(TREE_NOT_ZEROED, f"{BEST}, not zeroed"))
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The N that each accuracy needs, a column a method."""
-        own = rows[(rows.panel == "useful") & (rows.cells == self.cells)]
-        least = own.records.min()
-        lines = []
-        for accuracy in ACCURACIES:
-            line = {"accuracy": accuracy}
-            for series in (NOISY_TREE, TREE_NOT_ZEROED, *OTHERS):
-                number = least_records(own[own.series == series], accuracy, 1 - self.delta)
-                line[series] = format_number(number)
-                if number <= least:
-                    line[series] = f"at most {line[series]}"
-                elif number == float("inf"):
-                    line[series] = f"more than {format_number(own.records.max())}"
-            lines.append(line)
-        return pd.DataFrame(lines).set_index("accuracy")
 
     def best_buckets(self, rows: pd.DataFrame) -> pd.DataFrame:
         """How many buckets equi-depth had at each N and n."""

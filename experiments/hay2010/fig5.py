@@ -45,7 +45,6 @@ from workbench.trials.claims import (
     check_between,
     check_lower,
     check_similar,
-    mean_curve,
     paired_ratios,
 )
 from workbench.trials.metrics import SquaredError
@@ -292,21 +291,3 @@ class Fig5(Figure):
         named = INFERRED + rows.step.map(", step·ε = {:g}".format)
         rows = rows.assign(line=rows.line.mask(stepped, named))
         return rows[~stepped | rows.step.isin(sorted(self.steps)[:DRAWN])]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """How many times the error of S̄ the others have: a row a dataset and ε."""
-        lines = []
-        for name in at_hand(self.data):
-            for suffix in ("", PRINTED) if name.startswith(SOCIAL) else ("",):
-                own = panel_of(rows, name, suffix)
-                series = ESTIMATORS.values()
-                noisy, rounded, ours = (
-                    mean_curve(own, "epsilon", series=s)["mean"] for s in series
-                )
-                for epsilon in self.epsilons:
-                    line = {"dataset": name + suffix, "ε": epsilon}
-                    line["error(S̄)"] = format_number(ours[epsilon])
-                    line["S̃/S̄"] = format_number(noisy[epsilon] / ours[epsilon])
-                    line["S̃ᵣ/S̄"] = format_number(rounded[epsilon] / ours[epsilon])
-                    lines.append(line)
-        return pd.DataFrame(lines).set_index(["dataset", "ε"])

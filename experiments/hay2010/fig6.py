@@ -527,21 +527,3 @@ class Fig6(Figure):
                 line["outside at"] = ", ".join(f"{size:,}" for size in outside) or "none"
                 lines.append(line)
         return pd.DataFrame(lines).set_index(["panel", "series"])
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The numbers that the paper prints, beside ours."""
-        lines = []
-        for panel, own in by_panel(rows):
-            curve = {s: error_curve(own, s)["mean"] for s in ORDER}
-            cells = Finding(None, f"from {format_number(overtaken(own))} cells")
-            largest = (curve[LEAVES] / curve[NOISY_TREE]).iloc[-1]
-            lines.append((f"{panel}: H̃ beats L̃", PAPER["crossing"], cells))
-            times = Finding(None, f"{format_number(largest)}×")
-            lines.append((f"{panel}: L̃ over H̃", PAPER["largest"], times))
-            for series in (BEST, LEAF_SUMS, TREE_NOT_ZEROED):
-                cut = 100 * (1 - curve[series] / curve[NOISY_TREE]).loc[2048:]
-                words = (
-                    f"{format_number(cut.min())} … {format_number(cut.max())} % from 2048 cells"
-                )
-                lines.append((f"{panel}: {series} under H̃", PAPER["cut"], Finding(None, words)))
-        return claims.compare_with_paper(*lines)

@@ -27,7 +27,7 @@ from workbench.mechanisms import UnattributedHistogram
 from workbench.noise import variance
 from workbench.trials import claims
 from workbench.trials.claims import OFTEN, Finding, all_of, check_between, check_lower
-from workbench.value import format_number, value
+from workbench.value import value
 
 SHARE = "ErrorShare"
 ALL = "all"
@@ -205,12 +205,3 @@ class Fig7(Figure):
                 zero = dict(log="", linear_below=1e-3, theory=flat)
                 grid.append(Panel(f"error, {titles[name]}", where, "position", **zero))
         return grid
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The long runs at each ε: error over S̃'s, inside and at the ends."""
-        own = errors(rows)
-        own = own[own.length >= 64]
-        parts = {"inside": inside(own), "ends": at_ends(own), "mean": own}
-        keys = ["epsilon", "count", "length"]
-        means = {name: part.groupby(keys).value.mean() for name, part in parts.items()}
-        return pd.DataFrame(means).map(format_number)

@@ -30,7 +30,7 @@ from workbench.mechanisms import HierarchicalHistogram
 from workbench.noise import variance
 from workbench.queries import level_sizes
 from workbench.trials import claims
-from workbench.trials.claims import Finding, Printed, check_between, mean_curve
+from workbench.trials.claims import Finding, Printed, check_between
 from workbench.trials.metrics.answers import refuse_private
 from workbench.value import format_number, value
 
@@ -277,15 +277,3 @@ class Thm4(Figure):
             )
             for k in self.trees()
         ]
-
-    def comparison(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Bound, exact and measured ratio: a line a tree."""
-        lines = []
-        for (k, levels), values in rows[rows.metric == RATIO].groupby(["k", "levels"]):
-            ours = mean_curve(values, "levels", series="measured").iloc[0]
-            (exact,) = values[values.series == "exact"].value
-            line = {"k": int(k), "ℓ": levels, "bound": format_number(factor(k, levels))}
-            line["exact"] = format_number(exact)
-            line["measured"] = f"{ours['mean']:.3g} ({ours.low:.3g} … {ours.high:.3g})"
-            lines.append(line)
-        return pd.DataFrame(lines).set_index(["k", "ℓ"])

@@ -104,26 +104,3 @@ def summary_table() -> str:
         lines.append(f"| {link} | {agree[0]} | {numbers} |")
     told = f"{claims.share_that_holds(total)}, and {total['contradicted']} are contradicted."
     return "\n".join([*lines, "", told])
-
-
-def contradictions(quick: figures.SavedFigure) -> list[str]:
-    """The statements of a quick run that say other than the committed paper run of the figure.
-
-    A quick run agrees or is undecided. Only runs on data of the same classes are compared.
-    """
-    id = quick.manifest["id"]
-    paper = committed(id.partition("_")[0])
-    paper = paper[(paper.figure == id) & (paper.claim != "")]
-    both = quick.verdicts.merge(paper, on="id", suffixes=("", "_of_paper"))
-    against = []
-    for v in both.itertuples():
-        same = _classes(v.datasets) == _classes("; ".join(quick.manifest["datasets"]))
-        if same and v.outcome not in (claims.UNDECIDED, claims.NOT_JUDGED, v.outcome_of_paper):
-            told = f"{v.outcome} ({v.measured}), {v.outcome_of_paper} ({v.measured_of_paper})"
-            against.append(f"{v.id}, quick and paper: {told}")
-    return against
-
-
-def _classes(datasets: str) -> set[str]:
-    """The classes that the configurations of datasets name."""
-    return set(re.findall(r"\b(\w+)\(", datasets))

@@ -65,7 +65,7 @@ def fig5():
 
 
 def completed(world):
-    own = world.value / 10 * np.where(world.series == _unprinted.DIRECT, 1, 10)
+    own = world.value / 10 * np.where(world.series == commutes.DIRECT, 1, 10)
     return world.assign(own=own, all_nodes=world.value / 1e6, drawn=True)
 
 
@@ -103,7 +103,7 @@ def test_other_data_stands_beside_what_decides():
     found = {verdict.id: verdict for verdict in FIG5().judge(both)}
     assert found["a-4.2"].outcome == HOLDS
     assert f"{commutes.TWIN}: holds" in found["a-4.2"].measured
-    assert f"{_unprinted.IMPROVED} " in found["a-13-3.2"].measured
+    assert f"{commutes.IMPROVED} " in found["a-13-3.2"].measured
 
 
 def test_without_rhode_island_nothing_is_decided():
@@ -119,7 +119,7 @@ def fig6_7(setting=None):
         for epsilon, own in product(EPSILONS, SETTINGS):
             about = {"panel": commutes.REAL, "origin": name, "kind": kind, "population": 9}
             about |= {"commuters": 5, "metric": adaptive2009_fig6_7.GAP, "product": "matched"}
-            about |= {"series": _unprinted.IMPROVED, "setting": own, "epsilon": epsilon}
+            about |= {"series": commutes.IMPROVED, "setting": own, "epsilon": epsilon}
             made.append(about | {"value": gap})
     return noisy(made, seeds=20)
 
@@ -206,7 +206,7 @@ def small():
 @pytest.mark.slow
 def test_resampling_costs_what_is_expected(tmp_path):
     metrics = [adaptive2009_fig5.DistanceByLevel(8), adaptive2009_fig5.ExpectedResampling(8)]
-    rows = run(Sweep([SMALL], [_unprinted.Resample()], metrics, 40), tmp_path)
+    rows = run(Sweep([SMALL], [commutes.Resample()], metrics, 40), tmp_path)
     rows["value"] = rows.groupby(["metric", "seed"]).value.diff().fillna(rows.value)
     found = rows[rows.metric == adaptive2009_fig5.DISTANCE].groupby("down_to").value
     law = rows[rows.metric == "ExpectedResampling"].groupby("down_to").value.mean()
@@ -215,7 +215,7 @@ def test_resampling_costs_what_is_expected(tmp_path):
 
 
 def test_a_second_release_has_twice_the_variance(tmp_path):
-    redraws = [_unprinted.Resample(), _unprinted.SecondRelease()]
+    redraws = [commutes.Resample(), commutes.SecondRelease()]
     rows = run(Sweep([SMALL], redraws, [adaptive2009_fig5.DistanceByLevel(4)], 12), tmp_path)
     told = rows[rows.down_to == 4].groupby("mechanism").value.mean()
     assert 1.2 < told.SecondRelease / told.Resample < 1.6, (

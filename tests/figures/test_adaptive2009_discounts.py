@@ -20,9 +20,9 @@ SHAPES = {"uniform": 8, "proportional": 4, "progressive": 2, "fractional": 1, "s
 def world():
     made = []
     for panel, epsilon in product((appA.REAL, appA.NAMES), APPENDIX.epsilons):
-        for series, metric in product(SHAPES, (*appA.DEPTHS, *appA.BREADTHS)):
+        for series, metric in product(SHAPES, (appA.DEEPEST, appA.MEAN, *appA.BREADTHS)):
             depth = SHAPES[series]
-            x = depth if metric in appA.DEPTHS else 100 / depth
+            x = 100 / depth if metric in appA.BREADTHS else depth
             about = dict(panel=panel, epsilon=epsilon, series=series, metric=metric)
             made.append(about | {"value": x})
     return noisy(made)

@@ -4,6 +4,7 @@ import ast
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 import tokenize
@@ -12,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.verdicts import contradictions
+from experiments.verdicts import committed
 from workbench.figures import SavedFigure, find_figure, find_notebooks, load, parameters_cell
 from workbench.figures.recorded import OTHER_DATA, SAME, WITHIN, compare
 from workbench.figures.saved import TIMED
@@ -229,6 +230,29 @@ def test_no_row_moved(reproduced):
         if outcome not in (SAME, WITHIN, OTHER_DATA) and id not in partly
     }
     assert not moved
+
+
+def contradictions(quick: SavedFigure) -> list[str]:
+    """The statements of a quick run that say other than the committed paper run of the figure.
+
+    A quick run agrees or is undecided. Only runs on data of the same classes are compared.
+    """
+    id = quick.manifest["id"]
+    paper = committed(id.partition("_")[0])
+    paper = paper[(paper.figure == id) & (paper.claim != "")]
+    both = quick.verdicts.merge(paper, on="id", suffixes=("", "_of_paper"))
+    against = []
+    for v in both.itertuples():
+        same = _classes(v.datasets) == _classes("; ".join(quick.manifest["datasets"]))
+        if same and v.outcome not in (claims.UNDECIDED, claims.NOT_JUDGED, v.outcome_of_paper):
+            told = f"{v.outcome} ({v.measured}), {v.outcome_of_paper} ({v.measured_of_paper})"
+            against.append(f"{v.id}, quick and paper: {told}")
+    return against
+
+
+def _classes(datasets: str) -> set[str]:
+    """The classes that the configurations of datasets name."""
+    return set(re.findall(r"\b(\w+)\(", datasets))
 
 
 @run_once

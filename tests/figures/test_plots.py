@@ -328,9 +328,9 @@ def test_the_paper_is_grey_and_theory_dashed_and_neither_moves_the_view():
     fig, [ax] = plots.panels()
     plots.curves(plots.name_series(BOTH), "query_size", "series", ax)
     view = ax.get_xlim(), ax.get_ylim()
-    plots.printed(Printed.approximately("about 30", 30, 5, at=1000), ax)
+    plots.printed([Printed.approximately("about 30", 30, 5, at=1000)], ax)
     plots.printed([Printed("from 0 to 1 %", 0.0, 1e-9), Printed("1000", 9, 11, axis="x")], ax)
-    plots.printed(Printed("later", 1, 2, over=(500, 1000)), ax)
+    plots.printed([Printed("later", 1, 2, over=(500, 1000))], ax)
     plots.theory(np.sqrt, ax, "√R")
     assert (ax.get_xlim(), ax.get_ylim()) == view
     assert drawn(ax)["√R"].get_linestyle() == "--"

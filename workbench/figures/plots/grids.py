@@ -284,6 +284,11 @@ def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     return rows[np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])]
 
 
+def printed_points(panel: Panel) -> list[Printed]:
+    """Return what the paper prints of a panel, however many numbers were given."""
+    return [panel.printed] if isinstance(panel.printed, Printed) else [*panel.printed]
+
+
 def theory_curves(panel: Panel) -> Sequence[tuple[str, Callable[..., Any]]]:
     """Return the theory of a panel: pairs of a label and a function, however many were given."""
     theory: Any = panel.theory
@@ -384,7 +389,7 @@ def _draw(
         curves(rows, panel.x, panel.series, ax, at=panel.at, **how)
     if panel.linear_below:
         show_zero(ax, panel.linear_below)
-    printed(panel.printed, ax)
+    printed(printed_points(panel), ax)
     for (label, law), kind in zip(theory_curves(panel), dashes, strict=True):
         theory(law, ax, label, kind, fit=panel.fit_theory)
     if panel.ylim:

@@ -195,9 +195,9 @@ def marks(
 
 
 @with_style
-def printed(points: Printed | Iterable[Printed], ax: Axes) -> Axes:
-    """Return the paper's own numbers, in grey: a bracket at a place, a stripe where no place is printed."""
-    for point in [points] if isinstance(points, Printed) else points:
+def printed(points: Iterable[Printed], ax: Axes) -> Axes:
+    """Draw the paper's own numbers, in grey: a bracket at a place, a stripe where no place is printed."""
+    for point in points:
         if point.at is not None:
             bracket(ax, point, point.at, "y")
             continue
